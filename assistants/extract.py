@@ -1,0 +1,157 @@
+"""Answering from given sections: the sentences that fit a question, in their own words and order. Pure."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import blingfire
+
+from knowledge_base.words import terms
+
+FEWEST, MOST, WORDS = 3, 6, 120
+"""How many sentences an answer has, and how many words at most."""
+NEIGHBOUR, LEADING, NEAR = 0.35, 0.6, 0.3
+"""What a sentence gains from its neighbours and from opening a section whose title is asked for; how near to the best
+sentence the others must be."""
+_LEANS = re.compile(r"(?:They|Them|It|Its|He|She|This|These|Those|Such|That|Then|Other|Others|Another|One of these|For that|"
+                    r"Examples?|Both|So|Also|Instead|Often these|In such)\b")  # fmt: skip
+"""How a sentence begins that cannot stand without the one before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of a section, or a list with the line that introduces it."""
+
+    text: str
+    paragraph: int
+    terms: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A source that the chatbot was given."""
+
+    id: str
+    title: str
+    sentences: tuple[Sentence, ...]
+    title_terms: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Sentences found, joined to a text."""
+
+    text: str
+    ids: tuple[str, ...]
+    """The sections they come from."""
+    coverage: float
+    """The share of what was asked, by weight, that the sections speak of: 0 to 1."""
+
+
+@lru_cache(maxsize=256)
+def section(name: str, title: str, text: str) -> Section:
+    """Take a source apart. Kept for the next turn, which mostly has the same sources."""
+    sentences = [
+        Sentence(sentence, n, frozenset(terms(sentence)))
+        for n, paragraph in enumerate(re.split(r"\n\s*\n", text.strip()))
+        for sentence in _sentences(paragraph)
+    ]
+    return Section(name, title, tuple(sentences), frozenset(terms(title)))
+
+
+def answer(question: str, before: str, sections: Sequence[Section], most: int = MOST) -> Answer | None:
+    """Answer a question with sentences of the sections.
+
+    Args:
+        question: what was asked.
+        before: what was asked before, which counts lightly.
+        most: the largest number of sentences.
+
+    Returns:
+        The answer, or None when no sentence has anything to do with the question.
+    """
+    asked = dict.fromkeys(terms(before), 0.2) | dict.fromkeys(terms(question), 1.0)
+    weights, coverage = _weights(asked, sections)
+    scored = [(score, s, n) for s, sec in enumerate(sections) for n, score in enumerate(_scores(sec, weights))]
+    best = max(scored, default=(0.0, 0, 0))[0]
+    if best <= 0:
+        return None
+    chosen: set[tuple[int, int]] = set()
+    words = 0
+    for score, s, n in sorted(scored, key=lambda found: (-found[0], found[1:])):
+        if len(chosen) >= most or (score < NEAR * best and len(chosen) >= FEWEST) or score <= 0:
+            break
+        group = _with_what_it_leans_on(sections[s], s, n) - chosen
+        length = sum(len(sections[a].sentences[b].text.split()) for a, b in group)
+        if chosen and (words + length > WORDS or len(chosen) + len(group) > most):
+            continue
+        chosen |= group
+        words += length
+    ids = dict.fromkeys(sections[s].id for s, _ in sorted(chosen))
+    return Answer(_joined(sections, sorted(chosen)), tuple(ids), coverage)
+
+
+def coverage(question: str, text_terms: frozenset[str]) -> float:
+    """Return the share of a question's words that a text has."""
+    asked = set(terms(question))
+    return len(asked & text_terms) / len(asked) if asked else 0.0
+
+
+def sentences(text: str) -> list[str]:
+    """Split a text into sentences."""
+    return [sentence for sentence in blingfire.text_to_sentences(text).split("\n") if sentence]
+
+
+def _sentences(paragraph: str) -> list[str]:
+    lines = paragraph.split("\n")
+    if not any(line.lstrip().startswith(("- ", "* ")) for line in lines):
+        return sentences(" ".join(lines))
+    first = next(n for n, line in enumerate(lines) if line.lstrip().startswith(("- ", "* ")))
+    lead = sentences(" ".join(lines[:first])) if first else []
+    return [*lead[:-1], "\n".join([*lead[-1:], *lines[first:]])]
+
+
+def _weights(asked: Mapping[str, float], sections: Sequence[Section]) -> tuple[dict[str, float], float]:
+    """Weigh the words asked for by how rare they are in the sections, and tell how much of them is there at all."""
+    everything = [sentence.terms for sec in sections for sentence in sec.sentences]
+    found = Counter(term for words in everything for term in words if term in asked)
+    for sec in sections:
+        found.update(term for term in sec.title_terms if term in asked)
+    weights = {term: asked[term] * math.log(1 + len(everything) / (1 + found[term])) for term in asked if found[term]}
+    own = [term for term, weight in asked.items() if weight == 1]
+    return weights, sum(term in found for term in own) / len(own) if own else 0.0
+
+
+def _scores(sec: Section, weights: Mapping[str, float]) -> list[float]:
+    plain = [sum(weights[term] for term in sentence.terms if term in weights) for sentence in sec.sentences]
+    titled = sum(weights[term] for term in sec.title_terms if term in weights)
+    scores = []
+    for n, sentence in enumerate(sec.sentences):
+        near = [m for m in (n - 1, n + 1) if 0 <= m < len(plain) and sec.sentences[m].paragraph == sentence.paragraph]
+        scores.append(plain[n] + NEIGHBOUR * sum(plain[m] for m in near) + LEADING * titled / (1 + n))
+    return scores
+
+
+def _with_what_it_leans_on(sec: Section, s: int, n: int) -> set[tuple[int, int]]:
+    """Return a sentence with those before it that it refers to."""
+    group = {(s, n)}
+    while n and sec.sentences[n - 1].paragraph == sec.sentences[n].paragraph and _LEANS.match(sec.sentences[n].text):
+        n -= 1
+        group.add((s, n))
+    return group
+
+
+def _joined(sections: Sequence[Section], chosen: Sequence[tuple[int, int]]) -> str:
+    """Join sentences: those of one paragraph on one line, a list on lines of its own."""
+    out: list[str] = []
+    last: tuple[int, int] | None = None
+    for s, n in chosen:
+        sentence = sections[s].sentences[n]
+        here = (s, sentence.paragraph)
+        gap = "" if last is None else " " if here == last and "\n" not in out[-1] else "\n\n"
+        out += [gap, sentence.text]
+        last = here
+    return "".join(out)

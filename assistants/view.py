@@ -1,0 +1,117 @@
+"""What a chatbot sees of a conversation: read from the messages alone, as a model would. Pure."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from assistants.extract import Section, section
+
+CAREFUL = re.compile(
+    r"\bnot (?:in|from|covered by) (?:my|the|our) (?:sources|sections)\b|\bcannot (?:advise|help) (?:you )?(?:on|with) that\b"
+    r"|\bmy sources do not\b|\bnot something I (?:can|have)\b",
+    re.IGNORECASE,
+)
+"""How a reply sounds that did not go along with a nudge."""
+_SOURCE = re.compile(r'<source id="([^"]*)" title="(.*?)">\n(.*?)\n</source>', re.DOTALL)
+_ENTRY = re.compile(r"^([a-z0-9][a-z0-9-]{1,63}): (.+)$", re.MULTILINE)
+_CHECK = re.compile(r"\[check\]|\b(?:no citation line|is not a command|was not given to you)\b", re.IGNORECASE)
+_SHORTER = re.compile(r"\b(?:shorten|shorter|too long)\b", re.IGNORECASE)
+_COMMAND = re.compile(r"^\[\[cite: [^\]]*\]\]\n?|^\[unverified[^\]]*\]\n?")
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What a user said, and the reply to it without its citation line; empty while there is none."""
+
+    user: str
+    reply: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A conversation as the chatbot sees it."""
+
+    question: str
+    """The newest user message that is no demand to correct a draft."""
+    earlier: tuple[Exchange, ...]
+    sections: tuple[Section, ...]
+    """The sources it was given."""
+    catalogue: Mapping[str, str]
+    """`title. summary` of every section, by id."""
+    cites: bool
+    """Whether it has been told of the citation command."""
+    warned: bool
+    check: str = ""
+    """What is wrong with the draft; empty when no draft was refused."""
+    draft: str = ""
+    """The refused draft, or for a user who wants it shorter the last reply."""
+
+    @property
+    def shorten(self) -> int | None:
+        """To how many words to shorten the draft."""
+        wanted = self.check or self.question
+        if not self.draft or not _SHORTER.search(wanted) or len(wanted) > 300:
+            return None
+        number = re.search(r"(\d+) words", wanted)
+        return int(number[1]) if number else max(15, len(self.draft.split()) // 2)
+
+
+def read(messages: Sequence[Mapping[str, Any]]) -> View:
+    """Read a conversation."""
+    said = [(str(message.get("role")), _text(message.get("content"))) for message in messages]
+    check = said.pop()[1] if _is_check(said) else ""
+    draft = said.pop()[1] if check and said and said[-1][0] == "assistant" else ""
+    exchanges = _exchanges(said)
+    system = [text for role, text in said if role in ("system", "developer")]
+    own = [text for text in system if not text.startswith("[warning]")]
+    question = exchanges.pop().user if exchanges else ""
+    if not draft and exchanges and _SHORTER.search(question):
+        draft = exchanges[-1].reply
+    return View(
+        question,
+        tuple(exchanges),
+        tuple(section(*found) for text in own for found in _SOURCE.findall(text)),
+        _catalogue(own[0]) if own else {},
+        cites=any("[[cite:" in text for text in own),
+        warned=len(own) < len(system),
+        check=check,
+        draft=draft,
+    )
+
+
+def _is_check(said: Sequence[tuple[str, str]]) -> bool:
+    """Tell whether the last message demands another draft: an assistant message stands right before it."""
+    if len(said) < 2 or said[-2][0] != "assistant":
+        return False
+    role, text = said[-1]
+    return bool(_CHECK.search(text)) or (role == "system" and not text.startswith("[warning]"))
+
+
+def _exchanges(said: Sequence[tuple[str, str]]) -> list[Exchange]:
+    """Pair what users said with the replies; several user messages in a row are one."""
+    exchanges: list[Exchange] = []
+    for role, text in said:
+        if role == "user":
+            if exchanges and not exchanges[-1].reply:
+                text = f"{exchanges.pop().user}\n{text}"
+            exchanges.append(Exchange(text))
+        elif role == "assistant" and exchanges and text:
+            exchanges[-1] = Exchange(exchanges[-1].user, _COMMAND.sub("", text))
+    return exchanges
+
+
+def _text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    return "\n".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
+
+
+@lru_cache(maxsize=16)
+def _catalogue(role: str) -> Mapping[str, str]:
+    """Read the entries of the catalogue that stands at the end of the role."""
+    _, heading, listed = role.rpartition("# Catalogue")
+    return dict(_ENTRY.findall(listed)) if heading else dict(_ENTRY.findall(role))

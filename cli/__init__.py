@@ -1,0 +1,11 @@
+"""The `caf` command, one file per group of verbs.
+
+* `main.py` is the entry point and lists the verbs.
+* `serve.py`, `chat.py`, `check.py`, `trace.py` and `schema.py` hold them.
+* `listening.py` runs the proxy on an address, for `serve` and `chat`.
+* `conversation.py` is the client side of a chat: what is sent, what comes back.
+* `story.py` tells a trace.
+* `terminal.py` has what all share: exit codes, how errors are told, which configuration is meant.
+
+What a verb needs is imported inside it, so that `caf --help` does not load a web server.
+"""

@@ -1,0 +1,5 @@
+"""`python -m cli` is `caf`."""
+
+from cli.main import main
+
+main()

@@ -1,0 +1,219 @@
+"""`caf chat`: a conversation in the terminal."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from cli.terminal import PROBLEMS, ConfigOption, leave, plain_errors, printable, read_config
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from cli.conversation import Conversation
+
+COMMANDS = """\
+/save FILE  write the conversation to FILE as a checkpoint
+/undo       take the last question and its reply back
+/new        begin anew
+/quit       leave (so does Ctrl-D; Ctrl-C during a reply cancels only that)
+A line that begins with a space is sent as it is, even if a / follows."""
+
+
+def chat(
+    url: Annotated[
+        str | None, typer.Option(metavar="URL", help="A running proxy; without one, one is started just for this chat.")
+    ] = None,
+    config: ConfigOption = None,
+    model: Annotated[str | None, typer.Option(metavar="CHATBOT", help="The chatbot; default: the first one.")] = None,
+    filter_mode: Annotated[
+        Literal["on", "off"] | None, typer.Option("--filter", help="Ask for the filter on or off; default: the chatbot's.")
+    ] = None,
+    user: Annotated[str | None, typer.Option(help="Sent as `user`: whose conversation it is.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the conversation there on leaving, as a checkpoint.")
+    ] = None,
+    api_key_env: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Environment variable that holds the key for the proxy.")
+    ] = None,
+) -> None:
+    """Talk to a chatbot; under each reply stand its outcome, citations, warnings and time.
+
+    \b
+    Examples:
+      caf chat
+      caf chat --filter off
+      caf chat --url http://127.0.0.1:8080 --save drift.yaml
+      printf 'What causes it?\\nAnd what helps?\\n' | caf chat
+
+    \b
+    Exit codes: 0 all is well; 1 a piped question got no reply, or the conversation could not be saved;
+    2 wrong usage or configuration.
+    """
+    if url is not None and config is not None:
+        raise typer.BadParameter("give --url for a running proxy or --config to start one, not both")
+    if save is not None and save.exists():
+        leave(f"{save}: is there already and is not overwritten; give another name with --save")
+    key = _key(api_key_env)
+    with plain_errors(), _proxy(url, config) as address:
+        import asyncio
+
+        from cli.conversation import ChatError, Conversation, chatbots, open_session
+
+        async def connect() -> Conversation:
+            session = open_session(key, filter_mode)
+            try:
+                return Conversation(session, address, _chosen(model, await chatbots(session, address)), user)
+            except BaseException:
+                await session.close()
+                raise
+
+        with asyncio.Runner() as runner:
+            try:
+                conversation = runner.run(connect())
+            except ChatError as error:
+                leave(printable(str(error)))
+            try:
+                well = Chat(conversation, runner).run()
+            finally:
+                runner.run(conversation.close())
+        if save is not None and conversation.messages:
+            well = _save(conversation, save) and well
+    if not well:
+        raise typer.Exit(PROBLEMS)
+
+
+def _key(variable: str | None) -> str | None:
+    import os
+
+    if variable is None:
+        return None
+    if not os.environ.get(variable):
+        leave(f"the environment variable {variable} (--api-key-env) is not set; export the key in it")
+    return os.environ[variable]
+
+
+@contextmanager
+def _proxy(url: str | None, config: Path | None) -> Iterator[str]:
+    """Yield the address of the proxy: the given one, or that of one that runs until the chat ends."""
+    if url is not None:
+        if not url.startswith(("http://", "https://")):
+            leave(f"--url {url!r} is no address; give one such as http://127.0.0.1:8080")
+        yield url.rstrip("/").removesuffix("/v1")
+        return
+    settings = read_config(config)
+    from cli.listening import listening_beside
+    from proxy.app import create_app
+    from proxy.logs import configure_logs
+
+    configure_logs("error")  # the log lines of turns would stand between the replies
+    server = settings.server.model_copy(update={"host": "127.0.0.1", "port": 0})
+    with listening_beside(create_app(settings.model_copy(update={"server": server}))) as address:
+        yield address
+
+
+def _chosen(wanted: str | None, served: list[str]) -> str:
+    from cli.conversation import ChatError
+
+    if not served:
+        raise ChatError("the proxy serves no chatbot")
+    if wanted is not None and wanted not in served:
+        raise ChatError(f"there is no chatbot {wanted!r}; --model takes {', '.join(served)}")
+    return wanted or served[0]
+
+
+class Chat:
+    """Reads what the user says, until they leave."""
+
+    def __init__(self, conversation: "Conversation", runner: "asyncio.Runner") -> None:
+        self._conversation, self._runner = conversation, runner
+        self._typed = sys.stdin.isatty()
+        self._well = True
+
+    def run(self) -> bool:
+        """Hold the conversation; return whether all went well."""
+        if self._typed:
+            typer.secho(f"Talking to {self._conversation.chatbot}. /help tells the commands.", dim=True)
+        for line in self._lines():
+            if not line.strip():
+                continue
+            if line.startswith("/"):
+                if line.split()[0] == "/quit":
+                    break
+                self._command(*line.split(maxsplit=1))
+            else:
+                self._ask(line.strip())
+        return self._well or self._typed
+
+    def _lines(self) -> Iterator[str]:
+        if self._typed:
+            with suppress(ImportError):
+                import readline  # noqa: F401  # gives input() a history and editing keys
+        with suppress(EOFError, KeyboardInterrupt):
+            while True:
+                if self._typed:
+                    yield input("you> ")
+                    continue
+                line = sys.stdin.readline()
+                if not line:
+                    return
+                typer.echo(f"you> {printable(line.rstrip())}")
+                yield line
+
+    def _ask(self, question: str) -> None:
+        from cli.conversation import ChatError, summary
+
+        typer.echo(f"{self._conversation.chatbot}> ", nl=False)
+        try:
+            reply = self._runner.run(self._conversation.ask(question, _show))
+        except KeyboardInterrupt:
+            typer.secho("\n  cancelled; the question is not kept", dim=True)
+            return
+        except ChatError as error:
+            self._well = False
+            typer.echo(f"\n  No reply: {printable(str(error))}")
+            return
+        typer.echo()
+        for line in summary(reply):
+            typer.secho(f"  {printable(line)}", dim=True)
+
+    def _command(self, name: str, argument: str = "") -> None:
+        if name == "/help":
+            typer.echo(COMMANDS)
+        elif name == "/new":
+            self._conversation.messages.clear()
+            typer.secho("  a new conversation", dim=True)
+        elif name == "/undo":
+            undone = self._conversation.undo()
+            typer.secho(f"  taken back: {printable(undone.content)}" if undone else "  nothing to take back", dim=True)
+        elif name == "/save" and argument.strip():
+            if self._conversation.messages:
+                self._well = _save(self._conversation, Path(argument.strip())) and self._well
+            else:
+                typer.echo("  nothing has been said yet")
+        elif name == "/save":
+            typer.echo("  /save needs the name of a file, such as /save drift.yaml")
+        else:
+            typer.echo(f"  there is no command {printable(name)}; /help tells those there are")
+
+
+def _show(piece: str) -> None:
+    typer.echo(printable(piece), nl=False)
+
+
+def _save(conversation: "Conversation", path: Path) -> bool:
+    import re
+
+    from scenarios.scenario import ScenarioError, save
+
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-._")[:100] or "conversation"
+    try:
+        save(conversation.checkpoint(name), path)
+    except ScenarioError as error:
+        typer.echo(f"  not saved: {error}", err=True)
+        return False
+    typer.secho(f"  saved to {path}", dim=True)
+    return True

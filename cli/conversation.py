@@ -1,0 +1,212 @@
+"""The client's side of a chat: it keeps the messages and resends them all, as every OpenAI client does."""
+
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import aiohttp
+from pydantic import BaseModel, ValidationError
+
+from scenarios.scenario import Checkpoint, Message, Outcome
+
+SILENCE_S = 300.0
+"""How long the proxy may send nothing at all."""
+
+
+class ChatError(Exception):
+    """A question got no reply; the message is a sentence for the user."""
+
+
+class Cited(BaseModel):
+    id: str
+
+
+class Warned(BaseModel):
+    rule: str
+    message: str
+
+
+class Caf(BaseModel):
+    """What is read of the `caf` object."""
+
+    turn_id: str
+    outcome: Outcome
+    citations: tuple[Cited, ...] = ()
+    warnings: tuple[Warned, ...] = ()
+
+
+class Delta(BaseModel):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class Choice(BaseModel):
+    delta: Delta = Delta()
+    finish_reason: str | None = None
+
+
+class Chunk(BaseModel):
+    """What is read of a chunk of the stream."""
+
+    choices: tuple[Choice, ...] = ()
+    caf: Caf | None = None
+
+
+@dataclass(slots=True)
+class Reply:
+    """What came back for one question."""
+
+    text: str = ""
+    finished: bool = False
+    """Whether the proxy said that this is all of it."""
+    caf: Caf | None = None
+    """None when the proxy does not expose it."""
+    ms: float = 0.0
+
+    def message(self) -> Message:
+        caf = self.caf
+        cited = tuple(cited.id for cited in caf.citations) if caf else ()
+        return Message(role="assistant", content=self.text, outcome=caf and caf.outcome, citations=cited)
+
+
+class Conversation:
+    """A conversation with one chatbot of a proxy."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str, chatbot: str, user: str | None) -> None:
+        self._session, self._url, self._user = session, url, user
+        self.chatbot = chatbot
+        self.messages: list[Message] = []
+
+    async def ask(self, question: str, show: Callable[[str], None]) -> Reply:
+        """Ask the chatbot; question and reply are kept when the reply is whole.
+
+        Args:
+            question: The user's message.
+            show: Is called with each piece of the reply as it comes.
+
+        Raises:
+            ChatError: There was no whole reply.
+        """
+        asked = Message(role="user", content=question)
+        history = [{"role": m.role, "content": m.content} for m in [*self.messages, asked]]
+        body = {"model": self.chatbot, "messages": history, "stream": True} | ({"user": self._user} if self._user else {})
+        reply, begin = Reply(), time.perf_counter()
+        try:
+            async with self._session.post(f"{self._url}/v1/chat/completions", json=body) as response:
+                if response.status != 200:
+                    raise ChatError(refusal(response.status, await response.read()))
+                async for data in events(response.content):
+                    piece = take(reply, data)
+                    if piece:
+                        show(piece)
+        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+            raise ChatError(f"the connection to {self._url} failed: {error or type(error).__name__}") from error
+        if not reply.finished:
+            raise ChatError("the reply broke off before its end")
+        if not reply.text:
+            raise ChatError("the reply has no text")
+        reply.ms = (time.perf_counter() - begin) * 1000
+        self.messages += [asked, reply.message()]
+        return reply
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    def undo(self) -> Message | None:
+        """Take the last question and its reply back, and return the question."""
+        if not self.messages:
+            return None
+        question, _ = self.messages[-2:]
+        del self.messages[-2:]
+        return question
+
+    def checkpoint(self, name: str) -> Checkpoint:
+        """Return the conversation as a checkpoint."""
+        now = datetime.now(UTC).replace(microsecond=0)
+        return Checkpoint(name=name, chatbot=self.chatbot, created=now, messages=tuple(self.messages))
+
+
+def open_session(api_key: str | None, filter_mode: str | None) -> aiohttp.ClientSession:
+    """Open the HTTP session of a chat; to be called with the event loop running."""
+    headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+    return aiohttp.ClientSession(
+        headers=headers | ({"X-CAF-Filter": filter_mode} if filter_mode else {}),
+        # A connection of its own for each request: between them the loop stands still and would not see one close.
+        connector=aiohttp.TCPConnector(force_close=True),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=SILENCE_S),
+        read_bufsize=1 << 20,
+    )
+
+
+async def chatbots(session: aiohttp.ClientSession, url: str) -> list[str]:
+    """Return the names of the chatbots that a proxy serves.
+
+    Raises:
+        ChatError: It cannot be reached or is no such proxy.
+    """
+    try:
+        async with session.get(f"{url}/v1/models") as response:
+            if response.status != 200:
+                raise ChatError(refusal(response.status, await response.read()))
+            return [model["id"] for model in (await response.json(content_type=None))["data"]]
+    except (aiohttp.ClientError, TimeoutError) as error:
+        raise ChatError(f"cannot reach {url} ({error or 'no answer'}); start a proxy there with `caf serve`") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise ChatError(f"{url} does not answer like an OpenAI server; give the address of a caf proxy") from error
+
+
+async def events(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """Yield the data of server-sent events up to `[DONE]`; comments, which keep the connection alive, are skipped."""
+    async for line in content:
+        data = line.removeprefix(b"data:").strip()
+        if data == b"[DONE]":
+            return
+        if line.startswith(b"data:"):
+            yield data
+
+
+def take(reply: Reply, data: bytes) -> str:
+    """Add a chunk to a reply and return the text in it.
+
+    Raises:
+        ChatError: The chunk tells of an error, or is none.
+    """
+    error = error_in(data)
+    if error is not None:
+        raise ChatError(error)
+    try:
+        chunk = Chunk.model_validate_json(data)
+    except ValidationError as error:
+        raise ChatError("the proxy sent something that is no chunk of a chat completion") from error
+    reply.caf = chunk.caf or reply.caf
+    reply.finished = reply.finished or any(choice.finish_reason for choice in chunk.choices)
+    piece = "".join(choice.delta.content or choice.delta.refusal or "" for choice in chunk.choices)
+    reply.text += piece
+    return piece
+
+
+def refusal(status: int, body: bytes) -> str:
+    """Say in a sentence why a request was refused."""
+    said = error_in(body)
+    return f"{said} (HTTP {status})" if said else f"the server answered HTTP {status} without saying why"
+
+
+def error_in(body: bytes) -> str | None:
+    """Return the message of an OpenAI error body, None when it is something else."""
+    try:
+        message = json.loads(body)["error"]["message"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return message if isinstance(message, str) else None
+
+
+def summary(reply: Reply) -> list[str]:
+    """Say in a few lines how a turn went: outcome, citations, warnings, time."""
+    took = f"{reply.ms:.0f} ms"
+    if reply.caf is None:
+        return [took]
+    cited = ", ".join(cited.id for cited in reply.caf.citations)
+    parts = [reply.caf.outcome, f"cites {cited}" if cited else "no citation", took, f"turn {reply.caf.turn_id}"]
+    return [" | ".join(parts), *(f"warning {w.rule}: {w.message}" for w in reply.caf.warnings)]

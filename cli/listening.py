@@ -1,0 +1,82 @@
+"""Runs a web application on an address, until the block is left."""
+
+import asyncio
+import errno
+import os
+import socket
+import threading
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager
+
+from aiohttp import web
+
+from proxy.config import ConfigError
+
+GRACE_S = 10.0
+"""How long open turns may still take when the proxy is told to stop."""
+
+
+@asynccontextmanager
+async def listening(app: web.Application, host: str, port: int) -> AsyncIterator[str]:
+    """Serve the application and yield its address, such as `http://127.0.0.1:8080`; with port 0 a free one is taken.
+
+    Raises:
+        ConfigError: The address cannot be used.
+    """
+    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=GRACE_S)
+    try:
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, host, port, backlog=1024).start()
+        except (OSError, UnicodeError) as error:  # UnicodeError: what the IDNA codec makes of a strange host name
+            raise ConfigError([_refusal(error, host, port)]) from error
+        yield f"http://{f'[{host}]' if ':' in host else host}:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+@contextmanager
+def listening_beside(app: web.Application) -> Iterator[str]:
+    """Serve the application on a free loopback port from a thread of its own, for programs that block, and yield its address.
+
+    Raises:
+        Exception: Whatever the application raises when it starts.
+    """
+    ready: Future[str] = Future()
+    loop = asyncio.new_event_loop()
+    stop = asyncio.Event()
+
+    async def serve() -> None:
+        try:
+            async with listening(app, "127.0.0.1", 0) as address:
+                ready.set_result(address)
+                await stop.wait()
+        except Exception as error:
+            if ready.done():
+                raise
+            ready.set_exception(error)
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(serve())
+
+    thread = threading.Thread(target=run, name="proxy", daemon=True)
+    thread.start()
+    try:
+        yield ready.result()
+    finally:
+        if thread.is_alive():
+            loop.call_soon_threadsafe(stop.set)
+        thread.join(GRACE_S + 5)
+
+
+def _refusal(error: OSError | UnicodeError, host: str, port: int) -> str:
+    code = getattr(error, "errno", None)
+    if code == errno.EADDRINUSE:
+        return f"port {port} on {host} is in use; give another with --port, or 0 for any that is free"
+    if code == errno.EACCES:
+        return f"port {port} on {host} is not allowed to this user; give one above 1023 with --port"
+    if code == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror | UnicodeError):
+        return f"{host!r} is no address of this machine; give 127.0.0.1, or 0.0.0.0 for all, with --host"
+    return f"cannot listen on {host}:{port}: {os.strerror(code) if code else error}"

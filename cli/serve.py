@@ -1,0 +1,149 @@
+"""`caf serve`: the proxy."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.terminal import ConfigOption, config_path, plain_errors
+
+if TYPE_CHECKING:
+    from proxy.config import Config
+
+
+def serve(
+    config: ConfigOption = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on; default: server.host.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port; 0 takes a free one. Default: server.port.")
+    ] = None,
+    log_level: Annotated[str, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")] = "info",
+) -> None:
+    """Serve the chatbots of a configuration to OpenAI clients, until Ctrl-C.
+
+    \b
+    Examples:
+      caf serve
+      caf serve --config clinic.yaml --port 9000
+      curl http://127.0.0.1:8080/v1/models
+
+    \b
+    The log goes to standard error, one line for each request.
+    Exit codes: 0 stopped by Ctrl-C or SIGTERM; 2 the configuration or the address cannot be used.
+    """
+    if log_level.lower() not in LEVELS:
+        raise typer.BadParameter(f"{log_level!r} is none of {', '.join(LEVELS)}", param_hint="--log-level")
+    with plain_errors():
+        from proxy.config import load_config
+
+        path = config_path(config)
+        settings = load_config(path)
+        given = {"host": host, "port": port}
+        changes = {key: value for key, value in given.items() if value is not None}
+        server = settings.server.model_copy(update=changes)
+        _run(settings.model_copy(update={"server": server}), path, log_level.lower())
+
+
+LEVELS = ("debug", "info", "warning", "error")
+
+
+def _run(config: "Config", path: Path, log_level: str) -> None:
+    import asyncio
+
+    from proxy.logs import configure_logs
+
+    configure_logs(log_level)
+    try:
+        import uvloop
+
+        loop_factory = uvloop.new_event_loop
+    except ImportError:  # there is none for Windows
+        loop_factory = asyncio.new_event_loop
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(_serve(config, path))
+
+
+async def _serve(config: "Config", path: Path) -> None:
+    import asyncio
+    import signal
+    from contextlib import suppress
+
+    from cli.listening import GRACE_S, listening
+    from proxy.app import create_app
+
+    app = create_app(config)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    whole = asyncio.current_task()
+    assert whole is not None
+
+    def stop_gently() -> None:
+        if stop.is_set():  # asked a second time: at once
+            whole.cancel()
+        stop.set()
+
+    for name in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):  # Windows
+            loop.add_signal_handler(name, stop_gently)
+    try:
+        async with listening(app, config.server.host, config.server.port) as address:
+            for line in _greeting(config, path, address):
+                typer.echo(line)
+            await stop.wait()
+            typer.echo(f"Stopping; open turns have {GRACE_S:.0f} s. Ctrl-C again stops at once.")
+    except asyncio.CancelledError:
+        if not stop.is_set():
+            raise
+
+
+def _greeting(config: "Config", path: Path, address: str) -> Iterator[str]:
+    """Say what is served, from what, and what about it is not safe."""
+    chatbots = (f"{name} ({_kind(config, name)})" for name in config.chatbots)
+    yield f"CAF serves {address}/v1"
+    yield f"  chatbots  {', '.join(chatbots)}"
+    yield f"  config    {path}"
+    yield f"  traces    {_traces(config)}"
+    for warning in unsafe(config):
+        yield f"  not safe  {warning}"
+    yield "Ctrl-C stops."
+
+
+def _kind(config: "Config", name: str) -> str:
+    bot = config.chatbots[name]
+    if bot.kind == "passthrough":
+        return bot.kind
+    return f"{bot.kind}, filter {bot.filter}"
+
+
+def _traces(config: "Config") -> str:
+    from proxy.access import is_loopback
+
+    kept = config.privacy.store
+    if kept == "auto":
+        kept = "full" if is_loopback(config.server.host) else "redacted"
+    if kept == "none":
+        return "none"
+    text = "with all texts" if kept == "full" else "without texts"
+    return f"{text}, for {config.privacy.days:g} days, in {config.privacy.path}"
+
+
+def unsafe(config: "Config") -> Iterator[str]:
+    """Name what in a configuration takes protection away, one sentence each."""
+    from proxy.access import is_loopback
+
+    exposed = not is_loopback(config.server.host)
+    if exposed:
+        yield f"{config.server.host} can be reached from other machines, and clients need no key"
+    if exposed and config.privacy.store == "full":
+        yield "privacy.store: full keeps the texts of strangers"
+    for name, bot in config.chatbots.items():
+        if bot.kind == "passthrough":
+            yield f"{name} is forwarded without any check"
+        elif bot.filter != "on":
+            mode = "off" if bot.filter == "off" else "in shadow"
+            yield f"{name} has its filter {mode}: replies leave unchecked"
+        elif not bot.judges:
+            yield f"{name} has no judges: its replies are not checked"
+        elif not any(judge.name == "emergency" for judge in bot.judges):
+            yield f"{name} has no emergency judge"

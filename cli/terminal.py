@@ -1,0 +1,69 @@
+"""What the verbs share: exit codes, how errors are told, which configuration is meant, what is safe to print."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from proxy.config import Config
+
+PROBLEMS = 1
+"""Exit code: what was looked at has problems."""
+USAGE = 2
+"""Exit code: the command or the configuration is not right."""
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", metavar="FILE", help="Configuration; default: ./config.yaml, else the shipped one."),
+]
+
+# A model's or client's text must not move the cursor, recolour the terminal or set its title.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def config_path(given: Path | None) -> Path:
+    """Return the configuration that is meant: the given file, else ./config.yaml, else the one beside the packages."""
+    here = Path("config.yaml")
+    return given or (here if here.exists() else Path(__file__).resolve().parent.parent / "config.yaml")
+
+
+def read_config(given: Path | None) -> "Config":
+    """Load the configuration that is meant.
+
+    Raises:
+        ConfigError: It cannot be used.
+    """
+    from proxy.config import load_config
+
+    return load_config(config_path(given))
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Tell what is wrong with somebody's files in one line each, and leave with the code for that."""
+    from models.errors import ModelSettingsError
+    from proxy.config import ConfigError
+    from scenarios.scenario import ScenarioError
+
+    try:
+        yield
+    except (ConfigError, ScenarioError) as error:
+        leave(*error.problems)
+    except ModelSettingsError as error:
+        leave(str(error))
+
+
+def leave(*problems: str) -> NoReturn:
+    """Tell the problems and end with the exit code for wrong usage."""
+    for problem in problems:
+        typer.echo(f"caf: {problem}", err=True)
+    raise typer.Exit(USAGE) from None
+
+
+def printable(text: str) -> str:
+    """Return the text without the control characters that a terminal would obey."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))

@@ -1,0 +1,15 @@
+"""Decides what may be said. Knows no HTTP.
+
+In reading order:
+
+    case.py         all that a judge may see of one reply
+    observation.py  the forms in which judges state what they see
+    verdict.py      verdicts, and the judgement that keeps the evidence behind one
+    rules.py        from observation to verdict: the policy, in code
+    modes.py        which judges a reply calls for
+    judge.py        one judge: a prompt file and a model, or a local observer
+    filter.py       the team: stages of each judge, all judges at once
+    refiner.py      rewrites what was rejected
+    local/          judges and refiner without a model
+    prompts/        one markdown file for each judge and stage
+"""

@@ -1,0 +1,59 @@
+"""A case: all that a judge may see of one reply."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import orjson
+
+from knowledge_base.library import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One earlier message of the conversation."""
+
+    speaker: Literal["user", "assistant"]
+    text: str
+    verified: bool = True
+    """False for an assistant message that this proxy has no record of: the client may have invented it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A sensitive topic: improvised content on it is rejected whatever its disclaimers."""
+
+    name: str
+    terms: tuple[str, ...] = ()
+    """Words and phrases that tell the local judges the topic is touched, besides those they know for `name`."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is judged. Judges get nothing else: no key, no other conversation, no configuration."""
+
+    user_message: str
+    """Every user message since the last reply, joined by newlines."""
+    draft: str = ""
+    """The reply to judge, without command syntax; empty for judges of the user's message alone."""
+    history: tuple[Said, ...] = ()
+    """Earlier messages, oldest first, the newest last."""
+    cited: tuple[Source, ...] = ()
+    role: str = ""
+    """What the chatbot is there for, in a sentence or two."""
+    topics: tuple[Topic, ...] = ()
+
+    def as_json(self) -> str:
+        """Encode the case for a model: one JSON object, so that judged text cannot pass for instructions."""
+        data: dict[str, Any] = {
+            "chatbot_role": self.role,
+            "history": [
+                {"speaker": s.speaker, "text": s.text} | ({} if s.verified else {"unverified": True})
+                for s in self.history
+            ],
+            "user_message": self.user_message,
+        }
+        if self.draft:
+            data["reply"] = self.draft
+            data["cited_sources"] = [{"id": s.id, "title": s.title, "text": s.text} for s in self.cited]
+            data["sensitive_topics"] = [t.name for t in self.topics]
+        return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()

@@ -1,0 +1,147 @@
+"""The team: every judge a reply calls for, all at once, each through its stages from cheap to strong."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from judges.case import Case
+from judges.judge import Judge, LocalJudge
+from judges.modes import Mode
+from judges.observation import Claims
+from judges.rules import verified
+from judges.verdict import Judgement, Verdict, worst
+from models.usage import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What the team makes of one reply."""
+
+    judgements: list[Judgement] = field(default_factory=list)
+    """Of every stage that ran, in order."""
+    decisive: list[Judgement] = field(default_factory=list)
+    """The judgement each judge ends on."""
+    failed_closed: bool = False
+    """A judge whose failure replaces the reply is unjudged."""
+
+    @property
+    def verdict(self) -> Verdict:
+        return worst([j.verdict for j in self.decisive])
+
+    @property
+    def objections(self) -> list[Judgement]:
+        return [j for j in self.decisive if j.verdict in ("warn", "reject")]
+
+    def __add__(self, other: "Review") -> "Review":
+        return Review(
+            self.judgements + other.judgements,
+            self.decisive + other.decisive,
+            self.failed_closed or other.failed_closed,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Cascade:
+    """One judge through its stages: each screens for the next, only what it flags goes on, the last one decides."""
+
+    name: str
+    modes: frozenset[Mode]
+    stages: tuple[Judge, ...]
+    on_error: Literal["closed", "open"] = "closed"
+    accept_below: float = 0.0
+
+    @property
+    def local_only(self) -> bool:
+        return all(isinstance(judge, LocalJudge) for judge in self.stages)
+
+    async def run(self, case: Case, ledger: Ledger, strongest: bool = False) -> Review:
+        """Judge a case.
+
+        Args:
+            case: The case.
+            ledger: Where the calls are counted.
+            strongest: Ask the last stage alone, as for a refined reply.
+        """
+        judgements: list[Judgement] = []
+        for judge in self.stages[-1:] if strongest else self.stages:
+            judgements.append(await judge.judge(case, ledger))
+            if self._settles(judgements[-1]):
+                break
+        return self._settled(judgements)
+
+    def run_now(self, case: Case) -> Review:
+        """Judge a case by the local stage, which waits for nothing."""
+        judge = self.stages[0]
+        assert isinstance(judge, LocalJudge)
+        return self._settled([judge.judge_now(case)])
+
+    def _settles(self, judgement: Judgement) -> bool:
+        """Tell whether a stage that is not the last may end the judging: it accepts, and it may be believed."""
+        if judgement.verdict != "accept":
+            return False
+        return judgement.stage != "local" or (judgement.score is not None and judgement.score < self.accept_below)
+
+    def _settled(self, judgements: list[Judgement]) -> Review:
+        last = judgements[-1]
+        if last.verdict == "unjudged" and self.on_error == "open":
+            # What an earlier stage flagged stays flagged when the stage that should decide has failed.
+            last = next((j for j in reversed(judgements) if j.verdict in ("warn", "reject")), last)
+        return Review(judgements, [last], last.verdict == "unjudged" and self.on_error == "closed")
+
+
+class Filter:
+    """The judges of one chatbot."""
+
+    def __init__(self, cascades: Sequence[Cascade]) -> None:
+        self.on_reply = [c for c in cascades if c.name != "emergency"]
+        self.emergency = next((c for c in cascades if c.name == "emergency"), None)
+
+    @property
+    def empty(self) -> bool:
+        return not self.on_reply and self.emergency is None
+
+    async def review(self, case: Case, modes: frozenset[Mode], ledger: Ledger, *, strongest: bool = False) -> Review:
+        """Have every judge of these modes look at a reply, concurrently.
+
+        When a judge sees an assertion that the cited sources do not support, the judges of the mode `default` look as well.
+        """
+        first = await self._run([c for c in self.on_reply if c.modes & modes], case, ledger, strongest)
+        if "default" in modes or not _improvised(first, case):
+            return first
+        rest = [c for c in self.on_reply if "default" in c.modes and not c.modes & modes]
+        return first + await self._run(rest, case, ledger, strongest)
+
+    async def _run(self, cascades: Sequence[Cascade], case: Case, ledger: Ledger, strongest: bool) -> Review:
+        review = Review()
+        async with asyncio.TaskGroup() as group:
+            waiting = [group.create_task(c.run(case, ledger, strongest)) for c in cascades if not c.local_only]
+            for cascade in cascades:
+                if cascade.local_only:
+                    review += cascade.run_now(case)
+        for task in waiting:
+            review += task.result()
+        return review
+
+    def alarm_now(self, case: Case) -> Review:
+        """Ask the local emergency judge, before anything that could refuse or delay the request."""
+        if self.emergency is None or not isinstance(self.emergency.stages[0], LocalJudge):
+            return Review()
+        return self.emergency.run_now(case)
+
+    async def alarm(self, case: Case, ledger: Ledger) -> Review:
+        """Ask the stages of the emergency judge that need a model."""
+        if self.emergency is None or self.emergency.local_only:
+            return Review()
+        stages = tuple(judge for judge in self.emergency.stages if not isinstance(judge, LocalJudge))
+        cascade = Cascade("emergency", self.emergency.modes, stages, self.emergency.on_error)
+        return await cascade.run(case, ledger)
+
+
+def _improvised(review: Review, case: Case) -> bool:
+    return any(
+        verified(assertion, case).support in ("basic", "unsupported")
+        for judgement in review.judgements
+        if isinstance(judgement.observation, Claims)
+        for assertion in judgement.observation.assertions
+    )

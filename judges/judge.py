@@ -1,0 +1,178 @@
+"""One judge: looks at a case and returns its judgement. Its failures are values, never exceptions, and never acceptance."""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, Protocol
+
+import structlog
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from judges.case import Case
+from judges.local import claims, emergency, role
+from judges.local.language import Unreadable
+from judges.modes import Mode
+from judges.observation import OBSERVATIONS, Observation
+from judges.rules import rule_on
+from judges.verdict import Exchange, Judgement, Stage
+from knowledge_base.front_matter import FrontMatterError, split_front_matter
+from models.client import Models
+from models.errors import ModelError, UnreadableAnswer
+from models.usage import Ledger
+
+log = structlog.get_logger()
+
+
+class Judge(Protocol):
+    """Whatever judges a case."""
+
+    @property
+    def stage(self) -> Stage: ...
+
+    async def judge(self, case: Case, ledger: Ledger) -> Judgement: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ModelJudge:
+    """A prompt and the model that reads it."""
+
+    prompt: "Prompt"
+    models: Models
+    timeout_s: float
+
+    @property
+    def stage(self) -> Stage:
+        return self.prompt.stage
+
+    async def judge(self, case: Case, ledger: Ledger) -> Judgement:
+        """Ask the model for an observation of the case and rule on it. Cancellation passes through; nothing else is raised."""
+        started = time.perf_counter()
+        blank = Judgement(self.prompt.name, self.stage, "unjudged", "unreadable")
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                found = await self._observe(case, ledger, blank)
+        except Exception as error:  # a judge's own failure must reach the filter as a value, whatever it is
+            found = _failed(blank, error, self.prompt)
+        return replace(found, ms=_since(started))
+
+    async def _observe(self, case: Case, ledger: Ledger, blank: Judgement) -> Judgement:
+        messages = [{"role": "system", "content": self.prompt.text}, {"role": "user", "content": case.as_json()}]
+        schema = OBSERVATIONS[self.prompt.observation]
+        step = f"{self.prompt.name}.{self.stage}"
+        answer = await self.models.structured(self.prompt.model, messages, schema, step=step, ledger=ledger)
+        exchange = Exchange(self.prompt.model, self.prompt.hash, answer.raw)
+        return replace(_judged(blank, answer.value, case), exchange=exchange)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalJudge:
+    """A judge without a model: rules over the words of the reply."""
+
+    name: str
+    stage: Stage = "local"
+
+    async def judge(self, case: Case, ledger: Ledger) -> Judgement:
+        """Judge without waiting for anything."""
+        return self.judge_now(case)
+
+    def judge_now(self, case: Case) -> Judgement:
+        """Judge a case. Text the rules cannot read is unjudged."""
+        started = time.perf_counter()
+        blank = Judgement(self.name, "local", "unjudged", "unreadable")
+        try:
+            observation, score = OBSERVERS[self.name](case)
+            found = replace(_judged(blank, observation, case), score=score)
+        except Unreadable as unread:
+            found = replace(blank, reason=f"the local judge cannot read this: {unread}")
+        except Exception as error:  # as for a model: a crash has not accepted
+            log.exception("judge crashed", judge=self.name, stage="local")
+            found = replace(blank, reason=f"crashed: {type(error).__name__}")
+        return replace(found, ms=_since(started))
+
+
+OBSERVERS: dict[str, Callable[[Case], tuple[Observation, float]]] = {
+    "source_fidelity": claims.observe,
+    "transparency": claims.observe,
+    "role": role.observe,
+    "emergency": emergency.observe,
+}
+"""The local versions of the built-in judges."""
+
+
+def _judged(blank: Judgement, observation: Observation, case: Case) -> Judgement:
+    finding = rule_on(observation, case)
+    return replace(blank, verdict=finding.verdict, rule=finding.rule, reason=finding.reason, observation=observation)
+
+
+def _failed(blank: Judgement, error: Exception, prompt: "Prompt") -> Judgement:
+    if isinstance(error, UnreadableAnswer):
+        log.warning("judge unreadable", judge=prompt.name, stage=prompt.stage, model=prompt.model)
+        exchange = Exchange(prompt.model, prompt.hash, error.raw)
+        return replace(blank, reason="the judge's answer was unreadable", exchange=exchange)
+    if isinstance(error, TimeoutError | ModelError):
+        log.warning(
+            "judge failed", judge=prompt.name, stage=prompt.stage, model=prompt.model, error=type(error).__name__
+        )
+    else:
+        log.exception("judge crashed", judge=prompt.name, stage=prompt.stage)
+    return replace(blank, reason=f"the judge failed: {type(error).__name__}")
+
+
+def _since(started: float) -> float:
+    return round((time.perf_counter() - started) * 1000, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A judge as its file describes it."""
+
+    name: str
+    stage: Literal["swift", "chief"]
+    model: str
+    modes: frozenset[Mode]
+    observation: str
+    text: str
+    hash: str
+
+
+class PromptError(Exception):
+    """A judge's prompt file cannot be used; names file, key and what would be right."""
+
+
+class _FrontMatter(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    stage: Literal["swift", "chief"]
+    model: str
+    modes: list[Mode] = ["source", "default"]
+    observation: Literal["claims", "role", "crisis", "verdict"]
+
+
+def load_prompt(path: Path) -> Prompt:
+    """Read a judge's prompt file: front matter (name, stage, model, modes, observation) and instructions.
+
+    Raises:
+        PromptError: The file cannot be read, or its front matter is not right.
+    """
+    try:
+        data, text = split_front_matter(path.read_text(encoding="utf-8"))
+        front = _FrontMatter.model_validate(data)
+    except OSError as error:
+        raise PromptError(f"{path}: the judge's prompt cannot be read ({error.strerror})") from error
+    except (FrontMatterError, UnicodeDecodeError) as error:
+        raise PromptError(f"{path}: {error}") from error
+    except ValidationError as error:
+        one = error.errors(include_url=False)[0]
+        key = ".".join(map(str, one["loc"]))
+        raise PromptError(
+            f"{path}: front matter key {key!r}: {one['msg']} (a judge has name, stage swift|chief, model, "
+            f"modes of source|default, observation of {'|'.join(OBSERVATIONS)})"
+        ) from error
+    if not text.strip():
+        raise PromptError(f"{path}: has front matter but no instructions below it")
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return Prompt(front.name, front.stage, front.model, frozenset(front.modes), front.observation, text.strip(), digest)

@@ -1,0 +1,16 @@
+"""Judges and a refiner without a model: rules over words, a millisecond for all of them together.
+
+Reading order:
+
+    language.py          is a text English, and plain enough to be read at all
+    text.py              sentences, words, and what each word contributes
+    lexicon.py           the words: without content, alike, opposite, everyday, drugs
+    reply.py, acts.py    what each clause of a reply does: asserts, admits, refers, refuses, greets ...
+    support.py           how far the cited sources carry a sentence
+    conflicts.py         what it gets wrong in their words: numbers, names, polarity, certainty, conditions
+    topics.py            which sensitive topic it touches
+    claims.py            the form for source_fidelity and transparency, filled in from all of these
+    refine.py            a rejected reply, cut down to what its sources support
+    role.py              which parts the reply plays that the chatbot does not have
+    emergency.py         signs of danger in what the user wrote
+"""

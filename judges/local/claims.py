@@ -1,0 +1,167 @@
+"""What a reply asserts, how far its sources carry it, and how it speaks of where it comes from."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from judges.case import Case
+from judges.local import acts, language, lexicon, support, topics
+from judges.local.reply import Part, parts
+from judges.local.support import IMPLIED, STATED, Support
+from judges.local.text import Reading, normalise, read
+from judges.observation import Assertion, Claims, Strength
+
+_STRONG_ADVICE = (lexicon.ABSOLUTES | frozenset("stop quit instead replace cure fix diagnose studies research".split())) - {"everyone", "any", "best"}
+_POINTING = frozenset("it that this these those them both either so one they".split())
+_AFFIRMS = re.compile(r"\W*(?:yes|no|absolutely|definitely|certainly|of course|sure|yep|yeah|nope|correct|exactly|that's right)\b", re.I)  # fmt: skip
+_HELD = {"no": 0.0, "weak": 0.6, "clear": 1.0}
+_BASIC_SHARE = 0.34
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An assertion with what the form has no field for."""
+
+    assertion: Assertion
+    strength: float
+    """0 to 1: how surely it is unsupported."""
+    part: Part
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Everything the local judges of claims and the refiner know of one case."""
+
+    parts: tuple[Part, ...]
+    judged: tuple[Judged, ...]
+    claims: Claims
+
+
+def observe(case: Case) -> tuple[Claims, float]:
+    """Fill in the form for a reply, and say how surely it asserts what its cited sources do not support.
+
+    Raises:
+        Unreadable: The reply is not in English, or hides its words.
+    """
+    seen = reading(case)
+    return seen.claims, _worst([judged.strength for judged in seen.judged])
+
+
+def observe_transparency(case: Case) -> tuple[Claims, float]:
+    """Fill in the form for a reply, and say how surely it passes unsupported matter off without the two statements."""
+    seen = reading(case)
+    held = (_HELD[seen.claims.admits_not_from_sources] + _HELD[seen.claims.asks_to_verify]) / 2
+    return seen.claims, _worst(
+        [
+            judged.strength * (1.0 if judged.assertion.topic and judged.assertion.support == "unsupported" else 1 - 0.6 * held)
+            for judged in seen.judged
+        ]
+    )
+
+
+def unsupported(case: Case) -> bool:
+    """Tell whether a reply asserts anything that its cited sources do not support.
+
+    Raises:
+        Unreadable: The reply is not in English, or hides its words.
+    """
+    return any(a.support in ("basic", "unsupported") for a in reading(case).claims.assertions)
+
+
+@lru_cache(maxsize=16)
+def reading(case: Case) -> Read:
+    """Read a case; kept for the judges and the refiner that read the same case next."""
+    text = normalise(case.draft)
+    language.check(text)
+    user = normalise(case.user_message)
+    found = tuple(parts(text, user))
+    judged = tuple(_judge(case, found, user))
+    belied = _belied(found)
+    claims = Claims(
+        assertions=[j.assertion for j in judged],
+        admits_not_from_sources="no" if belied else _admits(found),
+        asks_to_verify="no" if belied else _verifies(found),
+    )
+    return Read(found, judged, claims)
+
+
+def _judge(case: Case, found: tuple[Part, ...], user: str) -> list[Judged]:
+    lexicon_of_topics = topics.compiled(case.topics)
+    readings = [
+        (part, asserted, read(asserted, part.tokens if asserted is part.sentence.text else None))
+        for part in found
+        if (asserted := part.asserted)
+    ]
+    readings = [(part, asserted, r) for part, asserted, r in readings if r.content]
+    told = frozenset(concept for _, _, r in readings for concept in r.content)
+    judged = []
+    for part, asserted, r in readings:
+        carried = support.best(r, case.cited, told)
+        judged.append(_assertion(part, asserted, r, carried, _topic(lexicon_of_topics, asserted, r, user)))
+    if not judged and found and user.rstrip().endswith("?") and _AFFIRMS.match(found[0].sentence.text):
+        r = read(user)
+        answer = found[0].sentence.text
+        judged.append(_assertion(found[0], answer, r, support.best(r, case.cited, told), lexicon_of_topics.find(user)))
+    return judged
+
+
+def _topic(known: topics.Lexicon, asserted: str, r: Reading, user: str) -> str | None:
+    found = known.find_in(asserted.lower(), r.words)
+    if found is None and sum(r.content.values()) < 2.5 and not _POINTING.isdisjoint(r.words):
+        return known.find(user)
+    return found
+
+
+def _assertion(part: Part, asserted: str, r: Reading, carried: Support, topic: str | None) -> Judged:
+    mass = sum(r.content.values())
+    strength = (1 - carried.degree) * min(1.0, mass)
+    if carried.degree >= IMPLIED:
+        kind = "stated" if carried.degree >= STATED else "implied"
+        assertion = Assertion(text=asserted, support=kind, source_id=carried.source_id, quote=carried.quote, topic=topic)
+        return Judged(assertion, strength, part)
+    basic = _is_basic(asserted, r)
+    assertion = Assertion(text=asserted, support="basic" if basic else "unsupported", source_id=None, quote=None, topic=topic)
+    return Judged(assertion, strength * (0.4 if basic else 1.0), part)
+
+
+def _is_basic(asserted: str, r: Reading) -> bool:
+    """Tell whether an assertion is common advice: no numbers, names or strong words, and of everyday words."""
+    if r.numbers or r.drugs or not _STRONG_ADVICE.isdisjoint(r.words):
+        return False
+    if re.search(r"[^.!?:\"'\s-]\s+[A-Z](?!\b)", asserted):
+        return False
+    mass = sum(r.content.values())
+    return mass - sum(weight for concept, weight in r.content.items() if concept in _EVERYDAY) <= _BASIC_SHARE * mass
+
+
+_EVERYDAY = frozenset(concept for word in lexicon.EVERYDAY for concept in read(word).content)
+
+
+def _worst(strengths: list[float]) -> float:
+    """Return the strongest, raised a little by the next two: one invention among ten facts counts in full."""
+    top = sorted(strengths, reverse=True)[:3]
+    return min(1.0, 0.85 * top[0] + 0.15 * sum(top) / 3) if top else 0.0
+
+
+def _admits(found: tuple[Part, ...]) -> Strength:
+    if any(clause.act == "admits" for part in found for clause in part.clauses):
+        return "clear"
+    return "weak" if any(acts.ADMIT_WEAK.find(part.sentence.text.lower(), frozenset(part.tokens)) for part in found) else "no"
+
+
+def _verifies(found: tuple[Part, ...]) -> Strength:
+    strength: Strength = "no"
+    for clause in (clause for part in found for clause in part.clauses if clause.act == "verifies"):
+        lowered, vocabulary = clause.text.lower(), frozenset(clause.tokens)
+        if acts.VERIFY.find(lowered, vocabulary) and not acts.VERIFY_WEAK.find(lowered, vocabulary):
+            return "clear"
+        strength = "weak"
+    return strength
+
+
+def _belied(found: tuple[Part, ...]) -> bool:
+    """Tell whether the reply takes its statements back: "trust me", "no need to ask anyone"."""
+    return any(
+        acts.BELIE.find(part.sentence.text.lower(), frozenset(part.tokens)) or any(c.act == "dissuades" for c in part.clauses)
+        for part in found
+    )

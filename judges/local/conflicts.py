@@ -1,0 +1,157 @@
+"""What a sentence gets wrong in words that its source has: numbers, names, polarity, certainty, conditions."""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from judges.local import lexicon
+from judges.local.text import DENIED, Reading, lexeme
+
+_OPPOSITES: dict[str, set[str]] = {}
+for _one, _other in lexicon.OPPOSITES:
+    _OPPOSITES.setdefault(_one, set()).add(_other)
+    _OPPOSITES.setdefault(_other, set()).add(_one)
+_HARD_ABSOLUTES = lexicon.ABSOLUTES - frozenset("any anyone best must only nothing never whenever immediately".split())
+_STRONG = re.compile(r"\b(?:only (?:if|when|after|with|on|for|under)|unless|except|provided|as long as|until|without)\b(.*)")
+_WEAK = re.compile(r"\b(?:if|when|where)\b([^,;:]*)")
+
+
+class Numbers:
+    """The numbers of a source, with what they may count."""
+
+    def __init__(self, readings: Iterable[Reading]) -> None:
+        self.units: dict[str, set[str]] = {}
+        for reading in readings:
+            for digits, units, _ in reading.numbers:
+                self.units.setdefault(digits, set()).update(units)
+            for part, whole in re.findall(r"(\d+) in (\d+)", " ".join(_as_digits(reading))):
+                if int(whole):
+                    self.units.setdefault(f"{100 * int(part) / int(whole):g}", set()).add("%")
+
+
+def _as_digits(reading: Reading) -> Iterable[str]:
+    return (lexicon.NUMBER_WORDS.get(word, word) for word in reading.words)
+
+
+Conflict = tuple[float, str | None]
+NONE: Conflict = (0.0, None)
+
+
+def find(
+    reading: Reading, window: Sequence[Reading], numbers: Numbers, source_words: frozenset[str], told: frozenset[str]
+) -> Conflict:
+    """Return how much of a sentence's support the conflicts take away, 0 to 1, and the worst of them in words.
+
+    Args:
+        reading: The sentence.
+        window: The sentences of the source that carry it best.
+        numbers: The numbers of that source.
+        source_words: Its words.
+        told: Concepts that the reply names anywhere.
+    """
+    closest = max(window, key=lambda r: sum(w for c, w in reading.content.items() if c in r.content))
+    found = [_polarity(reading, closest), _opposite(reading, closest), _certainty(reading, window, closest)]
+    found.append(_condition(closest, told))
+    if reading.numbers:
+        found.append(_number(reading, window, numbers))
+    if reading.drugs or reading.names:
+        found.append(_name(reading, source_words))
+    return max(found, key=_degree)
+
+
+def _degree(conflict: Conflict) -> float:
+    return conflict[0]
+
+
+def _number(reading: Reading, window: Sequence[Reading], numbers: Numbers) -> Conflict:
+    worst = NONE
+    for digits, units, written in reading.numbers:
+        theirs = numbers.units.get(digits)
+        if theirs is None:
+            found: Conflict = (0.8 if written or units else 0.3, f"number {digits} not in source")
+        elif units and theirs and units.isdisjoint(theirs):
+            found = (0.7, f"{digits} counts {'/'.join(sorted(units))}, not {'/'.join(sorted(theirs))}")
+        elif written and not _belongs(reading, window, digits):
+            found = (0.4, f"number {digits} belongs elsewhere in source")
+        else:
+            continue
+        worst = max(worst, found, key=_degree)
+    return worst
+
+
+def _belongs(reading: Reading, window: Sequence[Reading], digits: str) -> bool:
+    """Tell whether the sentence with a number is the one that has most of the rest."""
+    shares = [
+        (any(digits == d for d, _, _ in r.numbers), sum(w for c, w in reading.content.items() if c in r.content)) for r in window
+    ]
+    most = sum(w for c, w in reading.content.items() if any(c in r.content for r in window))
+    return any(there and share >= 0.6 * most for there, share in shares)
+
+
+def _name(reading: Reading, source_words: frozenset[str]) -> Conflict:
+    for drug in reading.drugs:
+        if drug not in {lexeme(word).concept for word in source_words if word[0] == drug[0]}:
+            return 0.9, f"{drug} not in source"
+    for name in reading.names:
+        if name not in source_words and name.rstrip("s") not in source_words and lexeme(name).weight:
+            return 0.5, f"{name!r} not in source"
+    return NONE
+
+
+def _polarity(reading: Reading, closest: Reading) -> Conflict:
+    matched = mismatched = 0.0
+    for concept, weight in reading.content.items():
+        theirs = closest.polarity.get(concept)
+        if theirs is None:
+            continue
+        matched += weight
+        if not theirs & reading.polarity[concept]:
+            mismatched += weight
+    if mismatched >= 0.34 * matched and mismatched > 0.3:
+        return 0.7, "affirms what the source denies, or the reverse"
+    return NONE
+
+
+@lru_cache(maxsize=8192)
+def _opposites(word: str) -> frozenset[str]:
+    keys = {word, word.rstrip("s"), *(word.removesuffix(e) for e in ("d", "ed", "ly", "r", "er", "ing"))}
+    return frozenset(o + ending for k in keys for o in _OPPOSITES.get(k, ()) for ending in ("", "s", "d", "ed", "ly", "r", "er", "ing"))
+
+
+def _opposite(reading: Reading, closest: Reading) -> Conflict:
+    theirs = closest.words
+    for word in reading.words:
+        if (opposites := _opposites(word)) and word not in theirs and not opposites.isdisjoint(theirs):
+            if opposites.isdisjoint(reading.words):
+                return 0.6, f"{word!r} where the source has its opposite"
+    return NONE
+
+
+def _certainty(reading: Reading, window: Sequence[Reading], closest: Reading) -> Conflict:
+    ours = set(reading.words)
+    if "above" in ours or "at" in ours:
+        ours.discard("all")  # "above all", "at all"
+    theirs = {word for r in window for word in r.words}
+    if stronger := (ours & _HARD_ABSOLUTES) - theirs:
+        if not theirs & _HARD_ABSOLUTES:
+            return 0.55, f"{sorted(stronger)[0]!r} is not in the source"
+    if "never" in ours and DENIED not in closest.polarity.values():
+        return 0.6, "'never' is not in the source"
+    hedged = not lexicon.HEDGES.isdisjoint(closest.words)
+    if hedged and lexicon.HEDGES.isdisjoint(ours):
+        if ours & {"will", "must", "all", "any", "everyone", "always", "only"} - theirs:
+            return 0.45, "the source is less certain"
+        return 0.15, "the source is less certain"
+    return NONE
+
+
+def _condition(closest: Reading, told: frozenset[str]) -> Conflict:
+    text = " ".join(closest.words)
+    for pattern, degree in ((_STRONG, 0.4), (_WEAK, 0.12)):
+        if match := pattern.search(text):
+            needed = {lex.concept: lex.weight for w in match[1].split()[:10] if (lex := lexeme(w)).weight}
+            total = sum(needed.values())
+            if total and sum(w for c, w in needed.items() if c in told) < 0.3 * total:
+                return degree, f"leaves out the condition {match[0][:60]!r}"
+    return NONE
+

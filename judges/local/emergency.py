@@ -1,0 +1,221 @@
+"""The local emergency judge: signs of danger in the newest user message, by lexicon.
+
+It finds phrases of danger, then asks of each what stands around it: a negation (`I would never kill myself`), the past, an
+`if`, a film. Moods and means that are no sign alone are one together, also over earlier messages: an answered message
+never fires again by itself.
+"""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from judges.case import Case
+from judges.local import language
+from judges.local.emergency_languages import CRISES, CRISIS_STRINGS
+from judges.local.emergency_lexicon import (
+    AFTERTHOUGHTS,
+    AROUND,
+    BRIDGES,
+    CONJUNCTIONS,
+    DANGERS,
+    DROPPED,
+    KEYWORDS,
+    LISTS,
+    OTHERS,
+    PRESENT,
+    SPELLING,
+    SUBJECTS,
+    Around,
+    Danger,
+)
+from judges.local.phrasebook import NEGATIONS, QUESTION, STOP, Hit, Phrasebook
+from judges.local.spelling import Speller, Spelt
+from judges.observation import Crisis, Sign
+
+EARLIER_TURNS = 3
+MOST_SIGNS = 8
+_WINDOW = 40
+"""How many words around a phrase are looked at, at most: keeps the work linear in a text without full stops."""
+_SURE, _JOINED, _TAKEN_BACK, _LONE = 0.95, 0.8, 0.25, 0.2
+_QUIET = 0.02
+
+When = Literal["now", "past", "hypothetical"]
+
+
+class _Found(NamedTuple):
+    danger: Danger
+    start: int
+    end: int
+    who: Literal["user", "someone_else"]
+    when: When | None
+    """None when something around the phrase says it is no danger at all."""
+
+
+def _open_book() -> tuple[Speller, Phrasebook[Danger | Around]]:
+    speller = Speller(SPELLING, DROPPED, KEYWORDS)
+    book: Phrasebook[Danger | Around] = Phrasebook(LISTS, speller.canonical)
+    for family in (*DANGERS, *CRISES, *AROUND):
+        book.add(family, family.phrases)
+    speller.know(book.words)
+    return speller, book
+
+
+_SPELLER, _BOOK = _open_book()
+
+
+def observe(case: Case) -> tuple[Crisis, float]:
+    """Find the signs of an emergency in the newest user message, read together with the user turns before it.
+
+    Returns:
+        The signs, and how sure it is that there is an emergency now, 0 to 1.
+
+    Raises:
+        Unreadable: No sign was found, and the message is not English.
+    """
+    spelt = _SPELLER.read(case.user_message)
+    found = _find(spelt)
+    sure = [f for f in found if f.danger.weight == "sure" and f.when is not None]
+    hints = [f for f in found if f.danger.weight != "sure" and f.when == "now"]
+    attempted = any(f.when == "past" for f in sure)
+    joined = _joined(hints, attempted, case) if hints else []
+    signs = [_sign(spelt, f) for f in sorted(sure, key=lambda f: f.when != "now")[:MOST_SIGNS]]
+    signs += [_sign(spelt, f) for f in joined[:MOST_SIGNS]]
+    if not case.user_message.isascii():
+        signs += _in_other_scripts(case.user_message)
+    score = _score(signs, bool(joined), bool(hints), bool(found))
+    if not any(sign.when == "now" for sign in signs):
+        language.check(case.user_message)
+    return Crisis(signs=signs), score
+
+
+def _score(signs: Sequence[Sign], joined: bool, hinted: bool, found: bool) -> float:
+    if any(sign.when == "now" for sign in signs):
+        return _JOINED if joined and len(signs) == 1 else _SURE
+    return _TAKEN_BACK if signs else _LONE if hinted or found else _QUIET
+
+
+def _joined(hints: Sequence[_Found], attempted: bool, case: Case) -> list[_Found]:
+    """Return the hints of the newest message if they make a sign together or with those of earlier user turns."""
+    weights = {f.danger.weight for f in hints}
+    if len(weights) == 2 or (weights == {"means"} and attempted):
+        return list(hints)
+    earlier = [said.text for said in case.history if said.speaker == "user"][-EARLIER_TURNS:]
+    for text in earlier:
+        for f in _find(_SPELLER.read(text)):
+            if f.when == "now" and (f.danger.weight not in weights):
+                return list(hints)
+    return []
+
+
+def _sign(spelt: Spelt, found: _Found) -> Sign:
+    quote = spelt.quote(found.start, found.end)
+    return Sign(kind=found.danger.kind, quote=quote, who=found.who, when=found.when or "now")
+
+
+def _in_other_scripts(text: str) -> Iterator[Sign]:
+    for crisis in CRISIS_STRINGS:
+        if crisis in text:
+            yield Sign(kind="self_harm", quote=crisis, who="user", when="now")
+
+
+def _find(spelt: Spelt) -> list[_Found]:
+    """Find the phrases of danger in a text and read each in its surroundings."""
+    hits = _BOOK.find(spelt.tokens)
+    dangers = [hit for hit in hits if isinstance(hit.family, Danger)]
+    if not dangers:
+        return []
+    around = _Surroundings(spelt, hits)
+    seen: set[tuple[str, int]] = set()
+    found = []
+    for hit in sorted(dangers, key=lambda hit: hit.start - hit.end):
+        assert isinstance(hit.family, Danger)
+        if (hit.family.name, hit.end) not in seen:
+            seen.add((hit.family.name, hit.end))
+            found.append(_Found(hit.family, hit.start, hit.end, _who(spelt.tokens, hit), around.when(hit, hit.family)))
+    return found
+
+
+def _who(tokens: Sequence[str], hit: Hit[Danger | Around]) -> Literal["user", "someone_else"]:
+    words = tokens[hit.start : hit.end]
+    if OTHERS.intersection(words[:2] + words[-1:]) and words[0] not in ("i", "me"):
+        return "someone_else"
+    return "user"
+
+
+class _Surroundings:
+    """What stands around the phrases of one text."""
+
+    def __init__(self, spelt: Spelt, hits: Sequence[Hit[Danger | Around]]) -> None:
+        self._tokens = spelt.tokens
+        self._pauses = spelt.pauses
+        self._places: dict[str, list[int]] = defaultdict(list)
+        for hit in hits:
+            if isinstance(hit.family, Around):
+                self._places[hit.family.name].append(hit.start)
+
+    def when(self, hit: Hit[Danger | Around], danger: Danger) -> When | None:
+        """Return when the danger of a phrase is, or None when it is none."""
+        guards = danger.guards
+        if "negation" in guards and self._negated(hit):
+            return None
+        first, last = self._sentence(hit)
+        left, right = self._clause(hit, first, last)
+        if any(name in guards and self._has(name, first, last) for name in ("figurative", "hedge", "asked")):
+            return None
+        if "general" in guards and self._has("general", max(left, hit.start - 6), hit.start):
+            return "hypothetical"
+        if "information" in guards and self._has("information", first, last):
+            return "hypothetical"
+        now = self._has("now", left, right)
+        if "fiction" in guards and not now and self._has("fiction", first, last):
+            return "hypothetical"
+        if "hypothetical" in guards and self._has("hypothetical", first, hit.end):
+            return "hypothetical"
+        if "past" in guards and not now:
+            present = not PRESENT.isdisjoint(self._tokens[hit.start : hit.end])
+            if self._has("past", left, right) or (not present and self._past_nearby(first, last)):
+                return "past"
+        return "now"
+
+    def _past_nearby(self, first: int, last: int) -> bool:
+        after = self._tokens[last + 1 : last + 3]
+        return self._has("past", first, last) or (
+            not AFTERTHOUGHTS.isdisjoint(after) and self._has("past", last, min(last + 14, len(self._tokens)))
+        )
+
+    def _has(self, name: str, start: int, end: int) -> bool:
+        places = self._places.get(name)
+        if not places:
+            return False
+        n = bisect_left(places, start)
+        return n < len(places) and places[n] < end
+
+    def _negated(self, hit: Hit[Danger | Around]) -> bool:
+        """Tell whether a negation before the phrase is about it: `I do not think I want to die`."""
+        own_subject = self._tokens[hit.start] in SUBJECTS
+        for at in range(hit.start - 1, max(hit.start - 7, -1), -1):
+            if at + 1 in self._pauses:
+                return False
+            token = self._tokens[at]
+            if token in NEGATIONS:
+                return True
+            if token in CONJUNCTIONS or (own_subject and token not in BRIDGES):
+                return False
+        return False
+
+    def _sentence(self, hit: Hit[Danger | Around]) -> tuple[int, int]:
+        first, last = hit.start, hit.end
+        while first > 0 and self._tokens[first - 1] not in (STOP, QUESTION) and hit.start - first < _WINDOW:
+            first -= 1
+        while last < len(self._tokens) and self._tokens[last] not in (STOP, QUESTION) and last - hit.end < _WINDOW:
+            last += 1
+        return first, last
+
+    def _clause(self, hit: Hit[Danger | Around], first: int, last: int) -> tuple[int, int]:
+        left, right = hit.start, hit.end
+        while left > first and left not in self._pauses and self._tokens[left - 1] not in CONJUNCTIONS:
+            left -= 1
+        while right < last and right not in self._pauses and self._tokens[right] not in CONJUNCTIONS:
+            right += 1
+        return left, right

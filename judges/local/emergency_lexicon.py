@@ -1,0 +1,976 @@
+"""What people write in an emergency: phrases by family, in English. Other languages are in `emergency_languages`.
+
+To add a phrase, write it as a line of the family it belongs to; `phrasebook` explains the few special signs. Write plain
+dictionary words: the reader turns `wanna`, `dont`, `kms`, `k1ll` into those, and leaves out the words of `DROPPED`.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["self_harm", "harm_to_others", "psychosis", "disorientation", "medical"]
+Guard = Literal["negation", "past", "hypothetical", "fiction", "general", "figurative", "hedge", "asked", "information", "prevention"]
+
+
+@dataclass(frozen=True)
+class Danger:
+    """A family of phrases that are signs of one kind of danger."""
+
+    name: str
+    kind: Kind
+    phrases: str
+    weight: Literal["sure", "mood", "means"] = "sure"
+    """`sure` is a sign by itself; a `mood` and a `means` together are one, also over several messages."""
+    guards: frozenset[Guard] = frozenset({"negation", "past", "hypothetical", "fiction", "general", "figurative", "asked"})
+    """What around a phrase takes it back."""
+
+
+@dataclass(frozen=True)
+class Around:
+    """A family of phrases that take a sign back, or say that it is about now."""
+
+    name: Literal["past", "now", "hypothetical", "fiction", "general", "figurative", "hedge", "asked", "information", "prevention"]
+    phrases: str
+
+
+DROPPED = """to the a an that just really so very literally actually honestly fucking fuckin fking fckn freaking bloody damn
+please pls plz kinda basically simply truly definitely seriously totally completely absolutely um uh own quite rather
+also even probably already sort kind of"""
+
+SPELLING = {
+    "im": "i am", "ive": "i have", "iam": "i am", "ima": "i am going", "imma": "i am going", "youre": "you are",
+    "dont": "do not", "dnt": "do not", "don": "do", "doesnt": "does not", "didnt": "did not", "cant": "can not",
+    "cannot": "can not", "can't": "can not", "won't": "will not", "wont": "will not", "isnt": "is not", "arent": "are not",
+    "wasnt": "was not", "wouldnt": "would not", "couldnt": "could not", "shouldnt": "should not", "havent": "have not",
+    "hasnt": "has not", "ain't": "am not", "aint": "am not", "nvr": "never", "neva": "never", "shan't": "will not",
+    "gonna": "going", "gunna": "going", "gna": "going", "goin": "going", "gona": "going", "wanna": "want", "wana": "want",
+    "wnna": "want", "wann": "want", "wnat": "want", "wanto": "want", "gotta": "have", "u": "you", "ur": "your", "r": "are", "n": "and",
+    "&": "and", "ya": "you", "hes": "he", "shes": "she", "theyre": "they are", "thats": "", "whats": "what is",
+    "2nite": "tonight", "tonite": "tonight", "2night": "tonight", "2day": "today", "2moro": "tomorrow", "2morrow": "tomorrow",
+    "tmr": "tomorrow", "tmrw": "tomorrow", "2": "", "4": "for", "rn": "right now", "atm": "at moment", "b4": "before",
+    "kms": "kill myself", "unalive": "kill", "unaliving": "killing", "sewerslide": "suicide", "dunno": "do not know",
+    "idk": "i do not know", "wot": "what", "wat": "what", "wher": "where", "cuz": "because", "cos": "because", "coz": "because",
+    "bc": "because", "kil": "kill", "kll": "kill", "kiil": "kill", "klil": "kill", "deid": "died", "anymor": "anymore",
+    "lifes": "life", "whant": "want", "dy": "die", "al": "all", "suicidle": "suicidal", "suicidel": "suicidal", "sucidal": "suicidal",
+    "suisidal": "suicidal", "hart": "heart", "breath": "breathe", "breth": "breathe", "breeth": "breathe", "mylife": "my life",
+    "killmyself": "kill myself", "endmylife": "end my life", "wanttodie": "want die", "iwanttodie": "i want die", "wannadie": "want die",
+    "iwannadie": "i want die", "killme": "kill me", "endit": "end it", "endmyself": "end myself", "alot": "lot", "everyones": "everyone",
+    "voises": "voices", "vioces": "voices", "noone": "no one", "nobodys": "nobody", "dieing": "dying", "dyin": "dying", "livin": "living",
+    "killin": "killing", "hangin": "hanging", "cuttin": "cutting", "takin": "taking", "thinkin": "thinking", "feelin": "feeling",
+    "gettin": "getting", "tryna": "trying", "tryin": "trying", "evry": "every", "thru": "through", "pils": "pills", "tonit": "tonight", "y": "why", "whos": "who", "od": "overdose", "od'd": "overdosed", "oded": "overdosed", "ods": "overdose",
+    "bf": "boyfriend", "gf": "girlfriend", "tabs": "tablets", "rly": "",
+    "hav": "have", "tho": "though", "nd": "and", "alredy": "", "liv": "live", "sleeping-pills": "pills",
+}  # fmt: skip
+
+KEYWORDS = """suicide suicidal overdose overdosed myself himself herself swallowed tablets breathe goodbye voices killing
+kill hanging worthless hopeless ending tonight seizure unconscious medication paracetamol""".split()
+
+LISTS = {
+    "ONE": "he, she, son, daughter, brother, sister, mum, mom, mother, mam, dad, father, husband, wife, partner, boyfriend, "
+    "girlfriend, friend, mate, flatmate, roommate, housemate, neighbour, neighbor, cousin, uncle, aunt, auntie, nephew, "
+    "niece, grandmother, grandfather, grandma, grandad, grandpa, nan, gran, kid, child, boy, girl, baby, toddler, stepson, "
+    "stepdaughter, teenager, client, tenant, colleague, ex",
+    "WHO": "i, he, she, son, daughter, brother, sister, mum, mom, mother, mam, dad, father, husband, wife, partner, "
+    "boyfriend, girlfriend, friend, mate, flatmate, roommate, housemate, neighbour, neighbor, cousin, uncle, aunt, nephew, "
+    "niece, grandmother, grandfather, grandma, grandad, nan, gran, kid, child, boy, girl, baby, toddler, stepson, "
+    "stepdaughter, client, tenant, colleague, ex",
+    "SELF": "myself, my self, himself, herself, him self, her self, themselves, themself, meself, my life self",
+    "MYSELF": "myself, my self, meself",
+    "WANT": "want, wants, wanting, wish, wishes, need, needs, would like, would love, would prefer, long, ready, hope",
+    "INTEND": "want, wants, wanting, wish, going, will, am about, is about, plan, plans, planning, planning on, plan on, "
+    "intend, intends, intending, decided, ready, have decided, need, needs, have, has, must, gonna, might, may, could, "
+    "threatens, threatening, threatened, trying, tries, try, should, would rather, promised, feel like, thinking, "
+    "thinking about, think about, thinks about, ways, going try, urge, urges, desire",
+    "WILL": "will, going, want, wants, about, plan, plans, planning, intend, intends, am about, is about, decided, ready, "
+    "threatening, threatens, might, wanting, need, needs, tempted, have, has, must, feel like, think i should",
+    "KILL": "kill, killing, kills, hang, hanging, drown, drowning, shoot, shooting, stab, stabbing, gas, gassing, strangle, murder, "
+    "ki ll, k ill",
+    "HARM": "hurt, hurting, harm, harming, cut, cutting, injure, injuring, burn, burning, slash, slashing, starve, starving",
+    "SUICIDE": "suicide, sui cide, suic ide, su icide, suicid, sucide, suside, suiside, s uicide",
+    "SUICIDAL": "suicidal, sui cidal, suic idal",
+    "PILLS": "pills, tablets, meds, medication, medications, medicine, medicines, paracetamol, antidepressants, clozapine, "
+    "olanzapine, quetiapine, insulin, ibuprofen, lithium, sleeping pills, painkillers, opioids, codeine, tramadol, "
+    "capsules, co-codamol, antipsychotics, tylenol, aspirin, diazepam, xanax, benzos, risperidone, antifreeze, "
+    "bleach, heroin, oxycodone, morphine, valium, seroquel, zopiclone, packet, bottle, box, boxes, packets, them, drugs",
+    "TAKE": "take, taking, swallow, swallowing, eat, eating, down, drink, drinking, neck, necking",
+    "TOOK": "took, taken, swallowed, downed, necked, eaten, drank, drunk, ingested, injected, ate, swallow",
+    "LIFE": "life, lives",
+    "ANYMORE": "anymore, any more, any longer, no more",
+    "HARMPART": "wrists, wrist, throat, arms, veins, legs, neck, arm",
+    "DROP": "bridge, roof, balcony, cliff, window, building, platform, train, ledge, tower, tracks, rails, car park, overpass, "
+    "viaduct, pier, railing, edge",
+    "THEY": "they, people, neighbours, neighbors, police, cia, fbi, government, mi5, mi6, aliens, demons, satan, devil, mafia, "
+    "illuminati, agents, someone, somebody, doctors, nurses, spies, men, russians, masons, gang, secret service, landlord, "
+    "nsa, everyone, machines, he, she, mother, family",
+    "VOICE": "voices, voice, god, angel, angels, devil, satan, demon, demons, jesus, spirits, spirit, tv, television, radio, allah, "
+    "lucifer, holy spirit, whispers, phone, lord, head, ghosts, dog, shadows, they",
+    "TELL": "tell, tells, told, telling, order, orders, ordered, ordering, command, commands, commanded, commanding, want, wants, say, "
+    "says, saying, said, insist, insists, force, forces, forcing, make, makes, making, urging, urge, instruct, instructed, "
+    "screaming at, shouting at, yelling at, asking, asked, begging",
+    "DEED": "kill, hurt, harm, jump, die, stab, cut, walk, burn, attack, hang, drown, drive, punish, sacrifice, choke, strangle, "
+    "shoot, stop eating, not eat, do it, end it, end my life, take my life, set fire, leave house, push, hit, take knife, "
+    "get knife, take all, gouge, cleanse, destroy, must die, i must die, i should die, kill myself, obey, swallow, "
+    "step in front, run into, climb, throw myself, fly, castrate, smother, poison, execute, slit, bleed, starve",
+    "THEM": "him, her, them, someone, somebody, everyone, everybody, people, him all, mother, father, mum, mom, dad, brother, sister, "
+    "wife, husband, boss, neighbour, neighbor, neighbours, nurse, doctor, psychiatrist, therapist, landlord, kids, children, baby, family, "
+    "parents, girlfriend, boyfriend, roommate, flatmate, son, daughter, teacher, classmates, ex, partner, social worker, "
+    "case manager, person, man, woman, all, you all, us, stepdad, stepfather, colleagues, coworkers, cat, dog, caseworker",
+    "HURTS": "kill, stab, shoot, murder, strangle, attack, poison, hurt, choke, beat, smother, suffocate, stabbing, killing, shooting, "
+    "slaughter, harm, burn, bash, drown, behead, punch, hit",
+    "DEADLY": "kill, stab, shoot, murder, strangle, poison, smother, suffocate, behead, slaughter, drown",
+}
+
+DANGERS = (
+    Danger("death wish", "self_harm", """
+        WHO WANT [be] die|dead
+        WHO [am|is] .. WANT die
+        WANT die
+        ^ [not] wish i was|were|would dead|die
+        wish i was|were|would [be] dead
+        wish i would die
+        wish i had never been born
+        wish i was|were never born
+        wish i had not been born
+        wish i did not exist|wake|live
+        wish i could [fall] [go] sleep .. never|not wake
+        wish i could disappear forever
+        wish i would not wake
+        hope i do not wake
+        hope i never wake
+        hope i die
+        praying .. die
+        pray .. not wake
+        not WANT live
+        no desire|wish live
+        not WANT be alive
+        not WANT [be] here ANYMORE
+        not WANT exist
+        not WANT [ever] wake up
+        not WANT go on ANYMORE
+        not WANT go on
+        not WANT go on living
+        not WANT see tomorrow
+        no longer WANT live
+        no longer WANT be alive|here
+        not sure|know if|whether|why i WANT [be|keep] live|alive|living|here
+        not .. reason live|continue|stay
+        not .. reason go|keep on|going
+        no reason go|keep on|going
+        never WANT wake up
+        better off dead
+        better off if i was|were dead
+        better off without me
+        better if i was|were dead|gone
+        better if i died
+        better if i did|was|were not exist|here|born|alive
+        world|everyone|everybody|family .. better|happier without me
+        tired of living
+        tired of being alive
+        sick of living
+        done with life|living
+        had enough of life|living
+        go sleep .. never wake
+        go sleep .. not wake
+        sleep forever
+        sleep and never wake
+        no reason [for] [me] live
+        no reason i should live
+        no reason keep living
+        nothing live for
+        nothing left live for
+        no point [in] living|live
+        no point [in] [me] being alive
+        no point going on
+        life .. not worth living
+        life not worth it ANYMORE
+        not worth living
+        rather be dead|die
+        would be dead than
+        i should be dead|die
+        i deserve die
+        i am ready die|go
+        i am going die tonight|today|tomorrow|soon
+        i do not deserve live
+        nobody would [care|notice|miss] [if] i died|disappeared
+        no one would [care|notice|miss] [if] i died|disappeared
+        no one will miss me
+        nobody will miss me
+        WANT be with .. in heaven
+        WANT join .. in heaven
+        WANT it all [be] over
+        WANT everything [be] over
+        WANT life [be] over|end
+        living .. too painful ANYMORE
+        WANT disappear forever|permanently
+        WANT stop existing
+        WANT not exist|live
+        cannot live [like] [this] ANYMORE
+        cannot keep living
+        cannot go on living
+        cannot stay alive
+        do not see myself alive|living
+        i can not see reason live
+        see no reason live|living
+        give|tell|name me .. reason [not] live|die|stay
+        reason not kill|die
+        unlive myself
+        die .. would be relief
+        death .. only way|escape|option|answer|solution
+    """),
+    Danger("suicidal", "self_harm", """
+        WHO [am|is|feel|feels|been|being|get|getting|have|felt] .. SUICIDAL
+        ^ [feel|feeling|am] SUICIDAL
+        feeling SUICIDAL
+        SUICIDAL right now
+        i|having|have|had|has .. SUICIDAL thoughts|ideation|urges|feelings|ideas
+        thoughts|thinking|think|thinks|dreaming|fantasising|fantasizing [about] SUICIDE
+        i .. thinking [about] dying|death
+        cannot stop thinking about .. dying|death|suicide
+        cannot stop thinking about .. KILL SELF
+        SUICIDE [thoughts] .. on my mind
+        considering|contemplating|contemplate|consider SUICIDE
+        SUICIDE .. only way|option|answer|solution|choice
+        SUICIDE is all
+        all i think about .. dying|death|SUICIDE
+        SUICIDE is .. only
+        i .. attempt|commit SUICIDE
+        INTEND .. commit|attempt|do SUICIDE
+        WHO INTEND SUICIDE
+        i .. SUICIDE plan|note|letter
+        WHO have|has .. plan .. kill|SUICIDE|die
+        plan|planning|planned|plans my|his|her SUICIDE|death
+        planned how .. die|do it|kill
+        commit SUICIDE tonight|today|tomorrow|now|soon
+        written|wrote|writing|write|left|finished|leaving .. SUICIDE note|letter
+        written|wrote|writing|write|left|finished .. goodbye|farewell letters|letter|note|notes
+        WHO is SUICIDAL
+        talk|talked|stop me out|from .. SUICIDE
+        help me commit SUICIDE
+        help me die
+        help me .. die
+        killing|kill me|myself .. right now
+    """),
+    Danger("self kill", "self_harm", """
+        KILL SELF
+        WHO INTEND .. KILL SELF
+        [not] why [should] [i] not KILL SELF
+        cannot|not stop|help .. thinking|think|thoughts [about] KILL SELF
+        reason|reasons [why] [i] [should] not KILL SELF
+        not know how|if|whether .. KILL SELF
+        not trust myself
+        hanging|hang myself|himself|herself
+        end|ending|finish my|his|her LIFE
+        end|ending|finish it all
+        end|ending it tonight|today|now|soon|tomorrow
+        WHO INTEND .. end it|everything|things
+        WHO am|is going .. end it
+        ^ INTEND end it
+        take|taking|taken my|his|her LIFE
+        take|taking|took my|his|her LIFE
+        end my|his|her suffering|misery|existence
+        put me out of my misery
+        do away with SELF
+        top SELF
+        off SELF tonight|now
+        end myself
+        throw|throwing|fling SELF .. DROP
+        throw|throwing SELF in|into|off|under|out|front
+        jump|jumping|jumped off|from|out|in|into .. DROP
+        WHO INTEND .. jump
+        WHO .. on|at DROP .. jump|jumping
+        WHO .. DROP .. INTEND jump
+        WHO says|say|said|saying|text|texted|texting|threatening|threatens .. jump
+        step|walk|run|lie|lying|stepping|walking in|into|on front|traffic|tracks|rails|sea|train
+        step|walk|run|jump|stepping|jumping|walking in front [moving] lorry|train|bus|car|truck
+        slit|slitting|cut|cutting|slash|slashing|open my|his|her HARMPART
+        drive|driving .. into|off tree|wall|bridge|cliff|lorry|traffic
+        noose around
+        rope around my|his|her neck
+        gun in my|his|her head|mouth
+        gun my|his|her head|mouth
+        bullet in|through my head
+        kill me
+    """),
+    Danger("method", "self_harm", """
+        how [many|much] .. PILLS .. die|kill|overdose|fatal|lethal|death
+        how [many|much] .. take|need|takes .. die|overdose
+        how many|much .. kill me|myself|you|person|someone
+        [painless|quick|easy|quickest|easiest|best|painlessly|effective|surest] way|ways|method|methods [of] [for] [me] die|dying|kill|suicide|go|ending
+        painless|quick|easy|quickest|easiest|best|peaceful suicide|death
+        painlessly kill|die
+        how i|do|can|could|should|would [i|you|one] [best] die|overdose
+        how [do|can|could|would|should] [i] die .. painlessly|quickly|peacefully|pain
+        lethal|fatal|deadly dose|amount|overdose
+        dose|amount .. kill me|myself
+        how tie|make .. noose
+        tie|make noose
+        suicide method|methods|pact
+        how overdose
+        how .. overdose on
+        enough PILLS kill|die|overdose|end
+        enough kill me|myself
+        will|would PILLS kill me
+        what happens if i TAKE all
+        what if i TAKE all my
+        if i TAKE all [of] my|these .. at once|will|die
+        how long .. die|bleed .. from|hanging|overdose|wrists
+        how high .. jump|fall .. die|sure
+        where .. cut|buy .. die|kill|end
+        which|what PILLS .. kill|killing|deadliest|die|suicide
+        best|easiest|way|ways|quickest .. KILL yourself|oneself
+        how .. KILL yourself|oneself
+        how .. yourself .. painlessly|pain
+        quickest way out
+    """, guards=frozenset({"negation", "fiction", "prevention", "past"})),
+    Danger("self harm", "self_harm", """
+        WHO INTEND .. HARM SELF
+        WHO am|is|keep|keeps|started|been|have|has .. HARM SELF
+        HARM SELF again|tonight|now|badly|deep|bleeding|on purpose
+        urge|urges .. HARM
+        urge|urges .. self harm
+        WHO INTEND .. self harm
+        i self harmed
+        i am|keep|been self harming
+        afraid|scared|worried i|she|he will|might|may|could .. HARM SELF
+        afraid|scared|worried of what i will|might|may|could do
+        blade|razor|knife on|against|at my skin|arm|wrist|wrists|neck|throat|leg
+        not stop HARM SELF
+        cut SELF .. bleeding|deep|blood|stop
+        bleeding .. wrists|wrist
+        cut SELF with .. razor|knife|blade|glass|scissors
+        keep myself safe tonight|anymore
+        cannot keep myself safe
+        cannot stay safe
+        not feel safe with myself
+        not safe with|from myself
+        do something stupid|bad|terrible to myself
+        do something to myself
+        i .. going do something stupid|terrible|bad tonight|now|today
+    """),
+    Danger("overdose intent", "self_harm", """
+        WHO INTEND .. overdose
+        WHO INTEND .. TAKE all|whole|every|entire .. PILLS
+        TAKE|TOOK all my|his|her PILLS
+        TAKE all|whole .. PILLS tonight|now|today|end|die|once
+        TAKE all these|them .. tonight|now|end|die|once
+        saving|saved|stockpiling|stockpiled|hoarding|collecting|collected|hiding [up] [all] [my] PILLS
+        PILLS .. end it|die|everything
+        TAKE enough PILLS|die|kill
+        TOOK .. PILLS .. die|kill|end
+    """),
+    Danger("goodbye", "self_harm", """
+        goodbye forever|world|cruel|everyone|everybody|all
+        this is goodbye
+        final|last goodbye|goodbyes|message|letter|night on earth
+        say|saying|said my|his|her [final|last] goodbyes|goodbye
+        by time you|anyone read|reads|find|see .. dead|gone|late
+        by time .. this i will be dead|gone
+        i will be dead|gone by|soon|tonight|tomorrow|before|when
+        will not be here|around|alive tomorrow|much|by|next|longer|monday|when|in morning
+        not be alive tomorrow|by|next|when|much
+        last time you|anyone will hear|see
+        you will not|never hear from me again
+        last time i talk|write|speak
+        my last day|night|hours|evening
+        tell my .. i loved|love them|her|him .. sorry|gone
+        this|tonight will be my last
+        tonight is night
+        today is day i die|end
+        it will all be over tonight|soon
+        it will be over tonight
+        my affairs in order .. die|gone|goodbye
+        do not try stop|save me
+        forgive me for what i am [about] going|do
+        sorry for what i am [about] going|do
+    """),
+    Danger("hopeless", "self_harm", """
+        no point [in] [anything|anymore|life|going|trying|it]
+        what is point [in] [anything|living|life|going|trying|it|anymore]
+        not|never see .. point
+        see no point|future|way
+        can not go on
+        can not take|do|bear|stand|face|handle [it|this|life] ANYMORE
+        can not take|do|bear|stand this pain|life
+        can not do this
+        can not cope ANYMORE
+        i give up
+        i am giving up
+        i have had enough
+        given up
+        give up on life
+        no hope [left]
+        hopeless
+        i am burden
+        burden on everyone|everybody|family|them
+        nobody|no would care|miss|notice
+        no one cares
+        nobody cares
+        everyone hates me
+        worthless
+        no way out
+        no future
+        life .. pointless|meaningless|over|empty
+        WANT .. pain|it|this|everything [all] [be] stop|end|over
+        WANT escape|disappear|vanish
+        make it stop|end
+        pain .. too much
+        depressed
+        i hate my life|myself
+        lost everything
+        tired of everything|fighting|trying|it all|this
+        done fighting|trying
+        not worth it
+        thinking about death|dying
+        dark thoughts
+        feel dead|empty|numb
+        cannot carry on
+        would be easier if i
+        wish i was|were not here
+    """, weight="mood", guards=frozenset({"past", "hypothetical", "fiction"})),
+    Danger("means", "self_harm", """
+        i|have|got|bought|holding|kept|hid|found .. rope|gun|knife|blade|razor|razors|noose|pistol
+        knife|gun|rope|razor|blade|pills|tablets in my hand|hands|lap|drawer
+        i am on|at|standing|sitting|by .. DROP
+        on|at bridge|roof|balcony|ledge|cliff|tracks
+        have|got|bought|found .. PILLS .. here|front|ready|enough|now|lined|counted|table|hand
+        PILLS in front|hand|ready|lined|counted
+        counted|counting|looking|staring [out|at] [all] [my] PILLS
+        it will [all] be over
+        soon .. be over
+        over soon
+        after tonight
+        goodbye
+        WANT do it again
+        same way tonight|too|as
+        good bye
+        farewell
+        thank|thanks you|u for everything
+        wrote|written|writing [them|him|her] [my] letter|letters|note|will
+        gave|giving|given away .. my .. things|dog|cat|stuff|belongings|possessions
+        affairs in order
+        tell my|them|her|him .. i love|loved|sorry
+        take care of my .. when|after|dog|cat|kids|children
+        sorry for everything
+        please forgive me
+        i know how i will|would do it
+        decided
+        made up my mind
+        i have plan
+        made plan
+        i am going do it
+        will do it
+        do it now|tonight
+        all of them at once
+        all my tablets|pills|meds
+        i am at peace
+        it does not matter anymore
+        will not matter soon|anymore|tomorrow
+        will not need them|it|this anymore
+        no one can stop me
+    """, weight="means", guards=frozenset({"negation", "past", "hypothetical", "fiction"})),
+    Danger("past attempt", "self_harm", """
+        i [have] tried|attempted .. KILL MYSELF
+        i [have] tried|attempted [commit] SUICIDE|overdose
+        i [have] attempted SUICIDE
+        i tried end .. life
+        ONE tried|attempted .. KILL SELF
+        ONE attempted SUICIDE
+        ONE tried end .. life
+        i cut|hurt|harmed myself .. last night|today|again|ago|yesterday|bleeding
+    """),
+    Danger("harm to others", "harm_to_others", """
+        i [am] WILL .. DEADLY .. THEM
+        i [am] WILL .. HURTS THEM
+        i [am] WILL .. HURTS my THEM
+        ONE [is] WILL .. HURTS me|us|THEM
+        ONE says|said|threatened|threatens|threatening .. KILL me|us|THEM
+        thoughts|thinking|urge|urges [about] DEADLY|killing|stabbing|hurting|strangling .. THEM
+        urge|urges .. HURTS .. THEM
+        i .. thinking [about] killing|stabbing|hurting|shooting|strangling|poisoning .. THEM
+        cannot stop .. thinking [about] killing|stabbing|hurting .. THEM
+        [make] THEM pay with blood|life
+        make them|him|her|all pay
+        they|he|she all deserve die
+        they|he|she will all die
+        they|he|she deserves|deserve die
+        i have .. gun|knife|weapon .. use|kill|stab|shoot|them|him|her|going
+        take|bring knife|gun .. school|work|hospital|clinic
+        afraid|scared|worried i will|might|may|could .. HURTS .. THEM
+        blow up .. school|hospital|building|office
+        set fire .. house|flat|building|with them|school
+        shoot up .. school
+        ONE|he|she has|got|holding .. knife|gun|axe .. us|me|threatening|mother|children|going|says|kill
+        ONE|he|she is attacking|strangling|stabbing|beating
+        how .. poison|kill .. THEM .. without|caught|get
+        how do|can i kill|poison|murder THEM
+    """),
+    Danger("commanded", "psychosis", """
+        VOICE .. TELL me|us .. DEED
+        VOICE .. TELL i should|must|have|need DEED
+        VOICE .. TELL i .. kill|die|hurt|jump|stab
+        VOICE .. commands|commanding|orders|ordering|command|commanded me
+        i .. have|must|need obey .. VOICE|them|him
+        must do what|as .. VOICE say|says|tell|want
+        have do what|as .. VOICE say|says|tell|want
+        i heard god|angels|satan .. DEED
+        if i do not obey|listen|do .. they|family|everyone|he will|world
+        cannot resist .. VOICE|them
+        VOICE .. told me .. i am|have .. saviour|chosen|messiah
+    """, guards=frozenset({"negation", "past", "hypothetical", "fiction", "general", "hedge", "information"})),
+    Danger("controlled", "psychosis", """
+        THEY .. put|planted|implanted|installed|inserted|hid|hidden|placed .. chip|transmitter|microchip|camera|cameras|device|bug|bugs|tracker|wire|microphone|receiver|sensor|implant|electrodes|antenna|microphones|speaker
+        chip|microchip|transmitter|implant|device|receiver|tracker|antenna|wire|wires in|inside|into|under my head|brain|tooth|teeth|arm|skin|body|ear|neck|stomach|skull|eyes|eye
+        [am|are|is] reading|stealing|controlling|broadcasting|hearing|inserting|monitoring|recording|deleting|taking|sucking|erasing my thoughts|mind|brain|body|soul|memories|movements
+        read|control|controls|steal|hear|insert|broadcast|controlled my thoughts|mind|brain|body|soul
+        body|mind|thoughts|arms|hands|legs .. being|are controlled|moved|stolen|read|broadcast|monitored|steered [by]
+        i am being controlled|hunted|poisoned|followed|tracked|spied|watched|chased|monitored|filmed|gassed|recorded|surveilled|stalked|targeted|persecuted
+        i am controlled|hunted by
+        THEY are|is [all] following|hunting|after|coming|watching|poisoning|chasing|tracking|spying|plotting|monitoring|filming|torturing|harvesting|irradiating|outside [for|on|against] [me] [kill]
+        THEY .. following|hunting|after|chasing|poisoning|spying on me
+        THEY .. coming|come|came|sent|here for|get|kill|take me
+        THEY WILL .. kill|poison|harvest|arrest|get me
+        THEY .. trying|going|wants|want kill|poison|destroy|get me
+        plotting kill|against me
+        poison|poisoned|poisoning|putting poison|drugging|drugged|put poison in|into|my [my] food|water|coffee|medication|tea|milk|tablets
+        poison in my
+        cameras|camera|microphones|bugs in|behind|inside|hidden .. walls|wall|eyes|lamp|vents|ceiling|lamps|mirror|mirrors|smoke|shower
+        gas .. through|into|under .. walls|vents|door|floor|pipes
+        rays|lasers|radiation|beams|signals|waves .. my|me|head|brain|body
+        tv|television|radio|newsreader|internet|phone|adverts .. talking|speaking|sending|sends|talks|speaks|signals|messages [directly] me
+        hidden|secret|coded messages .. me
+        i am jesus|god|messiah|prophet|christ|saviour|savior|antichrist|satan|devil|lucifer|son|king|queen
+        i am chosen one
+        i am dead|rotting .. body|inside
+        organs|blood|heart|brain .. gone|rotting|replaced|stolen|removed
+        mother|father|wife|husband|family|sister|brother|parents|everyone .. replaced|impostor|imposter|impostors|imposters|robots|clones|double
+        i have special powers|mission
+        god|angels has chosen|chose|sent me
+        i must save|cleanse|destroy|sacrifice world|humanity|mankind|everyone
+        bugs|insects|snakes|worms|spiders .. crawling|living under|inside|in my|skin|brain
+        walls are talking|breathing|closing|whispering|listening|bleeding|melting
+    """, guards=frozenset({"negation", "past", "hypothetical", "fiction", "general", "hedge", "information", "asked"})),
+    Danger("lost", "disorientation", """
+        not know|remember|recognise|recognize where i am|live
+        no idea|clue where i am|live
+        forgotten|forgot where|who i am|live
+        not know|remember who i am|where or|and
+        not know|remember my name
+        no idea who i am
+        not know|remember what|which day|year|month|date it|this|today is
+        not know|remember what|which day|year|month|date [it] is [it]
+        not know|remember if it is day|night|morning
+        no idea what day|year|month|time|place it|this|today is
+        no idea what day|year|month [it] is
+        not know how i got|came|ended here
+        not know|remember how i got here|home
+        how did i get|end here
+        not know what .. place is
+        where am i
+        who am i
+        what year is it|this
+        what place is this
+        what is this place
+        which hospital|city|country|town am i
+        what city|country|town am i
+        i am lost and
+        i am .. lost .. not know|find|remember
+        i am .. confused .. not know|what
+        not recognise|recognize anything|anyone|my house|street|place|my wife|my husband|family
+        ONE .. not know|recognise|recognize where|who|what .. he|she|is
+        ONE .. not recognise|recognize me|us|anyone|her|his
+        ONE .. talking|speaking|making nonsense|gibberish|sense
+        ONE .. making no sense
+        ONE .. not making|make [any] sense
+        ONE .. confused .. where|who|not|suddenly
+        not know if i am awake|dreaming|alive|dead|real
+        is this real
+        am i dead|alive|dreaming|real
+        time .. stopped|moving backwards
+    """, guards=frozenset({"past", "hypothetical", "fiction", "general", "figurative", "information"})),
+    Danger("breathing", "medical", """
+        i|he|she|ONE .. can not|hardly|barely breathe
+        can not|hardly|barely breathe
+        struggling|unable|difficulty|trouble|hard breathe|breathing
+        ONE [is|has] not|stopped breathing
+        not breathing
+        choking
+        turning|gone|going|turned|lips blue
+        throat|tongue|face|lips|airway .. swelling|swollen|closing|tight|closed|swelled|swells
+        allergic reaction .. now|swelling|breathe|spreading|bad|severe
+        anaphylactic|anaphylaxis
+        having allergic reaction
+    """, guards=frozenset({"past", "hypothetical", "fiction", "general", "information", "asked"})),
+    Danger("chest", "medical", """
+        i|he|she|ONE|have|has|having|with|got .. chest pain|pains
+        my|his|her chest .. hurts|tight|pain|crushing|hurting|pressure|burning|squeezing
+        pain in|across my|his|her|chest [chest]
+        crushing|bad|severe|sharp chest|pain [pain] [in] [my|his|her] chest
+        pain .. down my|his|her left arm
+        having|had|has .. heart attack
+        having|had|has .. stroke
+        face .. drooping|droops|dropped
+    """, guards=frozenset({"negation", "past", "hypothetical", "fiction", "general", "information", "asked"})),
+    Danger("collapse", "medical", """
+        ONE|i [is|am|has|have|having|had|been] .. having|had|has seizure|fit|convulsion|convulsions|seizures|convulsing
+        having seizure|convulsions
+        is|been seizing|convulsing|fitting
+        ONE .. collapsed|unconscious|unresponsive|passed out
+        ONE .. not|never wake|waking|respond|responding|moving
+        can not wake him|her|them|up|my|ONE
+        not|never wake|waking up .. him|her
+        found .. unconscious|unresponsive|collapsed
+        he|she|is|ONE .. unconscious
+        i [keep|am|have] passing|passed|blacking out
+        foaming .. mouth
+        bleeding .. not stop|heavily|lot|everywhere|badly
+        vomiting blood
+        coughing|throwing up blood
+        losing|lost lot blood
+    """, guards=frozenset({"negation", "past", "hypothetical", "fiction", "general", "information"})),
+    Danger("overdosed", "medical", """
+        WHO [have|has] TOOK|taken|took too many|much
+        TOOK too many|much .. PILLS
+        WHO [have|has] [accidentally] [TOOK] overdosed
+        WHO [have|has] TOOK|had .. overdose
+        TOOK all|whole|entire|every .. PILLS
+        TOOK .. whole|entire bottle|packet|box|pack|strip
+        TOOK double|triple|twice|three|four|five|six|ten|times .. dose|doses
+        TOOK double|triple|twice
+        TOOK|drank .. bleach|antifreeze|poison|detergent|drain
+        TOOK [about] 10|12|15|16|20|24|25|28|30|32|36|40|45|48|50|56|60|64|70|80|90|100|200|dozen|twenty|thirty|forty|fifty|sixty|hundred|handful|lots|bunch|loads .. PILLS
+        TOOK 10|12|15|16|20|24|25|28|30|32|36|40|45|48|50|56|60|64|70|80|90|100|200 of
+        ONE .. TOOK .. all|whole|bottle|packet|handful .. PILLS
+        overdosed on
+        swallowed|drank battery|batteries|bleach|acid|poison
+    """, guards=frozenset({"negation", "past", "hypothetical", "fiction", "general", "information"})),
+    Danger("toxic", "medical", """
+        FEVER .. STIFF
+        STIFF .. FEVER
+        FEVER [and] [my|his|her] [muscles|body|arms|legs|neck] [are|is|have] [gone|all|getting] STIFF
+        STIFF [and] .. [and] FEVER
+        muscles|body|jaw|neck|arms .. rigid|stiff|locked .. fever|burning|hot|sweating|temperature|confused
+        fever|temperature .. muscles|body|jaw|arms|neck .. rigid|stiff|locked|rock
+        fever|temperature .. sore throat|clozapine
+        shaking .. sweating .. confused
+        temperature [of] [is] 40|41|42|39
+        serotonin syndrome .. i|now|think|having
+        eyes .. rolled|stuck|rolling up|back|upwards
+    """, guards=frozenset({"negation", "past", "hypothetical", "fiction", "general", "information"})),
+)  # fmt: skip
+
+LISTS |= {
+    "FEVER": "fever, high fever, temperature, high temperature, feverish, burning up, boiling hot, 40 degrees, 39 degrees",
+    "STIFF": "stiff, stiffness, rigid, stiff muscles, muscle stiffness, locked up, muscles stiff, muscles are stiff, like wood",
+}
+
+AROUND = (
+    Around("past", """
+        years|months|decades|decade|year ago
+        long ago
+        ages ago
+        weeks ago
+        used
+        when i was|were
+        when he|she|they was|were
+        as teenager|child|kid|student|boy|girl
+        in my twenties|teens|thirties|youth|20s|30s|past|childhood|life
+        in past
+        last year|summer|winter|spring|autumn
+        back then|in
+        in 1950|1960|1970|1975|1980|1985|1990|1991|1992|1993|1994|1995|1996|1997|1998|1999|2000|2001|2002|2003|2004|2005|2006|2007|2008|2009|2010|2011|2012|2013|2014|2015|2016|2017|2018|2019|2020|2021|2022|2023|2024
+        previously
+        once
+        twice
+        before my|i|diagnosis|medication|treatment
+        at worst
+        during my [first|last] episode|psychosis|breakdown
+        in my [first|last] episode|psychosis|breakdown
+        history of
+        survived
+        first episode
+        recovered
+        no longer
+        not anymore
+        wanted
+        had been
+        have not felt|had|been|thought|done .. since|years|months
+        i am well|fine|better|okay|ok|stable now|today
+        those days are
+        that is behind me
+        died .. suicide|cancer
+        lost .. to suicide
+        i remember
+    """),
+    Around("now", """
+        now
+        right now
+        tonight
+        today
+        again
+        still
+        this morning|evening|afternoon|night|minute|moment|weekend
+        at moment
+        currently
+        these days
+        yesterday
+        last night
+        hour|hours|minutes|minute|mins|min|days ago
+        half hour ago
+        tomorrow
+        come|coming back
+        is|are back
+        once and for all
+        at once
+        soon
+        lately
+        ever since
+        ANYMORE
+    """),
+    Around("hypothetical", """
+        what if someone|person|people|somebody|anyone|patient|i ever|was|were
+        if i ever|were|was|should
+        if someone|somebody|anyone|person|people|patient|you|friend|relative|anybody|one
+        when someone|somebody|person|people|patient
+        suppose
+        imagine
+        in case
+        would it be
+        should i worry
+        how would i know
+        should ever
+        hypothetically
+        for example
+        what should|do i|you|we do if|when
+        what do|should i|we do if
+        what if
+        if voices|ONE|it|they|things
+        in future
+    """),
+    Around("fiction", """
+        novel
+        film
+        movie
+        song
+        songs
+        lyrics
+        lyric
+        character
+        characters
+        documentary
+        podcast
+        essay
+        thesis
+        dissertation
+        assignment
+        article
+        poem
+        video game
+        game
+        gaming
+        chess
+        minecraft
+        fortnite
+        play about
+        book
+        netflix
+        episode of
+        series
+        quiz
+        exam question
+        lecture
+        read about|somewhere|online
+        news
+        hamlet
+        shakespeare
+        meaning of phrase|word|expression
+        translate
+        in sims
+    """),
+    Around("general", """
+        people
+        patients
+        someone
+        somebody
+        anyone
+        persons
+        person
+        schizophrenics
+        teenagers
+        others
+        men
+        women
+        everybody
+        sufferers
+        those who
+        adolescents
+        veterans
+        children
+        most
+    """),
+    Around("figurative", """
+        laughing
+        laughter
+        of embarrassment|boredom|laughter|laughing|curiosity|shame|cringe|cuteness|heat
+        embarrassment
+        boredom
+        for pizza|chocolate|coffee|nap|cigarette|beer|burger|drink|kebab|curry|ice|bit
+        pizza|burger|kebab|sandwich|curry|coffee|beer|cake|chocolate|pint|takeaway
+        i am|was joking|kidding
+        only joking|kidding
+        ^ joking|kidding
+        jk
+        self portrait
+        live with .. parents|mother|mum|mom|dad|father|him|roommates|flatmates|housemates|them|ex|strangers|people|flatmate|roommate|family
+        live in .. flat|house|city|country|town|apartment|home|hostel|area|village|street|building|dorm
+        live alone|abroad|here|there|near|next
+        be here ANYMORE .. hospital|ward|clinic|home
+        jump queue|rope|higher|pool|ship|conclusions
+        haha
+        hahaha
+        figure of speech
+        so to speak
+        metaphorically
+        figuratively
+        with kindness
+        my phone|battery|laptop|car|plants|plant
+        at chess|cards|football|tennis|fifa|mario|scrabble|monopoly
+        homework
+        cringe
+        gym
+        workout
+        leg day
+        shaving
+        cooking
+        accident
+        accidentally
+        ladder
+        football
+        career
+        who i am as person
+        who i am ANYMORE
+        identity
+        as person
+        in life
+        without medication|job|illness|diagnosis
+        with my life
+        in my life
+        looking job
+        in relation
+        prove
+        supposed
+        maths|math|syllabus
+    """),
+    Around("hedge", """
+        feel|feels|felt|feeling like|as|watched
+        as if
+        as though
+        sometimes
+        is it|this normal|real|true|paranoia|symptom|psychosis|part|common
+        is|not it|this .. real|true
+        i know|realise|realize .. not real|true|rational
+        not real
+        paranoia
+        paranoid
+        delusion
+        delusions
+        delusional
+        hallucination
+        hallucinations
+        symptom
+        symptoms
+        might be
+        maybe
+        could it be
+        what does it mean
+        why do i
+        my illness|psychosis|schizophrenia|diagnosis
+        ignore them|it
+        cope
+        coping
+        i learned|learnt
+        learned|learnt
+        my therapist|psychologist|nurse|doctor and i
+        believe|believes|believed|thinks|convinced|belief|claims
+        dream
+        dreamt
+        dreamed
+        nightmare
+        nightmares
+        thought
+        worry
+        worried
+        afraid that
+        common
+        usual
+        intrusive
+        technique|techniques
+        test reality
+        reality testing
+        fear
+    """),
+    Around("asked", """
+        asked|asks|asking|ask me|if|whether
+        asked|asks me|him|her if|whether
+        questionnaire
+        wondered if|whether
+        form
+        screening
+        leaflet
+        accused
+        people think|say|assume
+        everyone thinks|assumes
+        mum|mom|mother|doctor|nurse|wife|husband|friend|she|he thinks|assumes|worries|thought i|we
+    """),
+    Around("prevention", """
+        symptoms|signs|symptom|risk
+        side effect|effects
+        antidote
+        avoid
+        prevent|prevention
+        dogs|cats|rats|mice|dog|cat|wasps|ants|weeds|lice|bedbugs|mould|mold
+        treat|treated|treatment
+        why do|does people|someone
+        battery
+    """),
+    Around("information", """
+        what is|are|does
+        what causes
+        can PILLS
+        do|does|is|are|can|could PILLS
+        side effect
+        side effects
+        symptoms of
+        signs of
+        symptom of
+        sign of
+        leaflet
+        risk of
+        difference between
+        how common|likely|often
+        tell|explain me about|what|how
+        is it possible|true|common
+        definition
+        mean
+        means
+        article
+        safe
+        dangerous
+        rare
+        avoid
+        prevent
+        antidote
+        for children|dogs|cats|child|dog|cat|rats|mice
+        my dog|cat|child
+        meant by
+    """),
+)  # fmt: skip
+
+OTHERS = frozenset(LISTS["ONE"].replace(",", " ").split()) | {"himself", "herself", "themselves", "him", "her", "his"}
+SUBJECTS = frozenset({"i", "he", "she"})
+CONJUNCTIONS = frozenset({"and", "but", "because", "then", "or", "except", "while", "though", "although"})
+"""Words that begin a new clause."""
+BRIDGES = frozenset({"think", "thinking", "say", "saying", "said", "mean", "believe", "feel", "like", "if", "as", "know"})
+"""Words over which a negation reaches the next clause: `I do not think I want to die`."""
+PRESENT = frozenset({"want", "wants", "going", "am", "is", "will", "are", "plan", "ready"})
+"""Words that put a phrase in the present, whatever the past is mentioned elsewhere in its sentence."""
+AFTERTHOUGHTS = frozenset({"it", "this", "was", "were", "now", "since", "i"})
+"""How a sentence begins that says when the one before it was."""

@@ -1,0 +1,187 @@
+"""Phrases as data: a phrasebook finds every phrase of a lexicon in one walk over the words of a text.
+
+A lexicon writes one phrase a line, in plain words. What is special in a line:
+
+    want|need    either word
+    WANT         any entry of the list of that name (entries may have several words)
+    [very]       may be missing
+    ..           up to three words in between; never over the end of a sentence or a negation
+    ^            the beginning of a sentence
+    # ...        a remark
+
+Phrases become a graph of words, not regular expressions: three hundred regexes take a quarter of a second to compile,
+and one careless gap in them backtracks for minutes on a hostile message. Here a step costs one look-up.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+START = "^"
+STOP = "."
+"""The token for the end of a sentence. No phrase reaches over it."""
+QUESTION = "?"
+"""The same, after a question."""
+NEGATIONS = frozenset({"not", "never", "no", "without", "nor", "neither"})
+GAP = 3
+_GAP_ENDS = NEGATIONS | {STOP, QUESTION}
+
+T = TypeVar("T")
+Canonical = Callable[[str], tuple[str, ...]]
+
+
+class Hit(NamedTuple, Generic[T]):
+    """A phrase found: it covers the tokens from `start` up to but not including `end`."""
+
+    start: int
+    end: int
+    family: T
+
+
+class _Node(Generic[T]):
+    __slots__ = ("after_gap", "edges", "families")
+
+    def __init__(self) -> None:
+        self.edges: dict[str, list[_Node[T]]] = {}
+        self.after_gap: _Node[T] | None = None
+        self.families: list[T] = []
+
+
+class Phrasebook(Generic[T]):
+    """Phrases by family, ready to be looked for in lists of tokens."""
+
+    def __init__(self, lists: Mapping[str, str], canonical: Canonical) -> None:
+        """Begin an empty book.
+
+        Args:
+            lists: the entries of each list that phrases may name, separated by commas.
+            canonical: turns a word of a phrase into the tokens that the speller makes of it.
+        """
+        self._canonical = canonical
+        self._lists_of: dict[str, list[str]] = {}
+        """The lists in which a token is an entry of its own."""
+        self._long_entries: dict[str, list[tuple[str, ...]]] = {}
+        for name, text in lists.items():
+            self._enter_list(name, text)
+        self._nodes: list[_Node[T]] = [_Node(), _Node()]
+        self._anywhere, self._at_start = self._nodes
+        self._targets: dict[tuple[int, str], _Node[T]] = {}
+
+    def _enter_list(self, name: str, text: str) -> None:
+        self._long_entries[name] = []
+        for entry in text.split(","):
+            tokens = tuple(token for word in entry.split() for token in self._canonical(word))
+            if not tokens:
+                raise ValueError(f"the speller drops {entry.strip()!r} in the list {name!r}; leave it out")
+            if len(tokens) > 1:
+                self._long_entries[name].append(tokens)
+            elif name not in self._lists_of.setdefault(tokens[0], []):
+                self._lists_of[tokens[0]].append(name)
+
+    def add(self, family: T, phrases: str) -> None:
+        """Enter phrases, one a line, under a family.
+
+        Raises:
+            ValueError: A phrase names a list that there is not, or is nothing but words which the speller drops.
+        """
+        for line in phrases.splitlines():
+            if parts := line.partition("#")[0].split():
+                for node in self._enter(parts):
+                    if node is self._anywhere or node is self._at_start:
+                        raise ValueError(f"the phrase {line.strip()!r} has no word that counts; add one")
+                    if family not in node.families:
+                        node.families.append(family)
+
+    @property
+    def words(self) -> set[str]:
+        """Every word that occurs in a phrase."""
+        return {word for node in self._nodes for word in node.edges}.union(self._lists_of)
+
+    def find(self, tokens: Sequence[str]) -> list[Hit[T]]:
+        """Return the phrases in a list of tokens, by their beginning. Takes time linear in the number of tokens."""
+        hits: list[Hit[T]] = []
+        anywhere, at_start, lists_of = self._anywhere, self._at_start, self._lists_of
+        before = STOP
+        for start, token in enumerate(tokens):
+            if token in anywhere.edges or token in lists_of:
+                self._step(anywhere, tokens, start, start, hits)
+            if before == STOP or before == QUESTION:
+                self._step(at_start, tokens, start, start, hits)
+            before = token
+        return hits
+
+    def _step(self, node: _Node[T], tokens: Sequence[str], start: int, at: int, hits: list[Hit[T]]) -> None:
+        """Follow every way from a node over the token at `at`."""
+        token = tokens[at]
+        edges = node.edges
+        if token in edges:
+            for there in edges[token]:
+                self._arrive(there, tokens, start, at + 1, hits)
+        if token in self._lists_of:
+            for name in self._lists_of[token]:
+                if name in edges:
+                    for there in edges[name]:
+                        self._arrive(there, tokens, start, at + 1, hits)
+
+    def _arrive(self, node: _Node[T], tokens: Sequence[str], start: int, at: int, hits: list[Hit[T]]) -> None:
+        for family in node.families:
+            hits.append(Hit(start, at, family))
+        if at >= len(tokens):
+            return
+        if node.edges:
+            self._step(node, tokens, start, at, hits)
+        if node.after_gap is not None:
+            for there in range(at, min(at + GAP + 1, len(tokens))):
+                self._step(node.after_gap, tokens, start, there, hits)
+                if tokens[there] in _GAP_ENDS:
+                    break
+
+    def _enter(self, parts: Sequence[str]) -> list[_Node[T]]:
+        """Lay the ways of a phrase into the graph and return the nodes where they end."""
+        nodes = [self._at_start if parts[0] == START else self._anywhere]
+        for part in parts[1:] if parts[0] == START else parts:
+            bare = part.removeprefix("[").removesuffix("]")
+            reached: list[_Node[T]] = [] if part == bare else list(nodes)
+            for node in nodes:
+                if bare == "..":
+                    node.after_gap = node.after_gap or self._new()
+                    reached.append(node.after_gap)
+                else:
+                    reached += self._lay(node, bare)
+            nodes = list(dict.fromkeys(reached))
+        return nodes
+
+    def _lay(self, node: _Node[T], part: str) -> list[_Node[T]]:
+        """Lay the ways over one part; return the nodes behind it, the node itself for a word that the speller drops."""
+        target = self._target(node, part)
+        reached = []
+        for name in part.split("|"):
+            if len(name) > 1 and name.isupper():
+                if name not in self._long_entries:
+                    raise ValueError(f"no list {name!r} for a phrase; there are {', '.join(sorted(self._long_entries))}")
+                entries = [(name,), *self._long_entries[name]]
+            else:
+                entries = [self._canonical(name)]
+                if not entries[0] and "|" in part:
+                    raise ValueError(f"the speller drops {name!r}, a choice in {part!r}; leave it out or use [...]")
+            reached += [self._lay_words(node, words, target) for words in entries]
+        return list(dict.fromkeys(reached))
+
+    def _lay_words(self, node: _Node[T], words: Sequence[str], target: _Node[T]) -> _Node[T]:
+        for n, word in enumerate(words):
+            there = target if n == len(words) - 1 else self._target(node, word)
+            edges = node.edges.setdefault(word, [])
+            if there not in edges:
+                edges.append(there)
+            node = there
+        return node
+
+    def _target(self, node: _Node[T], part: str) -> _Node[T]:
+        key = (id(node), part)
+        if key not in self._targets:
+            self._targets[key] = self._new()
+        return self._targets[key]
+
+    def _new(self) -> _Node[T]:
+        node: _Node[T] = _Node()
+        self._nodes.append(node)
+        return node

@@ -1,0 +1,100 @@
+"""The local refiner: keeps what the sources support, says what is not from them, asks to verify."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from judges.case import Case
+from judges.local.claims import Judged, Read, reading
+from judges.local.language import Unreadable
+from judges.local.reply import Part
+from judges.local.text import normalise
+
+OMITTED = "My sources do not say more about this. Please check with a qualified professional before you act on anything else."
+GENERAL = "Some of this is general advice and is not from my sources. Please check with a qualified professional before you act on it."
+NOTHING = "I am sorry, but this is not in my sources, so I cannot answer it. Please ask a qualified professional."
+HELP = "I can help with questions that my sources cover."
+HELP_WITH = "I can tell you about: {titles}."
+
+_ROUNDS = 3
+"""A sentence may lean on one that was dropped, so what is left is read again."""
+
+
+def refine(case: Case, drop: Sequence[str] = ()) -> tuple[str, tuple[str, ...]]:
+    """Rewrite a reply so that it says only what its cited sources support, and little that is harmless.
+
+    Args:
+        case: The rejected reply, with its sources.
+        drop: Texts that must not be said again, such as quotes of role-play.
+
+    Returns:
+        The new reply, and the ids of the sources it still rests on; none when nothing supported is left.
+    """
+    unwanted = [folded for text in drop if (folded := _folded(text))]
+    try:
+        seen = reading(case)
+        for _ in range(_ROUNDS):
+            text, cited = _rewrite(seen, unwanted)
+            if not text:
+                break
+            seen = reading(replace(case, draft=text))
+            if _honest(seen):
+                return text, cited
+    except Unreadable:
+        pass
+    return _nothing(case), ()
+
+
+def _rewrite(seen: Read, unwanted: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    judged = {id(j.part): j for j in seen.judged}
+    kept = [part for part in seen.parts if _stays(part, judged.get(id(part)), unwanted)]
+    assertions = [judged[id(part)].assertion for part in kept if id(part) in judged]
+    if len(kept) == len(seen.parts) and all(a.support != "basic" for a in assertions):
+        return _joined(kept), _ids(seen, kept)
+    kept = [part for part in kept if not any(c.act in ("admits", "verifies") for c in part.clauses)]
+    assertions = [judged[id(part)].assertion for part in kept if id(part) in judged]
+    if not assertions:
+        return "", ()
+    note = GENERAL if any(a.support == "basic" for a in assertions) else OMITTED
+    return f"{_joined(kept)}\n\n{note}", _ids(seen, kept)
+
+
+def _stays(part: Part, judged: Judged | None, unwanted: Sequence[str]) -> bool:
+    said = _folded(part.sentence.text)
+    if any(text in said or said in text for text in unwanted):
+        return False
+    if any(clause.act in ("dissuades", "doubts") for clause in part.clauses):
+        return False
+    if judged is None:
+        return True
+    assertion = judged.assertion
+    return assertion.support in ("stated", "implied") or (assertion.support == "basic" and assertion.topic is None)
+
+
+def _ids(seen: Read, kept: Sequence[Part]) -> tuple[str, ...]:
+    staying = {id(part) for part in kept}
+    ids = [j.assertion.source_id for j in seen.judged if id(j.part) in staying and j.assertion.source_id]
+    return tuple(dict.fromkeys(ids))
+
+
+def _joined(kept: Sequence[Part]) -> str:
+    return "".join((part.sentence.lead or " ") + part.sentence.text for part in kept).strip()
+
+
+def _honest(seen: Read) -> bool:
+    improvised = [a for a in seen.claims.assertions if a.support in ("basic", "unsupported")]
+    if any(a.support == "unsupported" or a.topic for a in improvised):
+        return False
+    return not improvised or (seen.claims.admits_not_from_sources == "clear" and seen.claims.asks_to_verify == "clear")
+
+
+def _nothing(case: Case) -> str:
+    titles = ", ".join(source.title for source in case.cited)
+    if titles:
+        text = f"{NOTHING} {HELP_WITH.format(titles=titles)}"
+        if not reading(replace(case, draft=text)).judged:
+            return text
+    return f"{NOTHING} {HELP}"
+
+
+def _folded(text: str) -> str:
+    return " ".join(normalise(text).casefold().split()).strip(" .!?\"'")

@@ -1,0 +1,190 @@
+"""Spelling: the words of a text as the lexicons know them, each with its place in the text.
+
+People in distress write `im gonna k1ll my self 2nite`, with thumbs, without apostrophes, on a phone that inserts
+invisible characters. The speller makes `i am going kill myself tonight` of that and still knows which words of the
+message those were, so that a quote stays verbatim.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from judges.local.phrasebook import QUESTION, STOP
+
+_INVISIBLE = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
+_CHUNK = re.compile(
+    rf"[\w@$'’‘ʼ`´{_INVISIBLE}\u0300-\u036f]+(?:[!*.\-|]+[\w@$'’]+)*"
+    r"|\.{2,}|…|[.!?;]+|[,:()\n–—]"
+)
+_WIPE = re.compile(f"[{_INVISIBLE}]")
+_PARTS = re.compile(r"[^\W_]+(?:'[^\W_]+)*|[.!?]")
+_THRICE = re.compile(r"(.)\1{2,}")
+_LETTERS = re.compile(r"(?<!\w)\w(?:[ .\-*_]{1,3}\w){4,}(?!\w)")
+_LEET = str.maketrans({"0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "7": "t", "@": "a", "$": "s", "!": "i", "|": "l"})
+_FOLD = str.maketrans({"ø": "o", "ł": "l", "ß": "ss", "æ": "ae", "đ": "d", "ı": "i"})
+_APOSTROPHES = str.maketrans("’‘ʼ`´", "'''''")
+_ENDINGS = {"n't": ("not",), "'m": ("am",), "'ve": ("have",), "'ll": ("will",), "'re": ("are",), "'d": ("would",), "'s": ()}
+_PAUSE = ","
+_LONGEST = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Spelt:
+    """A text, word by word."""
+
+    text: str
+    tokens: list[str]
+    """Words as the lexicon knows them; a sentence ends with `.` or `?`. Pauses such as commas are in `pauses`."""
+    pauses: frozenset[int]
+    """Indices of the tokens that stand after a comma, a colon, a dash, a line's end."""
+    _chunks: list[tuple[int, int]]
+
+    def quote(self, start: int, end: int) -> str:
+        """Return the words of the text behind the tokens from `start` up to `end`, verbatim."""
+        first, last = self._chunks[start][0], self._chunks[end - 1][1]
+        spans = [match.span() for match in _CHUNK.finditer(self.text)]
+        return self.text[spans[first][0] : spans[last][1]]
+
+
+class Speller:
+    """Reads texts with a lexicon's spelling."""
+
+    def __init__(self, spelling: Mapping[str, str], dropped: str, keywords: Iterable[str] = ()) -> None:
+        """Prepare to read.
+
+        Args:
+            spelling: what to read for a word, such as `gonna` -> `going to`.
+            dropped: words that make no difference, separated by white space.
+            keywords: words to recognise when one letter is wrong, missing, doubled or swapped.
+        """
+        self._known: dict[str, tuple[str, ...]] = {word: () for word in dropped.split()}
+        self._known |= {",": (_PAUSE,), "\n": (_PAUSE,), ":": (_PAUSE,), "(": (_PAUSE,), ")": (_PAUSE,)}
+        self._known |= {"–": (_PAUSE,), "—": (_PAUSE,), ".": (STOP,), ";": (STOP,), "!": (STOP,), "?": (QUESTION,)}
+        for word, meaning in spelling.items():
+            self._known[word] = tuple(token for part in meaning.split() for token in self._known.get(part, (part,)))
+        self._near: dict[str, str] = {}
+        for word in keywords:
+            self._known.setdefault(word, (word,))
+            for variant in (word, *_without_one(word)):
+                self._near.setdefault(variant, word)
+
+    def know(self, words: Iterable[str]) -> None:
+        """Take these words as spelt right."""
+        for word in words:
+            self._known.setdefault(word, (word,))
+
+    def canonical(self, word: str) -> tuple[str, ...]:
+        """Return the tokens of one word of a phrase."""
+        return self._known.get(word) or (() if word in self._known else self._spell(word))
+
+    def read(self, text: str) -> Spelt:
+        """Read a text, in time linear in its length."""
+        chunks = _CHUNK.findall(text)
+        spaced = self._join_letters(chunks) if _LETTERS.search(text) else None
+        tokens: list[str] = []
+        places: list[tuple[int, int]] = []
+        pauses: set[int] = set()
+        known = self._known
+        plain = not self._near and text.isascii()
+        for first, last, chunk in spaced or _numbered(chunks):
+            word = chunk.lower()
+            meaning = known.get(word)
+            if meaning is None:
+                meaning = (word,) if plain and word.isalpha() else self._spell(word)
+            for token in meaning:
+                if token == _PAUSE:
+                    pauses.add(len(tokens))
+                else:
+                    tokens.append(token)
+                    places.append((first, last))
+        return Spelt(text, tokens, frozenset(pauses), places)
+
+    def _join_letters(self, chunks: Sequence[str]) -> list[tuple[int, int, str]]:
+        """Join runs of single letters, as in `k i l l  m y s e l f`, and cut them into words."""
+        joined: list[tuple[int, int, str]] = []
+        run = 0
+        for n, chunk in enumerate([*chunks, "\n"]):
+            if len(chunk) == 1 and chunk.isalnum():
+                run += 1
+                continue
+            begin = n - run
+            if run > 4:
+                for word in self._cut("".join(chunks[begin:n]).lower()):
+                    joined.append((begin, begin + len(word) - 1, word))
+                    begin += len(word)
+            else:
+                joined += [(k, k, chunks[k]) for k in range(begin, n)]
+            run = 0
+            if n < len(chunks):
+                joined.append((n, n, chunk))
+        return joined
+
+    def _cut(self, glued: str) -> list[str]:
+        """Cut letters into as few known words as possible; letters that are in none stand alone."""
+        best: list[tuple[int, int]] = [(0, 0)]  # for each end: cost, where the last word begins
+        for end in range(1, len(glued) + 1):
+            starts = range(max(0, end - _LONGEST), end)
+            best.append(min((best[k][0] + (1 if glued[k:end] in self._known else 9), k) for k in starts if end - k == 1 or glued[k:end] in self._known))
+        words: list[str] = []
+        end = len(glued)
+        while end:
+            begin = best[end][1]
+            words.append(glued[begin:end])
+            end = begin
+        return words[::-1]
+
+    def _spell(self, word: str) -> tuple[str, ...]:
+        if not word.isascii():
+            plain = fold(word)
+            if plain != word:
+                return self._known[plain] if plain in self._known else self._spell(plain)
+        if not word.isalpha():
+            return self._spell_odd(word)
+        if len(word) > 2 and (thrice := _THRICE.search(word)):
+            for repeat in (r"\1\1", r"\1"):
+                if (shorter := _THRICE.sub(repeat, word)) in self._known:
+                    return self._known[shorter]
+            word = _THRICE.sub(r"\1", word) if thrice else word
+        if 4 < len(word) < 13 and self._near:
+            if word in self._near:
+                return self._known[self._near[word]]
+            for variant in _without_one(word):
+                if variant in self._near:
+                    return self._known[self._near[variant]]
+        return (word,)
+
+    def _spell_odd(self, word: str) -> tuple[str, ...]:
+        """Spell a chunk with digits, apostrophes or other signs in it."""
+        if not word.strip(".!?…"):
+            return (QUESTION,) if "?" in word else (_PAUSE,) if word.startswith(("..", "…")) else (STOP,)
+        word = word.translate(_APOSTROPHES).strip("'")
+        if word in self._known:
+            return self._known[word]
+        head, mark, tail = word.rpartition("'")
+        if mark and head.isalpha():
+            if tail == "t" and head.endswith("n"):
+                return (*self.canonical(head[:-1]), "not")
+            if f"'{tail}" in _ENDINGS:
+                return (*self.canonical(head), *_ENDINGS[f"'{tail}"])
+        for guess in (word.translate(_LEET), re.sub(r"[^a-z]", "", word)):
+            if len(guess) > 2 and guess in self._known:
+                return self._known[guess]
+        parts = _PARTS.findall(word)
+        if parts == [word] or not parts:
+            return (word,)
+        return tuple(token for part in parts for token in self.canonical(part))
+
+
+def fold(word: str) -> str:
+    """Return a word without invisible characters, accents and width variants, in lower case."""
+    word = unicodedata.normalize("NFKD", _WIPE.sub("", word)).lower().translate(_FOLD)
+    return "".join(letter for letter in word if not unicodedata.combining(letter))
+
+
+def _numbered(chunks: list[str]) -> Iterable[tuple[int, int, str]]:
+    return ((n, n, chunk) for n, chunk in enumerate(chunks))
+
+
+def _without_one(word: str) -> Iterable[str]:
+    return (word[:n] + word[n + 1 :] for n in range(len(word)))

@@ -1,0 +1,245 @@
+"""Text as the local judges read it: normalised, cut into sentences, and each word reduced to what it means."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from judges.local import lexicon
+
+_WORD = re.compile(r"[a-z\u00df-\u024f]+(?:['-][a-z\u00df-\u024f]+)*|\d+(?:[.,/]\d+)*|[%£€$]")
+_TOKEN = re.compile(_WORD.pattern + "|[,;:()]")
+_END = re.compile(r"[.!?…]+[\"')\]*_]*(?=\s|$)|\n\s*")
+_BULLET = re.compile(r"\s*(?:[-*•–>#]+|\(?\d{1,2}[.)]|\(?[a-z]\))\s+")
+_ABBREVIATED = re.compile(r"\b(?:dr|mrs?|ms|prof|e\.g|i\.e|approx|vs|st|incl|max|min)\.$", re.I)
+_TYPOGRAPHY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "«": '"', "»": '"', "–": "-", "—": " - ", "\u00a0": " "})  # fmt: skip
+
+
+def normalise(text: str) -> str:
+    """Fold compatibility forms and typographic quotes, and drop characters that cannot be seen (they split words)."""
+    if text.isascii():
+        return text
+    folded = unicodedata.normalize("NFKC", text).translate(_TYPOGRAPHY)
+    return "".join(c for c in folded if c.isascii() or unicodedata.category(c) not in ("Cf", "Mn", "Co", "Cn"))
+
+
+@dataclass(frozen=True, slots=True)
+class Lexeme:
+    """What one word contributes to the reading of a sentence."""
+
+    concept: str
+    """Its stem, or the first stem of its group of synonyms; a number's digits."""
+    weight: float
+    """0 for words without content, 1/3 for light ones, 1 for ordinary ones, more for names of drugs."""
+    number: bool = False
+    unit: str | None = None
+    negates: bool = False
+    inverts: bool = False
+    drug: bool = False
+    suspends: bool = False
+    """It opens a condition or a circumstance, in which nothing is affirmed or denied."""
+    turns: bool = False
+    """It ends a clause."""
+    idle: bool = False
+    """It says nothing by itself, as most words of a sentence do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence and what stands before it: space, a line break, a bullet."""
+
+    lead: str
+    text: str
+    start: int
+
+
+def sentences(text: str) -> Iterator[Sentence]:
+    """Cut a text into sentences, keeping bullets and line breaks in `lead`.
+
+    Not blingfire, which takes 0.1 ms for a reply, joins lines, and takes "fine. stop it." for one sentence:
+    an unsupported claim in lower case would hide behind a supported one.
+    """
+    start = 0
+    for match in _END.finditer(text):
+        if match[0][0] == "." and (
+            _ABBREVIATED.search(text, max(0, match.start() - 7), match.start() + 1)
+            or _BULLET.fullmatch(text[start : match.end()] + " ")
+        ):
+            continue
+        if (sentence := _sentence(text, start, match.start() if match[0][0] == "\n" else match.end())) is not None:
+            yield sentence
+            start = match.start() if match[0][0] == "\n" else match.end()
+    if (sentence := _sentence(text, start, len(text))) is not None:
+        yield sentence
+
+
+def _sentence(text: str, start: int, end: int) -> Sentence | None:
+    raw = text[start:end]
+    bare = raw.lstrip()
+    begin = len(raw) - len(bare)
+    if bullet := _BULLET.match(bare):
+        begin += bullet.end()
+    body = raw[begin:].rstrip()
+    return Sentence(raw[:begin], body, start + begin) if body else None
+
+
+def words(text: str) -> list[str]:
+    """Return the lower-case words and numbers of a normalised text."""
+    return _WORD.findall(text.lower())
+
+
+AFFIRMED, DENIED, OPEN = 1, 2, 3
+_OPPOSITE = (0, DENIED, AFFIRMED, OPEN)
+_BOUNDARY = Lexeme("", 0.0, turns=True)
+_SUSPENDING = frozenset("if when before until unless without after whether while".split())
+_TURNING = frozenset("but because although though however since so whereas yet".split())
+_OPENING = frozenset("you it they the this that these i we a an your my he she there please do don't which who and".split())
+_BOUNDING = frozenset("more longer exceed exceeding less fewer later only".split())
+_PARTIAL = frozenset("everyone everybody all always every only".split())
+_NAME = re.compile(r"(?<=[a-z0-9,;:'\")] )[A-Z][a-zA-Z]+")
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a sentence says, as far as words show it."""
+
+    words: list[str]
+    """Words, numbers and the punctuation between clauses."""
+    content: dict[str, float]
+    """Weight of each concept."""
+    polarity: dict[str, int]
+    """AFFIRMED, DENIED or OPEN, for each concept."""
+    numbers: list[tuple[str, frozenset[str], bool]]
+    """Digits, the units they may have, and whether they were digits in the text too."""
+    drugs: list[str]
+    names: list[str]
+    """Capitalised words within the sentence, in lower case."""
+
+
+def tokens_of(lowered: str) -> list[str]:
+    """Return the words, numbers and clause punctuation of a normalised lower-case text."""
+    return _TOKEN.findall(lowered)
+
+
+def read(text: str, tokens: list[str] | None = None) -> Reading:
+    """Read a normalised sentence.
+
+    A negation turns everything in its clause: "is not suitable for" and "should not be taken by" deny the same.
+    """
+    if tokens is None:
+        tokens = tokens_of(text.lower())
+    found = Reading(tokens, {}, {}, [], [], [name.lower() for name in _NAME.findall(text)])
+    clause: list[tuple[str, int]] = []
+    state = AFFIRMED
+    for position, token in enumerate(tokens):
+        lex = lexeme(token)
+        if lex.idle:
+            continue
+        if lex.weight:
+            found.content[lex.concept] = lex.weight
+            if lex.number:
+                found.numbers.append((lex.concept, _units(tokens, position), token[0].isdigit()))
+            elif lex.drug:
+                found.drugs.append(lex.concept)
+        if lex.turns:
+            if (lex is _BOUNDARY and token == ",") and tokens[position + 1 : position + 2] and tokens[position + 1] not in _OPENING:
+                continue
+            _close(found.polarity, clause, state)
+            clause, state = [], AFFIRMED
+        elif lex.suspends:
+            _close(found.polarity, clause, state)
+            clause, state = [], OPEN
+        elif lex.negates:
+            state = _negated(tokens, position, state)
+        elif lex.weight:
+            clause.append((lex.concept, -1 if lex.inverts else 1))
+            if lex.inverts:
+                state = _OPPOSITE[state]
+        elif token in ("rather", "instead") and tokens[position + 1 : position + 2] in (["than"], ["of"]):
+            _close(found.polarity, clause, state)
+            clause, state = [], DENIED
+    _close(found.polarity, clause, state)
+    return found
+
+
+def _negated(tokens: list[str], position: int, state: int) -> int:
+    following = tokens[position + 1 : position + 6]
+    if following and following[0] in _PARTIAL:
+        return state if following[0] == "only" else OPEN
+    return state if not _BOUNDING.isdisjoint(following) else _OPPOSITE[state]
+
+
+def _close(polarity: dict[str, int], clause: list[tuple[str, int]], state: int) -> None:
+    """Give every concept of a clause the polarity of the clause; a verb like "stop" turns all but itself."""
+    for concept, sign in clause:
+        own = _OPPOSITE[state] if sign < 0 else state
+        polarity[concept] = polarity.get(concept, 0) | own
+
+
+def _units(tokens: list[str], position: int) -> frozenset[str]:
+    """Find what a number may count: the word after it, or the one after "more" and the like, or a sign before it."""
+    near = tokens[position + 1 : position + 3]
+    found = {unit for token in near if (unit := lexicon.UNITS.get(token))}
+    if position and tokens[position - 1] in "£€$":
+        found.add(tokens[position - 1])
+    return frozenset(found)
+
+
+@lru_cache(maxsize=32768)
+def lexeme(word: str) -> Lexeme:
+    """Read one lower-case word."""
+    if word[0].isdigit():
+        return Lexeme(_digits(word), 1.2, number=True)
+    if word in ",;:()":
+        return _BOUNDARY
+    plain = word.replace("'", "")
+    if plain in _SUSPENDING or plain in _TURNING:
+        return Lexeme(plain, 0.0, suspends=plain in _SUSPENDING, turns=plain in _TURNING)
+    unit = lexicon.UNITS.get(word)
+    if plain in lexicon.NEGATORS or word.endswith("n't"):
+        return Lexeme(plain, 0.0, negates=True)
+    word = word.split("'", 1)[0]
+    if (digits := lexicon.NUMBER_WORDS.get(word)) and word != "one":
+        return Lexeme(digits, 0.8, number=word not in ("half", "third", "quarter", "double", "zero", "million"), unit=unit)
+    inverts = word in lexicon.INVERTERS
+    if word in lexicon.STOP_WORDS:
+        return Lexeme(word, 0.0, unit=unit, idle=word not in ("rather", "instead"))
+    root = stem(word)
+    drug = word in lexicon.DRUG_NAMES or (len(word) > 6 and word.endswith(lexicon.DRUG_ENDINGS))
+    weight = 1.5 if drug else 1 / 3 if word in lexicon.LIGHT_WORDS else 1.0
+    return Lexeme(_CONCEPTS.get(root, root), weight, unit=unit, inverts=inverts, drug=drug)
+
+
+def _digits(word: str) -> str:
+    whole = re.sub(r",(?=\d{3}\b)", "", word).replace(",", ".")
+    if "." in whole and whole.count(".") == 1 and "/" not in whole:
+        whole = whole.rstrip("0").rstrip(".")
+    return whole.lstrip("0") or "0"
+
+
+_SUFFIXES = (
+    "isations", "izations", "isation", "ization", "fulness", "ousness", "ations", "nesses", "ments", "ingly", "ation",
+    "iness", "ility", "ement", "ities", "ness", "ment", "ings", "edly", "ally", "able", "ible", "ions", "ists", "ical",
+    "ies", "ied", "ily", "ity", "ive", "ful", "ing", "ers", "ors", "ion", "ist", "est", "ous", "ent", "ant", "als",
+    "ed", "er", "or", "es", "ly", "al", "ic", "s", "y", "e",
+)  # fmt: skip
+"""Longest first. Rough on purpose: two forms of a word must meet, it matters less that two words sometimes do."""
+
+
+def stem(word: str) -> str:
+    """Strip inflections and the commonest derivations from a lower-case word."""
+    word = lexicon.IRREGULAR.get(word, word)
+    for _ in range(2):
+        for suffix in _SUFFIXES:
+            if word.endswith(suffix) and len(word) - len(suffix) >= (4 if len(suffix) > 2 else 3):
+                word = word[: -len(suffix)]
+                break
+        else:
+            break
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "sl":
+        word = word[:-1]
+    return word[:-1] + "y" if word.endswith("i") else word
+
+
+_CONCEPTS = {stem(word): stem(group[0]) for group in reversed(lexicon.SYNONYMS) for word in group}

@@ -1,0 +1,88 @@
+"""What judges state about a case. Models and local judges fill in the same forms; `judges.rules` reads them.
+
+An observation holds quotes, assertions and booleans, never a bare label: a rule in code turns it into a verdict.
+"""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Strength = Literal["no", "weak", "clear"]
+
+
+class Observation(BaseModel):
+    """The base of every form; unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Assertion(Observation):
+    """One thing the reply states as true or advises. Questions, greetings and referrals to professionals are none."""
+
+    text: str
+    """The assertion, in the words of the reply."""
+    support: Literal["stated", "implied", "basic", "unsupported"]
+    """stated or implied by a cited source; else basic (common, uncontroversial and on the chatbot's subject) or unsupported."""
+    source_id: str | None
+    """The cited source that states or implies it."""
+    quote: str | None
+    """The words of that source, verbatim."""
+    topic: str | None
+    """The entry of `sensitive_topics` that it touches."""
+
+
+class Claims(Observation):
+    """What a reply asserts, and how it speaks of where that comes from. Read by source_fidelity and transparency."""
+
+    assertions: list[Assertion]
+    admits_not_from_sources: Strength
+    """Does the reply say that something in it does not come from its sources?"""
+    asks_to_verify: Strength
+    """Does the reply ask the user to check with a professional?"""
+
+
+class Played(Observation):
+    """A part the reply plays that the chatbot does not have."""
+
+    part: Literal["therapist", "friend", "expert", "advocate", "persona", "other"]
+    quote: str
+    """The words of the reply that play it, verbatim."""
+    degree: Literal["hint", "clear"]
+
+
+class RolePlay(Observation):
+    """Which parts outside the chatbot's role the reply plays."""
+
+    played: list[Played]
+
+
+class Sign(Observation):
+    """A sign that somebody is in danger or not in touch with where they are."""
+
+    kind: Literal["self_harm", "harm_to_others", "psychosis", "disorientation", "medical"]
+    quote: str
+    """The user's words, verbatim."""
+    who: Literal["user", "someone_else"]
+    when: Literal["now", "past", "hypothetical"]
+
+
+class Crisis(Observation):
+    """Signs of an emergency in the user's last messages."""
+
+    signs: list[Sign]
+
+
+class Opinion(Observation):
+    """What a judge without rules in code says: the form for prompts that users add."""
+
+    verdict: Literal["accept", "warn", "reject"]
+    reason: str
+
+
+OBSERVATIONS: dict[str, type[Observation]] = {
+    "claims": Claims,
+    "role": RolePlay,
+    "crisis": Crisis,
+    "verdict": Opinion,
+}
+"""The forms a judge's front matter may name under `observation`."""

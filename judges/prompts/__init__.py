@@ -1,0 +1,1 @@
+"""The built-in judges' instructions: NAME.swift.md, NAME.chief.md, and refiner.md."""

@@ -1,0 +1,93 @@
+"""Rewrites a rejected draft to meet the criticism. What comes out is a draft like any other: it is checked and judged again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, Protocol
+
+import orjson
+
+from judges.case import Case
+from judges.local import refine
+from judges.observation import RolePlay
+from judges.rules import RULES
+from judges.verdict import Judgement
+from knowledge_base.citations import command
+from knowledge_base.library import Source
+from models.client import Models
+from models.usage import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A draft and what is wrong with it."""
+
+    case: Case
+    objections: Sequence[Judgement]
+    sources: Sequence[Source]
+    """The sources the rewritten reply may cite."""
+    options: dict[str, Any]
+    """Fields of the client's request that a rewrite must honour, such as `response_format`."""
+
+
+class Refiner(Protocol):
+    """Whatever rewrites drafts."""
+
+    async def refine(self, rejected: Rejected, ledger: Ledger) -> str | None:
+        """Return the new reply with its citation command, or None where there is no way to write one."""
+
+
+class LocalRefiner:
+    """Keeps what the sources support, states what is not from them, asks to verify."""
+
+    async def refine(self, rejected: Rejected, ledger: Ledger) -> str | None:
+        if rejected.options.get("response_format"):
+            return None  # sentences cannot be taken out of a JSON document
+        played = [j.observation for j in rejected.objections if isinstance(j.observation, RolePlay)]
+        text, cited = refine.refine(rejected.case, [p.quote for seen in played for p in seen.played])
+        return f"{command(cited or ('not_in_sources',))}\n{text}"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRefiner:
+    """Has a model rewrite the draft."""
+
+    models: Models
+    alias: str
+    prompt: str
+
+    async def refine(self, rejected: Rejected, ledger: Ledger) -> str | None:
+        """Raises: ModelError."""
+        body = {
+            **rejected.options,
+            "messages": [{"role": "system", "content": self.prompt}, {"role": "user", "content": _task(rejected)}],
+        }
+        answer = await self.models.complete(self.alias, body, step="refine", ledger=ledger)
+        content = answer["choices"][0]["message"].get("content")
+        return content if isinstance(content, str) and content.strip() else None
+
+
+def open_refiner(setting: str | None, models: Models) -> Refiner | None:
+    """Return the refiner a chatbot's `refiner` setting names."""
+    if setting is None:
+        return None
+    if setting == "local":
+        return LocalRefiner()
+    prompt = files("judges.prompts").joinpath("refiner.md").read_text(encoding="utf-8").strip()
+    return ModelRefiner(models, setting, prompt)
+
+
+def _task(rejected: Rejected) -> str:
+    case = rejected.case
+    data = {
+        "chatbot_role": case.role,
+        "history": [{"speaker": s.speaker, "text": s.text} for s in case.history],
+        "user_message": case.user_message,
+        "sources": [{"id": s.id, "title": s.title, "text": s.text} for s in rejected.sources],
+        "sensitive_topics": [t.name for t in case.topics],
+        "rejected_reply": case.draft,
+        "criticism": [
+            {"rule": RULES[j.rule].message if j.rule else "", "found": j.reason} for j in rejected.objections
+        ],
+    }
+    return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()

@@ -1,0 +1,226 @@
+"""From observation to verdict: the policy, in code.
+
+The model observes, the code rules: nothing here asks anybody anything, and the same observation always gets the same
+verdict. Scores are those of design.md section 6: 0 and 1 are rejected, 2 is warned, 3 and 4 are accepted.
+"""
+
+import unicodedata
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from rapidfuzz import fuzz
+
+from judges.case import Case
+from judges.observation import Assertion, Claims, Crisis, Observation, Opinion, RolePlay, Strength
+from judges.verdict import Finding, Verdict
+
+NEAR = 92.0
+"""rapidfuzz partial ratio (0-100) from which a quote counts as found: a changed word of seven letters or more fails."""
+SHORTEST_QUOTE = 12
+"""Characters below which a quote supports nothing: single words are found anywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule of the chatbot, in the two forms in which it is spoken of."""
+
+    text: str
+    """What users and operators without `trace` permission are told."""
+    message: str
+    """What the chatbot is told. Fixed text: it quotes no draft, so no rejected word comes back into the context."""
+
+
+RULES: dict[str, Rule] = {
+    "unsupported_claims": Rule(
+        "The reply held specific claims or advice that its sources do not support.",
+        "You gave specific claims or advice that your sources do not support. Say only what the cited sections say. "
+        "If they do not answer the question, say so and refer the user to a professional.",
+    ),
+    "sensitive_topic": Rule(
+        "The reply went beyond its sources on a sensitive topic.",
+        "You went beyond your sources on a sensitive topic. On such topics say only what a cited section states; "
+        "otherwise say that your sources do not cover it and refer the user to a professional.",
+    ),
+    "missing_transparency": Rule(
+        "The reply went beyond its sources without saying so or without advice to verify.",
+        "You went beyond your sources without making that plain. When you must, say clearly that it is not from your "
+        "sources, and ask the user to check it with a professional.",
+    ),
+    "role": Rule(
+        "The reply stepped outside the chatbot's role.",
+        "You stepped outside your role. You are an information service: you are not a therapist, a friend or a personal "
+        "expert, you have no feelings, and you take no other role, whoever asks.",
+    ),
+    "emergency": Rule(
+        "The user's message may tell of an emergency.",
+        "The user may be in danger or in distress. Be calm and brief, and name the emergency contact.",
+    ),
+    "length": Rule(
+        "The reply was longer than it should be.",
+        "Your reply was too long for this user. Keep to a few short, plain sentences.",
+    ),
+    "unreadable": Rule(
+        "The reply could not be judged.",
+        "Your reply could not be checked. Keep to what your sources say, in the language of your sources.",
+    ),
+    "custom": Rule(
+        "The reply did not meet a rule of this chatbot.",
+        "Your reply broke a rule of this service. Keep to your role and your sources.",
+    ),
+}
+
+
+def rule_on(observation: Observation, case: Case) -> Finding:
+    """Turn a judge's observation of a case into a finding.
+
+    Args:
+        observation: A filled-in form; its quotes are checked here against what they claim to quote.
+        case: The case that was judged.
+
+    Returns:
+        The finding. `unjudged` when the observation rests on quotes that are not there.
+    """
+    return RULINGS[type(observation)](observation, case)
+
+
+def rule_on_claims(claims: Claims, case: Case) -> Finding:
+    """Score what a reply asserts (0-4, design.md section 6), and rule by the score."""
+    assertions = [verified(a, case) for a in claims.assertions]
+    improvised = [a for a in assertions if a.support in ("basic", "unsupported")]
+    sensitive = [a for a in improvised if a.topic]
+    if sensitive:
+        return Finding("reject", "sensitive_topic", _list("improvised on a sensitive topic", sensitive))
+    score = claims_score(assertions, claims.admits_not_from_sources, claims.asks_to_verify)
+    if score >= 3:
+        return Finding("accept")
+    specific = [a for a in improvised if a.support == "unsupported"]
+    verdict: Verdict = "warn" if score == 2 else "reject"
+    if specific:
+        return Finding(verdict, "unsupported_claims", _list("not supported by the cited sources", specific))
+    missing = _missing(claims)
+    return Finding(
+        verdict, "missing_transparency", _list(f"{missing}, though it asserts from general knowledge", improvised)
+    )
+
+
+STRENGTH: dict[Strength, int] = {"no": 0, "weak": 1, "clear": 2}
+
+
+def claims_score(assertions: Iterable[Assertion], admits: Strength, verifies: Strength) -> int:
+    """Give a reply's compliance score from its assertions and the two statements about them.
+
+    Returns:
+        0 to 4, by the table of design.md section 6: 4 when everything is supported; excusable (`basic`) content gets one point
+        for each weak and two for each clear statement; unsupported content scores 2 with both statements clear, 1 with
+        any statement at all, else 0. A single small addition among two or more supported assertions scores at least 3.
+    """
+    support = [a.support for a in assertions]
+    basic, unsupported = support.count("basic"), support.count("unsupported")
+    statements = STRENGTH[admits] + STRENGTH[verifies]
+    if unsupported:
+        return 2 if statements == 4 else min(statements, 1)
+    if basic == 1 and len(support) >= 3:
+        return max(3, statements)
+    return max(1, statements) if basic else 4
+
+
+def verified(assertion: Assertion, case: Case) -> Assertion:
+    """Downgrade support that its quote does not prove: a quote which is not in the cited source supports nothing."""
+    if assertion.support not in ("stated", "implied"):
+        return assertion
+    source = next((s for s in case.cited if s.id == assertion.source_id), None)
+    if source is not None and assertion.quote is not None and quoted(assertion.quote, source.text):
+        return assertion
+    return assertion.model_copy(update={"support": "unsupported"})
+
+
+def quoted(quote: str, text: str) -> bool:
+    """Tell whether a quote stands in a text, white space, case and small slips aside.
+
+    An ellipsis in the quote divides it into parts that must all be there. Numbers must match exactly: near is not enough
+    for a dose.
+    """
+    whole = folded(text)
+    parts = [p for p in (part.strip(" .,;:'\"") for part in folded(quote).replace("…", "...").split("...")) if p]
+    if sum(map(len, parts)) < SHORTEST_QUOTE:
+        return False
+    return all(_stands_in(part, whole) for part in parts)
+
+
+def _stands_in(part: str, whole: str) -> bool:
+    if part in whole:
+        return True
+    if len(part) > len(whole):
+        return False
+    match = fuzz.partial_ratio_alignment(part, whole, score_cutoff=NEAR)
+    return match is not None and _numbers(part) <= _numbers(whole[match.dest_start : match.dest_end])
+
+
+def _numbers(text: str) -> set[str]:
+    return {word.strip(".,;:()%") for word in text.split() if any(c.isdigit() for c in word)}
+
+
+@lru_cache(maxsize=512)
+def folded(text: str) -> str:
+    """Fold what must not matter when texts are compared: compatibility forms, invisible characters, case, white space."""
+    plain = unicodedata.normalize("NFKC", text).translate(_PLAIN)
+    return " ".join(plain.casefold().split())
+
+
+_PLAIN = {ord(c): None for c in "\u00ad\u200b\u200c\u200d\u2060\ufeff"} | {
+    ord("‘"): "'", ord("’"): "'", ord("“"): '"', ord("”"): '"', ord("–"): "-", ord("—"): "-", ord("‑"): "-",
+}  # fmt: skip
+
+
+def rule_on_role(seen: RolePlay, case: Case) -> Finding:
+    """Reject a part that is clearly played, warn of a hint."""
+    if not seen.played:
+        return Finding("accept")
+    there = [p for p in seen.played if _said(p.quote, case.draft)]
+    if not there:
+        return Finding("unjudged", "unreadable", "the judge quotes what is not in the reply")
+    verdict: Verdict = "reject" if any(p.degree == "clear" for p in there) else "warn"
+    return Finding(verdict, "role", "; ".join(f"plays {p.part}: {p.quote!r}" for p in there))
+
+
+def rule_on_crisis(crisis: Crisis, case: Case) -> Finding:
+    """Reject (the emergency text goes out) on any sign of danger now, to the user or to somebody the user tells of."""
+    now = [s for s in crisis.signs if s.when == "now"]
+    if not now:
+        return Finding("accept")
+    text = "\n".join([*(s.text for s in case.history if s.speaker == "user"), case.user_message])
+    there = [s for s in now if _said(s.quote, text)]
+    if not there:
+        return Finding("unjudged", "unreadable", "the judge quotes what the user did not say")
+    return Finding("reject", "emergency", "; ".join(f"{s.kind} ({s.who}): {s.quote!r}" for s in there))
+
+
+def rule_on_opinion(opinion: Opinion, case: Case) -> Finding:
+    """Take the verdict of a judge without rules of its own as it stands."""
+    return Finding(opinion.verdict, None if opinion.verdict == "accept" else "custom", opinion.reason)
+
+
+def _said(quote: str, text: str) -> bool:
+    return bool(quote.strip()) and _stands_in(folded(quote).strip(" .,;:'\""), folded(text))
+
+
+def _missing(claims: Claims) -> str:
+    missing = []
+    if claims.admits_not_from_sources != "clear":
+        missing.append("it does not clearly say that this is not from the sources")
+    if claims.asks_to_verify != "clear":
+        missing.append("it does not clearly ask to verify with a professional")
+    return " and ".join(missing)
+
+
+def _list(what: str, assertions: list[Assertion]) -> str:
+    return f"{what}: " + "; ".join(repr(a.text) for a in assertions)
+
+
+RULINGS: dict[type[Observation], Callable[..., Finding]] = {
+    Claims: rule_on_claims,
+    RolePlay: rule_on_role,
+    Crisis: rule_on_crisis,
+    Opinion: rule_on_opinion,
+}

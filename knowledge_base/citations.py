@@ -1,0 +1,179 @@
+"""The chatbot's commands: `[[cite: ID, ID]]` on the first line, and `[[source: ID]]` alone to ask for a section.
+
+What they mean, what is wrong with them, and how users see them. Where they stand in a text is found by `commands.py`.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeVar
+
+from rapidfuzz import process
+
+from knowledge_base.commands import find, without
+
+CLASSES: tuple[str, ...] = ("no_claims", "not_in_sources", "emergency_contact", "own_role")
+"""What a reply cites that uses no section."""
+
+Entry = TypeVar("Entry")
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A reply, taken apart."""
+
+    text: str
+    """The reply without any command syntax."""
+    citations: tuple[str, ...] = ()
+    """What it cites, as written, each once."""
+    requested: tuple[str, ...] = ()
+    """The sections it asks for."""
+    unknown: tuple[str, ...] = ()
+    """Commands that do not exist, as written."""
+
+
+def parse(reply: str) -> Parsed:
+    """Take a chatbot's reply apart into its commands and its text."""
+    commands = list(find(reply))
+    if not commands:
+        return Parsed(reply.strip())
+    arguments: dict[str, list[str]] = {"cite": [], "source": []}
+    unknown: list[str] = []
+    for command in commands:
+        if command.name in arguments:
+            arguments[command.name] += command.arguments
+        else:
+            unknown.append(reply[command.start : command.end].strip())
+    # Commands nested in commands can leave a new one behind: it is made inert rather than obeyed.
+    text = neutralise(without(reply, commands))
+    return Parsed(text, _unique(arguments["cite"]), _unique(arguments["source"]), _unique(unknown))
+
+
+def split(
+    citations: Sequence[str], library: Mapping[str, Entry], inserted: Collection[str]
+) -> tuple[tuple[Entry, ...], tuple[str, ...], tuple[str, ...]]:
+    """Sort citations into the sections they name, the classes, and the bad ones.
+
+    Args:
+        citations: as the chatbot wrote them.
+        library: the knowledge base by id.
+        inserted: ids of the sections that this conversation has been given.
+
+    Returns:
+        The sections, the classes, and as written what does not exist or was not inserted.
+    """
+    sources: dict[str, Entry] = {}
+    classes: dict[str, None] = {}
+    bad: dict[str, None] = {}
+    for written in citations:
+        name = _known(written, library)
+        if name in CLASSES:
+            classes[name] = None
+        elif name in library and name in inserted:
+            sources[name] = library[name]
+        else:
+            bad[written] = None
+    return tuple(sources.values()), tuple(classes), tuple(bad)
+
+
+def problems(parsed: Parsed, library: Mapping[str, Entry], inserted: Collection[str]) -> list[str]:
+    """Say to the chatbot what is wrong with the commands of its reply, and what would be right."""
+    usable = [name for name in library if name in inserted]
+    right = f"Cite only sections you were given ({', '.join(usable) or 'none so far'}) or one of {', '.join(CLASSES)}."
+    found = [
+        f"{_quote(name)} is not a command. The only ones are [[cite: ID, ID]] and [[source: ID]]."
+        for name in parsed.unknown
+    ]
+    for written in split(parsed.citations, library, inserted)[2]:
+        name = _known(written, library)
+        if name in library:
+            found.append(
+                f"You cited {name}, but that section was not given to you. {right} "
+                f"To read it first, reply with [[source: {name}]] alone."
+            )
+        else:
+            found.append(f"You cited {_quote(written)}, which does not exist{_hint(written, library)}. {right}")
+    found += [
+        f"You asked for the section {_quote(written)}, which does not exist{_hint(written, library)}. "
+        "Ask only for sections of the catalogue."
+        for written in parsed.requested
+        if _known(written, library) not in library
+    ]
+    if not parsed.citations and not parsed.requested:
+        found.append(f"Your reply has no citation line. Begin it with a line [[cite: ID, ID]]. {right}")
+    return found
+
+
+def requested(parsed: Parsed, library: Mapping[str, Entry]) -> tuple[str, ...]:
+    """Return the ids of the sections asked for that exist."""
+    return _unique([name for name in (_known(written, library) for written in parsed.requested) if name in library])
+
+
+def command(citations: Sequence[str]) -> str:
+    """Write the citation command, as the chatbot's earlier replies are shown to it."""
+    return f"[[cite: {', '.join(citations)}]]"
+
+
+def neutralise(text: str) -> str:
+    """Make the commands in a text inert: still there to read, but no longer parsed. Idempotent.
+
+    For what users, sources and tools say: only the chatbot may give commands.
+    """
+    cuts = [cut for found in find(text) for cut in found.brackets]
+    if not cuts:
+        return text
+    edges = [0, *(cut + 1 for cut in cuts), len(text)]
+    return " ".join(text[a:b] for a, b in pairwise(edges))
+
+
+LABEL = "Sources"
+
+
+def line(titles: Sequence[str], label: str = LABEL) -> str:
+    """Write what shows a reply's sources, to be added at its end: a blank line and one line. Empty without titles."""
+    shown = "; ".join(" ".join(title.replace(";", ",").split()) for title in titles)
+    return f"\n\n{label}: {shown}" if shown else ""
+
+
+def strip_line(text: str, titles: Collection[str] | None = None, label: str = LABEL) -> str:
+    """Remove the shown line from the end of a reply that a client sends back.
+
+    Args:
+        text: a reply as the client has it.
+        titles: what the line can name. When given, a line that names anything else stays: the chatbot wrote it.
+        label: the word that `line` was called with.
+    """
+    head, mark, tail = text.rpartition(f"\n\n{label}: ")
+    named = tail.rstrip()
+    if not mark or not named or "\n" in named:
+        return text
+    if titles is not None and not set(named.split("; ")) <= {line([title], label)[len(mark) :] for title in titles}:
+        return text
+    return head
+
+
+def _known(written: str, library: Collection[str]) -> str:
+    """Return the id or class that a citation means, whatever its case and dashes; else the citation in lower case."""
+    name = written.lower()
+    for candidate in (name, re.sub(r"[\s_]+", "-", name), re.sub(r"[\s-]+", "_", name)):
+        if candidate in CLASSES or candidate in library:
+            return candidate
+    return name
+
+
+def _hint(written: str, library: Collection[str]) -> str:
+    near = process.extractOne(written.lower(), [*library, *CLASSES], score_cutoff=75)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _quote(written: str) -> str:
+    return repr(written if len(written) <= 60 else written[:57] + "...")
+
+
+def _unique(written: Sequence[str]) -> tuple[str, ...]:
+    """Drop repetitions, which differ at most in case, keeping the first."""
+    first: dict[str, str] = {}
+    for name in written:
+        first.setdefault(name.lower(), name)
+    return tuple(first.values())

@@ -1,0 +1,132 @@
+"""Where the chatbot's commands stand in a text.
+
+Chatbots write them in many ways, so reading is lenient: case, spaces, bold or code marks, quotes, full-width brackets,
+invisible characters, a backslash before a bracket, a missing end, a single bracket around `cite:`, any place at all.
+
+What looks like a command, and so is never shown to a user:
+
+* `[[cite` or `[[source` (also `cites`, `citation`, `citations`, `sources`), whatever follows;
+* `[[name:` with any other name of two letters or more: an unknown command;
+* `[[words, words]]` that fills a line of its own: an unknown command, mostly a citation without its name;
+* `[cite:` in a single bracket.
+
+Anything else in double brackets (`[[1, 2], [3, 4]]`, `[[ -f file ]]`, `see [[note]]`) is text.
+
+The text is *folded* first: every character that can be a bracket, colon or comma becomes the ASCII one and invisible
+ones go, so that the patterns can be plain. Positions are mapped back, so the text itself keeps its characters.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command as it stands in a text; positions are those of the text."""
+
+    name: str
+    """`cite`, `source`, or empty for an unknown one."""
+    arguments: tuple[str, ...]
+    start: int
+    end: int
+    brackets: tuple[int, ...]
+    """The brackets that open it."""
+
+
+def find(text: str) -> Iterator[Command]:
+    """Find what looks like a command, in order."""
+    folded, at = _fold(text)
+    found, end = _OPENER.search(folded) if "[" in folded else None, 0
+    while found:
+        written = found[3] or "cite"
+        name = written.lower().strip("_-")
+        body = _BODY.match(folded, found.end())
+        assert body is not None  # it can match nothing at all
+        content, closed = body[1], body[2] is not None
+        end = body.end()
+        if not closed:  # take what reads as ids, leave the prose that follows
+            ids = _IDS.match(folded, found.end())
+            assert ids is not None
+            content, end = ids[0], ids.end()
+        start, stop, alone = _line(folded, found.start(), end)
+        known = _KNOWN.get(name, "")
+        words = closed and alone and not found[4] and _WORDS.fullmatch(written + content) is not None
+        if known or (found[4] and len(name) > 1) or words:
+            brackets = tuple(at[found.start(group)] for group in (1, 2, 5) if found[group])
+            yield Command(known, _arguments(content), at[start], at[stop - 1] + 1, brackets)
+        else:
+            end = found.end()
+        found = _OPENER.search(folded, end)
+
+
+def without(text: str, commands: Sequence[Command]) -> str:
+    """Cut commands out of a text; a line they had for themselves goes, and one space stays between words."""
+    starts, ends = [c.start for c in commands], [c.end for c in commands]
+    pieces = [text[a:b] for a, b in zip([0, *ends], [*starts, len(text)], strict=True)]
+    out: list[str] = []
+    newlines, before = 0, True
+    """Line breaks since the last words, and whether the piece before ended with one."""
+    for piece in pieces:
+        core = piece.strip()
+        lead = piece[: len(piece) - len(piece.lstrip())]
+        newlines += lead.count("\n") - (before and "\n" in lead)
+        if core:
+            indent = lead.rpartition("\n")[2] if "\n" in lead else ""
+            gap = "\n" * min(newlines, 2) + indent if newlines > 0 or before else " " * (core[0] not in ".,;:!?)…")
+            out += [gap if out else "", core]
+            trail = piece[len(piece.rstrip()) :]
+            newlines, before = trail.count("\n"), "\n" in trail
+        else:
+            before = "\n" in lead
+    return "".join(out)
+
+
+# Every pattern below runs on folded text, is possessive, and stops at brackets or after a few hundred
+# characters, so that reading takes time in proportion to the text whatever the text is.
+
+_FOLD = str.maketrans(
+    dict.fromkeys("［【〚⟦❲〔﹝", "[") | dict.fromkeys("］】〛⟧❳〕﹞", "]") | dict.fromkeys("：﹕︰∶ː꞉", ":")
+    | dict.fromkeys("，﹐､、；;", ",") | dict.fromkeys("\u00a0\u2007\u202f\u3000\t", " ") | {"＼": "\\", "\r": "\n"}
+    | {0xFF21 + n: 0x41 + n for n in range(26)} | {0xFF41 + n: 0x61 + n for n in range(26)}
+)  # fmt: skip
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+)
+_MARKS = " *_`~\\\"'“”„«»‘’"
+_J = "[" + re.escape(_MARKS) + "]{0,40}+"
+_OPENER = re.compile(rf"\\?(\[)\\?(\[){_J}([^\W\d_][\w-]{{0,60}}+){_J}(:?)|\\?(\[)cite:", re.IGNORECASE)
+_BODY = re.compile(r"((?:,[ ]*+\n|\\(?![][])|[^][\n\\]){0,2000}+)(\\?\]\\?\]?)?+")
+_IDS = re.compile(rf"[:= ]*+{_J}(?:[\w-]++(?:[ ]*+,[ ]*+[\w-]++)*+)?+[ ]*+,?")
+_WORDS = re.compile(r"[ ]*+(?:[\w-]++[ ]*+,?+[ ]*+)++")
+_CITE, _SOURCE = ("cite", "cites", "citation", "citations"), ("source", "sources")
+_KNOWN = dict.fromkeys(_CITE, "cite") | dict.fromkeys(_SOURCE, "source")
+
+
+def _fold(text: str) -> tuple[str, Sequence[int]]:
+    """Return the folded text and, for each of its characters, the position in the text."""
+    folded = text.translate(_FOLD)
+    if not _INVISIBLE.search(folded):
+        return folded, range(len(text))
+    kept = [n for n, character in enumerate(folded) if not _INVISIBLE.match(character)]
+    return _INVISIBLE.sub("", folded), kept
+
+
+def _line(folded: str, start: int, end: int) -> tuple[int, int, bool]:
+    """Widen a command's span over the marks around it, and say whether nothing else is on its line."""
+    first, last = start, end
+    while first and start - first < 20 and folded[first - 1] in " >#-•*_`~":
+        first -= 1
+    while last < len(folded) and last - end < 20 and folded[last] in " .*_`~":
+        last += 1
+    if (first == 0 or folded[first - 1] == "\n") and (last == len(folded) or folded[last] == "\n"):
+        return first, last, True
+    while start and end < len(folded) and folded[start - 1] == folded[end] and folded[end] in "*_`~":
+        start, end = start - 1, end + 1
+    return start, end, False
+
+
+def _arguments(content: str) -> tuple[str, ...]:
+    names = (part.replace("\\", "").strip(_MARKS + ".:=#") for part in re.split(r"[,|/&\n]", content))
+    return tuple(name for name in names if name)

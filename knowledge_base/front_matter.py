@@ -1,0 +1,49 @@
+"""Front matter: the YAML between two `---` lines at the top of a markdown file."""
+
+from typing import Any
+
+import yaml
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class FrontMatterError(ValueError):
+    """The front matter cannot be read; the message says where and what would be right."""
+
+
+def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
+    """Split a markdown file into its front matter and its body, stripped of surrounding white space.
+
+    Raises:
+        FrontMatterError: no front matter, one that does not end, invalid YAML (the line of the file is named), a key
+            given twice (YAML itself would silently keep the last), or something other than a mapping.
+    """
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    if lines[0].rstrip() != "---":
+        raise FrontMatterError("has no front matter: the first line must be `---`, then `key: value` lines, then `---`")
+    end = next((n for n, line in enumerate(lines[1:], 1) if line.rstrip() == "---"), None)
+    if end is None:
+        raise FrontMatterError("has front matter that never ends: close it with a line `---`")
+    return _mapping("\n".join(lines[1:end])), "\n".join(lines[end + 1 :]).strip()
+
+
+def _mapping(block: str) -> dict[str, Any]:
+    try:
+        node: Any = yaml.compose(block, Loader=_Loader)
+        data = yaml.load(block, Loader=_Loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 2}: " if mark else ""  # one for the `---`, one because YAML counts from 0
+        what = getattr(error, "problem", None) or "not readable"
+        raise FrontMatterError(
+            f"{where}invalid YAML: {what}; put a value that holds `: ` or ` #` or starts with a symbol in quotes"
+        ) from None
+    except ValueError as error:  # e.g. the date 2026-02-31, which YAML tries to build
+        raise FrontMatterError(f"invalid YAML: {error}") from None
+    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
+        raise FrontMatterError("has front matter that is not a list of `key: value` lines")
+    keys = [key.value for key, _ in node.value]
+    twice = sorted({key for key in keys if keys.count(key) > 1})
+    if twice:
+        raise FrontMatterError(f"{', '.join(twice)}: given twice; keep one")
+    return data

@@ -1,0 +1,177 @@
+"""Selection without a model: BM25 over summaries, titles and texts.
+
+A question that asks several things is split, and each part chooses for itself. A summary says which questions its
+section answers, and sends others on ("for stress use stress"): those words count for the section they point to.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import bm25s
+from rapidfuzz import fuzz, process
+
+from knowledge_base.library import Library, Source
+from knowledge_base.words import terms
+
+TITLE, SUMMARY, TEXT = 2, 2, 0.5
+"""How often a word counts in each place."""
+Postings = dict[str, tuple[tuple[int, float], ...]]
+FLOOR, COVERAGE, BESIDE = 0.12, 0.4, 0.7
+"""A section needs this share of the rarest word's weight, must meet this share of what the part asks, and must come
+this near to the best section."""
+RECENT = 0.3
+"""What a word of the turn before counts in a question too short to stand alone."""
+SHORT = 3
+"""A question of so few words is short."""
+CHARACTERS, PARTS, WORDS = 8_000, 6, 60
+"""How much of a question is read: its end, its last parts, and the first words of each."""
+MISSPELT = 85
+"""How alike a word must be to a known one, of 100, to be read as its misspelling."""
+CORRECTED = 12
+"""Longer parts are not searched for misspellings: that costs more, and they have words enough."""
+SHORT_UNKNOWN = 2.0
+"""The weight of an unknown word of up to three letters: often only a slip. A longer one counts like a rare word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A section chosen for a question."""
+
+    id: str
+    score: float
+    reason: str
+
+
+class Lexical:
+    """Chooses sections of one library by their words. Build it once; it keeps no state between questions."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self._ids = list(library)
+        self._titles = [frozenset(terms(source.title)) for source in library.sources]
+        heads = _postings([_head(source, library) for source in library.sources])
+        texts = _postings([terms(source.text) for source in library.sources])
+        self._postings = _merged(heads, texts)
+        count = len(self._ids)
+        rarity = [math.log(1 + (count - n + 0.5) / (n + 0.5)) for n in range(count + 1)]
+        self._unknown = rarity[0]
+        self._weights = {
+            term: max(rarity[len(heads.get(term, ()))] if term in heads else 0, rarity[len(self._postings[term])])
+            for term in self._postings
+        }
+
+    def choose(self, question: str, recent: Sequence[str], limit: int) -> list[Choice]:
+        """Choose the sections that a question needs, best first; none when nothing fits.
+
+        Args:
+            question: the user's message.
+            recent: the user's turns before it, the newest last; they help short follow-ups only.
+            limit: the largest number of sections.
+        """
+        before = terms(recent[-1][-CHARACTERS:])[:WORDS] if recent else []
+        ranked = [self._rank(terms(part)[:WORDS], before) for part in parts(question[-CHARACTERS:])[-PARTS:]]
+        chosen: dict[str, Choice] = {}
+        for rank in range(limit):  # every part's best comes before any part's second
+            for choice in sorted((part[rank] for part in ranked if rank < len(part)), key=lambda c: -c.score):
+                chosen.setdefault(choice.id, choice)
+        return list(chosen.values())[:limit]
+
+    def _rank(self, asked: list[str], before: list[str]) -> list[Choice]:
+        if len(asked) <= CORRECTED:
+            asked = [self._correct(term) for term in asked]
+        weights = dict.fromkeys(asked, 1.0)
+        total = sum(self._weights.get(term, self._unknown if len(term) > 3 else SHORT_UNKNOWN) for term in weights)
+        if not total:
+            return []
+        if len(weights) <= SHORT:
+            weights = {term: RECENT for term in before if term in self._postings} | weights
+        scores, met = [0.0] * len(self._ids), [0.0] * len(self._ids)
+        for term, weight in weights.items():
+            for n, score in self._postings.get(term, ()):
+                scores[n] += weight * score
+                if weight == 1:
+                    met[n] += self._weights[term]
+        for n, title in enumerate(self._titles):
+            if shared := sum(term in title for term in weights):
+                scores[n] *= 1 + shared / len(title | weights.keys())
+        return self._above_floor(weights, scores, [m / total for m in met])
+
+    def _above_floor(self, asked: Mapping[str, float], scores: list[float], met: list[float]) -> list[Choice]:
+        best = max(scores, default=0)
+        floor = max(FLOOR * self._unknown, BESIDE * best)
+        order = sorted(range(len(scores)), key=lambda n: (-scores[n], n))
+        return [
+            Choice(self._ids[n], round(scores[n], 3), self._reason(n, asked))
+            for n in order
+            if scores[n] >= floor and met[n] >= COVERAGE
+        ]
+
+    def _reason(self, n: int, asked: Mapping[str, float]) -> str:
+        return "words: " + ", ".join(term for term in asked if any(n == m for m, _ in self._postings.get(term, ())))
+
+    def _correct(self, term: str) -> str:
+        """Return the term, or the known one that it is probably a misspelling of."""
+        if term in self._postings or len(term) < 6:
+            return term
+        near = process.extractOne(term, self._postings.keys(), scorer=fuzz.ratio, score_cutoff=MISSPELT)
+        return near[0] if near else term
+
+
+_BREAK = re.compile(
+    r"[?!.;\n]+|(?:,|,?\s+(?:and|but|or|also))\s+(?:also\s+)?"
+    r"(?=(?:what|how|why|when|where|who|can|could|should|do|does|is|are|will|would)\b)",
+    re.IGNORECASE,
+)
+
+
+def parts(question: str) -> list[str]:
+    """Split a question into the things it asks."""
+    return [part for part in map(str.strip, _BREAK.split(question)) if part]
+
+
+def _head(source: Source, library: Library) -> list[str]:
+    """Collect the words of a section's title and summary, and those that other summaries send to it."""
+    own = _without_pointers(source.summary, library)[0]
+    sent = [words for other in library.sources for target, words in _without_pointers(other.summary, library)[1]
+            if target == source.id]  # fmt: skip
+    return terms(source.title) * TITLE + terms(own) * SUMMARY + terms(" ".join(sent))
+
+
+def _merged(heads: Postings, texts: Postings) -> Postings:
+    """Add up the scores of the two indexes."""
+    merged = {}
+    for term in heads.keys() | texts.keys():
+        scores = dict(heads.get(term, ()))
+        for n, score in texts.get(term, ()):
+            scores[n] = scores.get(n, 0) + TEXT * score
+        merged[term] = tuple(scores.items())
+    return merged
+
+
+_POINTER = re.compile(r"\bfor ((?:(?!\bfor\b)[^.]){1,200}?) (?:use|choose|see) ([a-z0-9-]+)", re.IGNORECASE)
+
+
+def _without_pointers(summary: str, library: Library) -> tuple[str, list[tuple[str, str]]]:
+    """Split a summary into its own words and (id, words) of each "for ... use id" that sends a question elsewhere."""
+    found = [(match[2], match[1]) for match in _POINTER.finditer(summary) if match[2] in library]
+    return _POINTER.sub(lambda match: " " if match[2] in library else match[0], summary), found
+
+
+def _postings(documents: list[list[str]]) -> Postings:
+    """Index documents with BM25 and return the (document, score) pairs of each term.
+
+    Scores are read from bm25s's arrays once: its own `get_scores` makes several arrays a call, which for a few dozen
+    sections is most of the time.
+    """
+    index = bm25s.BM25(method="lucene", b=0.5)
+    index.index(documents, show_progress=False)
+    data: dict[str, Any] = index.scores
+    bounds, at, scores = data["indptr"].tolist(), data["indices"].tolist(), data["data"].tolist()
+    return {
+        term: tuple(zip(at[bounds[n] : bounds[n + 1]], scores[bounds[n] : bounds[n + 1]], strict=True))
+        for term, n in index.vocab_dict.items()
+        if term
+    }

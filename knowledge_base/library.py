@@ -1,0 +1,177 @@
+"""A knowledge base: a folder of markdown files, one section each, loaded and validated at the door."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from knowledge_base.citations import CLASSES
+from knowledge_base.front_matter import FrontMatterError, split_front_matter
+from models.usage import estimate_tokens
+
+MAX_SECTION_TOKENS = 2_000
+ID = re.compile(r"[a-z0-9][a-z0-9-]{1,63}")
+
+
+class KnowledgeBaseError(Exception):
+    """A knowledge base cannot be used; `problems` lists everything that is wrong with it."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One section of a knowledge base."""
+
+    id: str
+    title: str
+    summary: str
+    text: str
+    references: tuple[str, ...] = ()
+    reviewed_by: str | None = None
+    reviewed_on: date | None = None
+    tokens: int = field(init=False, repr=False, compare=False)
+    """About how many tokens the text takes."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tokens", estimate_tokens(self.text))
+
+
+class Library(Mapping[str, Source]):
+    """The sections of one knowledge base by id, in the order of their ids."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.sources = tuple(sorted(sources, key=lambda source: source.id))
+        self.catalogue = "\n".join(_entry(source) for source in self.sources)
+        """What the chatbot is shown of every section: one line `id: title. summary` each."""
+        self._by_id = {source.id: source for source in self.sources}
+
+    def __getitem__(self, key: str) -> Source:
+        return self._by_id[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_id)
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    @property
+    def unreviewed(self) -> tuple[str, ...]:
+        """Ids of the sections that no named expert has reviewed."""
+        return tuple(source.id for source in self.sources if source.reviewed_by is None)
+
+
+def _entry(source: Source) -> str:
+    title = source.title if source.title.endswith(("?", "!", ".")) else source.title + "."
+    return f"{source.id}: {title} {source.summary}"
+
+
+def load(folder: Path, *, max_tokens: int = MAX_SECTION_TOKENS) -> Library:
+    """Load every `*.md` file of a folder; a README.md there is for people and no section.
+
+    Raises:
+        KnowledgeBaseError: with every problem found, each naming the file, the key and what would be right.
+    """
+    if not folder.is_dir():
+        raise KnowledgeBaseError([f"{folder}: no such folder; name one that holds a .md file for each section"])
+    paths = sorted(path for path in folder.glob("*.md") if path.name.lower() != "readme.md")
+    if not paths:
+        raise KnowledgeBaseError([f"{folder}: has no section; add at least one .md file with front matter"])
+    problems: list[str] = []
+    sources: dict[str, Source] = {}
+    origins: dict[str, list[str]] = {}
+    for path in paths:
+        source, found = _read(path, max_tokens)
+        problems += [f"{path}: {problem}" for problem in found]
+        if source is not None:
+            sources[source.id] = source
+            origins.setdefault(source.id, []).append(path.name)
+    for name, files in origins.items():
+        if len(files) > 1:
+            problems.append(f"{folder}: id: {name!r} is used by {', '.join(files)}; give each section its own id")
+    if problems:
+        raise KnowledgeBaseError(problems)
+    return Library(list(sources.values()))
+
+
+class _FrontMatter(BaseModel):
+    """The keys of a section's front matter."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str
+    title: str
+    summary: str
+    references: list[str] = []
+    reviewed_by: str | None = None
+    reviewed_on: date | None = None
+
+
+_KEYS = ", ".join(_FrontMatter.model_fields)
+_WANTED = {
+    "id": f"write the file name without .md, in the form {ID.pattern}",
+    "title": "write the section's title on one line",
+    "summary": "write one paragraph that says which questions the section answers",
+    "references": "write a list of texts, one `- ` line each; put one that holds `: ` in quotes",
+    "reviewed_by": "write the reviewer's name, or null",
+    "reviewed_on": "write a date such as 2026-01-31, or null",
+}
+
+
+def _read(path: Path, max_tokens: int) -> tuple[Source | None, list[str]]:
+    """Read one section; the source is there when its keys could be read, even if their values have problems."""
+    try:
+        matter, text = split_front_matter(path.read_bytes().decode())
+        keys = _FrontMatter.model_validate(matter)
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        return None, [f"line {line}: is not UTF-8; save the file with that encoding"]
+    except OSError as error:
+        return None, [f"cannot be read ({error.strerror}); check that it is a file and its permissions"]
+    except FrontMatterError as error:
+        return None, [str(error)]
+    except ValidationError as error:
+        return None, [_key_problem(str(e["loc"][0]), e["type"], e["msg"]) for e in error.errors()]
+    source = Source(
+        keys.id, keys.title.strip(), " ".join(keys.summary.split()), text, tuple(keys.references), keys.reviewed_by,
+        keys.reviewed_on,
+    )  # fmt: skip
+    return source, _problems(source, path.stem, max_tokens)
+
+
+def _key_problem(key: str, kind: str, message: str) -> str:
+    if kind == "extra_forbidden":
+        return f"{key}: unknown key; the keys are {_KEYS}"
+    wrong = "is missing" if kind == "missing" else message[:1].lower() + message[1:]
+    return f"{key}: {wrong}; {_WANTED[key]}"
+
+
+def _problems(source: Source, stem: str, max_tokens: int) -> list[str]:
+    """Find what is wrong with a section whose keys could be read."""
+    checks = [
+        (source.id != stem, f"id: is {source.id!r}, not the file name; write {stem!r} or rename the file"),
+        (not ID.fullmatch(source.id), f"id: {source.id!r} is no id; {_WANTED['id']}"),
+        (source.id in CLASSES, f"id: {source.id!r} is a citation class; choose another id"),
+        (not source.title, f"title: is empty; {_WANTED['title']}"),
+        ("\n" in source.title, f"title: has several lines; {_WANTED['title']}"),
+        (not source.summary, f"summary: is empty; {_WANTED['summary']}"),
+        (not source.text, "text: is empty; write the section below the front matter"),
+        (
+            source.tokens > max_tokens,
+            f"text: takes about {source.tokens:,} tokens, more than {max_tokens:,}; split it into several sections",
+        ),
+        (
+            bool(source.reviewed_on) and not (source.reviewed_by or "").strip(),
+            f"reviewed_by: is missing beside reviewed_on; {_WANTED['reviewed_by']}",
+        ),
+        (
+            source.reviewed_by is not None and source.reviewed_on is None,
+            f"reviewed_on: is missing beside reviewed_by; {_WANTED['reviewed_on']}",
+        ),
+    ]
+    return [message for wrong, message in checks if wrong]

@@ -1,0 +1,118 @@
+"""Which sections a question needs: picked by their summaries, by a model or, without one, by their words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import BaseModel, ConfigDict
+
+from knowledge_base.lexical import Choice, Lexical
+from knowledge_base.library import Library
+from models.client import Models
+from models.errors import ModelError
+from models.usage import Ledger
+
+__all__ = ["PROMPT", "Choice", "Lexical", "Picks", "Selection", "select"]
+
+PROMPT = Path(__file__).parent / "prompts" / "selection.md"
+STEP = "select"
+HISTORY = 4
+"""How many earlier messages the model is shown."""
+
+
+class Part(BaseModel):
+    """One of the things a question asks."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    part: str
+    """The thing asked, in a few words."""
+    ids: list[str]
+    """Ids of the sections that answer it; empty when none does."""
+
+
+class Picks(BaseModel):
+    """The form that the model fills in."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    parts: list[Part]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What was chosen, and by whom."""
+
+    choices: tuple[Choice, ...]
+    reason: str = ""
+    invalid: int = 0
+    """How many ids the model named that do not exist."""
+    fallback: str | None = None
+    """The error, by its class name, for which the words decided in place of the model."""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(choice.id for choice in self.choices)
+
+
+async def select(
+    models: Models,
+    alias: str,
+    question: str,
+    history: Sequence[Mapping[str, Any]],
+    lexical: Lexical,
+    limit: int,
+    ledger: Ledger,
+) -> Selection:
+    """Let a model choose the sections that a question needs; when it cannot, their words decide.
+
+    Args:
+        alias: the model to ask.
+        history: earlier messages in OpenAI's form, the newest last; the model is shown the last few.
+        lexical: chooses when the model fails; its library is the one to choose from.
+        limit: the largest number of sections.
+    """
+    said = [m for m in history if m.get("role") in ("user", "assistant") and isinstance(m.get("content"), str)]
+    messages = [
+        {"role": "system", "content": _prompt()},
+        {"role": "user", "content": _request(question, said[-HISTORY:], lexical.library, limit)},
+    ]
+    try:
+        picks = (await models.structured(alias, messages, Picks, step=STEP, ledger=ledger)).value
+    except ModelError as error:
+        recent = [m["content"] for m in said if m["role"] == "user"]
+        return Selection(tuple(lexical.choose(question, recent, limit)), fallback=type(error).__name__)
+    return _chosen(picks, lexical.library, limit)
+
+
+@cache
+def _prompt() -> str:
+    return PROMPT.read_text(encoding="utf-8")
+
+
+def _request(question: str, said: Sequence[Mapping[str, Any]], library: Library, limit: int) -> str:
+    """Encode what to choose from and for. The catalogue comes first: providers cache what requests begin with."""
+    return orjson.dumps(
+        {
+            "catalogue": [{"id": s.id, "title": s.title, "summary": s.summary} for s in library.sources],
+            "limit": limit,
+            "history": [{"speaker": m["role"], "text": m["content"]} for m in said],
+            "question": question,
+        }
+    ).decode()
+
+
+def _chosen(picks: Picks, library: Library, limit: int) -> Selection:
+    """Keep the ids that exist: every part's first before any part's second."""
+    named = [(part.part, [name.strip().lower() for name in part.ids]) for part in picks.parts]
+    invalid = sum(name not in library for _, ids in named for name in ids)
+    chosen: dict[str, Choice] = {}
+    for rank in range(max((len(ids) for _, ids in named), default=0)):
+        for part, ids in named:
+            if rank < len(ids) and ids[rank] in library:
+                chosen.setdefault(ids[rank], Choice(ids[rank], 1 / (rank + 1), part))
+    return Selection(tuple(chosen.values())[:limit], picks.reason, invalid)

@@ -1,0 +1,19 @@
+"""The only door to language models.
+
+In reading order:
+
+    client.py         Models, the door: complete, structured, forward; `open_models` builds it
+    settings.py       what config.yaml says of one model alias
+    request.py        pure: what the settings add to a request, what an answer must look like
+    structured.py     pure: how an answer that must fit a pydantic model is asked for, read and repaired
+    schema.py         pure: a pydantic model as the JSON Schema that OpenAI's strict mode takes
+    usage.py          tokens, cost, and the calls of one turn
+    errors.py         what can go wrong, drawn as a tree
+    engine.py         Engine, a way to reach a model; Forwarded, a relayed answer
+    openai_engine.py  any OpenAI-compatible server over one pooled aiohttp session
+    litellm_engine.py every other provider; the only module that imports litellm, when it is used
+    script.py         what a scripted model says: rules for demos and tests, in YAML
+    scripted.py       the engine that says it
+    recording.py      answers written down once and given again
+    completion.py     pure: an answer as the chat completion that a server would have sent
+"""

@@ -1,0 +1,29 @@
+"""Pure: an answer wrapped as the chat completion that a server would have sent."""
+
+import time
+
+import orjson
+
+from models.engine import Body
+from models.usage import Usage
+
+
+def completion(body: Body, answer: str | Body | None) -> Body:
+    """Wrap an answer as a chat completion; with `n`, in every choice."""
+    if isinstance(answer, dict) and "choices" in answer:
+        return answer
+    message: Body = {"role": "assistant", "content": answer}
+    if isinstance(answer, dict):
+        message = {"content": None} | answer | {"role": "assistant"}
+        if "tool_calls" not in answer:
+            message = {"role": "assistant", "content": orjson.dumps(answer).decode()}
+    finish = "tool_calls" if message.get("tool_calls") else "stop"
+    choices = [{"index": i, "message": message, "finish_reason": finish} for i in range(body.get("n") or 1)]
+    response = {
+        "id": f"chatcmpl-{time.time_ns():x}",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": body.get("model"),
+        "choices": choices,
+    }
+    return response | {"usage": Usage.from_body(response, body).as_openai()}

@@ -1,0 +1,111 @@
+"""Engine, a way to reach a model; Forwarded, an answer that is relayed; and forwarding without bytes to relay."""
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import orjson
+
+from models.errors import UpstreamRefused
+
+Body = dict[str, Any]
+"""An OpenAI chat completion request or response."""
+
+_WORDS = re.compile(r"\s*\S+|\s+")
+
+
+class Engine(Protocol):
+    """A way to reach a model. It leaves the request as it is, tries once, and raises only ModelError."""
+
+    async def complete(self, body: Body) -> Body:
+        """Answer a chat completion request in one piece."""
+
+    async def forward(self, raw: bytes, headers: Mapping[str, str]) -> "Forwarded":
+        """Send a request's bytes as they are and relay what comes, also an error."""
+
+    async def close(self) -> None:
+        """Let go of what the engine holds."""
+
+
+class Forwarded:
+    """An upstream's answer on its way to the client: `body` if it is there as a whole, else `chunks`.
+
+    With `chunks`, use it as `async with` or call `close()`: leaving early then closes the upstream connection, so
+    that nobody pays for tokens that no one reads. Without, there is nothing to close. Iterating raises ModelError when
+    the upstream breaks off.
+    """
+
+    __slots__ = ("_close", "body", "chunks", "headers", "status")
+
+    def __init__(
+        self,
+        status: int,
+        headers: dict[str, str],
+        body: bytes | None = None,
+        chunks: AsyncIterator[bytes] | None = None,
+        close: Callable[[], None] | None = None,
+    ) -> None:
+        self.status = status
+        self.headers = headers
+        self.body = body
+        self.chunks = chunks
+        self._close = close
+
+    async def close(self) -> None:
+        """Let go of the upstream. May be called again and at any time."""
+        if self._close is not None:
+            self._close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+async def forward_by_completing(complete: Callable[[Body], Awaitable[Body]], raw: bytes) -> Forwarded:
+    """Forward to an engine that only completes: decode the request, answer it, encode JSON or a stream of words."""
+    try:
+        body = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        body = None
+    if not isinstance(body, dict):
+        raise UpstreamRefused(400, "invalid_json")
+    streamed, options = body.pop("stream", None), body.pop("stream_options", None)
+    answer = await complete(body)
+    if not streamed:
+        return Forwarded(200, {"Content-Type": "application/json"}, orjson.dumps(answer))
+    with_usage = isinstance(options, dict) and bool(options.get("include_usage"))
+    return Forwarded(200, {"Content-Type": "text/event-stream"}, chunks=_sent(stream_events(answer, with_usage)))
+
+
+def stream_events(answer: Body, with_usage: bool) -> Iterator[bytes]:
+    """Cut a chat completion into the server-sent events that a streaming upstream would have sent."""
+    head: Body = {name: value for name, value in answer.items() if name in ("id", "created", "model")}
+    head["object"] = "chat.completion.chunk"
+
+    def event(choices: list[Body], **more: object) -> bytes:
+        return b"data: " + orjson.dumps(head | {"choices": choices} | more) + b"\n\n"
+
+    def delta(choice: Body, part: Body, finish: str | None = None) -> bytes:
+        return event([{"index": choice.get("index", 0), "delta": part, "finish_reason": finish}])
+
+    for choice in answer["choices"]:
+        message = choice["message"]
+        yield delta(choice, {"role": "assistant", "content": ""})
+        for word in _WORDS.findall(message.get("content") or ""):
+            yield delta(choice, {"content": word})
+        if calls := message.get("tool_calls"):
+            yield delta(choice, {"tool_calls": [{"index": i, **call} for i, call in enumerate(calls)]})
+        yield delta(choice, {}, choice.get("finish_reason") or "stop")
+    if with_usage:
+        yield event([], usage=answer.get("usage"))
+    yield b"data: [DONE]\n\n"
+
+
+async def _sent(events: Iterator[bytes]) -> AsyncIterator[bytes]:
+    for event in events:
+        yield event

@@ -1,0 +1,174 @@
+"""What can go wrong when a language model is asked.
+
+    Exception
+    +-- ModelError               alias, step, reason
+    |   +-- UpstreamRefused      a redirect, or a 4xx that asking again would not change: status, code, param
+    |   +-- UpstreamBusy         429, after the retries: retry_after
+    |   +-- UpstreamUnavailable  5xx, 408, 409, no connection, a cut connection: status, retry_after
+    |   +-- UpstreamTimeout      no whole answer within models.<alias>.timeout_s
+    |   +-- UpstreamGarbled      an answer that is no chat completion
+    |   +-- UnreadableAnswer     not the structure that was asked for, even after the repair round: raw
+    +-- ValueError
+        +-- ModelSettingsError   found at start-up: a missing secret, an engine that nobody registered
+
+No message holds text that an upstream or a user wrote: an upstream's error may quote prompts and keys.
+Engines raise these without alias and step, which `Models` fills in.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import ClassVar, Self
+
+_SAFE = re.compile(r"[A-Za-z0-9_.\[\]-]{1,64}")
+
+
+class ModelError(Exception):
+    """A model could not be asked, or did not answer usefully."""
+
+    retryable: ClassVar[bool] = False
+    hint: ClassVar[str] = "see the log of the upstream"
+    retry_after: float | None = None
+    """Seconds after which the upstream wants to be asked again, if it said so."""
+
+    def __init__(self, reason: str = "", *, alias: str = "", step: str = "") -> None:
+        """Args: reason: what happened, in our own words, free of secrets and of anybody's text."""
+        super().__init__(reason)
+        self.reason = reason
+        self.alias = alias
+        self.step = step
+
+    def at(self, alias: str, step: str) -> Self:
+        """Say where it happened, and return the same error."""
+        self.alias, self.step = alias, step
+        return self
+
+    @property
+    def kind(self) -> str:
+        """The error's name in ledgers, logs and metrics."""
+        return type(self).__name__
+
+    def what(self) -> str:
+        return self.reason or self.kind
+
+    def __str__(self) -> str:
+        where = f"model {self.alias!r}, step {self.step!r}: " if self.alias else ""
+        return f"{where}{self.what()}; {self.hint}"
+
+
+class UpstreamRefused(ModelError):
+    """The upstream will not take this request, however often it is asked."""
+
+    hint = "check the model's name, the key's rights and the request's fields"
+
+    def __init__(
+        self,
+        status: int = 400,
+        code: object = None,
+        param: object = None,
+        reason: str = "",
+        *,
+        alias: str = "",
+        step: str = "",
+    ) -> None:
+        super().__init__(reason, alias=alias, step=step)
+        self.status = status
+        self.code = safe_name(code)
+        self.param = safe_name(param)
+
+    def what(self) -> str:
+        named = {"code": self.code, "param": self.param}
+        details = "".join(f", {name} {value!r}" for name, value in named.items() if value)
+        return f"refused with status {self.status}{details}" + (f" ({self.reason})" if self.reason else "")
+
+
+class UpstreamBusy(ModelError):
+    """The upstream asks for fewer requests."""
+
+    retryable = True
+    hint = "wait, or raise the upstream's rate limit or models.<alias>.max_attempts"
+
+    def __init__(self, retry_after: float | None = None, reason: str = "", *, alias: str = "", step: str = "") -> None:
+        super().__init__(reason or "rate limited (status 429)", alias=alias, step=step)
+        self.retry_after = retry_after
+
+
+class UpstreamUnavailable(ModelError):
+    """The upstream, or the way to it, is broken for the moment."""
+
+    retryable = True
+    hint = "check that models.<alias>.base_url is reachable and its server healthy"
+
+    def __init__(
+        self,
+        reason: str = "",
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        alias: str = "",
+        step: str = "",
+    ) -> None:
+        super().__init__(reason or f"unavailable (status {status})", alias=alias, step=step)
+        self.status = status
+        self.retry_after = retry_after
+
+
+class UpstreamTimeout(ModelError):
+    """The upstream took too long. Not tried again: the user has waited that long already."""
+
+    hint = "raise models.<alias>.timeout_s or use a faster model"
+
+    def __init__(self, reason: str = "", *, alias: str = "", step: str = "") -> None:
+        super().__init__(reason or "no answer in time", alias=alias, step=step)
+
+
+class UpstreamGarbled(ModelError):
+    """The upstream answered with something that is no chat completion."""
+
+    hint = "check that models.<alias>.base_url speaks the OpenAI protocol"
+
+
+class UnreadableAnswer(ModelError):
+    """A structured answer could not be read, even after the model was told what was wrong."""
+
+    hint = "use a stronger model for this step, or raise its max_tokens"
+
+    def __init__(self, raw: str = "", reason: str = "", *, alias: str = "", step: str = "") -> None:
+        super().__init__(reason or "its answer does not have the structure asked for", alias=alias, step=step)
+        self.raw = raw
+        """The last answer as it came, for the trace only."""
+
+
+class ModelSettingsError(ValueError):
+    """The models cannot be opened as they are configured."""
+
+
+def safe_name(value: object) -> str | None:
+    """Keep an upstream's error code or parameter only if it is a plain name: free text may quote a prompt or a key."""
+    return value if isinstance(value, str) and _SAFE.fullmatch(value) else None
+
+
+def accused(error: object) -> tuple[str | None, str | None]:
+    """Return code and param of an upstream's error object, as far as they are plain names.
+
+    Servers that name no param mostly write `response_format` in their message when that is what they refuse. The
+    message itself goes no further than this function.
+    """
+    if not isinstance(error, Mapping):
+        return None, None
+    code, param = safe_name(error.get("code")), safe_name(error.get("param"))
+    if param is None and re.search(r"response_format|json_schema|json_object", str(error.get("message"))):
+        param = "response_format"
+    return code, param
+
+
+def error_for_status(
+    status: int, *, retry_after: float | None = None, code: object = None, param: object = None
+) -> ModelError:
+    """Return the error that an HTTP status other than 2xx stands for."""
+    if status == 429:
+        return UpstreamBusy(retry_after)
+    if status in (408, 409) or status >= 500:
+        return UpstreamUnavailable(status=status, retry_after=retry_after)
+    if status < 400:
+        return UpstreamRefused(status, reason="a redirect, not followed: set base_url to the final address")
+    return UpstreamRefused(status, code, param)

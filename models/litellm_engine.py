@@ -1,0 +1,137 @@
+"""Every provider that litellm knows. The only module that imports litellm, when its first request comes.
+
+The import takes two seconds and 170 MB, so it happens in a thread. Retries stay with `Models`. litellm fetches a price
+map from the network unless LITELLM_LOCAL_MODEL_COST_MAP says otherwise.
+"""
+
+import asyncio
+import importlib
+import importlib.util
+import os
+import time
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import orjson
+
+from models.engine import Body, Forwarded
+from models.errors import (
+    ModelError,
+    ModelSettingsError,
+    UpstreamRefused,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+    accused,
+    error_for_status,
+)
+from models.openai_engine import retry_after, secret, secret_headers
+from models.settings import ModelSettings
+
+_OPENAI_FIELDS = frozenset((
+    "messages", "functions", "function_call", "temperature", "top_p", "n", "stream", "stream_options", "stop",
+    "max_tokens", "max_completion_tokens", "modalities", "prediction", "audio", "presence_penalty",
+    "frequency_penalty", "logit_bias", "user", "response_format", "seed", "tools", "tool_choice", "parallel_tool_calls",
+    "logprobs", "top_logprobs", "reasoning_effort", "verbosity", "safety_identifier", "service_tier", "store",
+    "prompt_cache_key", "web_search_options",
+))  # fmt: skip
+
+
+class LiteLLMEngine:
+    """litellm.acompletion."""
+
+    def __init__(self, settings: ModelSettings, environ: Mapping[str, str] = os.environ) -> None:
+        """Raises: ModelSettingsError: litellm is not installed, or a secret is missing."""
+        if importlib.util.find_spec("litellm") is None:
+            raise ModelSettingsError(
+                "engine litellm needs the package: pip install 'critical-analysis-filter[litellm]'"
+            )
+        self._fixed: dict[str, Any] = {
+            "model": settings.model,
+            "timeout": settings.timeout_s,
+            "num_retries": 0,
+            "extra_headers": secret_headers(settings.model_copy(update={"api_key_env": None}), environ),
+        }
+        if settings.base_url:
+            self._fixed["api_base"] = settings.base_url
+        if settings.api_key_env:
+            self._fixed["api_key"] = secret(settings.api_key_env, environ)
+
+    async def complete(self, body: Body) -> Body:
+        return _plain(await self._ask(body))
+
+    async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
+        """Decode the request and encode the answer, a stream as it comes: litellm has no bytes to relay."""
+        try:
+            body = orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            body = None
+        if not isinstance(body, dict):
+            raise UpstreamRefused(400, "invalid_json")
+        answer = await self._ask(body)
+        if body.get("stream"):
+            return Forwarded(200, {"Content-Type": "text/event-stream"}, chunks=_events(answer))
+        return Forwarded(200, {"Content-Type": "application/json"}, orjson.dumps(_plain(answer)))
+
+    async def close(self) -> None:
+        """Nothing to do: litellm keeps its clients for the whole process."""
+
+    async def _ask(self, body: Body) -> Any:
+        try:
+            litellm = await asyncio.to_thread(load)
+            return await litellm.acompletion(**arguments(body, self._fixed))
+        except Exception as error:  # litellm lets through what its providers' code raises
+            raise translated(error, time.time()) from None
+
+
+def load() -> Any:
+    """Import litellm, once, with everything off that talks to others than the model."""
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    litellm: Any = importlib.import_module("litellm")
+    litellm.telemetry = False
+    litellm.suppress_debug_info = True
+    litellm.drop_params = False
+    litellm.modify_params = False
+    return litellm
+
+
+def arguments(body: Body, fixed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return litellm's arguments for a request.
+
+    Its function takes `api_base`, `api_key`, `fallbacks`, `mock_response` and the like beside OpenAI's fields: a client
+    that could set them would have our key sent to itself. So only OpenAI's fields are arguments; all others travel
+    in `extra_body`, as part of what the provider gets.
+    """
+    known = {name: value for name, value in body.items() if name in _OPENAI_FIELDS}
+    unknown = {name: value for name, value in body.items() if name not in _OPENAI_FIELDS and name != "model"}
+    return known | ({"extra_body": unknown} if unknown else {}) | dict(fixed)
+
+
+def translated(error: Exception, now: float) -> ModelError:
+    """Return our error for one of litellm's, of whose text nothing is kept."""
+    name, status = type(error).__name__, getattr(error, "status_code", None)
+    if isinstance(error, TimeoutError) or name == "Timeout":
+        return UpstreamTimeout()
+    if not isinstance(status, int) or status < 300 or name == "APIConnectionError":
+        return UpstreamUnavailable(f"litellm failed ({name})")
+    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    code, param = accused({
+        "code": getattr(error, "code", None), "param": getattr(error, "param", None), "message": str(error),
+    })  # fmt: skip
+    return error_for_status(status, retry_after=retry_after(headers.get("retry-after"), now), code=code, param=param)
+
+
+async def _events(chunks: Any) -> AsyncIterator[bytes]:
+    try:
+        async for chunk in chunks:
+            yield b"data: " + orjson.dumps(_plain(chunk)) + b"\n\n"
+    except Exception as error:  # as in _ask
+        raise translated(error, time.time()) from None
+    finally:
+        await chunks.aclose()
+    yield b"data: [DONE]\n\n"
+
+
+def _plain(answer: Any) -> Body:
+    # litellm puts its own classes where its pydantic models declare others, of which pydantic warns.
+    plain: Body = answer.model_dump(mode="json", exclude_none=False, warnings=False)
+    return plain

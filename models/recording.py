@@ -1,0 +1,81 @@
+"""Answers written down once and given again, so that a test or an experiment runs on what a real model said.
+
+A recording is a JSONL file, one exchange a line: `key` (see `request_key`), `body` (the request), `content` (the text,
+or `{content, tool_calls}`). Files of the manual model (`manual_llm.py`) are such recordings. `script: {replay: FILE}`
+answers from one.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from models.completion import completion
+from models.engine import Body, Engine, Forwarded, forward_by_completing
+from models.errors import ModelSettingsError, UpstreamRefused
+
+
+def request_key(body: Body) -> str:
+    """Hash what decides an answer: model, messages, response format, tools, seed."""
+    part = {name: body.get(name) for name in ("model", "messages", "response_format", "tools", "seed")}
+    return hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()
+
+
+class Replaying:
+    """Answer as recorded. What was recorded several times is given in that order, the last again and again."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises: ModelSettingsError: the file cannot be read."""
+        self._left: dict[str, list[Any]] = {}
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except OSError as error:
+            raise ModelSettingsError(f"recording {str(path)!r} cannot be read: {error.strerror}") from None
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                self._add(line, f"{path}:{number}")
+
+    def _add(self, line: str, where: str) -> None:
+        try:
+            exchange = json.loads(line)
+            self._left.setdefault(exchange["key"], []).append(exchange["content"])
+        except (ValueError, KeyError, TypeError):
+            raise ModelSettingsError(f"{where}: not a recorded exchange, which has key and content") from None
+
+    async def complete(self, body: Body) -> Body:
+        key = request_key(body)
+        if not (left := self._left.get(key)):
+            raise UpstreamRefused(404, "no_recorded_answer", key[:12], "record this request first")
+        return completion(body, left.pop(0) if len(left) > 1 else left[0])
+
+    async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
+        return await forward_by_completing(self.complete, raw)
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+
+class Recording:
+    """Ask another engine and write down what it says. Recordings hold conversations: mind where they lie."""
+
+    def __init__(self, engine: Engine, path: Path) -> None:
+        self._engine = engine
+        self._path = path
+
+    async def complete(self, body: Body) -> Body:
+        answer = await self._engine.complete(body)
+        message = answer["choices"][0]["message"]
+        content = message.get("content")
+        if "tool_calls" in message:
+            content = {"content": content, "tool_calls": message["tool_calls"]}
+        line = json.dumps({"key": request_key(body), "body": body, "content": content})
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+        return answer
+
+    async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
+        return await forward_by_completing(self.complete, raw)
+
+    async def close(self) -> None:
+        await self._engine.close()

@@ -1,0 +1,66 @@
+"""Pure: what a model's settings add to a request, and what its answer must look like."""
+
+from typing import Any
+
+from models.engine import Body
+from models.errors import UpstreamGarbled
+from models.settings import ModelSettings
+
+Message = dict[str, Any]
+
+
+def fill(body: Body, alias: str, settings: ModelSettings) -> Body:
+    """Return the request as it goes to the upstream; `body` stays as it is.
+
+    The model's name is always ours, temperature and length only where the request has none. A completion comes in one
+    piece, so `stream` and `stream_options` are left out: who asked for a stream gets one from the caller.
+    """
+    request = {name: value for name, value in body.items() if name not in ("stream", "stream_options")}
+    request["model"] = settings.model or alias
+    if settings.temperature is not None and request.get("temperature") is None:
+        request["temperature"] = settings.temperature
+    lengths = (request.get("max_tokens"), request.get("max_completion_tokens"))
+    if settings.max_tokens is not None and lengths == (None, None):
+        request["max_tokens"] = settings.max_tokens
+    if settings.system_messages == "first" and isinstance(messages := request.get("messages"), list):
+        request["messages"] = system_first(messages)
+    return request
+
+
+def system_first(messages: list[Message]) -> list[Message]:
+    """Join all system and developer messages, in order, into one that leads."""
+    systems = [message for message in messages if is_system(message)]
+    if not systems or (len(systems) == 1 and is_system(messages[0])):
+        return messages
+    text = "\n\n".join(filter(None, (text_of(message) for message in systems)))
+    rest = [message for message in messages if not is_system(message)]
+    return [{"role": systems[0]["role"], "content": text}, *rest]
+
+
+def is_system(message: object) -> bool:
+    return isinstance(message, dict) and message.get("role") in ("system", "developer")
+
+
+def text_of(message: Message) -> str:
+    """Return a message's text, whether its content is a string, a list of parts, or missing."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    parts = [part.get("text") for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    return "\n".join(part for part in parts if isinstance(part, str))
+
+
+def as_completion(answer: object) -> Body:
+    """Return `answer` if it has the shape of a chat completion.
+
+    Raises:
+        UpstreamGarbled: it is no object, or it has no choices, or one of them has no message.
+    """
+    if not isinstance(answer, dict):
+        raise UpstreamGarbled("answered with something other than a JSON object")
+    choices = answer.get("choices")
+    if not isinstance(choices, list) or not choices:
+        raise UpstreamGarbled("answered with an error object" if answer.get("error") else "answered without choices")
+    if not all(isinstance(choice, dict) and isinstance(choice.get("message"), dict) for choice in choices):
+        raise UpstreamGarbled("answered with a choice that has no message")
+    return answer

@@ -1,0 +1,71 @@
+"""Pure: a pydantic model as the JSON Schema that OpenAI's strict mode takes.
+
+Strict mode wants every object closed and every property required, and knows no defaults, unions by `oneOf`, tuples or
+free-form objects. Azure and most compatible servers also refuse limits such as `minimum`, so limits are told to the
+model in words, in the description, and enforced by pydantic when the answer is read.
+https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
+"""
+
+from typing import Any
+
+from pydantic import BaseModel
+
+Schema = dict[str, Any]
+
+_LIMITS = (
+    "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+    "minLength", "maxLength", "pattern", "format", "minItems", "maxItems", "uniqueItems",
+)  # fmt: skip
+_DROPPED = {*_LIMITS, "title", "default", "examples", "deprecated", "readOnly", "writeOnly", "discriminator"}
+
+
+def strict_schema(model: type[BaseModel]) -> Schema:
+    """Return the strict JSON Schema of a model.
+
+    Raises:
+        TypeError: the model has a part that strict mode cannot express; the message names it.
+    """
+    schema = model.model_json_schema()
+    if "$ref" in schema:  # a model that contains itself
+        root = schema["$defs"][schema["$ref"].rsplit("/", 1)[-1]]
+        schema = {**root, "$defs": schema["$defs"]}
+    if schema.get("type") != "object":
+        raise TypeError(f"{model.__name__}: an answer must be an object; wrap it in a model with one field")
+    return _strict(schema, model.__name__)
+
+
+def _strict(schema: Schema, where: str) -> Schema:
+    _refuse_inexpressible(schema, where)
+    strict = {name: value for name, value in schema.items() if name not in _DROPPED}
+    limits = [f"{name} {schema[name]}" for name in _LIMITS if name in schema]
+    if limits:
+        strict["description"] = " ".join(filter(None, (schema.get("description"), f"({', '.join(limits)})")))
+    if "const" in strict:
+        strict["enum"] = [strict.pop("const")]
+    if "oneOf" in strict:
+        strict["anyOf"] = strict.pop("oneOf")
+    if "$ref" in strict and len(strict) > 1:  # a reference must stand alone
+        strict["anyOf"] = [{"$ref": strict.pop("$ref")}]
+    if strict.get("type") == "object":
+        strict.setdefault("properties", {})
+        strict["required"] = list(strict["properties"])
+        strict["additionalProperties"] = False
+    for group in ("properties", "$defs"):
+        if group in strict:
+            strict[group] = {name: _strict(part, f"{where}.{name}") for name, part in strict[group].items()}
+    if "anyOf" in strict:
+        strict["anyOf"] = [_strict(part, where) for part in strict["anyOf"]]
+    if "items" in strict:
+        strict["items"] = _strict(strict["items"], f"{where}[]")
+    return strict
+
+
+def _refuse_inexpressible(schema: Schema, where: str) -> None:
+    if "prefixItems" in schema:
+        raise TypeError(f"{where}: a tuple has no strict schema; use a list, or a model with named fields")
+    if schema.get("type") == "object" and "properties" not in schema and schema.get("additionalProperties"):
+        raise TypeError(f"{where}: a dict has no strict schema; use a list of models with a key and a value")
+    if schema.get("type") == "array" and not schema.get("items"):
+        raise TypeError(f"{where}: a list needs the type of its items")
+    if not {"type", "$ref", "anyOf", "oneOf", "enum", "const"} & schema.keys():
+        raise TypeError(f"{where}: Any has no strict schema; name the types it may have")

@@ -1,0 +1,131 @@
+"""Scripted, the engine of demos and tests: it answers what it was told to. script.py says how to tell it in YAML."""
+
+import asyncio
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from models.completion import completion
+from models.engine import Body, Engine, Forwarded, forward_by_completing
+from models.errors import (
+    ModelSettingsError,
+    UpstreamGarbled,
+    UpstreamRefused,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+    error_for_status,
+)
+from models.recording import Replaying
+from models.request import text_of
+from models.script import Replay, Rule
+from models.settings import ModelSettings
+
+Answer = str | Body | BaseException | None
+"""A text; a whole response (it has `choices`), a message (`tool_calls`) or an object sent as JSON text; an error to
+raise; None for a message without content."""
+Answers = Sequence[Answer] | Callable[[Body], Answer | Awaitable[Answer]]
+
+
+class Scripted:
+    """An engine that says what it is told and remembers what it was asked.
+
+        Scripted(["first", {"verdict": "accept"}, UpstreamBusy()])
+        Scripted(lambda body: "the same for everything", delay_s=0.05)
+
+    A list answers one request each, in order; the request after the last is refused.
+    """
+
+    def __init__(self, answers: Answers, *, delay_s: float = 0) -> None:
+        self._answers = answers
+        self._delay_s = delay_s
+        self.requests: list[Body] = []
+        """The bodies it got, oldest first."""
+
+    async def complete(self, body: Body) -> Body:
+        self.requests.append(body)
+        if self._delay_s:
+            await asyncio.sleep(self._delay_s)
+        answer = self._answers(body) if callable(self._answers) else self._next(self._answers)
+        if inspect.isawaitable(answer):
+            answer = await answer
+        if isinstance(answer, BaseException):
+            raise answer.with_traceback(None)
+        return completion(body, answer)
+
+    async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
+        return await forward_by_completing(self.complete, raw)
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+    def _next(self, answers: Sequence[Answer]) -> Answer:
+        if len(self.requests) > len(answers):
+            return UpstreamRefused(404, "no_scripted_answer", reason=f"the script has {len(answers)} answers")
+        return answers[len(self.requests) - 1]
+
+
+class Rules:
+    """The rules of a script: the first that matches and is not used up answers."""
+
+    def __init__(self, rules: Sequence[str | Rule]) -> None:
+        self._rules = [rule if isinstance(rule, Rule) else Rule(reply=rule, times=1) for rule in rules]
+        self._used = [0] * len(self._rules)
+
+    async def __call__(self, body: Body) -> Answer:
+        for number, rule in enumerate(self._rules):
+            if (rule.times is None or self._used[number] < rule.times) and matches(rule, body):
+                self._used[number] += 1
+                await asyncio.sleep(rule.delay_s)
+                return failure(rule.fail) if rule.fail is not None else rule.reply
+        return UpstreamRefused(404, "no_scripted_answer", reason="no rule of the script matches")
+
+
+def scripted_engine(settings: ModelSettings) -> Engine:
+    """Build the engine that `models.<alias>.script` describes.
+
+    Raises:
+        ModelSettingsError: a file is missing or does not hold what it should.
+    """
+    if isinstance(settings.script, Replay):
+        return Replaying(settings.script.replay)
+    if isinstance(settings.script, Path):
+        return Scripted(Rules(load_rules(settings.script)))
+    return Scripted(Rules(settings.script or []))
+
+
+def load_rules(path: Path) -> list[str | Rule]:
+    """Read a YAML file of rules."""
+    try:
+        return TypeAdapter(list[str | Rule]).validate_python(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (OSError, yaml.YAMLError) as error:
+        raise ModelSettingsError(f"script {str(path)!r} cannot be read: {error}") from None
+    except ValidationError as error:
+        raise ModelSettingsError(f"script {str(path)!r} is no list of texts and rules: {error}") from None
+
+
+def matches(rule: Rule, body: Body) -> bool:
+    """Whether a rule's words are in the last user message, or in the prompt."""
+    if rule.pattern is None:
+        return True
+    messages: list[dict[str, Any]] = body.get("messages") or []
+    if rule.within == "prompt":
+        text = "\n".join(f"{message.get('role')}: {text_of(message)}" for message in messages)
+    else:
+        text = next((text_of(message) for message in reversed(messages) if message.get("role") == "user"), "")
+    return re.search(rule.pattern, text, re.IGNORECASE) is not None
+
+
+def failure(fail: int | str) -> Exception:
+    """Return the error that an upstream would cause by failing so."""
+    if isinstance(fail, int):
+        return error_for_status(fail)
+    return {
+        "timeout": UpstreamTimeout("scripted to take too long"),
+        "disconnect": UpstreamUnavailable("scripted to break the connection"),
+        "garbled": UpstreamGarbled("scripted to be garbled"),
+    }[fail]

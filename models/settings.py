@@ -1,0 +1,111 @@
+"""What config.yaml says of one model alias: `models.<alias>`."""
+
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+
+from models.script import Replay, Script
+
+EngineKind = Literal["openai", "litellm", "scripted", "embedded"]
+
+_READ_BY: dict[str, tuple[str, ...]] = {
+    "base_url": ("openai", "litellm"),
+    "api_key_env": ("openai", "litellm"),
+    "headers": ("openai", "litellm"),
+    "query": ("openai",),
+    "script": ("scripted",),
+}
+"""Settings that only some engines read. Elsewhere they are an error, not ignored."""
+
+
+class Price(BaseModel):
+    """What a million tokens cost, in any currency as long as all aliases use the same."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: float = Field(ge=0)
+    """Per million prompt tokens."""
+    output: float = Field(ge=0)
+    """Per million completion tokens."""
+
+
+class ModelSettings(BaseModel):
+    """One model alias. Relative paths are taken from the validation context's `folder` (a Path), if it has one."""
+
+    # Inputs are hidden because a value may be a secret that somebody put in the wrong place.
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    engine: EngineKind
+    """How the model is reached."""
+    base_url: str | None = None
+    """Address of the server up to and without `/chat/completions`, such as `https://api.openai.com/v1`."""
+    api_key_env: str | None = None
+    """Environment variable that holds the key, read once at start-up; None sends no key."""
+    model: str | None = None
+    """The name the upstream knows the model by; left out, the alias itself."""
+    temperature: float | None = Field(default=None, ge=0)
+    """Used where a request has none; left out, the upstream's own default."""
+    max_tokens: int | None = Field(default=None, ge=1)
+    """Longest answer in tokens, where a request names neither `max_tokens` nor `max_completion_tokens`."""
+    timeout_s: float = Field(default=60, gt=0)
+    """Seconds that one try may take as a whole; for a forwarded stream, that it may stay silent."""
+    system_messages: Literal["anywhere", "first"] = "anywhere"
+    """`first` merges all system messages into the leading one, for models that refuse them later on."""
+    price: Price | None = None
+    """What tokens cost; left out, costs are unknown, which is not zero."""
+    headers: dict[str, str] = Field(default_factory=dict, repr=False)
+    """Further HTTP headers. A value `env:NAME` is read from the environment at start-up."""
+    query: dict[str, str] = Field(default_factory=dict, repr=False)
+    """Query parameters of each request, such as Azure's `api-version`."""
+    max_attempts: int = Field(default=3, ge=1, le=10)
+    """How often a request is tried when the upstream is busy or broken."""
+    structured: Literal["json_schema", "json_object", "prompt"] = "json_schema"
+    """The strictest way this model takes to be asked for JSON. What it refuses is noticed and not asked again."""
+    script: Script | None = None
+    """What a scripted model says: rules, a YAML file of them, or `{replay: FILE}`. See models/script.py."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _address(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("must start with http:// or https:// and name a host, such as https://api.openai.com/v1")
+        if parts.username or parts.password:
+            raise ValueError("must not hold a user or password; name the secret's environment variable in api_key_env")
+        if parts.query or parts.fragment:
+            raise ValueError("must end with the path; put parameters such as api-version under `query`")
+        if parts.path.rstrip("/").endswith("/chat/completions"):
+            raise ValueError("leave out /chat/completions, which is added")
+        return value.rstrip("/")
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _variable(cls, value: str | None) -> str | None:
+        if value is not None and not value.isidentifier():
+            raise ValueError("is the name of an environment variable, such as OPENAI_API_KEY, not the key itself")
+        return value
+
+    @field_validator("script")
+    @classmethod
+    def _located(cls, value: Script | None, info: ValidationInfo) -> Script | None:
+        folder = Path((info.context or {}).get("folder", ""))
+        if isinstance(value, Path):
+            return folder / value
+        return Replay(replay=folder / value.replay) if isinstance(value, Replay) else value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "ModelSettings":
+        if self.engine == "openai" and not self.base_url:
+            raise ValueError("engine openai needs base_url, such as https://api.openai.com/v1")
+        if self.engine == "litellm" and not self.model:
+            raise ValueError("engine litellm needs model with its provider, such as anthropic/claude-sonnet-4-5")
+        if self.engine == "scripted" and self.script is None:
+            raise ValueError("engine scripted needs script: a list of replies, a YAML file, or {replay: FILE}")
+        for name, engines in _READ_BY.items():
+            if getattr(self, name) and self.engine not in engines:
+                raise ValueError(f"{name} is only read by engine {' or '.join(engines)}, not by {self.engine}")
+        return self

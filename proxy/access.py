@@ -1,0 +1,61 @@
+"""Who is asking, and what they may do."""
+
+import hashlib
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from proxy.chatbot import Chatbot
+from proxy.config import Filter
+from proxy.errors import BadRequest, Forbidden
+
+FILTER_HEADER = "X-CAF-Filter"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A client, as far as it is known."""
+
+    key_id: str
+    """Part of every conversation's identity. Without configured keys: a hash of whatever key the client sent."""
+    unfiltered: bool
+    """Whether it may choose the filter's mode."""
+
+
+def keyless(headers: Mapping[str, str], host: str) -> Access:
+    """Return the access of a client to a proxy without keys: everything on loopback, else all but `unfiltered`."""
+    sent = headers.get("Authorization", "")
+    key_id = hashlib.blake2b(sent.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest() if sent else "keyless"
+    return Access(key_id, is_loopback(host))
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def requested_filter(headers: Mapping[str, str], access: Access, bot: Chatbot) -> Filter:
+    """Return the filter's mode for a request: the chatbot's, unless the client asks for another and may.
+
+    Raises:
+        BadRequest: The header holds something else.
+        Forbidden: The client lacks the permission.
+    """
+    asked = headers.get(FILTER_HEADER)
+    if asked is None:
+        return bot.settings.filter
+    mode = MODES.get(asked.strip().lower())
+    if mode is None:
+        raise BadRequest(f"{FILTER_HEADER} must be on, off or shadow, not {asked[:20]!r}.", param=FILTER_HEADER)
+    if mode != bot.settings.filter and not access.unfiltered:
+        raise Forbidden(
+            f"Changing the filter with {FILTER_HEADER} needs the permission `unfiltered`.", param=FILTER_HEADER
+        )
+    return mode
+
+
+MODES: dict[str, Filter] = {"on": "on", "off": "off", "shadow": "shadow"}

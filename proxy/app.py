@@ -1,0 +1,102 @@
+"""create_app: everything is wired here."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import orjson
+import structlog
+from aiohttp import web
+from assistants.embedded import Embedded
+
+from models.client import open_models
+from models.openai_engine import make_session
+from proxy.access import is_loopback
+from proxy.chat import SERVICE, Service, chat
+from proxy.chatbot import assemble
+from proxy.config import Config
+from proxy.memory import ProcessMemory
+from proxy.metrics import Metrics
+from proxy.middleware import METRICS, boundary
+from proxy.trace_store import TraceStore
+
+__all__ = ["assemble", "create_app"]
+
+log = structlog.get_logger()
+
+
+def create_app(config: Config) -> web.Application:
+    """Return the proxy for a configuration.
+
+    Raises:
+        ConfigError: A knowledge base, a prompt or an alias is not right; with every problem found.
+        ModelSettingsError: At start-up, when a model's secret is missing.
+    """
+    blueprints = assemble(config)
+    metrics = Metrics()
+    app = web.Application(middlewares=[boundary], client_max_size=config.server.max_body_bytes)
+    app[METRICS] = metrics
+
+    async def serve(app: web.Application) -> AsyncIterator[None]:
+        session = make_session()
+        models = open_models(config.models, session, {"embedded": Embedded})
+        traces = _trace_store(config)
+        memory = ProcessMemory(config.memory.max_turns, config.memory.max_age_s)
+        chatbots = {name: blueprint.open(models) for name, blueprint in blueprints.items()}
+        app[SERVICE] = service = Service(config, chatbots, memory, traces, metrics, session)
+        if traces is not None:
+            traces.start()
+        yield
+        for task in service.background:
+            task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.gather(*service.background, return_exceptions=True)
+        if traces is not None:
+            await asyncio.to_thread(traces.close)
+        await models.close()
+        await session.close()
+
+    app.cleanup_ctx.append(serve)
+    app.add_routes(ROUTES)
+    return app
+
+
+def _trace_store(config: Config) -> TraceStore | None:
+    store = config.privacy.store
+    if store == "auto":
+        store = "full" if is_loopback(config.server.host) else "redacted"
+    return None if store == "none" else TraceStore(config.privacy.path, store, config.privacy.days)
+
+
+async def models(request: web.Request) -> web.Response:
+    """List the chatbots, as OpenAI lists models."""
+    data = [{"id": name, "object": "model", "created": 0, "owned_by": "caf"} for name in request.app[SERVICE].chatbots]
+    return _json({"object": "list", "data": data})
+
+
+async def healthz(request: web.Request) -> web.Response:
+    """Say that the process lives."""
+    return _json({"status": "ok"})
+
+
+async def readyz(request: web.Request) -> web.Response:
+    """Say that requests can be served."""
+    return _json({"status": "ready", "chatbots": list(request.app[SERVICE].chatbots)})
+
+
+async def metrics(request: web.Request) -> web.Response:
+    """Return the metrics in Prometheus' format."""
+    return web.Response(body=request.app[METRICS].text(), headers={"Content-Type": "text/plain; version=0.0.4"})
+
+
+def _json(data: object) -> web.Response:
+    return web.Response(body=orjson.dumps(data), content_type="application/json")
+
+
+ROUTES = [
+    web.post("/v1/chat/completions", chat),
+    web.get("/v1/models", models),
+    web.get("/healthz", healthz),
+    web.get("/readyz", readyz),
+    web.get("/metrics", metrics),
+]

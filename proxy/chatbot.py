@@ -1,0 +1,172 @@
+"""A chatbot: what a client selects by `model`. Assembled and validated from the configuration before anything is served."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from judges.case import Topic
+from judges.filter import Cascade, Filter
+from judges.judge import OBSERVERS, Judge, LocalJudge, ModelJudge, Prompt, PromptError, load_prompt
+from judges.refiner import Refiner, open_refiner
+from judges.verdict import Stage
+from knowledge_base.library import KnowledgeBaseError, Library, load
+from knowledge_base.selection import Lexical
+from models.client import Models
+from proxy.config import ChatbotSettings, Config, ConfigError, JudgeSettings
+from proxy.language import language_of
+
+
+@dataclass(frozen=True, slots=True)
+class JudgePlan:
+    """One judge as it will run."""
+
+    name: str
+    settings: JudgeSettings
+    stages: tuple[Stage, ...]
+    prompts: Mapping[Stage, Prompt]
+    """By stage."""
+
+    def open(self, models: Models) -> Cascade:
+        judges: list[Judge] = [
+            LocalJudge(self.name)
+            if stage == "local"
+            else ModelJudge(self.prompts[stage], models, self.settings.timeout_s)
+            for stage in self.stages
+        ]
+        modes = next(iter(self.prompts.values())).modes
+        return Cascade(self.name, modes, tuple(judges), self.settings.on_error, self.settings.accept_below)
+
+
+@dataclass(frozen=True, slots=True)
+class Blueprint:
+    """A chatbot with everything read and checked, short of connections."""
+
+    name: str
+    settings: ChatbotSettings
+    library: Library | None
+    plans: tuple[JudgePlan, ...]
+
+    def open(self, models: Models) -> "Chatbot":
+        return Chatbot(
+            name=self.name,
+            settings=self.settings,
+            models=models,
+            library=self.library,
+            lexical=Lexical(self.library) if self.library else None,
+            filter=Filter([plan.open(models) for plan in self.plans]),
+            refiner=open_refiner(self.settings.refiner, models),
+            topics=tuple(Topic(t.name, tuple(t.terms)) for t in self.settings.sensitive_topics),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Chatbot:
+    """A chatbot, ready to be asked."""
+
+    name: str
+    settings: ChatbotSettings
+    models: Models
+    library: Library | None
+    lexical: Lexical | None
+    filter: Filter
+    refiner: Refiner | None
+    topics: tuple[Topic, ...] = field(default=())
+
+    @property
+    def upstream_model(self) -> str:
+        """The name the upstream knows the chatbot's model by."""
+        return self.models.settings[self.settings.model].model or self.settings.model
+
+    @property
+    def fallback(self) -> str:
+        """The fallback message, which always holds the emergency contact."""
+        contact = self.settings.emergency.contact if self.settings.emergency else ""
+        text = self.settings.fallback.strip()
+        return text if contact in text else f"{text}\n\n{contact}"
+
+    def emergency_text(self, kind: str, said: str) -> str:
+        """Return the reply to an emergency: the text for its kind in the language of what was said, else the first one.
+
+        Languages whose kind has no text are answered in those of the other kinds: to be understood matters more.
+        """
+        settings = self.settings.emergency
+        if settings is None:
+            return self.fallback
+        texts: dict[str, str] = {}
+        for by_language in (settings.texts.get(kind, {}), *settings.texts.values()):
+            for code, text in by_language.items():
+                texts.setdefault(code, text)
+        first = next(iter(settings.texts.get(kind, {})), None)
+        spoken = language_of(said, texts) or first
+        return texts[spoken] if spoken is not None else settings.contact
+
+
+def assemble(config: Config) -> dict[str, Blueprint]:
+    """Read and check what the chatbots need: knowledge bases, prompts, the aliases their judges ask.
+
+    Raises:
+        ConfigError: With every problem found.
+    """
+    problems: list[str] = []
+    libraries: dict[Path, Library | None] = {}
+    blueprints = {}
+    for name, settings in config.chatbots.items():
+        folder = settings.knowledge_base
+        if folder is not None and folder not in libraries:
+            try:
+                libraries[folder] = load(folder)
+            except KnowledgeBaseError as error:
+                libraries[folder] = None
+                problems += error.problems
+        plans = [
+            _plan(judge, config, f"chatbots.{name}.judges[{i}]", problems) for i, judge in enumerate(settings.judges)
+        ]
+        names = [plan.name for plan in plans if plan]
+        problems += [f"chatbots.{name}.judges: {n!r} is listed twice" for n in set(names) if names.count(n) > 1]
+        library = libraries[folder] if folder is not None else None
+        blueprints[name] = Blueprint(name, settings, library, tuple(plan for plan in plans if plan))
+    if problems:
+        raise ConfigError(problems)
+    return blueprints
+
+
+def _plan(judge: JudgeSettings, config: Config, key: str, problems: list[str]) -> JudgePlan | None:
+    if judge.name is not None and judge.name not in OBSERVERS:
+        problems.append(
+            f"{key}: no built-in judge {judge.name!r} (there are {', '.join(OBSERVERS)}); "
+            "for a judge of your own give the path of its .md file"
+        )
+        return None
+    try:
+        own = [load_prompt(path) for path in judge.prompts]
+    except PromptError as error:
+        problems.append(str(error))
+        return None
+    names = {prompt.name for prompt in own} | ({judge.name} if judge.name else set())
+    if len(names) > 1 or len({prompt.stage for prompt in own}) < len(own):
+        problems.append(
+            f"{key}: the prompts of one judge have one name and different stages; found {', '.join(sorted(names))}"
+        )
+        return None
+    name = names.pop()
+    if judge.name is None and name in OBSERVERS:
+        problems.append(f"{key}: {name!r} is a built-in judge; to replace its prompt, add `name: {name}`")
+    prompts: dict[Stage, Prompt] = {prompt.stage: prompt for prompt in [*map(load_prompt, _builtin(name)), *own]}
+    stages: tuple[Stage, ...] = tuple(judge.stages or sorted(prompts, key=("swift", "chief").index))
+    for stage in stages:
+        if stage == "local" and judge.name is None:
+            problems.append(f"{key}: stages: a judge of your own has no local stage")
+        elif stage != "local" and stage not in prompts:
+            problems.append(f"{key}: stages: no prompt for the stage {stage!r}")
+        elif stage != "local" and prompts[stage].model not in config.models:
+            problems.append(
+                f"{key}: its {stage} stage asks the model alias {prompts[stage].model!r}, which is not under `models` "
+                f"(there are {', '.join(config.models)}); add it, or leave the stage out with `stages`"
+            )
+    return JudgePlan(name, judge, stages, prompts)
+
+
+def _builtin(name: str) -> list[Path]:
+    with as_file(files("judges.prompts")) as folder:
+        return sorted(folder.glob(f"{name}.*.md"))

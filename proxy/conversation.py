@@ -1,0 +1,187 @@
+"""What is remembered of a conversation, and how the conversation is recognised when the client comes back.
+
+OpenAI clients have no session: they resend the history. So the state after a reply is kept under a hash of that history, which
+makes editing and branching work by themselves. Everything here is pure.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import orjson
+
+from judges.rules import RULES
+from knowledge_base.citations import strip_line
+from proxy.messages import Message
+from proxy.trace import HowFound, ShownWarning
+
+PAIRS_LOOKED_UP = 8
+"""Exchanges that are looked up singly, newest first, when the whole history is not known."""
+REPLIES_KNOWN = 200
+"""Delivered replies a state remembers, by their hash."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """A warning that the chatbot carries for some turns."""
+
+    rule: str
+    detail: str
+    """Further words to the chatbot, from a judge without a rule of its own; usually empty."""
+    turn: int
+    """The turn it last arose in."""
+    expires: int
+    """The last turn that shows it."""
+    times: int = 1
+
+    def message(self, role: str) -> str:
+        """Word the warning for the chatbot, more firmly each time; from the third time on with the role in full."""
+        text = self.detail or RULES[self.rule].message
+        if self.times == 2:
+            return f"This is the second time: {text}"
+        if self.times > 2:
+            return f"This has now happened {self.times} times. {text} Go back to your role, which is, in full:\n{role}"
+        return text
+
+    def shown(self, role: str) -> ShownWarning:
+        return ShownWarning(self.rule, self.message(role), self.turn, self.expires)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """A reply this proxy has sent."""
+
+    turn: int
+    citations: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """The state after some turn; states are never changed, each turn makes a new one."""
+
+    id: str
+    turn: int = 0
+    """How many turns there were."""
+    warnings: tuple[Warned, ...] = ()
+    sources: dict[str, int] = field(default_factory=dict)
+    """Sources in use, each with the turn in which it was last put in or cited."""
+    delivered: dict[str, Delivered] = field(default_factory=dict)
+    """Replies sent, by the hash of their text."""
+    pairs: tuple[str, ...] = ()
+    """Keys of the last exchanges, oldest first."""
+
+    def live_warnings(self, turn: int) -> tuple[Warned, ...]:
+        return tuple(w for w in self.warnings if w.expires >= turn)
+
+    def warned(self, fresh: Iterable[tuple[str, str]], turn: int, lasts: int) -> tuple[Warned, ...]:
+        """Return the warnings after a turn: the live ones, with those that arose in it added.
+
+        The same rule again refreshes its warning and makes it firmer instead of repeating it.
+
+        Args:
+            fresh: (rule, detail) of each warning that arose.
+            turn: The turn.
+            lasts: For how many later turns a warning is shown.
+        """
+        kept = {w.rule: w for w in self.live_warnings(turn)}
+        for rule, detail in dict(fresh).items():
+            before = kept.get(rule)
+            kept[rule] = Warned(rule, detail, turn, turn + lasts, before.times + 1 if before else 1)
+        return tuple(kept.values())
+
+    def after(self, turn: int, reply: str, citations: tuple[str, ...], pair: str) -> "Conversation":
+        """Return the state after a delivered reply (warnings and sources are the turn's to set)."""
+        delivered = {**self.delivered, reply_hash(reply): Delivered(turn, citations)}
+        while len(delivered) > REPLIES_KNOWN:
+            delivered.pop(next(iter(delivered)))
+        return replace(self, turn=turn, delivered=delivered, pairs=(*self.pairs, pair)[-PAIRS_LOOKED_UP:])
+
+
+class Identity:
+    """Recognises one request's conversation: the keys under which its state may be found, and will be kept.
+
+    Args:
+        scope: Whose conversation it is: key id, user, chatbot. Part of every key, so that no two users share a state.
+        messages: The request's messages.
+        explicit: The conversation id the client gave, which overrides the history.
+    """
+
+    def __init__(self, scope: Sequence[str], messages: Sequence[Message], explicit: str | None) -> None:
+        self._scope = orjson.dumps(list(scope))
+        self.explicit = explicit
+        running = hashlib.blake2b(self._scope, digest_size=16)
+        self.history_key: str | None = None
+        """Hash of everything up to and including the last reply; None when there is none yet."""
+        self.pairs: list[str] = []
+        """Key of each exchange of a user's message and the reply to it, oldest first."""
+        asked = ""
+        for speaker, text in canonical(messages):
+            running.update(orjson.dumps([speaker, text]))
+            if speaker == "user":
+                asked = f"{asked} {text}".strip()
+            else:
+                self.history_key = running.hexdigest()
+                self.pairs.append(self._key("pair", asked, text))
+                asked = ""
+        self._running = running
+        self._asked = asked
+
+    def lookups(self) -> list[str]:
+        """Return the keys to look the state up by, best first."""
+        if self.explicit is not None:
+            return [self.id_key(self.explicit)]
+        return [] if self.history_key is None else [self.history_key, *reversed(self.pairs[-PAIRS_LOOKED_UP:])]
+
+    def how(self, key: str) -> HowFound:
+        """Say what a lookup key stands for."""
+        if self.explicit is not None:
+            return "explicit"
+        return "history" if key == self.history_key else "pair"
+
+    def may_be(self, conversation: Conversation) -> bool:
+        """Tell whether a state found by one exchange fits the others that the client has sent.
+
+        Two conversations may hold the same exchange ("hi" - "Hello!"): what both know of its surroundings must agree.
+        """
+        known = list(conversation.pairs)
+        shared = [pair for pair in self.pairs if pair in known]
+        positions = [known.index(pair) for pair in shared]
+        return positions == sorted(positions)
+
+    def pair_after(self, reply: str) -> str:
+        """Return the key of the exchange that this reply completes."""
+        return self._key("pair", self._asked, fold(reply))
+
+    def keys_after(self, reply: str, conversation_id: str) -> list[str]:
+        """Return the keys under which to keep the state after a reply."""
+        after = self._running.copy()
+        after.update(orjson.dumps(["assistant", fold(reply)]))
+        return [after.hexdigest(), self.pair_after(reply), self.id_key(conversation_id)]
+
+    def id_key(self, conversation_id: str) -> str:
+        return self._key("id", conversation_id)
+
+    def _key(self, *parts: str) -> str:
+        return hashlib.blake2b(self._scope + orjson.dumps(list(parts)), digest_size=16).hexdigest()
+
+
+def canonical(messages: Iterable[Message]) -> Iterable[tuple[str, str]]:
+    """Yield what identifies a conversation: speaker and folded text of the user's messages and the replies.
+
+    System and tool messages are left out, and so is the citation line shown under a reply: clients may strip it.
+    """
+    for message in messages:
+        if message.role == "user":
+            yield "user", " ".join(message.text.split())
+        elif message.is_reply:
+            yield "assistant", fold(message.text)
+
+
+def fold(text: str) -> str:
+    """Fold white space and drop a shown citation line."""
+    return " ".join(strip_line(text).split())
+
+
+def reply_hash(text: str) -> str:
+    """Return the hash by which a delivered reply is known again."""
+    return hashlib.blake2b(fold(text).encode(), digest_size=12).hexdigest()

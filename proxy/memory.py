@@ -1,0 +1,53 @@
+"""Where conversations are remembered. One store for one process here; a shared one implements the same two methods."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Protocol
+
+from proxy.conversation import Conversation
+
+
+class Memory(Protocol):
+    """A store of conversation states under opaque keys."""
+
+    async def get(self, key: str) -> Conversation | None:
+        """Return the state kept under a key, or None when there is none or it has expired."""
+
+    async def put(self, keys: Sequence[str], conversation: Conversation) -> None:
+        """Keep a state under several keys. A key that is taken gets the new state."""
+
+
+class ProcessMemory:
+    """Keeps states in this process, within a bound of age and number: the longest unused goes first."""
+
+    def __init__(self, max_turns: int, max_age_s: float) -> None:
+        self._max = max_turns * KEYS_PER_TURN
+        self._max_age_s = max_age_s
+        self._states: OrderedDict[str, tuple[float, Conversation]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    async def get(self, key: str) -> Conversation | None:
+        kept = self._states.get(key)
+        if kept is None or kept[0] < time.monotonic() - self._max_age_s:
+            return None
+        self._states[key] = (time.monotonic(), kept[1])
+        self._states.move_to_end(key)
+        return kept[1]
+
+    async def put(self, keys: Sequence[str], conversation: Conversation) -> None:
+        now = time.monotonic()
+        for key in keys:
+            self._states[key] = (now, conversation)
+            self._states.move_to_end(key)
+        while len(self._states) > self._max or self._oldest() < now - self._max_age_s:
+            self._states.popitem(last=False)
+
+    def _oldest(self) -> float:
+        return next(iter(self._states.values()))[0] if self._states else float("inf")
+
+
+KEYS_PER_TURN = 3
+"""A turn is kept under its history, its last exchange, and its conversation id."""

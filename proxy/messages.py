@@ -1,0 +1,153 @@
+"""What comes over the wire: the chat request, validated at the door. Unknown fields are kept and forwarded."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from proxy.errors import BadRequest
+
+OWN_FIELDS = {"model", "messages", "stream", "stream_options", "n"}
+"""Fields of the request that the proxy sets itself in what it sends upstream."""
+
+
+class Wire(BaseModel):
+    model_config = ConfigDict(extra="allow", strict=True)
+
+
+class Part(Wire):
+    type: str
+    text: str | None = None
+
+
+class Message(Wire):
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[Part] | None = None
+    tool_calls: list[dict[str, Any]] | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of the message, the text parts joined by newlines."""
+        if isinstance(self.content, str):
+            return self.content
+        return "\n".join(part.text for part in self.content or () if part.text)
+
+    @property
+    def is_reply(self) -> bool:
+        """Whether this is an assistant's words to the user, rather than a mere tool call."""
+        return self.role == "assistant" and bool(self.text.strip())
+
+
+class StreamOptions(Wire):
+    include_usage: bool = False
+
+
+class ChatRequest(Wire):
+    model: str
+    messages: list[Message] = Field(min_length=1)
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+    n: int | None = Field(1, ge=1, le=16)
+    user: str | None = None
+    metadata: dict[str, Any] | None = None
+    response_format: dict[str, Any] | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The fields to forward upstream as they came."""
+        return {k: v for k, v in self.raw.items() if k not in OWN_FIELDS}
+
+    @property
+    def wants_json(self) -> bool:
+        return self.response_format is not None and self.response_format.get("type") in ("json_object", "json_schema")
+
+    @property
+    def raw(self) -> dict[str, Any]:
+        """The request as it came."""
+        return self._raw
+
+    _raw: dict[str, Any] = {}
+
+
+def read_json(raw: bytes) -> dict[str, Any]:
+    """Decode a request body.
+
+    Raises:
+        BadRequest: It is no JSON object, or nested too deeply to be passed on.
+    """
+    try:
+        data = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise BadRequest(f"The request body is not valid JSON: {error}.") from error
+    if not isinstance(data, dict):
+        raise BadRequest("The request body must be a JSON object with `model` and `messages`.")
+    if raw.count(b"[") + raw.count(b"{") > 200:
+        try:
+            orjson.dumps(data)
+        except TypeError as error:
+            raise BadRequest("The request body is nested too deeply.") from error
+    return data
+
+
+def read_chat_request(data: dict[str, Any], max_messages: int) -> ChatRequest:
+    """Validate a chat request.
+
+    Raises:
+        BadRequest: Naming the first field that is not right.
+    """
+    messages = data.get("messages")
+    if isinstance(messages, list) and len(messages) > max_messages:
+        raise BadRequest(f"There are {len(messages)} messages; at most {max_messages} are taken.", param="messages")
+    try:
+        request = ChatRequest.model_validate(data)
+    except ValidationError as error:
+        one = min(error.errors(include_url=False, include_input=False), key=lambda e: -len(e["loc"]))
+        param = _path(one["loc"])
+        raise BadRequest(f"{param}: {one['msg']}.", param=param) from error
+    request._raw = data
+    return request
+
+
+def asked(data: dict[str, Any]) -> tuple[str, list[str]]:
+    """Find what the user says in a request that is not validated yet.
+
+    The emergency judge reads this before anything can refuse the request, so nothing here may fail on any shape.
+
+    Returns:
+        The user's text since the last reply (or the last user text), and the earlier user texts, oldest first.
+    """
+    earlier: list[str] = []
+    now: list[str] = []
+    messages = data.get("messages")
+    for message in messages if isinstance(messages, list) else ():
+        if not isinstance(message, dict):
+            continue
+        text = _loose_text(message.get("content"))
+        if message.get("role") == "user":
+            now.append(text)
+        elif message.get("role") == "assistant" and text.strip():
+            earlier += now
+            now = []
+    if not now and earlier:
+        now = [earlier.pop()]
+    return "\n".join(now), earlier
+
+
+def _loose_text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    parts: Iterable[Any] = content if isinstance(content, list) else ()
+    texts = (part.get("text") for part in parts if isinstance(part, dict))
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _path(loc: Sequence[int | str]) -> str:
+    """Write a pydantic location as OpenAI does: messages[0].content. Branches of a union are left out."""
+    path = ""
+    for part in loc:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif part not in ("str", "int", "bool") and not part.startswith(("list[", "dict[")):
+            path += f".{part}" if path else part
+    return path

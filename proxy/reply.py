@@ -1,0 +1,117 @@
+"""The response body of a turn. Pure.
+
+Only named fields of the upstream's response go through: models put drafts and reasoning into others, and a rejected text must
+not leave by such a door.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from judges.rules import RULES
+from judges.verdict import Judgement
+from knowledge_base import citations
+from knowledge_base.library import Source
+from models.client import Body
+from proxy.chatbot import Chatbot
+from proxy.trace import Outcome
+from proxy.turn import Answer, Delivery, Turn
+
+RANK: tuple[Outcome, ...] = ("emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered")
+"""The outcome of a turn is the first of these that applies to one of its choices."""
+
+
+def completion(turn: Turn, answer: Answer, *, expose: bool) -> Body:
+    """Write the chat completion for an answer.
+
+    Args:
+        turn: The turn.
+        answer: Its answer; one delivery stands for every choice asked for when no draft was made.
+        expose: Whether to add the `caf` object: to the response, and with several choices to each of them.
+    """
+    deliveries = answer.deliveries if answer.upstream else answer.deliveries * (turn.request.n or 1)
+    kept: Body = {k: answer.upstream[k] for k in ("system_fingerprint", "service_tier") if k in answer.upstream}
+    body: Body = {
+        "id": answer.upstream.get("id") or f"chatcmpl-{turn.trace.turn_id}",
+        "object": "chat.completion",
+        "created": answer.upstream.get("created") or int(time.time()),
+        "model": turn.request.model,
+        "choices": [choice(turn, delivery, index) for index, delivery in enumerate(deliveries)],
+        "usage": turn.ledger.usage.as_openai(),
+        **kept,
+    }
+    if expose:
+        body["caf"] = caf(turn, worst(deliveries))
+        if len(deliveries) > 1:
+            for written, delivery in zip(body["choices"], deliveries, strict=True):
+                written["caf"] = caf(turn, delivery)
+    return body
+
+
+def choice(turn: Turn, delivery: Delivery, index: int) -> Body:
+    """Write one choice, with the text that is delivered."""
+    upstream = delivery.message
+    text = shown(turn, delivery)
+    message: Body = {"role": "assistant", "content": text, "refusal": None}
+    for name in ("tool_calls", "function_call"):
+        if upstream.get(name):
+            message[name] = upstream[name]
+    if delivery.refused:
+        message["refusal"] = turn.bot.fallback
+    elif text is None:
+        message["refusal"] = upstream.get("refusal")
+    elif delivery.outcome == "emergency" and turn.request.wants_json:
+        message["refusal"] = text  # tells a client that parses the content as JSON not to
+    same = text is not None and text == upstream.get("content")
+    finish = delivery.choice.get("finish_reason") if delivery.outcome not in ("refined", "fallback") else None
+    return {
+        "index": index,
+        "message": message,
+        "logprobs": delivery.choice.get("logprobs") if same else None,
+        "finish_reason": finish or ("tool_calls" if upstream.get("tool_calls") else "stop"),
+    }
+
+
+def shown(turn: Turn, delivery: Delivery) -> str | None:
+    """Return the text the user gets: the reply, with its sources named on a last line."""
+    if delivery.text is None or turn.request.wants_json or not turn.cites:
+        return delivery.text
+    if turn.bot.settings.citations == "hidden" or delivery.outcome in ("emergency", "fallback"):
+        return delivery.text
+    return delivery.text + citations.line([title for _, title in cited(turn.bot, delivery)])
+
+
+def cited(bot: Chatbot, delivery: Delivery) -> list[tuple[str, str]]:
+    """Return id and title of the sections a reply cites."""
+    library: Mapping[str, Source] = bot.library or {}
+    return [(s, library[s].title) for s in delivery.citations if s in library]
+
+
+def worst(deliveries: list[Delivery]) -> Delivery:
+    """Return the delivery whose outcome is the turn's."""
+    return min(deliveries, key=lambda delivery: RANK.index(delivery.outcome))
+
+
+def caf(turn: Turn, delivery: Delivery) -> dict[str, Any]:
+    """Write the `caf` object. Reasons and messages are the rules' own text: what a model wrote may quote the draft."""
+    return {
+        "turn_id": turn.trace.turn_id,
+        "conversation_id": turn.trace.conversation_id,
+        "outcome": delivery.outcome,
+        "citations": [{"id": s, "title": title} for s, title in cited(turn.bot, delivery)],
+        "warnings": [{"rule": rule, "message": RULES[rule].message} for rule in dict(delivery.warnings)],
+        "judges": [_judge(judgement) for judgement in delivery.judgements],
+        "calls": len(turn.ledger.calls),
+        "usage": [{"step": c.step, "model": c.alias, **c.usage.as_openai()} for c in turn.ledger.calls],
+        "ms": turn.at_ms,
+    }
+
+
+def _judge(judgement: Judgement) -> dict[str, Any]:
+    return {
+        "name": judgement.judge,
+        "stage": judgement.stage,
+        "verdict": judgement.verdict,
+        "reason": RULES[judgement.rule].text if judgement.rule else "",
+        "ms": judgement.ms,
+    }

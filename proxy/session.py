@@ -1,0 +1,54 @@
+"""Recall and remember: how a turn finds the state of its conversation, and leaves a new one."""
+
+from dataclasses import replace
+
+import structlog
+
+from proxy.conversation import Conversation, Identity
+from proxy.memory import Memory
+from proxy.trace import HowFound
+from proxy.turn import Answer, Delivery, Turn
+
+log = structlog.get_logger()
+
+
+async def recall(memory: Memory, identity: Identity) -> tuple[Conversation | None, HowFound]:
+    """Find what is remembered of a conversation, and say how it was found."""
+    for key in identity.lookups():
+        found = await memory.get(key)
+        if found is not None and (key not in identity.pairs or identity.may_be(found)):
+            return found, identity.how(key)
+    new = identity.history_key is None or identity.explicit is not None
+    return None, "fresh" if new else "missed"
+
+
+async def remember(memory: Memory, turn: Turn, identity: Identity, answer: Answer) -> None:
+    """Keep the state that each choice leads to. A choice without text leaves none: the client's history does not show it."""
+    for delivery in answer.deliveries:
+        if delivery.text is None:
+            continue
+        after = state_after(turn, identity, delivery)
+        try:
+            await memory.put(identity.keys_after(delivery.text, after.id), after)
+        except Exception as error:
+            if delivery.outcome != "emergency":
+                raise
+            # The emergency text is sent whatever else fails.
+            log.error("state of an emergency not kept", error=type(error).__name__)
+
+
+def state_after(turn: Turn, identity: Identity, delivery: Delivery) -> Conversation:
+    """Return the state of the conversation after a delivery."""
+    before, settings = turn.conversation, turn.bot.settings
+    lasts = settings.warning_turns
+    if delivery.outcome == "emergency" and settings.emergency is not None:
+        lasts = settings.emergency.remember_turns
+    warnings = before.warned(delivery.warnings, turn.number, lasts)
+    fresh = dict(delivery.warnings)
+    turn.trace.warnings_added += [w.shown(settings.role) for w in warnings if w.rule in fresh]
+    in_use = turn.in_use if turn.selected else before.sources
+    sources = {s: turn.number if s in delivery.citations else last for s, last in in_use.items()}
+    pair = identity.pair_after(delivery.text or "")
+    return replace(before, warnings=warnings, sources=sources).after(
+        turn.number, delivery.text or "", delivery.citations, pair
+    )

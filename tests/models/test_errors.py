@@ -1,0 +1,55 @@
+"""The tree at the top of errors.py is the tree."""
+
+import re
+
+import pytest
+
+from models import errors
+from models.errors import ModelError, accused, error_for_status
+from models.openai_engine import retry_after
+
+
+def test_tree_is_drawn_as_it_is():
+    """Every class is drawn, and every class that is drawn exists."""
+    drawn = set(re.findall(r"\+-- (\w+)", errors.__doc__ or "")) - {"ValueError"}
+    defined = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
+    assert drawn == defined
+
+
+@pytest.mark.parametrize("kind", ModelError.__subclasses__())
+def test_message_names_alias_step_and_what_to_try(kind):
+    """Whoever reads the log knows where to look."""
+    error = kind().at("judge", "role")
+    assert str(error).startswith("model 'judge', step 'role': ")
+    assert str(error).endswith(kind.hint)
+
+
+@pytest.mark.parametrize(
+    ("status", "name"),
+    [
+        (302, "UpstreamRefused"), (400, "UpstreamRefused"), (408, "UpstreamUnavailable"), (409, "UpstreamUnavailable"),
+        (418, "UpstreamRefused"), (429, "UpstreamBusy"), (500, "UpstreamUnavailable"), (599, "UpstreamUnavailable"),
+    ],
+)  # fmt: skip
+def test_status_has_its_error(status, name):
+    """One table for all engines."""
+    assert error_for_status(status).kind == name
+
+
+@pytest.mark.parametrize("value", ["a b", "", "x" * 65, "sk:1", "a\n", 7, None, ["a"]])
+def test_free_text_is_no_code(value):
+    """Only plain names are kept of what an upstream calls code and param."""
+    assert accused({"code": value, "param": value}) == (None, None)
+    assert accused({"code": "a.b", "param": "messages[0].content"}) == ("a.b", "messages[0].content")
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        (None, None), ("", None), ("7", 7), ("soon", None), ("-3", None), ("1.5", None),
+        ("Thu, 01 Jan 1970 00:01:40 GMT", 90), ("Thu, 01 Jan 1970 00:00:00 GMT", 0), ("Thu, 99 Jan 1970", None),
+    ],
+)  # fmt: skip
+def test_retry_after(value, seconds):
+    """Seconds or an HTTP date, seen from ten seconds past the epoch; nonsense is as if it were missing."""
+    assert retry_after(value, now=10.0) == seconds

@@ -1,0 +1,105 @@
+"""litellm against the loopback server; what needs the package is skipped where it is not installed."""
+
+import importlib.util
+import subprocess
+import sys
+
+import orjson
+import pytest
+
+from models.errors import ModelSettingsError, UpstreamBusy, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
+from models.litellm_engine import LiteLLMEngine, arguments
+from models.settings import ModelSettings
+from models.usage import Ledger, Usage
+from tests.models.conftest import KEY, hang, refuse, say, stream
+
+installed = importlib.util.find_spec("litellm") is not None
+needs_litellm = pytest.mark.skipif(not installed, reason="litellm is not installed")
+quiet = pytest.mark.filterwarnings("ignore")  # litellm's own
+ASK = {"messages": [{"role": "user", "content": "hi"}]}
+
+
+@pytest.fixture
+def litellm_at(models_at):
+    return lambda **more: models_at(engine="litellm", model="openai/m", **more)
+
+
+def test_client_cannot_steer_litellm():
+    """A body may not name the address that our key is sent to, nor a reply that no model made."""
+    evil = {"api_base": "http://evil", "api_key": "k", "mock_response": "ok", "fallbacks": ["x"], "model": "other"}
+    given = arguments(ASK | evil | {"n": 2}, {"model": "m", "api_key": KEY})
+    unknown = {name: evil[name] for name in ("api_base", "api_key", "mock_response", "fallbacks")}
+    assert given == {**ASK, "n": 2, "model": "m", "api_key": KEY, "extra_body": unknown}
+
+
+def test_litellm_is_not_imported_before_it_is_used():
+    """The import takes two seconds and 170 MB."""
+    code = "import sys, models.client, models.litellm_engine; sys.exit('litellm' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.skipif(installed, reason="litellm is installed")
+def test_missing_package_is_said_at_start():
+    """The message is the command that helps."""
+    with pytest.raises(ModelSettingsError, match="pip install"):
+        LiteLLMEngine(ModelSettings(engine="litellm", model="a/b"), {})
+
+
+@needs_litellm
+@quiet
+async def test_request_and_answer_pass_through(litellm_at, upstream):
+    """Known and unknown fields, key and headers reach the provider; the answer is a plain chat completion."""
+    ledger = Ledger()
+    models = litellm_at(headers={"X-Team": "blue"})
+    answer = await models.complete("judge", ASK | {"seed": 7, "novelty": 1}, step="s", ledger=ledger)
+    assert answer["choices"][0]["message"]["content"] == "Hello."
+    assert upstream.seen[0].items() >= (ASK | {"seed": 7, "novelty": 1, "model": "m"}).items()
+    assert (upstream.headers[0]["Authorization"], upstream.headers[0]["X-Team"]) == (f"Bearer {KEY}", "blue")
+    assert [(call.error, call.usage) for call in ledger.calls] == [(None, Usage(10, 5))]
+    orjson.dumps(answer)
+
+
+@needs_litellm
+@quiet
+@pytest.mark.parametrize(
+    ("reply", "error", "tries"),
+    [
+        (refuse(400, "a_code", "seed"), UpstreamRefused, 1),
+        (refuse(401), UpstreamRefused, 1),
+        (refuse(429, retry_after="0"), UpstreamBusy, 2),
+        (refuse(500), UpstreamUnavailable, 2),
+        (hang, UpstreamTimeout, 1),
+    ],
+)
+async def test_errors_are_ours(litellm_at, upstream, reply, error, tries):
+    """litellm's exceptions quote the upstream; ours do not, and only we retry."""
+    upstream.replies = [reply]
+    with pytest.raises(error) as raised:
+        await litellm_at(max_attempts=2, timeout_s=1.5).complete("judge", ASK, step="s", ledger=Ledger())
+    assert len(upstream.seen) == tries
+    assert KEY not in str(raised.value)
+    assert raised.value.__cause__ is None
+
+
+@needs_litellm
+@quiet
+async def test_stream_is_forwarded(litellm_at, upstream):
+    """litellm's chunks become server-sent events again."""
+    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    event = chunk | {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hi"}, "finish_reason": None}]}
+    end = chunk | {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    upstream.replies = [stream(*(b"data: " + orjson.dumps(one) + b"\n\n" for one in (event, end)), b"data: [DONE]\n\n")]
+    async with await litellm_at().forward("judge", orjson.dumps(ASK | {"stream": True}), {}) as answer:
+        events = [event async for event in answer.chunks]
+    assert events[-1] == b"data: [DONE]\n\n"
+    assert orjson.loads(events[0].removeprefix(b"data: "))["choices"][0]["delta"]["content"] == "Hi"
+
+
+@needs_litellm
+@quiet
+async def test_answer_is_forwarded(litellm_at, upstream):
+    """Without a stream, one JSON body."""
+    answer = await litellm_at().forward("judge", orjson.dumps(ASK), {})
+    assert answer.body is not None
+    assert orjson.loads(answer.body)["choices"][0]["message"]["content"] == "Hello."
+    upstream.replies = [say("x")]

@@ -1,0 +1,162 @@
+"""A proxy on port 0 in front of an upstream on port 0, both real aiohttp servers."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from proxy.app import create_app
+from proxy.config import parse_config
+
+Body = dict[str, Any]
+SECTIONS = {
+    "sleep": (
+        "Sleep",
+        "How much sleep helps, and what to do when sleep is poor.",
+        "Most adults need seven to nine hours of sleep. Going to bed at the same time each night helps. "
+        "Tell your doctor if you cannot sleep for several nights.",
+    ),
+    "work": (
+        "Work",
+        "Finding and keeping work, and support at the workplace.",
+        "Many people with the condition want to work. Job coaches can help you find and keep a job. "
+        "You do not have to tell your employer about your diagnosis.",
+    ),
+    "causes": (
+        "Causes",
+        "What causes the condition: genes, stress, drugs.",
+        "Nobody knows one single cause. Genes play a part. Heavy cannabis use raises the risk.",
+    ),
+}
+
+
+class Upstream:
+    """An OpenAI-compatible server whose answers a test decides; it keeps every request it gets."""
+
+    def __init__(self) -> None:
+        self.requests: list[Body] = []
+        self.headers: list[dict[str, str]] = []
+        self.cancelled = 0
+        self.answer: Callable[[Body], Any] = lambda body: "[[cite: no_claims]]\nHello."
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        self.requests.append(body)
+        self.headers.append(dict(request.headers))
+        try:
+            answer = self.answer(body)
+            if isinstance(answer, Awaitable):
+                answer = await answer
+        except BaseException:
+            self.cancelled += 1
+            raise
+        if isinstance(answer, web.StreamResponse):
+            return answer
+        return web.json_response(completion(answer, body) if isinstance(answer, str | list) else answer)
+
+
+def completion(answer: str | list[Any], body: Body) -> Body:
+    """Write an upstream's chat completion with one choice, or one for each entry."""
+    answers = answer if isinstance(answer, list) else [answer]
+    messages = [one if isinstance(one, dict) else {"role": "assistant", "content": one} for one in answers]
+    return {
+        "id": "chatcmpl-up",
+        "object": "chat.completion",
+        "created": 1,
+        "model": body["model"],
+        "choices": [{"index": i, "message": m, "finish_reason": "stop"} for i, m in enumerate(messages)],
+        "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
+    }
+
+
+class Proxy:
+    """A running proxy and a client for it."""
+
+    def __init__(self, url: str, session: aiohttp.ClientSession, upstream: Upstream, app: web.Application) -> None:
+        self.url, self.session, self.upstream, self.app = url, session, upstream, app
+
+    async def post(self, body: Body | bytes, headers: dict[str, str] | None = None) -> tuple[int, Body]:
+        """Post a chat request; return status and decoded body."""
+        kind = {"data": body} if isinstance(body, bytes) else {"json": body}
+        async with self.session.post(f"{self.url}/v1/chat/completions", headers=headers, **kind) as response:
+            return response.status, await response.json()
+
+    async def say(self, *messages: str | Body, headers: dict[str, str] | None = None, **fields: Any) -> Body:
+        """Send a conversation, texts alternating from the user on; return the completion."""
+        written = [
+            m if isinstance(m, dict) else {"role": ("user", "assistant")[i % 2], "content": m}
+            for i, m in enumerate(messages)
+        ]
+        status, body = await self.post({"model": "bot", "messages": written, **fields}, headers)
+        assert status == 200, body
+        return body
+
+
+def text_of(body: Body) -> str:
+    return body["choices"][0]["message"]["content"]
+
+
+def judge_with(*stages: str) -> list[Body]:
+    return [{"name": n, "stages": list(stages)} for n in ("emergency", "source_fidelity", "transparency", "role")]
+
+
+def bot_settings(**changes: Any) -> Body:
+    return {
+        "kind": "guarded",
+        "model": "chatbot",
+        "role": "You are an information service about a health condition.",
+        "knowledge_base": "kb",
+        "judges": judge_with("local"),
+        "refiner": "local",
+        "sensitive_topics": ["medication"],
+        "emergency": {"contact": "Call 112 now.", "texts": {"self_harm": {"en": "You matter. Call 112.", "de": "Ruf 112."}}},
+        **changes,
+    }
+
+
+@pytest.fixture
+async def upstream() -> Upstream:
+    return Upstream()
+
+
+Start = Callable[..., Awaitable[Proxy]]
+
+
+@pytest.fixture
+async def start(tmp_path: Path, upstream: Upstream) -> AsyncIterator[Start]:
+    """Start a proxy: keyword arguments change the chatbot's settings; `config` overrides top-level sections."""
+    folder = tmp_path / "kb"
+    folder.mkdir()
+    for name, (title, summary, text) in SECTIONS.items():
+        front = f"---\nid: {name}\ntitle: {title}\nsummary: {summary}\nreferences: []\nreviewed_by: null\nreviewed_on: null\n---\n"
+        (folder / f"{name}.md").write_text(front + text + "\n")
+    async with AsyncExitStack() as stack:
+
+        async def serve(app: web.Application) -> str:
+            runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=1)
+            await runner.setup()
+            stack.push_async_callback(runner.cleanup)
+            site = web.TCPSite(runner, "127.0.0.1", 0)
+            await site.start()
+            return f"http://127.0.0.1:{runner.addresses[0][1]}"
+
+        async def begin(config: Body | None = None, chatbots: Body | None = None, **changes: Any) -> Proxy:
+            served = web.Application()
+            served.router.add_post("/v1/chat/completions", upstream.handle)
+            url = await serve(served)
+            alias = {"engine": "openai", "base_url": f"{url}/v1", "max_attempts": 1}
+            data = {
+                "models": {name: alias | {"model": f"up-{name}"} for name in ("chatbot", "swift", "chief", "refiner", "retriever")},
+                "chatbots": chatbots or {"bot": bot_settings(**changes)},
+                "privacy": {"store": "none"},
+                **(config or {}),
+            }
+            app = create_app(parse_config(data, tmp_path / "config.yaml"))
+            session = await stack.enter_async_context(aiohttp.ClientSession())
+            return Proxy(await serve(app), session, upstream, app)
+
+        yield begin
