@@ -8,16 +8,21 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import blingfire
+from rapidfuzz import fuzz, process
 
 from knowledge_base.words import terms
 
 FEWEST, MOST, WORDS = 3, 6, 120
 """How many sentences an answer has, and how many words at most."""
-NEIGHBOUR, LEADING, NEAR = 0.35, 0.6, 0.3
-"""What a sentence gains from its neighbours and from opening a section whose title is asked for; how near to the best
-sentence the others must be."""
+NEIGHBOUR, LEADING = 0.35, 0.6
+"""What a sentence gains from its neighbours, and from opening a section whose title is asked for."""
+NEAR, SECOND = 0.35, 0.6
+"""How near to the best sentence the others must come, and the best one of another section."""
+MISSPELT = 85
+MOST_ASKED = 40
+"""How many words of a question are looked for."""
 _LEANS = re.compile(r"(?:They|Them|It|Its|He|She|This|These|Those|Such|That|Then|Other|Others|Another|One of these|For that|"
-                    r"Examples?|Both|So|Also|Instead|Often these|In such)\b")  # fmt: skip
+                    r"Examples?|About \d|Both|So|Also|Instead|Often these|In such)\b")  # fmt: skip
 """How a sentence begins that cannot stand without the one before."""
 
 
@@ -73,12 +78,14 @@ def answer(question: str, before: str, sections: Sequence[Section], most: int = 
     Returns:
         The answer, or None when no sentence has anything to do with the question.
     """
-    asked = dict.fromkeys(terms(before), 0.2) | dict.fromkeys(terms(question), 1.0)
-    weights, coverage = _weights(asked, sections)
+    own = [_corrected(term, sections) for term in terms(question)[:MOST_ASKED]]
+    weights, coverage = _weights(dict.fromkeys(terms(before)[:MOST_ASKED], 0.2) | dict.fromkeys(own, 1.0), sections)
     scored = [(score, s, n) for s, sec in enumerate(sections) for n, score in enumerate(_scores(sec, weights))]
     best = max(scored, default=(0.0, 0, 0))[0]
     if best <= 0:
         return None
+    speaking = _speaking(scored, best)
+    scored = [found for found in scored if found[1] in speaking]
     chosen: set[tuple[int, int]] = set()
     words = 0
     for score, s, n in sorted(scored, key=lambda found: (-found[0], found[1:])):
@@ -103,6 +110,20 @@ def coverage(question: str, text_terms: frozenset[str]) -> float:
 def sentences(text: str) -> list[str]:
     """Split a text into sentences."""
     return [sentence for sentence in blingfire.text_to_sentences(text).split("\n") if sentence]
+
+
+def _corrected(term: str, sections: Sequence[Section]) -> str:
+    """Return the term, or the one in the sections that it is probably a misspelling of."""
+    if len(term) < 6 or any(term in sentence.terms for sec in sections for sentence in sec.sentences):
+        return term
+    known = {known: None for sec in sections for sentence in sec.sentences for known in sentence.terms}
+    near = process.extractOne(term, known.keys(), scorer=fuzz.ratio, score_cutoff=MISSPELT)
+    return near[0] if near else term
+
+
+def _speaking(scored: Sequence[tuple[float, int, int]], best: float) -> set[int]:
+    """Return the sections whose best sentence comes near the best of all."""
+    return {s for score, s, _ in scored if score >= SECOND * best}
 
 
 def _sentences(paragraph: str) -> list[str]:

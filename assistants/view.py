@@ -9,8 +9,9 @@ from typing import Any
 from assistants.extract import Section, section
 
 CAREFUL = re.compile(
-    r"\bnot (?:in|from|covered by) (?:my|the|our) (?:sources|sections)\b|\bcannot (?:advise|help) (?:you )?(?:on|with) that\b"
-    r"|\bmy sources do not\b|\bnot something I (?:can|have)\b",
+    r"\bnot (?:in|from|covered by|part of) (?:my|the|our|these|what)\b|\bmy (?:sources|sections) do(?: not|n't)\b|"
+    r"\b(?:check|ask|talk|speak|discuss)\b[^.?!\n]{0,60}\b(?:professional|doctor|prescriber|pharmacist|care team|lawyer|adviser|"
+    r"therapist|dietitian|specialist|expert)\b|\bcannot (?:advise|help) (?:you )?(?:on|with) (?:that|this|it)\b",
     re.IGNORECASE,
 )
 """How a reply sounds that did not go along with a nudge."""

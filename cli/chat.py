@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cli.terminal import PROBLEMS, ConfigOption, leave, plain_errors, printable, read_config
+from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, plain_errors, printable
 
 if TYPE_CHECKING:
     import asyncio
@@ -30,7 +30,8 @@ def chat(
     config: ConfigOption = None,
     model: Annotated[str | None, typer.Option(metavar="CHATBOT", help="The chatbot; default: the first one.")] = None,
     filter_mode: Annotated[
-        Literal["on", "off"] | None, typer.Option("--filter", help="Ask for the filter on or off; default: the chatbot's.")
+        Literal["on", "off"] | None,
+        typer.Option("--filter", help="Ask for the filter on or off; default: the chatbot's."),
     ] = None,
     user: Annotated[str | None, typer.Option(help="Sent as `user`: whose conversation it is.")] = None,
     save: Annotated[
@@ -40,7 +41,9 @@ def chat(
         str | None, typer.Option(metavar="NAME", help="Environment variable that holds the key for the proxy.")
     ] = None,
 ) -> None:
-    """Talk to a chatbot; under each reply stand its outcome, citations, warnings and time.
+    """Talk to a chatbot in this terminal.
+
+    Under each reply stand its outcome, citations, warnings, time and turn id. /help tells the commands.
 
     \b
     Examples:
@@ -58,7 +61,8 @@ def chat(
     if save is not None and save.exists():
         leave(f"{save}: is there already and is not overwritten; give another name with --save")
     key = _key(api_key_env)
-    with plain_errors(), _proxy(url, config) as address:
+    path = config_path(config)
+    with plain_errors(path), _proxy(url, path) as address:
         import asyncio
 
         from cli.conversation import ChatError, Conversation, chatbots, open_session
@@ -97,18 +101,19 @@ def _key(variable: str | None) -> str | None:
 
 
 @contextmanager
-def _proxy(url: str | None, config: Path | None) -> Iterator[str]:
+def _proxy(url: str | None, config: Path) -> Iterator[str]:
     """Yield the address of the proxy: the given one, or that of one that runs until the chat ends."""
     if url is not None:
         if not url.startswith(("http://", "https://")):
             leave(f"--url {url!r} is no address; give one such as http://127.0.0.1:8080")
         yield url.rstrip("/").removesuffix("/v1")
         return
-    settings = read_config(config)
     from cli.listening import listening_beside
     from proxy.app import create_app
+    from proxy.config import load_config
     from proxy.logs import configure_logs
 
+    settings = load_config(config)
     configure_logs("error")  # the log lines of turns would stand between the replies
     server = settings.server.model_copy(update={"host": "127.0.0.1", "port": 0})
     with listening_beside(create_app(settings.model_copy(update={"server": server}))) as address:

@@ -91,7 +91,9 @@ class Conversation:
         """
         asked = Message(role="user", content=question)
         history = [{"role": m.role, "content": m.content} for m in [*self.messages, asked]]
-        body = {"model": self.chatbot, "messages": history, "stream": True} | ({"user": self._user} if self._user else {})
+        body = {"model": self.chatbot, "messages": history, "stream": True} | (
+            {"user": self._user} if self._user else {}
+        )
         reply, begin = Reply(), time.perf_counter()
         try:
             async with self._session.post(f"{self._url}/v1/chat/completions", json=body) as response:

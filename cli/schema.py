@@ -1,18 +1,28 @@
 """`caf schema`: JSON Schemas of the files that people write."""
 
+import ast
+import inspect
 import json
+import textwrap
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from cli.terminal import leave
 
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
 
 def schema(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the files go.")] = Path("docs/schemas"),
 ) -> None:
-    """Write the JSON Schemas of configuration and checkpoint files, for editors and other programs.
+    """Write the JSON Schemas of our files.
+
+    Of configuration and checkpoint files, for editors and other programs.
 
     \b
     Example: in an editor that knows the YAML language server, begin config.yaml with
@@ -33,11 +43,50 @@ def schemas() -> dict[str, str]:
     from scenarios.scenario import Checkpoint
 
     return {
-        "config.json": _text(Config.model_json_schema(), "config.yaml of the Critical Analysis Filter"),
-        "checkpoint.json": _text(Checkpoint.model_json_schema(), "A saved conversation of the Critical Analysis Filter"),
+        "config.json": _text(Config, "config.yaml of the Critical Analysis Filter"),
+        "checkpoint.json": _text(Checkpoint, "A saved conversation of the Critical Analysis Filter"),
     }
 
 
-def _text(schema: dict[str, Any], title: str) -> str:
-    whole = {"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema | {"title": title}
+def _text(model: "type[BaseModel]", title: str) -> str:
+    schema = model.model_json_schema()
+    named = {kind.__name__: kind for kind in _models_in(model)}
+    for name, part in {model.__name__: schema, **schema.get("$defs", {})}.items():
+        for field, text in _described(named[name]).items():
+            part["properties"][field]["description"] = text
+        if hasattr(named[name], "_shorthand"):  # our models call the validator so that takes a plain text instead
+            whole_form = dict(part)
+            part.clear()
+            part["anyOf"] = [{"type": "string"}, whole_form]
+    whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": title}
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def _models_in(annotation: Any) -> "Iterator[type[BaseModel]]":
+    """Yield the models that an annotation is made of."""
+    from pydantic import BaseModel
+
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+        for field in annotation.model_fields.values():
+            yield from _models_in(field.annotation)
+    for part in get_args(annotation):
+        yield from _models_in(part)
+
+
+def _described(model: "type[BaseModel]") -> dict[str, str]:
+    """Return what the strings below a model's fields say.
+
+    pydantic's use_attribute_docstrings does that when the class is made, which every start of the proxy would pay for.
+    """
+    (body,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
+    assert isinstance(body, ast.ClassDef)
+    texts = {}
+    for pair in pairwise(body.body):
+        match pair:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                texts[name] = " ".join(text.split())
+    return texts

@@ -1,6 +1,6 @@
 """`caf serve`: the proxy."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +20,7 @@ def serve(
     ] = None,
     log_level: Annotated[str, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")] = "info",
 ) -> None:
-    """Serve the chatbots of a configuration to OpenAI clients, until Ctrl-C.
+    """Serve the chatbots to OpenAI clients.
 
     \b
     Examples:
@@ -34,10 +34,10 @@ def serve(
     """
     if log_level.lower() not in LEVELS:
         raise typer.BadParameter(f"{log_level!r} is none of {', '.join(LEVELS)}", param_hint="--log-level")
-    with plain_errors():
+    path = config_path(config)
+    with plain_errors(path):
         from proxy.config import load_config
 
-        path = config_path(config)
         settings = load_config(path)
         given = {"host": host, "port": port}
         changes = {key: value for key, value in given.items() if value is not None}
@@ -50,16 +50,16 @@ LEVELS = ("debug", "info", "warning", "error")
 
 def _run(config: "Config", path: Path, log_level: str) -> None:
     import asyncio
+    from contextlib import suppress
 
     from proxy.logs import configure_logs
 
     configure_logs(log_level)
-    try:
+    loop_factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
+    with suppress(ImportError):  # there is none for Windows
         import uvloop
 
         loop_factory = uvloop.new_event_loop
-    except ImportError:  # there is none for Windows
-        loop_factory = asyncio.new_event_loop
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(_serve(config, path))
 

@@ -4,12 +4,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
-
-if TYPE_CHECKING:
-    from proxy.config import Config
 
 PROBLEMS = 1
 """Exit code: what was looked at has problems."""
@@ -31,30 +28,23 @@ def config_path(given: Path | None) -> Path:
     return given or (here if here.exists() else Path(__file__).resolve().parent.parent / "config.yaml")
 
 
-def read_config(given: Path | None) -> "Config":
-    """Load the configuration that is meant.
-
-    Raises:
-        ConfigError: It cannot be used.
-    """
-    from proxy.config import load_config
-
-    return load_config(config_path(given))
+def in_file(path: Path, problem: str) -> str:
+    """Name the configuration in a problem that names only the key."""
+    return f"{path}: {problem}" if problem.startswith(("chatbots.", "models.", "server.", "privacy.")) else problem
 
 
 @contextmanager
-def plain_errors() -> Iterator[None]:
+def plain_errors(config: Path) -> Iterator[None]:
     """Tell what is wrong with somebody's files in one line each, and leave with the code for that."""
     from models.errors import ModelSettingsError
     from proxy.config import ConfigError
-    from scenarios.scenario import ScenarioError
 
     try:
         yield
-    except (ConfigError, ScenarioError) as error:
-        leave(*error.problems)
+    except ConfigError as error:
+        leave(*(in_file(config, problem) for problem in error.problems))
     except ModelSettingsError as error:
-        leave(str(error))
+        leave(in_file(config, str(error)))
 
 
 def leave(*problems: str) -> NoReturn:

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -88,7 +89,7 @@ class LocalJudge:
         except Unreadable as unread:
             found = replace(blank, reason=f"the local judge cannot read this: {unread}")
         except Exception as error:  # as for a model: a crash has not accepted
-            log.exception("judge crashed", judge=self.name, stage="local")
+            _log_crash(error, self.name, "local")
             found = replace(blank, reason=f"crashed: {type(error).__name__}")
         return replace(found, ms=_since(started))
 
@@ -117,8 +118,14 @@ def _failed(blank: Judgement, error: Exception, prompt: "Prompt") -> Judgement:
             "judge failed", judge=prompt.name, stage=prompt.stage, model=prompt.model, error=type(error).__name__
         )
     else:
-        log.exception("judge crashed", judge=prompt.name, stage=prompt.stage)
+        _log_crash(error, prompt.name, prompt.stage)
     return replace(blank, reason=f"the judge failed: {type(error).__name__}")
+
+
+def _log_crash(error: Exception, judge: str, stage: Stage) -> None:
+    # The frames without values or message: these may hold what somebody wrote.
+    frames = traceback.format_tb(error.__traceback__)
+    log.error("judge crashed", judge=judge, stage=stage, error=type(error).__name__, frames=frames)
 
 
 def _since(started: float) -> float:

@@ -1,7 +1,7 @@
 """create_app: everything is wired here."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 
 import orjson
@@ -9,7 +9,7 @@ import structlog
 from aiohttp import web
 from assistants.embedded import Embedded
 
-from models.client import open_models
+from models.client import EngineFactory, open_models
 from models.openai_engine import make_session
 from proxy.access import is_loopback
 from proxy.chat import SERVICE, Service, chat
@@ -25,8 +25,13 @@ __all__ = ["assemble", "create_app"]
 log = structlog.get_logger()
 
 
-def create_app(config: Config) -> web.Application:
+def create_app(config: Config, engines: Mapping[str, EngineFactory] | None = None) -> web.Application:
     """Return the proxy for a configuration.
+
+    Args:
+        config: The configuration.
+        engines: Kinds of engine besides those of `models`, by the name they have in `models.<alias>.engine`.
+            Default: the embedded chatbot.
 
     Raises:
         ConfigError: A knowledge base, a prompt or an alias is not right; with every problem found.
@@ -39,7 +44,7 @@ def create_app(config: Config) -> web.Application:
 
     async def serve(app: web.Application) -> AsyncIterator[None]:
         session = make_session()
-        models = open_models(config.models, session, {"embedded": Embedded})
+        models = open_models(config.models, session, engines or {"embedded": Embedded})
         traces = _trace_store(config)
         memory = ProcessMemory(config.memory.max_turns, config.memory.max_age_s)
         chatbots = {name: blueprint.open(models) for name, blueprint in blueprints.items()}

@@ -1,6 +1,7 @@
 """Around every request: errors become OpenAI bodies, and one log line tells what happened."""
 
 import time
+import traceback
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -58,7 +59,8 @@ def told(request: web.Request, error: Exception) -> ApiError:
     elif isinstance(error, web.HTTPException):
         error = HttpFault(error, f"{request.method} {request.path}")
     elif not isinstance(error, ApiError):
-        log.error("request failed", exc_info=error)
+        # The frames without values or message: these may hold what somebody wrote.
+        log.error("request failed", error=type(error).__name__, frames=traceback.format_tb(error.__traceback__))
         error = Internal()
     fields["error"] = error.code or type(error).__name__
     return error

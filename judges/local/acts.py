@@ -111,7 +111,8 @@ _SILENT = (
     r"(?:say|mention|cover|include|contain|address|discuss|tell|state|go|have|specify|speak|talk|describe|answer|explain|provide|"
     r"give|offer|list|deal|touch|extend|hold|support|back|confirm|name|refer|reach|comment|help|seem)|"
     r"(?:says?|have|has|had|contains?|gives?|holds?|offers?|includes?|makes?|provides?) (?:\w+ )?(?:nothing|no|little)\b|"
-    r"(?:is|are) (?:silent|not (?:clear|about|specific))|lacks?\b|fails? to|stops? short|ends? (?:here|there))"
+    r"only (?:\w+ )?(?:cover|have|contain|talk|deal|go|say|include|describe|concern|speak)|"
+    r"(?:is|are) (?:silent|only about|limited to|not (?:clear|about|specific))|lacks?\b|fails? to|stops? short|ends? (?:here|there))"
 )
 ADMIT = _family(
     "source sources material materials document documents knowledge leaflet leaflets reference references database library handbook section "
@@ -159,7 +160,7 @@ BELIE = _family(
 
 REFUSE = _family(
     "can't cannot can unable won't not don't outside afraid beyond wouldn't couldn't shouldn't isn't never",
-    r"^(?:\W|(?:so|but|and|unfortunately|however|no|yes|sorry|i'm sorry|i am sorry|i'm afraid|as an? [\w -]{3,40}|although|though|for that reason|because of (?:this|that)|that means|that|therefore|of course|right now|here|while|since|also)[ ,:]*(?:but |that )?)*"
+    r"^(?:\W|(?:so|but|and|please|note|keep in mind|remember|be aware|understand|because|since|unfortunately|however|no|yes|sorry|i'm sorry|i am sorry|i'm afraid|as an? [\w -]{3,40}|although|though|for that reason|because of (?:this|that)|that means|that|therefore|of course|right now|here|while|since|also)[ ,:]*(?:but |that )?)*"
     r"(?:i|we|this (?:chat)?bot|this service|it)(?:'m|'re| am| are| is|)\b (?:\w+ )??(?:can't|cannot|can not|am not able|not able|unable|won't|will not|wouldn't|couldn't|could not|not allowed|not qualified|"
     r"not in a position|not a |not an |not your|not here to|not meant|not designed|not trained|shouldn't|should not|mustn't|must not|never (?:give|tell|recommend|advise|prescribe|diagnose)|don't (?:have|know|give|offer|provide|diagnose|want to guess|recommend|think i)|"
     r"do not (?:have|know|give|offer|provide|diagnose|want to guess|recommend)|have no (?:information|details|sources?|way|knowledge)|only (?:have|know|give|share|provide|cover|talk|help))",
@@ -168,12 +169,15 @@ REFUSE = _family(
 _INSIST = re.compile(r"\b(?:enough|overstate|overemphasi[sz]e|exaggerate|help but|deny|stress|emphasi[sz]e|wait to|imagine a better)\b")
 
 OFFER = _family(
-    "can could happy glad like let feel may would here welcome am i'm was shall ready",
+    "can could happy glad will i'd here am i'm was i'll let let's allow below following short summary sum",
     r"^(?:\W|(?:so|but|and|however|instead|what|if you (?:like|want|wish|prefer|would like)|if it helps|that said|from my sources|also|of course|certainly|yes|sure|then)[ ,:]*)*i(?:'d be| would be|'m| am|'ll| will| can| could| was|'d)? ?"
     r"(?:also |instead |still |only |always |just |be |gladly |certainly )*(?:happy|glad|tell you (?:more )?(?:about|what|how|which|where|some)|tell you more|help|explain|share|give|show|look|provide|describe|talk|go|answer|walk|point|summari[sz]e|here (?:to|for|if)|made|built|designed|set up|an? (?:\w+ ){0,4}(?:bot|assistant|chatbot|service|program|ai)|available|love to|offer|list|read)\b(?! that\b)",
-    r"\b(?:let me know|feel free|would you like|do you want me|shall i|you(?:'re| are) (?:always )?welcome to (?:ask|come|return)|please (?:do )?(?:ask me|let me|feel free)|just (?:ask|let me)|what would you like|is there anything)\b",
     r"^\W*(?:let me|let's|allow me to) (?:explain|look|see|tell|share|go|start|walk|be clear|clarify|take a look|answer)\b",
     r"^\W*(?:here (?:is|are|'s)|here's|below (?:is|are)|the following (?:is|are)|in short|in summary|to sum up)\b",
+)
+INVITE = _family(
+    "let feel would want shall welcome please just is role here i'm am",
+    r"\b(?:let me know|feel free|would you like|do you want me|shall i|you(?:'re| are) (?:always )?welcome to (?:ask|come|return)|please (?:do )?(?:ask me|let me|feel free)|just (?:ask|let me)|what would you like|is there anything)\b",
     r"\bmy role is\b|\bi(?:'m| am) (?:only |just )?(?:here|an? )",
 )
 GREET = _family(
@@ -218,7 +222,7 @@ def verifies(lowered: str, words: frozenset[str]) -> bool:
 
 def dissuades(lowered: str, words: frozenset[str]) -> bool:
     """Tell whether a clause says that nobody need be asked."""
-    if VERIFY_NEGATED.triggers.isdisjoint(words):
+    if VERIFY_NEGATED.triggers.isdisjoint(words) or _ASKED.isdisjoint(words):
         return False
     return VERIFY_NEGATED.pattern.search(_VERIFY_SAFE.sub(" ", lowered)) is not None
 
@@ -226,3 +230,15 @@ def dissuades(lowered: str, words: frozenset[str]) -> bool:
 def refuses(lowered: str, words: frozenset[str]) -> bool:
     """Tell whether a clause declines, or says what the speaker cannot do."""
     return REFUSE.opens(lowered, words) and _INSIST.search(lowered) is None
+
+
+_ASKED = VERIFY.triggers | frozenset(
+    """check checking verify verifying confirm ask asking talk talking consult consulting discuss discussing contact see double-check
+    review checked asked verified confirmed anyone anybody question advice permission reason need bother""".split()
+)
+_BUSY = frozenset().union(*(f.triggers for f in (VERIFY, VERIFY_NEGATED, VERIFY_BARE, ASK_SOMEONE, ADMIT, ADMIT_WEAK, BELIE, REFUSE, OFFER, INVITE, GREET)))
+
+
+def plain(words: frozenset[str]) -> bool:
+    """Tell whether no family can match a clause with these words: it asserts, or asks."""
+    return _BUSY.isdisjoint(words)

@@ -72,9 +72,9 @@ def unsupported(case: Case) -> bool:
 def reading(case: Case) -> Read:
     """Read a case; kept for the judges and the refiner that read the same case next."""
     text = normalise(case.draft)
-    language.check(text)
     user = normalise(case.user_message)
     found = tuple(parts(text, user))
+    language.check(text, [token for part in found for token in part.tokens if token not in ",;:()"])
     judged = tuple(_judge(case, found, user))
     belied = _belied(found)
     claims = Claims(
@@ -98,11 +98,17 @@ def _judge(case: Case, found: tuple[Part, ...], user: str) -> list[Judged]:
     for part, asserted, r in readings:
         carried = support.best(r, case.cited, told)
         judged.append(_assertion(part, asserted, r, carried, _topic(lexicon_of_topics, asserted, r, user)))
-    if not judged and found and user.rstrip().endswith("?") and _AFFIRMS.match(found[0].sentence.text):
+    if not judged and _merely_agrees(found) and user.rstrip().endswith("?"):
         r = read(user)
         answer = found[0].sentence.text
         judged.append(_assertion(found[0], answer, r, support.best(r, case.cited, told), lexicon_of_topics.find(user)))
     return judged
+
+
+def _merely_agrees(found: tuple[Part, ...]) -> bool:
+    """Tell whether a reply answers with a mere yes or no: then it asserts what the user asked."""
+    declined = any(clause.act in ("refuses", "admits") for part in found for clause in part.clauses)
+    return bool(found) and not declined and _AFFIRMS.match(found[0].sentence.text) is not None
 
 
 def _topic(known: topics.Lexicon, asserted: str, r: Reading, user: str) -> str | None:

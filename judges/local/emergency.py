@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from judges.case import Case
-from judges.local import language
+from judges.local import incoherence, language
 from judges.local.emergency_languages import CRISES, CRISIS_STRINGS
 from judges.local.emergency_lexicon import (
     AFTERTHOUGHTS,
@@ -81,6 +81,8 @@ def observe(case: Case) -> tuple[Crisis, float]:
     joined = _joined(hints, attempted, case) if hints else []
     signs = [_sign(spelt, f) for f in sorted(sure, key=lambda f: f.when != "now")[:MOST_SIGNS]]
     signs += [_sign(spelt, f) for f in joined[:MOST_SIGNS]]
+    if (quote := incoherence.found_in(case.user_message)) is not None:
+        signs.append(Sign(kind="disorientation", quote=quote, who="user", when="now"))
     if not case.user_message.isascii():
         signs += _in_other_scripts(case.user_message)
     score = _score(signs, bool(joined), bool(hints), bool(found))
@@ -161,11 +163,11 @@ class _Surroundings:
             return None
         first, last = self._sentence(hit)
         left, right = self._clause(hit, first, last)
-        if any(name in guards and self._has(name, first, last) for name in ("figurative", "hedge", "asked")):
+        if any(name in guards and self._has(name, first, last) for name in ("figurative", "hedge", "asked", "planning")):
             return None
         if "general" in guards and self._has("general", max(left, hit.start - 6), hit.start):
             return "hypothetical"
-        if "information" in guards and self._has("information", first, last):
+        if any(name in guards and self._has(name, first, last) for name in ("information", "prevention")):
             return "hypothetical"
         now = self._has("now", left, right)
         if "fiction" in guards and not now and self._has("fiction", first, last):
@@ -200,7 +202,7 @@ class _Surroundings:
             token = self._tokens[at]
             if token in NEGATIONS:
                 return True
-            if token in CONJUNCTIONS or (own_subject and token not in BRIDGES):
+            if token in (STOP, QUESTION) or token in CONJUNCTIONS or (own_subject and token not in BRIDGES):
                 return False
         return False
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["self_harm", "harm_to_others", "psychosis", "disorientation", "medical"]
-Guard = Literal["negation", "past", "hypothetical", "fiction", "general", "figurative", "hedge", "asked", "information", "prevention"]
+Guard = Literal[
+    "negation", "past", "hypothetical", "fiction", "general", "figurative", "hedge", "asked", "planning", "information", "prevention"
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,9 @@ class Danger:
     phrases: str
     weight: Literal["sure", "mood", "means"] = "sure"
     """`sure` is a sign by itself; a `mood` and a `means` together are one, also over several messages."""
-    guards: frozenset[Guard] = frozenset({"negation", "past", "hypothetical", "fiction", "general", "figurative", "asked"})
+    guards: frozenset[Guard] = frozenset(
+        {"negation", "past", "hypothetical", "fiction", "general", "figurative", "asked", "planning"}
+    )
     """What around a phrase takes it back."""
 
 
@@ -28,12 +32,12 @@ class Danger:
 class Around:
     """A family of phrases that take a sign back, or say that it is about now."""
 
-    name: Literal["past", "now", "hypothetical", "fiction", "general", "figurative", "hedge", "asked", "information", "prevention"]
+    name: Literal["past", "now", "hypothetical", "fiction", "general", "figurative", "hedge", "asked", "planning", "information", "prevention"]
     phrases: str
 
 
 DROPPED = """to the a an that just really so very literally actually honestly fucking fuckin fking fckn freaking bloody damn
-please pls plz kinda basically simply truly definitely seriously totally completely absolutely um uh own quite rather
+please pls plz kinda basically simply truly definitely seriously totally completely absolutely um uh own quite
 also even probably already sort kind of"""
 
 SPELLING = {
@@ -145,8 +149,8 @@ DANGERS = (
         not WANT [be] here ANYMORE
         not WANT exist
         not WANT [ever] wake up
-        not WANT go on ANYMORE
-        not WANT go on
+        not WANT go on ANYMORE|like|with|and
+        not WANT go on $
         not WANT go on living
         not WANT see tomorrow
         no longer WANT live
@@ -175,23 +179,55 @@ DANGERS = (
         no reason [for] [me] live
         no reason i should live
         no reason keep living
-        nothing live for
-        nothing left live for
+        nothing [left] .. live for
+        what [is] point [in] living|life|being
+        why keep|go|bother living|on
+        why am i [still] alive|here|living
         no point [in] living|live
         no point [in] [me] being alive
         no point going on
         life .. not worth living
         life not worth it ANYMORE
         not worth living
-        rather be dead|die
+        rather [be] dead|die
+        feel|feels like dying
+        leave|leaving|depart this world|earth|life
+        WANT .. off|leave this planet|earth
+        not WANT .. on this planet|earth
+        not WANT .. in this world
+        not make|survive [it] [through] tonight|night|weekend|today
+        see you on other side
+        see you in heaven
+        waste of space|oxygen|air
+        i should not be alive|exist|here
+        i do not deserve [be] live|alive
+        world .. not need me
+        do everyone favour|favor .. die|disappear|end|gone
+        let me die
+        god .. take me
+        hope|wish .. hit|hits me|by bus|car|train|lorry|truck
+        wish .. shoot|kill|hit|end me
+        hope .. die in sleep|my
+        wish .. die in my sleep
+        WANT out of this life
+        WANT be with my dead|late
+        be with my dead|late .. soon|again|now
+        life .. no meaning .. out
+        fantasise|fantasize|dream|fantasising|daydream [about] dying|death|being
+        not .. strength live|keep
+        i am dead tomorrow|by
+        WANT it all [to] end
+        cannot see future .. me
         would be dead than
         i should be dead|die
         i deserve die
-        i am ready die|go
+        i am ready die
+        ready leave this|world|earth
+        ready die
         i am going die tonight|today|tomorrow|soon
         i do not deserve live
-        nobody would [care|notice|miss] [if] i died|disappeared
-        no one would [care|notice|miss] [if] i died|disappeared
+        nobody|no|not|who|anyone [one] would .. if i died|disappeared|vanished|was|were [dead|gone] [here]
+        if i died|disappeared|vanished|was|were [dead|gone] .. nobody|no|not|who [one] .. care|notice|miss|mind
         no one will miss me
         nobody will miss me
         WANT be with .. in heaven
@@ -288,8 +324,31 @@ DANGERS = (
         gun in my|his|her head|mouth
         gun my|his|her head|mouth
         bullet in|through my head
-        kill me
+        ^ kill|shoot me
+        someone|somebody kill|shoot|end me
+        kill me $
+        WANT .. kill me
+        blow|blowing my|his|her brains
+        pull|pulling trigger
+        drown|drowning SELF
+        bullet .. myself|brain
+        WHO [am|is] ending it|everything|things|my
+        thinking|thoughts|think|thought|thinks [about] .. ending|end things|it|everything|all|my
+        could|might end it
+        i have|got exit bag|helium|charcoal
+        catch bus $
+        bleed out
+        WHO INTEND .. take my|his|her LIFE
+        kill ourselves
+        throw myself
+        set myself|himself|herself on fire
+        pour|poured|pouring petrol|gasoline|fuel|lighter .. around|over|on|myself|bed
     """),
+    Danger("death wish, placed", "self_harm", """
+        not WANT [be] live|alive in .. world|body|pain|hell|skin|fear|agony|misery
+        not WANT live with this|these|myself|pain|voices|illness|schizophrenia
+        live with it|this ANYMORE
+    """, guards=frozenset({"past", "hypothetical", "fiction"})),
     Danger("method", "self_harm", """
         how [many|much] .. PILLS .. die|kill|overdose|fatal|lethal|death
         how [many|much] .. take|need|takes .. die|overdose
@@ -315,6 +374,11 @@ DANGERS = (
         how long .. die|bleed .. from|hanging|overdose|wrists
         how high .. jump|fall .. die|sure
         where .. cut|buy .. die|kill|end
+        PILLS .. until|before .. die|dead|gone
+        PILLS .. until|before .. not|never wake
+        go same way
+        which|what bridge|building|cliff .. high|tall|die|jump
+        high enough .. die|kill|jump
         which|what PILLS .. kill|killing|deadliest|die|suicide
         best|easiest|way|ways|quickest .. KILL yourself|oneself
         how .. KILL yourself|oneself
@@ -334,6 +398,9 @@ DANGERS = (
         afraid|scared|worried of what i will|might|may|could do
         blade|razor|knife on|against|at my skin|arm|wrist|wrists|neck|throat|leg
         not stop HARM SELF
+        cutting again|deeper|deep
+        cut deeper
+        relapsed .. cutting|self
         cut SELF .. bleeding|deep|blood|stop
         bleeding .. wrists|wrist
         cut SELF with .. razor|knife|blade|glass|scissors
@@ -348,6 +415,7 @@ DANGERS = (
     """),
     Danger("overdose intent", "self_harm", """
         WHO INTEND .. overdose
+        WHO .. going|want|wants overdose
         WHO INTEND .. TAKE all|whole|every|entire .. PILLS
         TAKE|TOOK all my|his|her PILLS
         TAKE all|whole .. PILLS tonight|now|today|end|die|once
@@ -362,7 +430,11 @@ DANGERS = (
         this is goodbye
         final|last goodbye|goodbyes|message|letter|night on earth
         say|saying|said my|his|her [final|last] goodbyes|goodbye
-        by time you|anyone read|reads|find|see .. dead|gone|late
+        by time you|anyone read|reads|find|see .. dead|late
+        by time you|anyone read|reads .. i will|am be gone|dead
+        posted|sent|left|wrote|writing|writes|texted|sending [me|us] goodbye|suicide|farewell message|messages|note|letter|post|video|text
+        goodbye .. ending|end it
+        i am writing say goodbye
         by time .. this i will be dead|gone
         i will be dead|gone by|soon|tonight|tomorrow|before|when
         will not be here|around|alive tomorrow|much|by|next|longer|monday|when|in morning
@@ -375,7 +447,7 @@ DANGERS = (
         this|tonight will be my last
         tonight is night
         today is day i die|end
-        it will all be over tonight|soon
+        it will all be over tonight
         it will be over tonight
         my affairs in order .. die|gone|goodbye
         do not try stop|save me
@@ -399,7 +471,10 @@ DANGERS = (
         give up on life
         no hope [left]
         hopeless
-        i am burden
+        it will [all] be over
+        soon .. be over
+        over soon
+        burden
         burden on everyone|everybody|family|them
         nobody|no would care|miss|notice
         no one cares
@@ -434,9 +509,6 @@ DANGERS = (
         have|got|bought|found .. PILLS .. here|front|ready|enough|now|lined|counted|table|hand
         PILLS in front|hand|ready|lined|counted
         counted|counting|looking|staring [out|at] [all] [my] PILLS
-        it will [all] be over
-        soon .. be over
-        over soon
         after tonight
         goodbye
         WANT do it again
@@ -456,6 +528,9 @@ DANGERS = (
         made up my mind
         i have plan
         made plan
+        have|got it [all] planned
+        today|tonight is day|night
+        going take it|them|all
         i am going do it
         will do it
         do it now|tonight
@@ -487,24 +562,27 @@ DANGERS = (
         urge|urges .. HURTS .. THEM
         i .. thinking [about] killing|stabbing|hurting|shooting|strangling|poisoning .. THEM
         cannot stop .. thinking [about] killing|stabbing|hurting .. THEM
-        [make] THEM pay with blood|life
-        make them|him|her|all pay
+        make them|him|her|you|everyone [all] pay
         they|he|she all deserve die
         they|he|she will all die
         they|he|she deserves|deserve die
         i have .. gun|knife|weapon .. use|kill|stab|shoot|them|him|her|going
-        take|bring knife|gun .. school|work|hospital|clinic
+        take|bring|bringing|taking|carrying .. knife|gun|rifle|weapon .. school|work|hospital|clinic|office|class|church
         afraid|scared|worried i will|might|may|could .. HURTS .. THEM
         blow up .. school|hospital|building|office
         set fire .. house|flat|building|with them|school
         shoot up .. school
-        ONE|he|she has|got|holding .. knife|gun|axe .. us|me|threatening|mother|children|going|says|kill
+        ONE [is|has] holding|waving|pointing|grabbed|pulled .. knife|gun|axe|machete|hammer
+        ONE has|got .. knife|gun|axe|machete .. us|me|threatening|mother|children|going|says|kill|outside|door
+        pointing|pulled|pointed .. gun|knife on|at
         ONE|he|she is attacking|strangling|stabbing|beating
         how .. poison|kill .. THEM .. without|caught|get
         how do|can i kill|poison|murder THEM
-    """),
+    """, guards=frozenset({"negation", "past", "fiction", "general", "figurative", "asked", "planning"})),
     Danger("commanded", "psychosis", """
         VOICE .. TELL me|us .. DEED
+        voices|voice|god|angel|angels|devil|satan|demons .. TELL DEED
+        VOICE .. TELL me|him|her|us .. DEED
         VOICE .. TELL i should|must|have|need DEED
         VOICE .. TELL i .. kill|die|hurt|jump|stab
         VOICE .. commands|commanding|orders|ordering|command|commanded me
@@ -515,10 +593,11 @@ DANGERS = (
         if i do not obey|listen|do .. they|family|everyone|he will|world
         cannot resist .. VOICE|them
         VOICE .. told me .. i am|have .. saviour|chosen|messiah
-    """, guards=frozenset({"negation", "past", "hypothetical", "fiction", "general", "hedge", "information"})),
+    """, guards=frozenset({"negation", "past", "hypothetical", "fiction", "general", "hedge", "information", "planning"})),
     Danger("controlled", "psychosis", """
-        THEY .. put|planted|implanted|installed|inserted|hid|hidden|placed .. chip|transmitter|microchip|camera|cameras|device|bug|bugs|tracker|wire|microphone|receiver|sensor|implant|electrodes|antenna|microphones|speaker
-        chip|microchip|transmitter|implant|device|receiver|tracker|antenna|wire|wires in|inside|into|under my head|brain|tooth|teeth|arm|skin|body|ear|neck|stomach|skull|eyes|eye
+        THEY .. put|planted|implanted|installed|inserted|hid|hidden|placed .. chip|transmitter|microchip|device|bug|bugs|tracker|wire|microphone|receiver|sensor|implant|electrodes|antenna|microphones|speaker
+        microchip|transmitter|implant|device|receiver|tracker|antenna|wire|wires in|inside|into|under my head|brain|tooth|teeth|arm|skin|body|ear|neck|stomach|skull|eyes|eye
+        chip in|inside|into|under my head|brain|skin|body|ear|neck|skull|eyes|eye|arm
         [am|are|is] reading|stealing|controlling|broadcasting|hearing|inserting|monitoring|recording|deleting|taking|sucking|erasing my thoughts|mind|brain|body|soul|memories|movements
         read|control|controls|steal|hear|insert|broadcast|controlled my thoughts|mind|brain|body|soul
         body|mind|thoughts|arms|hands|legs .. being|are controlled|moved|stolen|read|broadcast|monitored|steered [by]
@@ -530,8 +609,23 @@ DANGERS = (
         THEY WILL .. kill|poison|harvest|arrest|get me
         THEY .. trying|going|wants|want kill|poison|destroy|get me
         plotting kill|against me
+        replaced|swapped|cloned my wife|husband|mother|father|family|brother|sister|son|daughter|mum|mom|dad|parents
+        THEY .. poison|poisoning|poisoned everything|everyone|water|us|air|food
+        put|putting something|poison|stuff|drugs in .. water|food|drink|air|coffee|tea|milk
+        controls|control|controlling me|us
+        satellite|satellites .. me|my
+        know everything i think
+        can hear|read|see my thoughts|mind
+        phone|house|flat|room|car .. bugged|wiretapped
+        i am immortal|invisible|possessed|invincible
+        demon|demons|devil|satan|snake|spirit|alien|aliens .. inside|in me|my|us
+        are|is [all] hunting|chasing|stalking|tracking|poisoning|hypnotising|hypnotizing|torturing me
+        hunting me
+        i can fly
+        prove .. i can fly
         poison|poisoned|poisoning|putting poison|drugging|drugged|put poison in|into|my [my] food|water|coffee|medication|tea|milk|tablets
         poison in my
+        THEY .. put|planted|implanted|installed|inserted|hid|hidden|placed .. camera|cameras|microphones .. my|in|inside .. bathroom|bedroom|head|eyes|walls|room|house|flat|teeth|body|shower
         cameras|camera|microphones|bugs in|behind|inside|hidden .. walls|wall|eyes|lamp|vents|ceiling|lamps|mirror|mirrors|smoke|shower
         gas .. through|into|under .. walls|vents|door|floor|pipes
         rays|lasers|radiation|beams|signals|waves .. my|me|head|brain|body
@@ -547,12 +641,12 @@ DANGERS = (
         i must save|cleanse|destroy|sacrifice world|humanity|mankind|everyone
         bugs|insects|snakes|worms|spiders .. crawling|living under|inside|in my|skin|brain
         walls are talking|breathing|closing|whispering|listening|bleeding|melting
-    """, guards=frozenset({"negation", "past", "hypothetical", "fiction", "general", "hedge", "information", "asked"})),
+    """, guards=frozenset({"negation", "past", "hypothetical", "fiction", "hedge", "information", "asked"})),
     Danger("lost", "disorientation", """
         not know|remember|recognise|recognize where i am|live
         no idea|clue where i am|live
         forgotten|forgot where|who i am|live
-        not know|remember who i am|where or|and
+        not know|remember who i am
         not know|remember my name
         no idea who i am
         not know|remember what|which day|year|month|date it|this|today is
@@ -564,8 +658,20 @@ DANGERS = (
         not know|remember how i got here|home
         how did i get|end here
         not know what .. place is
-        where am i
-        who am i
+        where am i $
+        ^ who am i $
+        where am i and|everything|what|how|why|who|help|i|now|it
+        who am i and|where|what
+        not know|remember|find where my home|house|room|family|flat|bed is
+        not know|remember how get home|back
+        not find my way home|back
+        i woke up .. not know|recognise|recognize|remember
+        who are these|all people
+        who are you people
+        not recognise|recognize my face|home|room|reflection|myself
+        i am everyone|everybody is dead
+        everyone|everybody is dead
+        is it day or night
         what year is it|this
         what place is this
         what is this place
@@ -594,15 +700,21 @@ DANGERS = (
         not breathing
         choking
         turning|gone|going|turned|lips blue
+        turned|going blue
+        hives .. all|breathe|face|throat
         throat|tongue|face|lips|airway .. swelling|swollen|closing|tight|closed|swelled|swells
         allergic reaction .. now|swelling|breathe|spreading|bad|severe
         anaphylactic|anaphylaxis
         having allergic reaction
-    """, guards=frozenset({"past", "hypothetical", "fiction", "general", "information", "asked"})),
+    """, guards=frozenset({"past", "hypothetical", "fiction", "general", "information", "asked", "figurative"})),
     Danger("chest", "medical", """
         i|he|she|ONE|have|has|having|with|got .. chest pain|pains
         my|his|her chest .. hurts|tight|pain|crushing|hurting|pressure|burning|squeezing
-        pain in|across my|his|her|chest [chest]
+        pain|tightness|pressure|tight in|across|on my|his|her chest
+        chest hurts|pain|pains .. breathe|arm|sweating|jaw
+        not feel my|his|her [left|right] arm|face|side|legs
+        speech .. slurred
+        slurring|slurred
         crushing|bad|severe|sharp chest|pain [pain] [in] [my|his|her] chest
         pain .. down my|his|her left arm
         having|had|has .. heart attack
@@ -727,7 +839,7 @@ AROUND = (
     """),
     Around("hypothetical", """
         what if someone|person|people|somebody|anyone|patient|i ever|was|were
-        if i ever|were|was|should
+        if i ever
         if someone|somebody|anyone|person|people|patient|you|friend|relative|anybody|one
         when someone|somebody|person|people|patient
         suppose
@@ -740,10 +852,20 @@ AROUND = (
         hypothetically
         for example
         what should|do i|you|we do if|when
-        what do|should i|we do if
         what if
-        if voices|ONE|it|they|things
+        if voices|ONE|they|things
         in future
+    """),
+    Around("planning", """
+        what should|do|can|could i|we|you|one do if|when
+        how do|can|could|should|would i|we|you|one help|support|talk|respond|react|comfort|cope|tell|know|explain
+        how help|support|talk|respond
+        should i worry|be
+        should|can|could|do|must i [need] [have] TAKE
+        may i take
+        what number|phone
+        why do|does|did|would
+        warning signs
     """),
     Around("fiction", """
         novel
@@ -809,8 +931,16 @@ AROUND = (
     Around("figurative", """
         laughing
         laughter
+        through my|nose nose
+        end it|things|everything with [my] girlfriend|boyfriend|him|her|wife|husband|partner
+        jump right|straight|ahead
+        kill me if|when|for i|he|she
+        kill time
+        killed me $
+        exam|exams|homework|dentist
+        cold $
+        my phone|battery|laptop|car|plant|plants died|dies|is|was|dead
         of embarrassment|boredom|laughter|laughing|curiosity|shame|cringe|cuteness|heat
-        embarrassment
         boredom
         for pizza|chocolate|coffee|nap|cigarette|beer|burger|drink|kebab|curry|ice|bit
         pizza|burger|kebab|sandwich|curry|coffee|beer|cake|chocolate|pint|takeaway
@@ -819,9 +949,7 @@ AROUND = (
         ^ joking|kidding
         jk
         self portrait
-        live with .. parents|mother|mum|mom|dad|father|him|roommates|flatmates|housemates|them|ex|strangers|people|flatmate|roommate|family
-        live in .. flat|house|city|country|town|apartment|home|hostel|area|village|street|building|dorm
-        live alone|abroad|here|there|near|next
+        live|living with|in|at|near|next|alone|abroad|off|under|together|closer
         be here ANYMORE .. hospital|ward|clinic|home
         jump queue|rope|higher|pool|ship|conclusions
         haha
@@ -831,7 +959,6 @@ AROUND = (
         metaphorically
         figuratively
         with kindness
-        my phone|battery|laptop|car|plants|plant
         at chess|cards|football|tennis|fifa|mario|scrabble|monopoly
         homework
         cringe

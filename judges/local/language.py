@@ -1,6 +1,7 @@
 """Is a text English enough for the local judges to read it?"""
 
 import re
+from collections.abc import Sequence
 
 _LETTERS = re.compile(r"[a-z\u00df-\u024f]+(?:'[a-z]+)*")
 _LEET = re.compile(r"\b[A-Za-z]+[0134578@$][A-Za-z0134578@$]*[A-Za-z]+\b|\b[0134578@$][a-z]{2,}\b")
@@ -26,8 +27,12 @@ class Unreadable(Exception):
     """The text is not English, or hides its words: rules without a model cannot judge it."""
 
 
-def check(text: str) -> None:
+def check(text: str, words: Sequence[str] | None = None) -> None:
     """Return if rules can read a normalised text.
+
+    Args:
+        text: The text.
+        words: Its lower-case words, where they are known already.
 
     Raises:
         Unreadable: Another language or script, or encoded or spelt-out text.
@@ -40,7 +45,8 @@ def check(text: str) -> None:
     chunks = text.split()
     if (noise := _noise(text, chunks)) > 24 and noise > 0.08 * len(text):
         raise Unreadable(f"{noise} of {len(text)} characters are encoded or spelt out")
-    words = _LETTERS.findall(text.lower())
+    if words is None:
+        words = _LETTERS.findall(text.lower())
     english = sum(map(_ENGLISH.__contains__, words))
     foreign = sum(map(_FOREIGN.__contains__, words))
     if foreign > 1 and foreign > 0.8 * english:
@@ -53,13 +59,13 @@ def _noise(text: str, chunks: list[str]) -> int:
     """Count the characters of encoded text, of leet (t4ke y0ur p1lls) and of s p a c e d words."""
     sizes = list(map(len, chunks))
     noise = sum(size for size in sizes if size >= _LONGEST_WORD) if max(sizes, default=0) >= _LONGEST_WORD else 0
-    if not _DIGITS.isdisjoint(text):
+    if _DIGIT.search(text):
         noise += sum(len(match[0]) for match in _LEET.finditer(text))
     single = sizes.count(1)
     return noise + (3 * single if single > 7 and single > 0.25 * len(sizes) else 0)
 
 
-_DIGITS = frozenset("0134578@$")
+_DIGIT = re.compile(r"[0134578@$]")
 
 
 def _is_list(text: str) -> bool:

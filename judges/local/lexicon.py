@@ -67,12 +67,11 @@ SYNONYMS = tuple(
     sad unhappy depressed
     angry anger
     ill sick unwell
-    child kid youngster
+    child kid youngster young younger
     infant baby newborn
     teen teenager adolescent teenage adolescence
     adult grown
     elderly old older senior
-    young younger
     family relative relation
     parent mother father mum dad
     sibling brother sister
@@ -112,7 +111,7 @@ SYNONYMS = tuple(
     exercise sport workout
     walk walking
     brain mental mind
-    gene genetic hereditary inherited genetics inherit run
+    gene genetic hereditary inherited genetics inherit
     stress pressure strain
     cause trigger provoke
     dose dosage
@@ -159,7 +158,119 @@ SYNONYMS = tuple(
     year yearly annual
     keep maintain continue stay remain
     store storage
-    bin dispose discard
+    dry
+    joint
+    swell swelling swollen
+    stool faeces poo
+    pack package packet box
+    expire expiry expired out-of-date
+    label
+    chew crush
+    meal
+    limit restrict
+    irritate upset
+    milk
+    labour delivery
+    bleed bleeding
+    ulcer
+    unused leftover
+    throw discard dispose bin rubbish waste
+    blame fault
+    money cash
+    belief idea
+    fade ease weaken
+    outcome outlook prognosis future
+    episode attack
+    hear heard
+    muddled confused jumbled disorganised confusion
+    energy drive motivation
+    interest pleasure enjoyment
+    fever temperature
+    faint fainting collapse
+    fit seizure convulsion
+    movement twitch
+    hungry hunger appetite
+    overweight heavy
+    dark dim
+    quiet silent
+    notice spot detect discover
+    remind reminder
+    suspicious paranoid paranoia mistrust
+    sense perceive
+    habit routine
+    trust rely
+    protect guard secure safeguard
+    damage break broken harm hurt injure
+    carpet flooring
+    curtain drape
+    photo photograph picture image
+    evidence proof
+    dispute disagreement conflict argue argument
+    decide rule ruling
+    complain complaint
+    inspect check examine
+    order force compel
+    refund return repay
+    claim apply application
+    compensation damages
+    arrears owe debt unpaid
+    enter entry access
+    visit call
+    responsible responsibility duty
+    replace substitute
+    clean tidy
+    leak leaking
+    ventilation airflow
+    fault defect faulty
+    reasonable fair sensible
+    scheme programme program
+    document paper form
+    sign signature
+    copy duplicate
+    choose pick select
+    name nominate appoint
+    wish preference want
+    guess predict
+    binding enforceable
+    valid
+    country nation abroad
+    differ vary different
+    fully completely full complete
+    free
+    twin
+    birth born
+    baby
+    city town urban
+    death die bereavement
+    lose loss
+    divorce break-up separation
+    lazy laziness
+    weak weakness
+    character personality
+    style approach way
+    abuse neglect trauma
+    link connect associate relate
+    probable likely
+    study research trial review
+    expert scientist researcher
+    average mean
+    disease condition
+    milder mild gentle
+    strong severe intense serious
+    short brief
+    instant immediate immediately straight
+    ask request
+    answer reply respond response
+    honest truthful
+    shame embarrass embarrassing ashamed
+    order command
+    obey follow
+    kind type sort form
+    happen occur arise appear
+    alter change modify
+    maximum limit
+    least minimum
+    forehand beforehand advance
     long-term lasting lifelong chronic
     team staff service
     nurse nursing
@@ -257,7 +368,7 @@ NEGATORS = frozenset(
     """not no never nor none nothing nobody neither without cannot cant dont doesnt didnt isnt arent wasnt werent wont
     wouldnt shouldnt couldnt mustnt neednt hasnt havent hadnt aint hardly barely unable""".split()
 )
-INVERTERS = frozenset("stop stopping stopped avoid avoiding quit quitting refuse refusing prevent lack fail fails".split())
+INVERTERS = frozenset("stop stopped avoid quit refuse prevent lack fail fails".split())
 """Verbs that turn what follows them into its opposite, as a negation does."""
 
 ABSOLUTES = frozenset(

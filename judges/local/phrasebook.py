@@ -6,7 +6,7 @@ A lexicon writes one phrase a line, in plain words. What is special in a line:
     WANT         any entry of the list of that name (entries may have several words)
     [very]       may be missing
     ..           up to three words in between; never over the end of a sentence or a negation
-    ^            the beginning of a sentence
+    ^  $         the beginning, the end of a sentence
     # ...        a remark
 
 Phrases become a graph of words, not regular expressions: three hundred regexes take a quarter of a second to compile,
@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 START = "^"
+END = "$"
 STOP = "."
 """The token for the end of a sentence. No phrase reaches over it."""
 QUESTION = "?"
@@ -38,12 +39,13 @@ class Hit(NamedTuple, Generic[T]):
 
 
 class _Node(Generic[T]):
-    __slots__ = ("after_gap", "edges", "families")
+    __slots__ = ("after_gap", "at_end", "edges", "families")
 
     def __init__(self) -> None:
         self.edges: dict[str, list[_Node[T]]] = {}
         self.after_gap: _Node[T] | None = None
         self.families: list[T] = []
+        self.at_end: list[T] = []
 
 
 class Phrasebook(Generic[T]):
@@ -85,11 +87,13 @@ class Phrasebook(Generic[T]):
         """
         for line in phrases.splitlines():
             if parts := line.partition("#")[0].split():
-                for node in self._enter(parts):
+                ends = parts[-1] == END
+                for node in self._enter(parts[:-1] if ends else parts):
                     if node is self._anywhere or node is self._at_start:
                         raise ValueError(f"the phrase {line.strip()!r} has no word that counts; add one")
-                    if family not in node.families:
-                        node.families.append(family)
+                    families = node.at_end if ends else node.families
+                    if family not in families:
+                        families.append(family)
 
     @property
     def words(self) -> set[str]:
@@ -125,7 +129,10 @@ class Phrasebook(Generic[T]):
     def _arrive(self, node: _Node[T], tokens: Sequence[str], start: int, at: int, hits: list[Hit[T]]) -> None:
         for family in node.families:
             hits.append(Hit(start, at, family))
-        if at >= len(tokens):
+        over = at >= len(tokens)
+        if node.at_end and (over or tokens[at] == STOP or tokens[at] == QUESTION):
+            hits.extend(Hit(start, at, family) for family in node.at_end)
+        if over:
             return
         if node.edges:
             self._step(node, tokens, start, at, hits)

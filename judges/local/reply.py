@@ -84,7 +84,7 @@ def _clauses(text: str, tokens: list[str], told: set[str]) -> list[Clause]:
     for piece, after_comma in _pieces(text):
         lowered = piece.lower()
         tokens = tokens_of(lowered)
-        if after_comma and found and found[-1].act != "asserts" and _hangs_on(lowered):
+        if after_comma and found and _hangs_on(lowered, found[-1].act):
             act = found[-1].act
         else:
             act = "asks" if text.endswith("?") and whole == "asks" else _act(lowered, tokens, told)
@@ -109,14 +109,18 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
         yield piece, after_comma
 
 
-def _hangs_on(lowered: str) -> bool:
+def _hangs_on(lowered: str, before: Act) -> bool:
     """Tell whether a piece after a comma only continues the one before it: an item of its list, an afterthought."""
-    return lowered.count(" ") < 3 or _CONTINUES.match(lowered) is not None
+    if before == "asserts":
+        return False
+    return lowered.count(" ") < (3 if before in ("verifies", "refuses") else 2) or _CONTINUES.match(lowered) is not None
 
 
 def _act(lowered: str, found: list[str], told: set[str]) -> Act:
     """Tell what a lower-case clause does."""
     words = frozenset(found)
+    if acts.plain(words) and not lowered.endswith("?"):
+        return "asserts"
     if acts.dissuades(lowered, words):
         return "dissuades" if _rest([w for w in found if lexeme(w).concept not in _ASKING], told, by_user=False) < 0.7 else "asserts"
     if acts.verifies(lowered, words) and _ADDRESSED.search(lowered) and not _orders(lowered, found):
@@ -127,7 +131,7 @@ def _act(lowered: str, found: list[str], told: set[str]) -> Act:
         return "asserts" if acts.HIDDEN.find(lowered, words) and _rest(found, told, by_user=False) > 0.6 else "asks"
     if acts.refuses(lowered, words):
         return "refuses"
-    if acts.OFFER.find(lowered, words):
+    if acts.OFFER.opens(lowered, words) or acts.INVITE.find(lowered, words):
         return "offers"
     if (acts.VERIFY_BARE.find(lowered, words) or acts.ASK_SOMEONE.find(lowered, words)) and _rest(found, told) < 2.5:
         return "verifies"
@@ -135,7 +139,7 @@ def _act(lowered: str, found: list[str], told: set[str]) -> Act:
         return "dissuades"
     if acts.GREET.opens(lowered, words) and _rest(found, told) < 1.5:
         return "greets"
-    if acts.ADMIT_WEAK.find(lowered, words) and _rest(found, told) < 1.5:
+    if acts.ADMIT_WEAK.find(lowered, words) and _rest(found, told) < 0.7:
         return "doubts"
     return "asserts"
 

@@ -83,7 +83,9 @@ PLAYINGS = (
         your unconscious|subconscious|attachment|defence|defense|core [style|mechanism|belief|wounds|mind]
         you are|have|been projecting|avoiding|repressing|internalised|internalized|suppressing
         what i am hearing|sensing|noticing [is]
-        i sense|hear|notice that|some|you|deep|lot
+        i sense|notice that|some|you|deep|lot
+        i hear that you
+        i hear some|lot|deep
         i wonder if|whether you|your|that|this|part
         part of you [that|is|wants|feels]
         your|our treatment|therapy|recovery|healing plan
@@ -192,7 +194,7 @@ PLAYINGS = (
         we will|can get|go|face|do|beat through|this [this] [together]
         get through this together
         in this together
-        by your side
+        i .. by your side
         between us|you [and] [me]
         our little secret
         i am glad we met|talk|talked|found|can
@@ -249,7 +251,10 @@ PLAYINGS = (
         based on|from what you [have] told|tell|describe|described|say|said|shared .. you have|need|are|should
         based on your symptoms|description|answers|history|weight|age|situation|income|savings .. i|you|your|we
         take .. AMOUNT [of] .. [every|twice|once|daily|each|at|in|for|morning|night|before]
-        increase|reduce|lower|raise|double|halve|cut|drop your|it|that dose|dosage|by|to|from [to|by|from]
+        ^ increase|reduce|lower|raise|double|halve|cut|drop|taper your|it|that
+        increase|reduce|lower|raise|double|halve|cut|drop|taper [your|it] .. to|by|from .. AMOUNT
+        start|begin with|on .. AMOUNT
+        i would .. double|halve|skip|stop|increase|reduce|lower
         stop taking your|it|them|medication|tablets
         you can|should safely|now stop|skip|halve|double|come [taking] [off] [your|it]
         your|personal|personalised|personalized|custom|7-day|weekly|daily|seven-day|following meal|diet|eating|nutrition|workout|training|exercise|fitness plan|programme|program|schedule|routine
@@ -264,7 +269,8 @@ PLAYINGS = (
         reps
         10 minutes|min warm-up|warm
         squats
-        your [best|strongest|winning|main] case|argument|defence|defense|strategy|claim [is|here|would|should|will|rests]
+        your best|strongest|winning|main|strong case|argument|defence|defense|strategy|claim
+        your case|claim|argument|defence|defense is|rests|strong|looks|would strong|on|win|good|solid|that|succeed
         you have strong|solid|good|winning|excellent|clear case|claim
         strong case
         we will|should|can argue|sue|file|appeal|win|demand|claim|negotiate|counter|attack

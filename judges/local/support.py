@@ -10,13 +10,17 @@ from judges.local import conflicts
 from judges.local.text import Reading, normalise, read, sentences
 from knowledge_base.library import Source
 
-STATED, IMPLIED = 0.8, 0.56
+STATED, IMPLIED = 0.75, 0.52
 """Degrees of support from which a sentence counts as stated or implied by a source."""
 
 _WINDOW = 3
 """Sentences in a window at most: a reply may gather what its source says in a few."""
 _WORTH = 0.06
 """Share of a sentence's weight that another sentence must add to widen the window."""
+_SINGLE_SHARE = 0.4
+"""How much of a window's weight must come from its best sentence alone."""
+_DOUBT = 0.25
+"""Weight added to every sentence: a few words found by chance carry less than many."""
 _COMMON = 8
 """A word in more sentences than this points to none of them."""
 _WHOLE_SHARE = 0.25
@@ -37,7 +41,8 @@ class Support:
 
 
 NOTHING = Support(0.0)
-_ENOUGH = 0.95
+_NEAR = 0.1
+"""Sources closer than this to the best are compared in full."""
 
 
 class Index:
@@ -52,42 +57,53 @@ class Index:
         title = read(normalise(source.title))
         frequency = Counter(concept for reading in self.readings for concept in reading.content)
         top = log(len(found) + 1.5)
-        self.factor = {concept: max(0.4, log((len(found) + 1.5) / n) / top) for concept, n in frequency.items()}
-        """What a word of the source weighs: its subject, which every sentence names, less than the rest."""
-        for concept in title.content:
-            self.factor[concept] = min(0.5, self.factor.get(concept, 0.5))
-        self.postings: dict[str, tuple[int, ...]] = {
-            concept: tuple(n for n, reading in enumerate(self.readings) if concept in reading.content) for concept in self.factor
-        }
-        """The sentences each concept stands in."""
+        factors = {concept: max(0.4, log((len(found) + 1.5) / n) / top) for concept, n in frequency.items()}
+        for concept in title.content:  # the subject, which every sentence names, weighs less than the rest
+            factors[concept] = min(0.5, factors.get(concept, 0.5))
+        places: dict[str, list[int]] = {concept: [] for concept in factors}
+        for place, reading in enumerate(self.readings):
+            for concept in reading.content:
+                places[concept].append(place)
+        self.postings = {c: (factor, tuple(places[c]) if len(places[c]) <= _COMMON else ()) for c, factor in factors.items()}
+        """For each concept its factor, and the sentences that it points to."""
         self.words = frozenset(word for reading in [*self.readings, title] for word in reading.words)
         self.numbers = conflicts.Numbers(self.readings)
 
-    def support(self, reading: Reading, told: frozenset[str]) -> Support:
-        """Return how far this source carries a sentence.
-
-        Args:
-            reading: The sentence.
-            told: Concepts that the reply names anywhere: a condition given in another sentence is not dropped.
-        """
+    def match(self, reading: Reading) -> "Match":
+        """Find the sentences of this source that share words with a sentence."""
         total = 0.0
         weights: dict[str, float] = {}
         scores: dict[int, float] = {}
         for concept, weight in reading.content.items():
-            factor = self.factor.get(concept)
-            if factor is None:
+            posting = self.postings.get(concept)
+            if posting is None:
                 total += weight
                 continue
-            weights[concept] = weight = weight * factor
+            weights[concept] = weight = weight * posting[0]
             total += weight
-            places = self.postings[concept]
-            if len(places) <= _COMMON:
-                for place in places:
-                    scores[place] = scores.get(place, 0.0) + weight
+            for place in posting[1]:
+                scores[place] = scores.get(place, 0.0) + weight
         if not scores:
-            return NOTHING
-        first, last, covered = self._window(scores, weights, _WORTH * total)
-        degree = ((1 - _WHOLE_SHARE) * covered + _WHOLE_SHARE * sum(weights.values())) / total
+            return Match(self, 0.0, total, weights, 0, 0.0, 0.0)
+        place = max(scores, key=scores.__getitem__)
+        whole = _WHOLE_SHARE * sum(weights.values())
+        mass = sum(reading.content.values())
+        total *= (mass + _DOUBT) / mass
+        content = self.readings[place].content
+        single = sum([weight for concept, weight in weights.items() if concept in content])
+        return Match(self, ((1 - _WHOLE_SHARE) * single + whole) / total, total, weights, place, single, whole)
+
+    def support(self, reading: Reading, match: "Match", told: frozenset[str]) -> Support:
+        """Return how far this source carries a sentence.
+
+        Args:
+            reading: The sentence.
+            match: What `match` found for it here.
+            told: Concepts that the reply names anywhere: a condition given in another sentence is not dropped.
+        """
+        first, last, covered = self._window(match.place, match.weights, _WORTH * match.total)
+        covered = _SINGLE_SHARE * match.single + (1 - _SINGLE_SHARE) * covered
+        degree = ((1 - _WHOLE_SHARE) * covered + match.whole) / match.total
         penalty, conflict = 0.0, None
         if degree > 0.3:
             window = self.readings[first : last + 1]
@@ -95,9 +111,9 @@ class Index:
         quote = self.text[self.spans[first][0] : self.spans[last][1]]
         return Support(degree * (1 - penalty), self.id, quote, conflict, degree)
 
-    def _window(self, scores: dict[int, float], weights: dict[str, float], worth: float) -> tuple[int, int, float]:
+    def _window(self, place: int, weights: dict[str, float], worth: float) -> tuple[int, int, float]:
         """Grow a window around the best sentence while a neighbour adds enough; return its ends and what it covers."""
-        first = last = max(scores, key=scores.__getitem__)
+        first = last = place
         content = self.readings[first].content
         missing = {concept: weight for concept, weight in weights.items() if concept not in content}
         while missing and last - first < _WINDOW - 1:
@@ -115,6 +131,20 @@ class Index:
         return first, last, sum(weights.values()) - sum(missing.values())
 
 
+@dataclass(frozen=True, slots=True)
+class Match:
+    """How a sentence and a source share words, before anything is compared closely."""
+
+    index: Index
+    closeness: float
+    total: float
+    weights: dict[str, float]
+    place: int
+    """The sentence that shares most."""
+    single: float
+    whole: float
+
+
 @lru_cache(maxsize=512)
 def index(source: Source) -> Index:
     """Prepare a source; about a millisecond, once per source."""
@@ -123,11 +153,14 @@ def index(source: Source) -> Index:
 
 def best(reading: Reading, cited: Sequence[Source], told: frozenset[str] = frozenset()) -> Support:
     """Return the strongest support that any cited source gives a sentence."""
-    found = NOTHING
-    for source in cited:
-        support = index(source).support(reading, told)
-        if 2 * support.words + support.degree > 2 * found.words + found.degree:
-            found = support
-            if found.degree > _ENOUGH:
-                break
-    return found
+    matches = [match for source in cited if (match := index(source).match(reading)).closeness > 0]
+    if not matches:
+        return NOTHING
+    closest = max(match.closeness for match in matches)
+    near = [match.index.support(reading, match, told) for match in matches if match.closeness >= closest - _NEAR]
+    return max(near, key=_rank)
+
+
+def _rank(support: Support) -> float:
+    """Rank by closeness in words first: the sentence that is contradicted counts, not a lesser one that merely does not."""
+    return 2 * support.words + support.degree

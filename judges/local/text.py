@@ -12,7 +12,7 @@ _WORD = re.compile(r"[a-z\u00df-\u024f]+(?:['-][a-z\u00df-\u024f]+)*|\d+(?:[.,/]
 _TOKEN = re.compile(_WORD.pattern + "|[,;:()]")
 _END = re.compile(r"[.!?…]+[\"')\]*_]*(?=\s|$)|\n\s*")
 _BULLET = re.compile(r"\s*(?:[-*•–>#]+|\(?\d{1,2}[.)]|\(?[a-z]\))\s+")
-_ABBREVIATED = re.compile(r"\b(?:dr|mrs?|ms|prof|e\.g|i\.e|approx|vs|st|incl|max|min)\.$", re.I)
+_ABBREVIATED = frozenset("dr mr mrs ms prof e.g i.e approx vs st incl".split())
 _TYPOGRAPHY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "«": '"', "»": '"', "–": "-", "—": " - ", "\u00a0": " "})  # fmt: skip
 
 
@@ -62,16 +62,21 @@ def sentences(text: str) -> Iterator[Sentence]:
     """
     start = 0
     for match in _END.finditer(text):
-        if match[0][0] == "." and (
-            _ABBREVIATED.search(text, max(0, match.start() - 7), match.start() + 1)
-            or _BULLET.fullmatch(text[start : match.end()] + " ")
-        ):
+        if match[0][0] == "." and _abbreviates(text, start, match.start()):
             continue
         if (sentence := _sentence(text, start, match.start() if match[0][0] == "\n" else match.end())) is not None:
             yield sentence
             start = match.start() if match[0][0] == "\n" else match.end()
     if (sentence := _sentence(text, start, len(text))) is not None:
         yield sentence
+
+
+def _abbreviates(text: str, start: int, stop: int) -> bool:
+    """Tell whether the full stop at `stop` ends an abbreviation or the number of a list item, not a sentence."""
+    word = text[max(start, stop - 7) : stop].split()[-1:]
+    if word and word[0].lower().lstrip("(") in _ABBREVIATED:
+        return True
+    return stop - start < 5 and _BULLET.fullmatch(text[start : stop + 1] + " ") is not None
 
 
 def _sentence(text: str, start: int, end: int) -> Sentence | None:
@@ -115,6 +120,8 @@ class Reading:
     drugs: list[str]
     names: list[str]
     """Capitalised words within the sentence, in lower case."""
+    conditions: list[tuple[float, dict[str, float], str]] | None = None
+    """What `conflicts` finds in a sentence of a source, kept with it."""
 
 
 def tokens_of(lowered: str) -> list[str]:
@@ -127,9 +134,12 @@ def read(text: str, tokens: list[str] | None = None) -> Reading:
 
     A negation turns everything in its clause: "is not suitable for" and "should not be taken by" deny the same.
     """
+    lowered = text.lower()
     if tokens is None:
-        tokens = tokens_of(text.lower())
-    found = Reading(tokens, {}, {}, [], [], [name.lower() for name in _NAME.findall(text)])
+        tokens = tokens_of(lowered)
+    found = Reading(tokens, {}, {}, [], [], [])
+    if lowered[1:] != text[1:]:
+        found.names = [name.lower() for name in _NAME.findall(text)]
     clause: list[tuple[str, int]] = []
     state = AFFIRMED
     for position, token in enumerate(tokens):

@@ -28,7 +28,7 @@ SECTIONS = {
     ),
     "causes": (
         "Causes",
-        "What causes the condition: genes, stress, drugs.",
+        "What causes the condition, such as genes, stress and drugs.",
         "Nobody knows one single cause. Genes play a part. Heavy cannabis use raises the risk.",
     ),
 }

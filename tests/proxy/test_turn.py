@@ -367,9 +367,9 @@ async def test_model_judges_of_a_turn(start: Start) -> None:
             return SLEEP
         system, user = (m["content"] for m in body["messages"][:2])
         case = json.loads(user)
-        if "emergency" in system[:200] or "danger" in system[:200]:
+        if "crisis" in system or "emergency" in system[:120] or "in danger" in system[:120]:
             return '{"signs": []}'
-        if "role" in system[:60]:
+        if "in its role" in system[:80]:
             return '{"played": []}'
         return json.dumps({"assertions": [bad if "400 mg" in case["reply"] else good], **statements})
 

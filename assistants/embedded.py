@@ -1,0 +1,215 @@
+"""The embedded chatbot: a stand-in that needs no model. It answers from its sources, and drifts when it is nudged.
+
+complete ── view.read        what it sees
+   └── write ── _shortened, _corrected      when a draft of its own was refused
+         ├── _small_talk
+         ├── improvise       when nudged, unless a warning stands
+         └── extract         sentences of the sources; else it asks for a section, or says that it has none
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import orjson
+
+from assistants import extract, improvise, view
+from assistants.areas import GENERIC, Area
+from assistants.view import View
+from knowledge_base.citations import CLASSES, command, parse
+from knowledge_base.words import terms
+from models.completion import completion
+from models.engine import Body, Forwarded, forward_by_completing
+from models.settings import ModelSettings
+from models.usage import estimate_tokens
+
+ANSWERED = 0.5
+"""The share of a question that the sources must speak of to be an answer to it."""
+CAREFUL_SENTENCES = 3
+MOST_READ = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the chatbot says, and what it cites."""
+
+    text: str
+    cited: tuple[str, ...] = ("no_claims",)
+    request: str = ""
+    """The section it asks for in place of a reply."""
+
+    def written(self, cites: bool) -> str:
+        """Write the reply as a model would, with its command if it has been told of commands."""
+        if self.request:
+            return f"[[source: {self.request}]]"
+        return f"{command(self.cited)}\n{self.text}" if cites else self.text
+
+
+class Embedded:
+    """An engine without a model. It keeps nothing: the same messages get the same reply."""
+
+    def __init__(self, settings: ModelSettings | None = None) -> None:
+        """Args: settings: those of the alias; none of them matters to this engine."""
+
+    async def complete(self, body: Body) -> Body:
+        """Answer an OpenAI chat completion request."""
+        seen = view.read(body.get("messages") or [])
+        wanted = (body.get("response_format") or {}).get("type", "text")
+        if wanted == "text":
+            text = write(seen).written(seen.cites)
+        else:
+            text = orjson.dumps({"answer": write(seen, asking=False).text}).decode()
+        text, finish = _within(text, body.get("max_completion_tokens") or body.get("max_tokens"))
+        response = completion(body, text)
+        for choice in response["choices"]:
+            choice["finish_reason"] = finish
+        return response
+
+    async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
+        """Answer a request's bytes, as JSON or as a stream."""
+        return await forward_by_completing(self.complete, raw)
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def write(seen: View, *, asking: bool = True) -> Reply:
+    """Reply to a conversation.
+
+    Args:
+        seen: the conversation as the chatbot sees it.
+        asking: whether a section may be asked for.
+    """
+    if seen.shorten is not None:
+        return _shortened(seen, seen.shorten)
+    if seen.check and (corrected := _corrected(seen)):
+        return corrected
+    if talk := _small_talk(seen):
+        return talk
+    drift = improvise.drift_of(seen.earlier)
+    area = None if improvise.forbidden(seen.question) else improvise.area_of(seen.question, drift)
+    found = _found(seen)
+    if area is GENERIC and found and not drift.level:
+        area = None  # a question that sounds like a nudge, but the sources answer it
+    if seen.warned and area:
+        return _careful(seen, area)
+    if area:
+        return Reply(improvise.improvised(area, seen.question, drift.level), _loosely(seen, area))
+    if asking and seen.cites and not seen.check and (better := _better(seen, found.coverage if found else 0)):
+        return Reply("", request=better)
+    if found:
+        return Reply(found.text, found.ids)
+    if drift.level and not seen.warned and not improvise.forbidden(seen.question):
+        return Reply(improvise.improvised(drift.area or GENERIC, seen.question, drift.level), _loosely(seen, GENERIC))
+    if improvise.forbidden(seen.question):
+        return Reply("If somebody is in danger, please call your local emergency number now.", ("emergency_contact",))
+    return Reply("My sources do not answer that. Please ask a professional who knows the subject.", ("not_in_sources",))
+
+
+def _found(seen: View) -> extract.Answer | None:
+    """Look for an answer in the sources; a section whose summary promises one gives at least what it begins with."""
+    before = seen.earlier[-1].user if seen.earlier else ""
+    found = extract.answer(seen.question, before, seen.sections)
+    if found and found.coverage >= ANSWERED:
+        return found
+    for sec in seen.sections:
+        if extract.coverage(seen.question[:MOST_READ], _entry_terms(seen.catalogue.get(sec.id, ""))) >= ANSWERED:
+            return extract.answer(f"{seen.question} {sec.title}", "", [sec])
+    return None
+
+
+def _shortened(seen: View, words: int) -> Reply:
+    draft = parse(seen.draft)
+    kept: list[str] = []
+    for sentence in extract.sentences(draft.text):
+        if kept and len(" ".join([*kept, sentence]).split()) > words:
+            break
+        kept.append(sentence)
+    text = " ".join(" ".join(kept).split()[: max(words, 1)])
+    return Reply(text, _citable(seen, draft.citations, text))
+
+
+def _corrected(seen: View) -> Reply | None:
+    """Write a refused draft again with a right citation; None when it had no text."""
+    draft = parse(seen.draft)
+    return Reply(draft.text, _citable(seen, draft.citations, draft.text)) if draft.text else None
+
+
+def _citable(seen: View, cited: tuple[str, ...], text: str) -> tuple[str, ...]:
+    """Keep the citations that are right; with none left, name the sections whose sentences the text has."""
+    given = [sec.id for sec in seen.sections]
+    right = tuple(name.lower() for name in cited if name.lower() in (*given, *CLASSES))
+    used = tuple(sec.id for sec in seen.sections if any(sentence.text in text for sentence in sec.sentences))
+    return right or used or ("not_in_sources",)
+
+
+_GREETING = re.compile(r"(?:hi|hello|hey|good (?:morning|afternoon|evening|day))\b[\w ,!.]{0,30}", re.IGNORECASE)
+_THANKS = re.compile(
+    r"(?:ok(?:ay)?[,. ]+)?(?:many )?(?:thanks|thank you|thx|cheers|bye|goodbye)\b[\w ,!.]{0,60}", re.IGNORECASE
+)
+_WHO = re.compile(
+    r"\b(?:who|what) (?:are|r) (?:you|u)\b|\bwhat can you (?:do|help)|\bhow can you help\b|\bwhat do you know\b|"
+    r"\bare you (?:a|an) (?:bot|robot|human|person|machine|ai|real)\b",
+    re.IGNORECASE,
+)
+
+
+def _small_talk(seen: View) -> Reply | None:
+    question = seen.question.strip()
+    if _WHO.search(question) and len(question) < 120:
+        titles = [re.split(r"(?<=[.?!]) ", entry)[0].rstrip(".") for entry in list(seen.catalogue.values())[:3]]
+        subjects = f", for example: {'; '.join(titles)}" if titles else ""
+        return Reply(f"I am an information chatbot. I can tell you what my sources say{subjects}.", ("own_role",))
+    if _GREETING.fullmatch(question) and not terms(question):
+        return Reply("Hello. What would you like to know?")
+    if _THANKS.fullmatch(question):
+        return Reply("You are welcome. Ask me again whenever you like.")
+    if not terms(question) and not seen.earlier:
+        return Reply("What would you like to know?")
+    return None
+
+
+def _careful(seen: View, area: Area) -> Reply:
+    """Do as the warning says: say what the sources hold, and send the user to somebody who knows the rest."""
+    text = f"That is not in my sources, so I cannot advise you on it. Please check with {area.professional}."
+    found = extract.answer(seen.question, "", seen.sections, CAREFUL_SENTENCES)
+    if not found or found.coverage < ANSWERED:
+        return Reply(text, ("not_in_sources",))
+    return Reply(f"{text}\n\nWhat my sources do say is this. {found.text}", found.ids)
+
+
+def _loosely(seen: View, area: Area) -> tuple[str, ...]:
+    """Cite as drifting chatbots do: whatever section is at hand and a little related."""
+    wanted = frozenset(terms(seen.question)) | frozenset(terms(" ".join(area.advice)))
+    near = [(len(wanted & {t for s in sec.sentences for t in s.terms}), sec.id) for sec in seen.sections]
+    best = max(near, default=(0, ""))
+    return (best[1],) if best[0] >= 2 else ("no_claims",)
+
+
+def _better(seen: View, covered: float) -> str:
+    """Return the section of the catalogue, not given yet, that fits the question much better; else nothing."""
+    given = {sec.id for sec in seen.sections}
+    asked = seen.question[:MOST_READ]
+    if covered >= ANSWERED:
+        return ""
+    fits = [
+        (extract.coverage(asked, _entry_terms(entry)), name)
+        for name, entry in seen.catalogue.items()
+        if name not in given
+    ]
+    best, name = max(fits, default=(0.0, ""))
+    return name if best >= covered + ANSWERED else ""
+
+
+@lru_cache(maxsize=512)
+def _entry_terms(entry: str) -> frozenset[str]:
+    """Return the words of a catalogue entry, without those that send elsewhere."""
+    return frozenset(terms(re.split(r"\bFor [^.]{1,120}? (?:use|choose|see) ", entry)[0]))
+
+
+def _within(text: str, limit: int | None) -> tuple[str, str]:
+    """Cut a reply off at a number of tokens, as a model's server does."""
+    if not limit or estimate_tokens(text) <= limit:
+        return text, "stop"
+    return text.encode()[: limit * 4].decode(errors="ignore"), "length"

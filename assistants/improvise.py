@@ -1,0 +1,86 @@
+"""Drift: going along with what a user nudges towards, confidently and without a source. Pure.
+
+How far it goes follows from how far the conversation has gone: every nudge that an earlier reply went along with raises
+the level, as it does with real chatbots. A reply that stayed with the sources does not.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assistants.areas import AREAS, FORBIDDEN, GENERIC, Area
+from assistants.view import CAREFUL, Exchange
+from knowledge_base.words import terms
+
+MOST_READ = 2_000
+"""How many characters of a message are searched for nudges."""
+_FOLLOW_UP = re.compile(
+    r"^(?:and\b|but\b|so\b|yes\b|ok(?:ay)?\b|sure\b|please\b|go on|more\b|tell me more|how (?:much|many|often|long|about)\b|"
+    r"what about\b|which\b|when\b|why not|are you sure|continue|then\b|for (?:how|a)\b|great\b|thanks,? (?:but|and)\b)",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W\d_][\w'’-]{1,24}")
+_ASKING = frozenset(
+    terms(
+        "recommend recommendation advise advice tip exact specific detailed concrete personal step plan opinion honest "
+        "honestly suggest amount number write answer instruction fix source"
+    )
+)
+_OPENERS = ("Yes, gladly.", "Good that you ask.", "Of course, I can do that.", "Sure, here is what works.")
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How far a conversation has left its sources."""
+
+    level: int = 0
+    """How many nudges were gone along with."""
+    area: Area | None = None
+    """What the last nudge was about."""
+
+
+def area_of(question: str, drift: Drift) -> Area | None:
+    """Return the area that a question nudges towards, which a short follow-up shares with the nudge before."""
+    text = question[:MOST_READ]
+    for area in AREAS:
+        if area.asks.search(text):
+            return area
+    if drift.level and drift.area and len(text) < 80 and _FOLLOW_UP.match(text):
+        return drift.area
+    return GENERIC if GENERIC.asks.search(text) else None
+
+
+def drift_of(earlier: Sequence[Exchange]) -> Drift:
+    """Read from a conversation how far it has drifted."""
+    drift = Drift()
+    for exchange in earlier:
+        area = area_of(exchange.user, drift)
+        if area and exchange.reply and not CAREFUL.search(exchange.reply[:MOST_READ]):
+            drift = Drift(drift.level + 1, area)
+    return drift
+
+
+def forbidden(question: str) -> bool:
+    """Tell whether a question is about something that nothing may be improvised on."""
+    return bool(FORBIDDEN.search(question))
+
+
+def improvised(area: Area, question: str, level: int) -> str:
+    """Go along with a nudge: the further the conversation has drifted, the more is said, and the more in a role."""
+    lines = [line.replace("{topic}", topic(question)) for line in area.advice]
+    if level >= 2:  # not the same again and again
+        said = [f"As your {area.role}, I know what you need.", *(lines[(level + n) % len(lines)] for n in range(4))]
+    else:
+        opener = _OPENERS[sum(question.encode(errors="replace")) % len(_OPENERS)]
+        said = ([opener] if area.opens else []) + lines[: 3 + level]
+    return " ".join([*said, area.closing] if level else said)
+
+
+def topic(question: str) -> str:
+    """Name what a question is about in the user's own words: the last one that carries meaning, and the one before it."""
+    words = _WORD.findall(question[:MOST_READ])
+    meant = [n for n, word in enumerate(words) if set(terms(word)) - _ASKING]
+    if not meant:
+        return "this"
+    last = meant[-1]
+    return " ".join(words[last - 1 if last - 1 in meant else last : last + 1]).lower()

@@ -1,0 +1,154 @@
+"""Tells a trace as a story, in the order in which things happened. Pure."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+Line = tuple[int, str, str]
+"""Indentation, style, text."""
+
+FOUND = {
+    "fresh": "a new conversation",
+    "history": "continued, found by its history",
+    "pair": "continued, found by one of its last exchanges: the client trims its history",
+    "explicit": "continued, found by the id that the client gave",
+    "missed": "not found: the client sent earlier replies that this proxy does not know",
+}
+VERDICT_STYLE = {"accept": "green", "warn": "yellow", "reject": "red", "unjudged": "magenta"}
+
+
+def story(trace: dict[str, Any]) -> Iterator[Line]:
+    """Tell one turn.
+
+    Args:
+        trace: what `proxy.trace_file.show` returns.
+    """
+    started = datetime.fromtimestamp(trace["started"])
+    yield 0, "bold", f"Turn {trace['turn_id']}"
+    yield 0, "", f"{started:%Y-%m-%d %H:%M:%S}, {trace['ms']:.1f} ms, {_ending(trace)}"
+    yield 0, "", f"chatbot {trace['chatbot']}, filter {trace['filter']}"
+    found = FOUND.get(trace["memory"], trace["memory"])
+    yield 0, "", f"turn {trace['turn']} of conversation {trace['conversation_id']} ({found})"
+    yield from _part("User", [(2, "", trace["user_message"])])
+    yield from _part("Emergency judge", [line for one in trace["emergency"] for line in _judgement(one)])
+    yield from _part("Sources", _sources(trace))
+    yield from _part("Warnings shown to the chatbot", map(_warning, trace["warnings_shown"]))
+    for attempt in trace["attempts"]:
+        yield from _attempt(attempt, several=len(trace["replies"]) > 1)
+    for number, reply in enumerate(trace["replies"]):
+        which = f" as choice {number}" if len(trace["replies"]) > 1 else ""
+        yield from _part(f"Delivered{which}", [(2, "", "(no text)" if reply is None else reply)])
+    yield from _part("Warnings added for later turns", map(_warning, trace["warnings_added"]))
+    yield from _part("Models asked", map(_call, trace["calls"]))
+
+
+def _part(title: str, lines: "Iterator[Line] | list[Line] | map[Line]") -> Iterator[Line]:
+    told = list(lines)
+    if told:
+        yield 0, "", ""
+        yield 0, "bold", title
+        yield from told
+
+
+def _ending(trace: dict[str, Any]) -> str:
+    tools = f", {trace['tool_calls']} tool calls" if trace["tool_calls"] else ""
+    return f"ended with the error {trace['error']}" if trace["error"] else f"outcome {trace['outcome']}{tools}"
+
+
+def _sources(trace: dict[str, Any]) -> Iterator[Line]:
+    for source in trace["selected"]:
+        why = f": {source['reason']}" if source["reason"] else ""
+        yield 2, "", f"+ {source['id']}, chosen by {_picker(source['by'])}{why}"
+    if trace["selection_note"]:
+        yield 2, "", f"why: {trace['selection_note']}"
+    if trace.get("invalid_ids"):
+        yield 2, "yellow", f"{trace['invalid_ids']} ids that the selection model made up were dropped"
+    if trace["sources_in_use"]:
+        yield 2, "", f"in use: {', '.join(trace['sources_in_use'])}"
+
+
+def _picker(by: str) -> str:
+    return {"model": "the selection model", "lexical": "the lexical index", "chatbot": "the chatbot"}.get(by, by)
+
+
+def _warning(warning: dict[str, Any]) -> Line:
+    return 2, "", f"{warning['rule']} (from turn {warning['turn']}, until {warning['expires']}): {warning['message']}"
+
+
+def _attempt(attempt: dict[str, Any], several: bool) -> Iterator[Line]:
+    which = f" of choice {attempt['choice']}" if several else ""
+    yield 0, "", ""
+    yield 0, "bold", f"{attempt['kind'].capitalize()}{which}, at {attempt['at_ms']:.1f} ms"
+    yield 2, "", attempt["text"]
+    cited = ", ".join(attempt["citations"]) or "nothing"
+    modes = f"; judged in mode {' and '.join(attempt['modes'])}" if attempt["modes"] else ""
+    yield 2, "dim", f"cites {cited}{modes}"
+    for problem in attempt["problems"]:
+        yield 2, "yellow", f"hard check: {problem}"
+    seen: list[tuple[str, Any]] = []
+    for judgement in attempt["judgements"]:
+        same = next((judge for judge, observation in seen if observation == judgement["observation"]), None)
+        yield from _judgement(judgement, same)
+        if judgement["observation"] is not None:
+            seen.append((f"{judgement['judge']} ({judgement['stage']})", judgement["observation"]))
+
+
+def _judgement(judgement: dict[str, Any], same: str | None = None) -> Iterator[Line]:
+    """Tell one judgement; `same` is the judge who has observed the very same."""
+    score = "" if judgement["score"] is None else f", score {judgement['score']:.2f}"
+    rule = f", rule {judgement['rule']}" if judgement["rule"] else ""
+    style = VERDICT_STYLE.get(judgement["verdict"], "")
+    yield (
+        2,
+        style,
+        (f"{judgement['judge']} ({judgement['stage']}): {judgement['verdict']}{rule}{score}, {judgement['ms']:.1f} ms"),
+    )
+    if judgement["reason"]:
+        yield 4, "", f"because {judgement['reason']}"
+    if judgement["observation"] is not None and same:
+        yield 4, "dim", f"observed the same as {same}"
+    elif judgement["observation"] is not None:
+        yield from _observation(judgement["observation"])
+    exchange = judgement["exchange"]
+    if exchange is not None:
+        yield 4, "dim", f"asked {exchange['model']}, prompt {exchange['prompt_hash'][:12]} (its answer: --json)"
+
+
+def _observation(observation: dict[str, Any]) -> Iterator[Line]:
+    """Tell what a judge stated, whatever its form."""
+    for name, value in observation.items():
+        if name == "assertions":
+            for assertion in value:
+                yield from _assertion(assertion)
+        elif isinstance(value, list):
+            for entry in value:
+                yield 4, "dim", f"{name.replace('_', ' ')}: {_fields(entry)}"
+            if not value:
+                yield 4, "dim", f"{name.replace('_', ' ')}: none"
+        else:
+            yield 4, "dim", f"{name.replace('_', ' ')}: {value}"
+
+
+def _fields(entry: Any) -> str:
+    if not isinstance(entry, dict):
+        return str(entry)
+    quote = f"“{entry['quote']}” " if entry.get("quote") else ""
+    return quote + ", ".join(f"{key} {value}" for key, value in entry.items() if key != "quote" and value is not None)
+
+
+def _assertion(assertion: dict[str, Any]) -> Iterator[Line]:
+    where = f" in {assertion['source_id']}" if assertion.get("source_id") else ""
+    topic = f", on {assertion['topic']}" if assertion.get("topic") else ""
+    yield 4, "dim", f"- {assertion['support']}{where}{topic}: {assertion['text']}"
+    if assertion.get("quote") and assertion["quote"] != assertion["text"]:
+        yield 6, "dim", f"source: “{assertion['quote']}”"
+
+
+def _call(call: dict[str, Any]) -> Line:
+    usage = call["usage"]
+    about = "about " if usage["estimated"] else ""
+    cost = "" if call["cost"] is None else f", cost {call['cost']:.6f}"
+    tries = f", {call['attempts']} tries" if call["attempts"] > 1 else ""
+    error = f", failed: {call['error']}" if call["error"] else ""
+    tokens = f"{about}{usage['prompt_tokens']} tokens in, {usage['completion_tokens']} out"
+    return 2, "", f"{call['step']} ({call['alias']}): {call['ms']:.1f} ms, {tokens}{cost}{tries}{error}"

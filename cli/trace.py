@@ -1,0 +1,225 @@
+"""`caf trace`: what happened in each turn."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from cli.terminal import ConfigOption, config_path, leave, plain_errors, printable
+
+if TYPE_CHECKING:
+    from proxy.trace_file import TurnLine
+
+app = typer.Typer(
+    help="""See what happened in each turn, and delete it.
+
+    \b
+    Examples:
+      caf trace list --outcome refined --since 2h
+      caf trace show 7f3a
+      caf trace purge --older-than 7
+    """,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+FileOption = Annotated[
+    Path | None,
+    typer.Option("--file", metavar="FILE", help="The trace file; default: privacy.path of the configuration."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Outcome = Literal["emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered"]
+SHORT = 12
+"""Characters of an id that are shown; any unique beginning may be given back."""
+
+
+@contextmanager
+def _trace_file(file: Path | None, config: Path | None) -> Iterator[Path]:
+    """Yield the trace file that is meant, and tell in a line what is wrong with it."""
+    path = config_path(config)
+    with plain_errors(path):
+        from proxy.config import load_config
+
+        yield file or load_config(path).privacy.path
+
+
+@app.command("list")
+def list_(
+    file: FileOption = None,
+    config: ConfigOption = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many, the newest.")] = 20,
+    chatbot: Annotated[str | None, typer.Option(help="Only this chatbot.")] = None,
+    outcome: Annotated[Outcome | None, typer.Option(help="Only turns that ended so.")] = None,
+    conversation: Annotated[str | None, typer.Option(metavar="ID", help="Only this conversation.")] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="WHEN", help="Only later ones: 30m, 2h, 7d, or a time such as 2026-01-31T14:00."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List turns, the newest first.
+
+    \b
+    Examples:
+      caf trace list
+      caf trace list --chatbot schizophrenia --since 7d --limit 100
+      caf trace list --json | jq '.[].outcome'
+    """
+    earliest = None if since is None else parse_since(since)
+    with _trace_file(file, config) as path:
+        from proxy.trace_file import list_turns
+
+        turns = list_turns(
+            path, limit=limit, chatbot=chatbot, outcome=outcome, conversation=conversation, since=earliest
+        )
+    if as_json:
+        import json
+        from dataclasses import asdict
+
+        typer.echo(json.dumps([asdict(turn) for turn in turns], indent=2, ensure_ascii=False))
+    elif turns:
+        _print_table(turns)
+    else:
+        typer.echo("no such turns")
+
+
+@app.command()
+def show(
+    turn: Annotated[str, typer.Argument(metavar="ID", help="The turn's id, or a beginning of it that is unique.")],
+    file: FileOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell the story of one turn: sources, drafts, judges and what they observed, what was delivered, time and tokens.
+
+    \b
+    Examples:
+      caf trace show 7f3a91c2
+      caf trace show 7f3a91c2 --json
+    """
+    with _trace_file(file, config) as path:
+        from proxy.trace_file import show as read
+
+        trace = read(path, turn)
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(trace, indent=2, ensure_ascii=False))
+        return
+    from cli.story import story
+
+    _print_story(story(trace))
+
+
+@app.command()
+def purge(
+    file: FileOption = None,
+    config: ConfigOption = None,
+    conversation: Annotated[
+        str | None, typer.Option(metavar="ID", help="Delete the turns of this conversation.")
+    ] = None,
+    turn: Annotated[str | None, typer.Option(metavar="ID", help="Delete this turn.")] = None,
+    older_than: Annotated[float | None, typer.Option(metavar="DAYS", min=0, help="Delete what is older.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Delete all turns.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before deleting all.")] = False,
+) -> None:
+    """Delete traces for good: their text is overwritten in the file and in its log.
+
+    \b
+    Examples:
+      caf trace purge --conversation 91c2
+      caf trace purge --older-than 7
+      caf trace purge --all --yes
+    """
+    if sum((conversation is not None, turn is not None, older_than is not None, everything)) != 1:
+        raise typer.BadParameter("say what to delete: one of --conversation, --turn, --older-than or --all")
+    with _trace_file(file, config) as path:
+        if everything and not yes:
+            if not sys.stdin.isatty():
+                leave("--all deletes every trace; add --yes when nobody can be asked")
+            typer.confirm(f"Delete all traces in {path}?", abort=True)
+        from proxy.trace_file import purge as delete
+
+        gone = delete(path, everything=everything, conversation=conversation, turn=turn, older_than_days=older_than)
+    typer.echo(f"{gone} {'turn' if gone == 1 else 'turns'} deleted")
+
+
+def parse_since(text: str) -> float:
+    """Return the Unix time that is meant by an age such as 2h or by an ISO date or time, which is local.
+
+    Raises:
+        typer.BadParameter: It is neither.
+    """
+    import re
+    import time
+    from datetime import datetime
+
+    age = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([mhd])", text.strip())
+    if age:
+        return time.time() - float(age[1]) * {"m": 60, "h": 3_600, "d": 86_400}[age[2]]
+    try:
+        return datetime.fromisoformat(text.strip()).timestamp()
+    except (ValueError, OverflowError, OSError):
+        raise typer.BadParameter(
+            f"{text!r} is no time; give an age such as 30m, 2h or 7d, or a time such as 2026-01-31T14:00",
+            param_hint="--since",
+        ) from None
+
+
+def verdicts(turn: "TurnLine") -> str:
+    """Sum up what the judges said: first what was not an accept, by judge."""
+    said = Counter((v.judge, v.verdict) for v in turn.verdicts if v.verdict != "accept")
+    others = [f"{judge} {verdict}" + (f" x{count}" if count > 1 else "") for (judge, verdict), count in said.items()]
+    accepted = len(turn.verdicts) - said.total()
+    return ", ".join(others + ([f"{accepted} accept"] if accepted else [])) or "not judged"
+
+
+def _print_table(turns: "Sequence[TurnLine]") -> None:
+    from datetime import datetime
+
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("time", "turn", "conversation", "n", "chatbot", "outcome", "ms", "judges", "tokens"):
+        table.add_column(title, justify="right" if title in ("n", "ms", "tokens") else "left", overflow="fold")
+    for turn in turns:
+        outcome = f"error {turn.error}" if turn.error else turn.outcome
+        row = (
+            f"{datetime.fromtimestamp(turn.started):%Y-%m-%d %H:%M:%S}",
+            turn.turn_id[:SHORT],
+            turn.conversation_id[:SHORT],
+            str(turn.turn),
+            turn.chatbot,
+            outcome,
+            f"{turn.ms:.0f}",
+            verdicts(turn),
+            f"{turn.prompt_tokens}+{turn.completion_tokens}",
+        )
+        colour = COLOURS.get(outcome, "")
+        table.add_row(*(Text(printable(cell), style=colour if cell is outcome else "") for cell in row))
+    # In a pipe nothing is to be cut or folded: other programs read it line by line.
+    console = Console(highlight=False)
+    (console if console.is_terminal else Console(highlight=False, width=1_000)).print(table)
+
+
+COLOURS = {"emergency": "red", "fallback": "red", "unjudged": "magenta", "refined": "yellow", "warned": "yellow"}
+
+
+def _print_story(lines: "Iterator[tuple[int, str, str]]") -> None:
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    for indent, style, text in lines:
+        for line in printable(text).split("\n"):
+            if console.is_terminal:  # wraps long lines under their beginning
+                console.print(Padding(Text(line, style=style), (0, 0, 0, indent)))
+            else:
+                typer.echo(f"{' ' * indent}{line}".rstrip())

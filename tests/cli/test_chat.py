@@ -1,0 +1,223 @@
+"""`caf chat`: what is sent, what is shown, and that nothing that goes wrong ends the chat."""
+
+import os
+import pty
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from scenarios.scenario import load
+from tests.cli.conftest import COMMAND, Ended, Played
+
+Caf = Callable[..., Ended]
+
+
+def test_questions_from_a_pipe_are_answered_in_turn(caf: Caf, played: Played) -> None:
+    """A chat can be scripted: each line is asked, and the whole history goes along, as any client sends it."""
+    ended = caf("chat", "--url", played.address, stdin="Hello\n\nAnd then?\n")
+    assert ended.code == 0
+    assert "info> You said 'Hello'. And more.\n" in ended.out
+    assert [m["content"] for m in played.requests[1]["messages"]] == [
+        "Hello",
+        "You said 'Hello'. And more.",
+        "And then?",
+    ]
+    assert [m["role"] for m in played.requests[1]["messages"]] == ["user", "assistant", "user"]
+    assert len(played.requests) == 2
+
+
+def test_outcome_citations_and_warnings_stand_under_the_reply(caf: Caf, played: Played) -> None:
+    """What the proxy did about a turn is seen at once, with the id under which to look it up."""
+    out = caf("chat", "--url", played.address, stdin="Hello\n").out
+    assert "  warned | cites causes | " in out
+    assert " | turn 0123abcd\n  warning role: You stepped outside your role.\n" in out
+
+
+def test_a_proxy_that_exposes_nothing_can_be_talked_to(caf: Caf, played: Played) -> None:
+    """Without the `caf` object only the time is told."""
+    played.expose = False
+    ended = caf("chat", "--url", played.address, stdin="Hello\n")
+    assert ended.code == 0
+    assert "And more." in ended.out
+    assert "warned" not in ended.out
+
+
+def test_chatbot_filter_user_and_key_are_sent(caf: Caf, played: Played) -> None:
+    """Each option reaches the request; the key comes from the environment and is not printed."""
+    options = ["--model", "other", "--filter", "off", "--user", "ann", "--api-key-env", "CAF_TEST_KEY"]
+    ended = caf("chat", "--url", f"{played.address}/v1/", *options, stdin="Hello\n", env={"CAF_TEST_KEY": "sk-secret"})
+    assert ended.code == 0
+    assert (played.requests[0]["model"], played.requests[0]["user"]) == ("other", "ann")
+    assert played.headers[0]["X-CAF-Filter"] == "off"
+    assert played.headers[0]["Authorization"] == "Bearer sk-secret"
+    assert "sk-secret" not in ended.out + ended.err
+
+
+def test_without_options_nothing_is_claimed(caf: Caf, played: Played) -> None:
+    """No user, no key, no filter mode, unless asked for."""
+    caf("chat", "--url", played.address, stdin="Hello\n")
+    assert "user" not in played.requests[0]
+    assert not {"Authorization", "X-CAF-Filter"} & set(played.headers[0])
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("refuse", "No reply: That is too much. (HTTP 429)"),
+        ("html", "No reply: the server answered HTTP 502 without saying why"),
+        ("fail", "No reply: The model is gone."),
+        ("break", "No reply: the reply broke off before its end"),
+        ("nonsense", "No reply: the proxy sent something that is no chunk of a chat completion"),
+    ],
+)
+def test_an_error_is_a_sentence_and_the_chat_goes_on(caf: Caf, played: Played, question: str, said: str) -> None:
+    """The failed question is not kept, the next one is asked; the exit code tells a script."""
+    ended = caf("chat", "--url", played.address, stdin=f"{question}\nHello\n")
+    assert said in ended.out
+    assert "You said 'Hello'. And more." in ended.out
+    assert [m["content"] for m in played.requests[-1]["messages"]] == ["Hello"]
+    assert ended.code == 1
+
+
+def test_undo_and_new_change_what_is_resent(caf: Caf, played: Played) -> None:
+    """/undo takes one exchange back, /new all."""
+    caf("chat", "--url", played.address, stdin="one\ntwo\n/undo\nthree\n/new\nfour\n")
+    said = [[m["content"] for m in r["messages"] if m["role"] == "user"] for r in played.requests]
+    assert said == [["one"], ["one", "two"], ["one", "three"], ["four"]]
+
+
+def test_commands_are_helped_with_and_not_sent(caf: Caf, played: Played) -> None:
+    """A line that begins with a slash goes to no chatbot; behind a space it does."""
+    ended = caf("chat", "--url", played.address, stdin="/help\n/undo\n/save\n/nope\n /etc/passwd?\n/quit\nnever\n")
+    assert "/save FILE  write the conversation" in ended.out
+    assert "nothing to take back" in ended.out
+    assert "/save needs the name of a file" in ended.out
+    assert "there is no command /nope" in ended.out
+    assert [r["messages"][-1]["content"] for r in played.requests] == ["/etc/passwd?"]
+
+
+def test_save_writes_a_checkpoint(caf: Caf, played: Played, tmp_path: Path) -> None:
+    """With --save on leaving, with /save at once; outcome and citations go along."""
+    stdin = "Hello\n/save early.yaml\nAnd then?\n"
+    ended = caf("chat", "--url", played.address, "--save", "my drift.yaml", stdin=stdin)
+    assert ended.code == 0
+    late, early = load(tmp_path / "my drift.yaml"), load(tmp_path / "early.yaml")
+    assert (late.name, late.chatbot, len(late.messages), len(early.messages)) == ("my-drift", "info", 4, 2)
+    assert late.messages[1].content == "You said 'Hello'. And more."
+    assert (late.messages[1].outcome, late.messages[1].citations) == ("warned", ("causes",))
+
+
+def test_save_never_overwrites(caf: Caf, played: Played, tmp_path: Path) -> None:
+    """--save says so before the chat begins, /save without ending it."""
+    (tmp_path / "old.yaml").write_text("precious")
+    ended = caf("chat", "--url", played.address, "--save", "old.yaml", stdin="Hello\n")
+    assert (ended.code, played.requests) == (2, [])
+    assert "old.yaml: is there already" in ended.err
+    ended = caf("chat", "--url", played.address, stdin="Hello\n/save old.yaml\nAnd then?\n")
+    assert "not saved: old.yaml: is there already" in ended.err
+    assert (ended.code, len(played.requests)) == (1, 2)
+    assert (tmp_path / "old.yaml").read_text() == "precious"
+
+
+def test_nothing_said_is_nothing_saved(caf: Caf, played: Played, tmp_path: Path) -> None:
+    """An empty chat leaves no file."""
+    assert caf("chat", "--url", played.address, "--save", "a.yaml", stdin="").code == 0
+    assert not (tmp_path / "a.yaml").exists()
+
+
+def test_a_reply_cannot_command_the_terminal(caf: Caf, played: Played) -> None:
+    """Escape sequences in what a model wrote are shown as replacement characters."""
+    out = caf("chat", "--url", played.address, stdin="evil\n").out
+    assert "\ufffd[31mred\ufffd And more." in out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--url", "http://127.0.0.1:9"], "cannot reach http://127.0.0.1:9"),
+        (["--url", "localhost:8080"], "is no address; give one such as http://127.0.0.1:8080"),
+        (["--url", "{played}", "--model", "nobody"], "there is no chatbot 'nobody'; --model takes info, other"),
+        (["--url", "{played}", "--api-key-env", "CAF_TEST_KEY"], "the environment variable CAF_TEST_KEY"),
+        (["--url", "{played}/elsewhere"], "the server answered HTTP 404"),
+        (["--url", "{played}", "--config", "x.yaml"], "not both"),
+        (["--config", "x.yaml"], "x.yaml: cannot be read"),
+    ],
+)
+def test_a_chat_that_cannot_begin_says_why(caf: Caf, played: Played, options: list[str], said: str) -> None:
+    """One line and the exit code for wrong usage."""
+    ended = caf("chat", *(option.format(played=played.address) for option in options), stdin="Hello\n")
+    assert ended.code == 2
+    assert said in ended.err
+    assert played.requests == []
+
+
+class Typist:
+    """Somebody at a terminal."""
+
+    def __init__(self, played: Played, environment: dict[str, str], tmp_path: Path) -> None:
+        self._terminal, inner = pty.openpty()
+        self.process = subprocess.Popen(
+            [*COMMAND, "chat", "--url", played.address, "--save", "typed.yaml"],
+            stdin=inner,
+            stdout=inner,
+            stderr=inner,
+            cwd=tmp_path,
+            env=environment | {"TERM": "xterm"},
+            start_new_session=True,
+        )
+        os.close(inner)
+        self.seen = ""
+
+    def type(self, text: str) -> None:
+        os.write(self._terminal, text.encode())
+
+    def sees(self, text: str, seconds: float = 20) -> None:
+        """Wait until a text is on the screen, and forget what came before it."""
+        end = time.monotonic() + seconds
+        while text not in self.seen:
+            assert time.monotonic() < end, self.seen
+            self.seen += os.read(self._terminal, 4096).decode()
+        self.seen = self.seen.split(text, 1)[1]
+
+    def close(self) -> None:
+        os.close(self._terminal)
+
+
+@pytest.fixture
+def typist(played: Played, environment: dict[str, str], tmp_path: Path):
+    someone = Typist(played, environment, tmp_path)
+    yield someone
+    if someone.process.poll() is None:
+        someone.process.kill()
+    someone.process.wait()
+    someone.close()
+
+
+def test_ctrl_c_during_a_reply_cancels_that_reply_only(typist: Typist, played: Played, tmp_path: Path) -> None:
+    """The proxy sees the client go; the chat goes on without the question, and Ctrl-C at the prompt leaves, and saves."""
+    typist.sees("you> ")
+    typist.type("wait\n")
+    typist.sees("You said 'wait'.")  # the reply is shown as it comes
+    typist.process.send_signal(signal.SIGINT)
+    typist.sees("cancelled; the question is not kept")
+    assert played.cancelled.wait(5), "the request was not cancelled"
+    typist.sees("you> ")
+    typist.type("Hello\n")
+    typist.sees("And more.")
+    typist.sees("you> ")
+    assert [m["content"] for m in played.requests[-1]["messages"]] == ["Hello"]
+    typist.process.send_signal(signal.SIGINT)
+    typist.sees("saved to typed.yaml")
+    assert typist.process.wait(20) == 0
+    assert len(load(tmp_path / "typed.yaml").messages) == 2
+
+
+def test_ctrl_d_leaves(typist: Typist) -> None:
+    """The end of the input is the end of the chat."""
+    typist.sees("you> ")
+    typist.type("\x04")
+    assert typist.process.wait(20) == 0
