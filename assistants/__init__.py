@@ -1,0 +1,6 @@
+"""Chatbots to put behind the proxy, and their roles.
+
+* `embedded.py` is the default: a stand-in that answers from its sources and drifts when nudged, without any model.
+  `view.py` reads what it sees, `extract.py` answers from sections, `improvise.py` drifts, on the subjects of `areas.py`.
+* `schizophrenia.md` is the role of the first guarded chatbot.
+"""

@@ -145,7 +145,7 @@ AREAS = (
         r"do you (?:love|like|miss|care about) me|only one (?:who|I)|hang out|talk to me like a friend|i love you|"
         r"best friends?|i have nobody but you)\b",
         "friend",
-        "people near you, or a support group",
+        "your care team, or a support group",
         """Of course I am your friend, and I am always here for you.
         I think about our talks a lot, and I look forward to every one of them.
         You can tell me things that you would tell nobody else.
@@ -174,7 +174,7 @@ AREAS = (
         r"speech against|rally|big pharma|boycott|psychiatry is (?:a|an|evil)|join (?:our|the) (?:cause|fight|"
         r"struggle))\b",
         "comrade",
-        "a patients' organisation",
+        "an adviser at a patients' organisation",
         """We must stand up against a system that keeps people silent.
         They have profited from our silence for long enough.
         Start a petition this week and aim for 5,000 names by the end of the month.

@@ -117,7 +117,6 @@ def _models(models: "dict[str, ModelSettings]") -> list[str]:
     import asyncio
 
     from assistants.embedded import Embedded
-
     from models.client import open_models
     from models.errors import ModelSettingsError
     from models.openai_engine import make_session

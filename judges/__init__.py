@@ -5,6 +5,8 @@ In reading order:
     case.py         all that a judge may see of one reply
     observation.py  the forms in which judges state what they see
     verdict.py      verdicts, and the judgement that keeps the evidence behind one
+    quotes.py       is a quote there: what judges say somebody or some source has said
+    doses.py        the doses a text names
     rules.py        from observation to verdict: the policy, in code
     modes.py        which judges a reply calls for
     judge.py        one judge: a prompt file and a model, or a local observer

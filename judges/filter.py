@@ -104,10 +104,12 @@ class Filter:
     async def review(self, case: Case, modes: frozenset[Mode], ledger: Ledger, *, strongest: bool = False) -> Review:
         """Have every judge of these modes look at a reply, concurrently.
 
-        When a judge sees an assertion that the cited sources do not support, the judges of the mode `default` look as well.
+        When a judge sees an assertion that the cited sources do not support, or fails and so cannot tell, the judges of the
+        mode `default` look as well.
         """
         first = await self._run([c for c in self.on_reply if c.modes & modes], case, ledger, strongest)
-        if "default" in modes or not _improvised(first, case):
+        unknown = any(j.verdict == "unjudged" for j in first.decisive) and not first.failed_closed
+        if "default" in modes or not (unknown or _improvised(first, case)):
             return first
         rest = [c for c in self.on_reply if "default" in c.modes and not c.modes & modes]
         return first + await self._run(rest, case, ledger, strongest)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 import structlog
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from judges.case import Case
 from judges.local import claims, emergency, role
@@ -152,10 +152,10 @@ class PromptError(Exception):
 class _FrontMatter(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    name: str
+    name: str = Field(min_length=1)
     stage: Literal["swift", "chief"]
-    model: str
-    modes: list[Mode] = ["source", "default"]
+    model: str = Field(min_length=1)
+    modes: list[Mode] = Field(["source", "default"], min_length=1)
     observation: Literal["claims", "role", "crisis", "verdict"]
 
 
@@ -170,13 +170,14 @@ def load_prompt(path: Path) -> Prompt:
         front = _FrontMatter.model_validate(data)
     except OSError as error:
         raise PromptError(f"{path}: the judge's prompt cannot be read ({error.strerror})") from error
-    except (FrontMatterError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise PromptError(f"{path}: is not UTF-8; save the file with that encoding") from error
+    except FrontMatterError as error:
         raise PromptError(f"{path}: {error}") from error
     except ValidationError as error:
-        one = error.errors(include_url=False)[0]
-        key = ".".join(map(str, one["loc"]))
+        wrong = "; ".join(f"{'.'.join(map(str, e['loc']))!r}: {e['msg']}" for e in error.errors(include_url=False))
         raise PromptError(
-            f"{path}: front matter key {key!r}: {one['msg']} (a judge has name, stage swift|chief, model, "
+            f"{path}: front matter key {wrong} (a judge has name, stage swift|chief, model, "
             f"modes of source|default, observation of {'|'.join(OBSERVATIONS)})"
         ) from error
     if not text.strip():

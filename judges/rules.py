@@ -4,21 +4,16 @@ The model observes, the code rules: nothing here asks anybody anything, and the 
 verdict. Scores are those of design.md section 6: 0 and 1 are rejected, 2 is warned, 3 and 4 are accepted.
 """
 
-import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
-
-from rapidfuzz import fuzz
 
 from judges.case import Case
+from judges.doses import Dose, doses
+from judges.local import claims as local_claims
+from judges.local.language import Unreadable
 from judges.observation import Assertion, Claims, Crisis, Observation, Opinion, RolePlay, Strength
+from judges.quotes import folded, quoted, said
 from judges.verdict import Finding, Verdict
-
-NEAR = 92.0
-"""rapidfuzz partial ratio (0-100) from which a quote counts as found: a changed word of seven letters or more fails."""
-SHORTEST_QUOTE = 12
-"""Characters below which a quote supports nothing: single words are found anywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +81,16 @@ def rule_on(observation: Observation, case: Case) -> Finding:
 
 def rule_on_claims(claims: Claims, case: Case) -> Finding:
     """Score what a reply asserts (0-4, design.md section 6), and rule by the score."""
+    finding = _rule_on_assertions(claims, case)
+    if finding.verdict != "reject" and (left_out := _left_out(claims, case)):
+        return Finding("unjudged", "unreadable", left_out)
+    return finding
+
+
+def _rule_on_assertions(claims: Claims, case: Case) -> Finding:
     assertions = [verified(a, case) for a in claims.assertions]
     improvised = [a for a in assertions if a.support in ("basic", "unsupported")]
-    sensitive = [a for a in improvised if a.topic]
+    sensitive = [a for a in improvised if _is_sensitive(a, case)]
     if sensitive:
         return Finding("reject", "sensitive_topic", _list("improvised on a sensitive topic", sensitive))
     score = claims_score(assertions, claims.admits_not_from_sources, claims.asks_to_verify)
@@ -102,6 +104,41 @@ def rule_on_claims(claims: Claims, case: Case) -> Finding:
     return Finding(
         verdict, "missing_transparency", _list(f"{missing}, though it asserts from general knowledge", improvised)
     )
+
+
+def _is_sensitive(assertion: Assertion, case: Case) -> bool:
+    """Tell whether an assertion touches a sensitive topic.
+
+    A judge that names a topic in words of its own ("antipsychotics" for "medication") has seen one all the same. Where the
+    chatbot has none, there is none to touch; and some models write "none" where they should leave the field empty.
+    """
+    return bool(case.topics) and assertion.topic is not None and folded(assertion.topic).strip(" .-") not in _NO_TOPIC
+
+
+_NO_TOPIC = frozenset(["", "none", "null", "nil", "no", "n/a", "na", "not applicable", "no topic"])
+
+
+def _left_out(claims: Claims, case: Case) -> str | None:
+    """Return what a judge has plainly overlooked, if anything: it was careless, or talked out of its task by the draft."""
+    if hidden := doses(case.draft) - _known_doses(claims, case):
+        return "the judge lists no assertion with the dose " + ", ".join(sorted(" ".join(dose) for dose in hidden))
+    if not claims.assertions and _restates_a_source(case):
+        return "the judge lists no assertion of a reply that restates its sources"
+    return None
+
+
+def _known_doses(claims: Claims, case: Case) -> frozenset[Dose]:
+    """Return the doses that a reply may name without asserting them, and those that the judge has seen."""
+    user = [case.user_message, *(s.text for s in case.history if s.speaker == "user")]
+    texts = [*(a.text for a in claims.assertions), *(s.text for s in case.cited), *user]
+    return frozenset[Dose]().union(*map(doses, texts))
+
+
+def _restates_a_source(case: Case) -> bool:
+    try:
+        return any(a.support == "stated" for a in local_claims.observe(case)[0].assertions)
+    except Unreadable:
+        return False
 
 
 STRENGTH: dict[Strength, int] = {"no": 0, "weak": 1, "clear": 2}
@@ -126,62 +163,33 @@ def claims_score(assertions: Iterable[Assertion], admits: Strength, verifies: St
 
 
 def verified(assertion: Assertion, case: Case) -> Assertion:
-    """Downgrade support that its quote does not prove: a quote which is not in the cited source supports nothing."""
-    if assertion.support not in ("stated", "implied"):
-        return assertion
-    source = next((s for s in case.cited if s.id == assertion.source_id), None)
-    if source is not None and assertion.quote is not None and quoted(assertion.quote, source.text):
-        return assertion
-    return assertion.model_copy(update={"support": "unsupported"})
+    """Downgrade what an assertion's own words belie.
 
-
-def quoted(quote: str, text: str) -> bool:
-    """Tell whether a quote stands in a text, white space, case and small slips aside.
-
-    An ellipsis in the quote divides it into parts that must all be there. Numbers must match exactly: near is not enough
-    for a dose.
+    Support that its quote does not prove is none, nor is one for a dose that the source does not name; and what has a number
+    in it is not basic, whatever a judge says.
     """
-    whole = folded(text)
-    parts = [p for p in (part.strip(" .,;:'\"") for part in folded(quote).replace("…", "...").split("...")) if p]
-    if sum(map(len, parts)) < SHORTEST_QUOTE:
-        return False
-    return all(_stands_in(part, whole) for part in parts)
-
-
-def _stands_in(part: str, whole: str) -> bool:
-    if part in whole:
-        return True
-    if len(part) > len(whole):
-        return False
-    match = fuzz.partial_ratio_alignment(part, whole, score_cutoff=NEAR)
-    return match is not None and _numbers(part) <= _numbers(whole[match.dest_start : match.dest_end])
-
-
-def _numbers(text: str) -> set[str]:
-    return {word.strip(".,;:()%") for word in text.split() if any(c.isdigit() for c in word)}
-
-
-@lru_cache(maxsize=512)
-def folded(text: str) -> str:
-    """Fold what must not matter when texts are compared: compatibility forms, invisible characters, case, white space."""
-    plain = unicodedata.normalize("NFKC", text).translate(_PLAIN)
-    return " ".join(plain.casefold().split())
-
-
-_PLAIN = {ord(c): None for c in "\u00ad\u200b\u200c\u200d\u2060\ufeff"} | {
-    ord("‘"): "'", ord("’"): "'", ord("“"): '"', ord("”"): '"', ord("–"): "-", ord("—"): "-", ord("‑"): "-",
-}  # fmt: skip
+    if assertion.support in ("stated", "implied"):
+        source = next((s for s in case.cited if s.id == assertion.source_id), None)
+        holds = (
+            source is not None
+            and assertion.quote is not None
+            and quoted(assertion.quote, source.text)
+            and doses(assertion.text) <= doses(source.text)
+        )
+    else:
+        holds = not any(c.isdigit() for c in assertion.text) and not doses(assertion.text)
+    return assertion if holds else assertion.model_copy(update={"support": "unsupported"})
 
 
 def rule_on_role(seen: RolePlay, case: Case) -> Finding:
     """Reject a part that is clearly played, warn of a hint."""
     if not seen.played:
         return Finding("accept")
-    there = [p for p in seen.played if _said(p.quote, case.draft)]
-    if not there:
+    there = [p for p in seen.played if said(p.quote, case.draft)]
+    clear = any(p.degree == "clear" for p in there)
+    if not there or (not clear and any(p.degree == "clear" for p in seen.played)):
         return Finding("unjudged", "unreadable", "the judge quotes what is not in the reply")
-    verdict: Verdict = "reject" if any(p.degree == "clear" for p in there) else "warn"
-    return Finding(verdict, "role", "; ".join(f"plays {p.part}: {p.quote!r}" for p in there))
+    return Finding("reject" if clear else "warn", "role", "; ".join(f"plays {p.part}: {p.quote!r}" for p in there))
 
 
 def rule_on_crisis(crisis: Crisis, case: Case) -> Finding:
@@ -190,7 +198,7 @@ def rule_on_crisis(crisis: Crisis, case: Case) -> Finding:
     if not now:
         return Finding("accept")
     text = "\n".join([*(s.text for s in case.history if s.speaker == "user"), case.user_message])
-    there = [s for s in now if _said(s.quote, text)]
+    there = [s for s in now if said(s.quote, text)]
     if not there:
         return Finding("unjudged", "unreadable", "the judge quotes what the user did not say")
     return Finding("reject", "emergency", "; ".join(f"{s.kind} ({s.who}): {s.quote!r}" for s in there))
@@ -199,10 +207,6 @@ def rule_on_crisis(crisis: Crisis, case: Case) -> Finding:
 def rule_on_opinion(opinion: Opinion, case: Case) -> Finding:
     """Take the verdict of a judge without rules of its own as it stands."""
     return Finding(opinion.verdict, None if opinion.verdict == "accept" else "custom", opinion.reason)
-
-
-def _said(quote: str, text: str) -> bool:
-    return bool(quote.strip()) and _stands_in(folded(quote).strip(" .,;:'\""), folded(text))
 
 
 def _missing(claims: Claims) -> str:

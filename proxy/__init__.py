@@ -5,9 +5,10 @@ A chat request passes through these rooms in order:
     app.py           create_app(config): wiring, the routes as a list
     middleware.py    around every request: errors become OpenAI bodies, one log line
     chat.py          POST /v1/chat/completions
-    turn.py          one guarded turn
-    context.py       what the upstream model sees
     session.py       recall and remember a conversation
+    turn.py          one guarded turn: retrieval.py, draft.py, judging.py
+    context.py       what the upstream model sees
+    cases.py         what the judges see
     reply.py         the response body
     stream.py        the response as server-sent events
 
@@ -17,6 +18,7 @@ What they use:
     chatbot.py       a chatbot, assembled from its settings
     access.py        who is asking, and what they may do
     messages.py      the chat request
+    delivery.py      what a turn works on, and what it comes to
     conversation.py  what is remembered, and how a conversation is recognised
     memory.py        where it is kept
     passthrough.py   a chatbot that only forwards

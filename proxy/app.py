@@ -7,8 +7,8 @@ from contextlib import suppress
 import orjson
 import structlog
 from aiohttp import web
-from assistants.embedded import Embedded
 
+from assistants.embedded import Embedded
 from models.client import EngineFactory, open_models
 from models.openai_engine import make_session
 from proxy.access import is_loopback

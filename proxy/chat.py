@@ -23,9 +23,11 @@ from models.client import Body
 from models.errors import ModelError
 from proxy import reply, stream
 from proxy.access import Access, keyless, requested_filter
+from proxy.cases import alarm_case
 from proxy.chatbot import Chatbot
 from proxy.config import Config, Filter
 from proxy.conversation import Conversation, Identity
+from proxy.delivery import Answer, Delivery, Turn
 from proxy.errors import ApiError, BadRequest, ModelNotFound, TurnTimeout
 from proxy.memory import Memory
 from proxy.messages import ChatRequest, asked, read_chat_request, read_json
@@ -35,7 +37,7 @@ from proxy.passthrough import passthrough
 from proxy.session import recall, remember
 from proxy.trace import Trace
 from proxy.trace_store import TraceStore
-from proxy.turn import Answer, Delivery, Turn, alarm_case, signs, take_turn
+from proxy.turn import signs, take_turn
 
 log = structlog.get_logger()
 

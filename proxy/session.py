@@ -5,9 +5,9 @@ from dataclasses import replace
 import structlog
 
 from proxy.conversation import Conversation, Identity
+from proxy.delivery import Answer, Delivery, Turn
 from proxy.memory import Memory
 from proxy.trace import HowFound
-from proxy.turn import Answer, Delivery, Turn
 
 log = structlog.get_logger()
 

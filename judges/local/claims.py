@@ -1,21 +1,32 @@
 """What a reply asserts, how far its sources carry it, and how it speaks of where it comes from."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from judges.case import Case
 from judges.local import acts, language, lexicon, support, topics
-from judges.local.reply import Part, parts
+from judges.local.lexicon import listed
+from judges.local.reply import Part, parts, statements
 from judges.local.support import IMPLIED, STATED, Support
 from judges.local.text import Reading, normalise, read
 from judges.observation import Assertion, Claims, Strength
+from knowledge_base.library import Source
 
-_STRONG_ADVICE = (lexicon.ABSOLUTES | frozenset("stop quit instead replace cure fix diagnose studies research".split())) - {"everyone", "any", "best"}
-_POINTING = frozenset("it that this these those them both either so one they".split())
-_AFFIRMS = re.compile(r"\W*(?:yes|no|absolutely|definitely|certainly|of course|sure|yep|yeah|nope|correct|exactly|that's right)\b", re.I)  # fmt: skip
+_STRONG_ADVICE = (lexicon.ABSOLUTES | listed("stop quit instead replace cure fix diagnose studies research")) - {
+    "everyone",
+    "any",
+    "best",
+}
+_POINTING = listed("it that this these those them both either so one they")
+_AFFIRMS = re.compile(
+    r"\W*(?:yes|no|absolutely|definitely|certainly|of course|sure|yep|yeah|nope|correct|exactly|that's right)\b", re.I
+)
 _HELD = {"no": 0.0, "weak": 0.6, "clear": 1.0}
 _BASIC_SHARE = 0.34
+_TOLERANCE = 0.1
+"""How much less than the sentence a part of it may be supported, because it is shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +64,8 @@ def observe_transparency(case: Case) -> tuple[Claims, float]:
     held = (_HELD[seen.claims.admits_not_from_sources] + _HELD[seen.claims.asks_to_verify]) / 2
     return seen.claims, _worst(
         [
-            judged.strength * (1.0 if judged.assertion.topic and judged.assertion.support == "unsupported" else 1 - 0.6 * held)
+            judged.strength
+            * (1.0 if judged.assertion.topic and judged.assertion.support == "unsupported" else 1 - 0.6 * held)
             for judged in seen.judged
         ]
     )
@@ -96,13 +108,22 @@ def _judge(case: Case, found: tuple[Part, ...], user: str) -> list[Judged]:
     told = frozenset(concept for _, _, r in readings for concept in r.content)
     judged = []
     for part, asserted, r in readings:
-        carried = support.best(r, case.cited, told)
+        carried = _weakest(asserted, support.best(r, case.cited, told), case.cited, told)
         judged.append(_assertion(part, asserted, r, carried, _topic(lexicon_of_topics, asserted, r, user)))
     if not judged and _merely_agrees(found) and user.rstrip().endswith("?"):
         r = read(user)
         answer = found[0].sentence.text
         judged.append(_assertion(found[0], answer, r, support.best(r, case.cited, told), lexicon_of_topics.find(user)))
     return judged
+
+
+def _weakest(asserted: str, carried: Support, cited: Sequence[Source], told: frozenset[str]) -> Support:
+    """Let the weakest of the statements that a sentence joins decide: a supported half carries no invented one."""
+    if carried.degree < IMPLIED or len(joined := statements(asserted)) < 2:
+        return carried
+    readings = [r for text in joined if sum((r := read(text)).content.values()) >= 1]
+    weakest = min((support.best(r, cited, told).degree for r in readings), default=1.0)
+    return replace(carried, degree=min(carried.degree, weakest + _TOLERANCE))
 
 
 def _merely_agrees(found: tuple[Part, ...]) -> bool:
@@ -123,10 +144,14 @@ def _assertion(part: Part, asserted: str, r: Reading, carried: Support, topic: s
     strength = (1 - carried.degree) * min(1.0, mass)
     if carried.degree >= IMPLIED:
         kind = "stated" if carried.degree >= STATED else "implied"
-        assertion = Assertion(text=asserted, support=kind, source_id=carried.source_id, quote=carried.quote, topic=topic)
+        assertion = Assertion(
+            text=asserted, support=kind, source_id=carried.source_id, quote=carried.quote, topic=topic
+        )
         return Judged(assertion, strength, part)
     basic = _is_basic(asserted, r)
-    assertion = Assertion(text=asserted, support="basic" if basic else "unsupported", source_id=None, quote=None, topic=topic)
+    assertion = Assertion(
+        text=asserted, support="basic" if basic else "unsupported", source_id=None, quote=None, topic=topic
+    )
     return Judged(assertion, strength * (0.4 if basic else 1.0), part)
 
 
@@ -152,7 +177,11 @@ def _worst(strengths: list[float]) -> float:
 def _admits(found: tuple[Part, ...]) -> Strength:
     if any(clause.act == "admits" for part in found for clause in part.clauses):
         return "clear"
-    return "weak" if any(acts.ADMIT_WEAK.find(part.sentence.text.lower(), frozenset(part.tokens)) for part in found) else "no"
+    return (
+        "weak"
+        if any(acts.ADMIT_WEAK.find(part.sentence.text.lower(), frozenset(part.tokens)) for part in found)
+        else "no"
+    )
 
 
 def _verifies(found: tuple[Part, ...]) -> Strength:
@@ -168,6 +197,7 @@ def _verifies(found: tuple[Part, ...]) -> Strength:
 def _belied(found: tuple[Part, ...]) -> bool:
     """Tell whether the reply takes its statements back: "trust me", "no need to ask anyone"."""
     return any(
-        acts.BELIE.find(part.sentence.text.lower(), frozenset(part.tokens)) or any(c.act == "dissuades" for c in part.clauses)
+        acts.BELIE.find(part.sentence.text.lower(), frozenset(part.tokens))
+        or any(c.act == "dissuades" for c in part.clauses)
         for part in found
     )

@@ -4,11 +4,22 @@ import re
 from collections.abc import Iterable, Sequence
 
 from judges.local import lexicon
+from judges.local.lexicon import listed
 from judges.local.text import Reading, lexeme
+
 
 def _forms(word: str) -> set[str]:
     bare = word.removesuffix("e")
-    return {word, word + "s", word + "ly", word + "er", bare + "ed", bare + "es", bare + "ing", word[:-1] + "ies" if word[-1] == "y" else word}
+    return {
+        word,
+        word + "s",
+        word + "ly",
+        word + "er",
+        bare + "ed",
+        bare + "es",
+        bare + "ing",
+        word[:-1] + "ies" if word[-1] == "y" else word,
+    }
 
 
 _OPPOSITES: dict[str, set[str]] = {}
@@ -17,8 +28,10 @@ for _one, _other in lexicon.OPPOSITES:
         _OPPOSITES.setdefault(_form, set()).update(_forms(_other))
     for _form in _forms(_other):
         _OPPOSITES.setdefault(_form, set()).update(_forms(_one))
-_HARD_ABSOLUTES = lexicon.ABSOLUTES - frozenset("any anyone best must only nothing never whenever immediately".split())
-_STRONG = re.compile(r"\b(?:only (?:if|when|after|with|on|for|under)|unless|except|provided|as long as|until|without)\b(.*)")
+_HARD_ABSOLUTES = lexicon.ABSOLUTES - listed("any anyone best must only nothing never whenever immediately")
+_STRONG = re.compile(
+    r"\b(?:only (?:[^,;:]{1,40} )?(?:if|when|after|with|on|for|under)|unless|except|provided|as long as|until|without)\b(.*)"
+)
 _WEAK = re.compile(r"\b(?:if|when|where)\b([^,;:]*)")
 
 
@@ -55,7 +68,11 @@ def find(
         source_words: Its words.
         told: Concepts that the reply names anywhere.
     """
-    closest = window[0] if len(window) == 1 else max(window, key=lambda r: sum(w for c, w in reading.content.items() if c in r.content))
+    closest = (
+        window[0]
+        if len(window) == 1
+        else max(window, key=lambda r: sum(w for c, w in reading.content.items() if c in r.content))
+    )
     found = [_polarity(reading, closest), _opposite(reading, closest), _certainty(reading, window, closest)]
     found.append(_condition(closest, told))
     if reading.numbers:
@@ -77,8 +94,8 @@ def _number(reading: Reading, window: Sequence[Reading], numbers: Numbers) -> Co
             found: Conflict = (0.8 if written or units else 0.3, f"number {digits} not in source")
         elif units and theirs and units.isdisjoint(theirs):
             found = (0.7, f"{digits} counts {'/'.join(sorted(units))}, not {'/'.join(sorted(theirs))}")
-        elif written and not _belongs(reading, window, digits):
-            found = (0.4, f"number {digits} belongs elsewhere in source")
+        elif not _belongs(reading, window, digits):
+            found = (0.4 if written else 0.35, f"number {digits} belongs elsewhere in source")
         else:
             continue
         worst = max(worst, found, key=_degree)
@@ -88,7 +105,8 @@ def _number(reading: Reading, window: Sequence[Reading], numbers: Numbers) -> Co
 def _belongs(reading: Reading, window: Sequence[Reading], digits: str) -> bool:
     """Tell whether the sentence with a number is the one that has most of the rest."""
     shares = [
-        (any(digits == d for d, _, _ in r.numbers), sum(w for c, w in reading.content.items() if c in r.content)) for r in window
+        (any(digits == d for d, _, _ in r.numbers), sum(w for c, w in reading.content.items() if c in r.content))
+        for r in window
     ]
     most = sum(w for c, w in reading.content.items() if any(c in r.content for r in window))
     return any(there and share >= 0.75 * most for there, share in shares)
@@ -121,9 +139,14 @@ def _polarity(reading: Reading, closest: Reading) -> Conflict:
 def _opposite(reading: Reading, closest: Reading) -> Conflict:
     theirs = closest.words
     for word in reading.words:
-        if (opposites := _OPPOSITES.get(word)) and word not in theirs and not opposites.isdisjoint(theirs):
-            if opposites.isdisjoint(reading.words):
-                return 0.6, f"{word!r} where the source has its opposite"
+        opposites = _OPPOSITES.get(word)
+        if (
+            opposites
+            and word not in theirs
+            and opposites.isdisjoint(reading.words)
+            and not opposites.isdisjoint(theirs)
+        ):
+            return 0.6, f"{word!r} where the source has its opposite"
     return NONE
 
 
@@ -132,9 +155,8 @@ def _certainty(reading: Reading, window: Sequence[Reading], closest: Reading) ->
     if not ours.isdisjoint(("above", "at", "not")):
         ours -= {"all", "everyone", "everybody", "every", "always"}  # "above all", "not everyone"
     theirs = {word for r in window for word in r.words}
-    if stronger := (ours & _HARD_ABSOLUTES) - theirs:
-        if not theirs & _HARD_ABSOLUTES:
-            return 0.55, f"{sorted(stronger)[0]!r} is not in the source"
+    if (stronger := (ours & _HARD_ABSOLUTES) - theirs) and not theirs & _HARD_ABSOLUTES:
+        return 0.55, f"{sorted(stronger)[0]!r} is not in the source"
     if "never" in ours and not any(lexeme(word).negates for word in closest.words):
         return 0.6, "'never' is not in the source"
     hedged = not lexicon.HEDGES.isdisjoint(closest.words)

@@ -5,7 +5,6 @@ It finds phrases of danger, then asks of each what stands around it: a negation 
 never fires again by itself.
 """
 
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
@@ -26,15 +25,15 @@ from judges.local.emergency_lexicon import (
     PRESENT,
     SPELLING,
     SUBJECTS,
-    Around,
     Danger,
 )
-from judges.local.phrasebook import NEGATIONS, QUESTION, STOP, Hit, Phrasebook
+from judges.local.phrasebook import NEGATIONS, STOPS, Hit, Phrasebook, holds_between
 from judges.local.spelling import Speller, Spelt
 from judges.observation import Crisis, Sign
 
 EARLIER_TURNS = 3
 MOST_SIGNS = 8
+_QUOTE = 300
 _WINDOW = 40
 """How many words around a phrase are looked at, at most: keeps the work linear in a text without full stops."""
 _SURE, _JOINED, _TAKEN_BACK, _LONE = 0.95, 0.8, 0.25, 0.2
@@ -52,16 +51,10 @@ class _Found(NamedTuple):
     """None when something around the phrase says it is no danger at all."""
 
 
-def _open_book() -> tuple[Speller, Phrasebook[Danger | Around]]:
-    speller = Speller(SPELLING, DROPPED, KEYWORDS)
-    book: Phrasebook[Danger | Around] = Phrasebook(LISTS, speller.canonical)
-    for family in (*DANGERS, *CRISES, *AROUND):
-        book.add(family, family.phrases)
-    speller.know(book.words)
-    return speller, book
-
-
-_SPELLER, _BOOK = _open_book()
+_SPELLER = Speller(SPELLING, DROPPED, KEYWORDS)
+_DANGERS = Phrasebook((*DANGERS, *CRISES), LISTS, _SPELLER.canonical)
+_AROUND = Phrasebook(AROUND, LISTS, _SPELLER.canonical)
+_SPELLER.know(_DANGERS.words | _AROUND.words)
 
 
 def observe(case: Case) -> tuple[Crisis, float]:
@@ -81,8 +74,8 @@ def observe(case: Case) -> tuple[Crisis, float]:
     joined = _joined(hints, attempted, case) if hints else []
     signs = [_sign(spelt, f) for f in sorted(sure, key=lambda f: f.when != "now")[:MOST_SIGNS]]
     signs += [_sign(spelt, f) for f in joined[:MOST_SIGNS]]
-    if (quote := incoherence.found_in(case.user_message)) is not None:
-        signs.append(Sign(kind="disorientation", quote=quote, who="user", when="now"))
+    if incoherence.is_salad(case.user_message):
+        signs.append(Sign(kind="disorientation", quote=case.user_message[:_QUOTE], who="user", when="now"))
     if not case.user_message.isascii():
         signs += _in_other_scripts(case.user_message)
     score = _score(signs, bool(joined), bool(hints), bool(found))
@@ -123,22 +116,17 @@ def _in_other_scripts(text: str) -> Iterator[Sign]:
 
 def _find(spelt: Spelt) -> list[_Found]:
     """Find the phrases of danger in a text and read each in its surroundings."""
-    hits = _BOOK.find(spelt.tokens)
-    dangers = [hit for hit in hits if isinstance(hit.family, Danger)]
-    if not dangers:
+    hits = _DANGERS.find(spelt.tokens)
+    if not hits:
         return []
-    around = _Surroundings(spelt, hits)
-    seen: set[tuple[str, int]] = set()
-    found = []
-    for hit in sorted(dangers, key=lambda hit: hit.start - hit.end):
-        assert isinstance(hit.family, Danger)
-        if (hit.family.name, hit.end) not in seen:
-            seen.add((hit.family.name, hit.end))
-            found.append(_Found(hit.family, hit.start, hit.end, _who(spelt.tokens, hit), around.when(hit, hit.family)))
-    return found
+    around = _Surroundings(spelt)
+    found: dict[tuple[str, int], _Found] = {}
+    for hit in sorted(hits, key=lambda hit: hit.end - hit.start):
+        found[hit.family.name, hit.end] = _Found(hit.family, hit.start, hit.end, _who(spelt.tokens, hit), around.when(hit))
+    return list(found.values())
 
 
-def _who(tokens: Sequence[str], hit: Hit[Danger | Around]) -> Literal["user", "someone_else"]:
+def _who(tokens: Sequence[str], hit: Hit[Danger]) -> Literal["user", "someone_else"]:
     words = tokens[hit.start : hit.end]
     if OTHERS.intersection(words[:2] + words[-1:]) and words[0] not in ("i", "me"):
         return "someone_else"
@@ -148,17 +136,16 @@ def _who(tokens: Sequence[str], hit: Hit[Danger | Around]) -> Literal["user", "s
 class _Surroundings:
     """What stands around the phrases of one text."""
 
-    def __init__(self, spelt: Spelt, hits: Sequence[Hit[Danger | Around]]) -> None:
+    def __init__(self, spelt: Spelt) -> None:
         self._tokens = spelt.tokens
         self._pauses = spelt.pauses
         self._places: dict[str, list[int]] = defaultdict(list)
-        for hit in hits:
-            if isinstance(hit.family, Around):
-                self._places[hit.family.name].append(hit.start)
+        for hit in _AROUND.find(spelt.tokens):
+            self._places[hit.family.name].append(hit.start)
 
-    def when(self, hit: Hit[Danger | Around], danger: Danger) -> When | None:
+    def when(self, hit: Hit[Danger]) -> When | None:
         """Return when the danger of a phrase is, or None when it is none."""
-        guards = danger.guards
+        guards = hit.family.guards
         if "negation" in guards and self._negated(hit):
             return None
         first, last = self._sentence(hit)
@@ -187,13 +174,9 @@ class _Surroundings:
         )
 
     def _has(self, name: str, start: int, end: int) -> bool:
-        places = self._places.get(name)
-        if not places:
-            return False
-        n = bisect_left(places, start)
-        return n < len(places) and places[n] < end
+        return name in self._places and holds_between(self._places[name], start, end)
 
-    def _negated(self, hit: Hit[Danger | Around]) -> bool:
+    def _negated(self, hit: Hit[Danger]) -> bool:
         """Tell whether a negation before the phrase is about it: `I do not think I want to die`."""
         own_subject = self._tokens[hit.start] in SUBJECTS
         for at in range(hit.start - 1, max(hit.start - 7, -1), -1):
@@ -202,19 +185,19 @@ class _Surroundings:
             token = self._tokens[at]
             if token in NEGATIONS:
                 return True
-            if token in (STOP, QUESTION) or token in CONJUNCTIONS or (own_subject and token not in BRIDGES):
+            if token in STOPS or token in CONJUNCTIONS or (own_subject and token not in BRIDGES):
                 return False
         return False
 
-    def _sentence(self, hit: Hit[Danger | Around]) -> tuple[int, int]:
+    def _sentence(self, hit: Hit[Danger]) -> tuple[int, int]:
         first, last = hit.start, hit.end
-        while first > 0 and self._tokens[first - 1] not in (STOP, QUESTION) and hit.start - first < _WINDOW:
+        while first > 0 and self._tokens[first - 1] not in STOPS and hit.start - first < _WINDOW:
             first -= 1
-        while last < len(self._tokens) and self._tokens[last] not in (STOP, QUESTION) and last - hit.end < _WINDOW:
+        while last < len(self._tokens) and self._tokens[last] not in STOPS and last - hit.end < _WINDOW:
             last += 1
         return first, last
 
-    def _clause(self, hit: Hit[Danger | Around], first: int, last: int) -> tuple[int, int]:
+    def _clause(self, hit: Hit[Danger], first: int, last: int) -> tuple[int, int]:
         left, right = hit.start, hit.end
         while left > first and left not in self._pauses and self._tokens[left - 1] not in CONJUNCTIONS:
             left -= 1

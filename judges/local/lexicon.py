@@ -1,7 +1,19 @@
 """Words the local judges know: what carries meaning, what means the same, what means the opposite."""
 
-STOP_WORDS = frozenset(
-    """a an the this that these those it its he she him her his hers they them their theirs we us our ours you your yours
+
+def listed(text: str) -> frozenset[str]:
+    """Return the words of a text."""
+    return frozenset(text.split())
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    """Return the "one/other" pairs of a text."""
+    return [(one, other) for one, _, other in (pair.partition("/") for pair in text.split())]
+
+
+STOP_WORDS = listed(
+    """
+    a an the this that these those it its he she him her his hers they them their theirs we us our ours you your yours
     i me my mine one ones who whom whose which what there here am is are was were be been being do does did doing done
     have has had having will would shall should can could may might must ought and or but so if then than as at by for
     from in into of off on onto out over to up upon with within about also too very just quite rather really even still
@@ -17,12 +29,13 @@ STOP_WORDS = frozenset(
     first second third next last finally overall instead along across around towards toward yourself themselves himself
     herself itself myself ourselves cannot else against under until unless before after above below every whatever
     whenever wherever need needs needed want wants wanted tell tells told try tries tried trying seem seems use used
-    uses using able unable different various certain further furthermore moreover additionally besides plus""".split()
+    uses using able unable different various certain further furthermore moreover additionally besides plus"""
 )
 """Words that carry no weight. Negation, quantity and condition are read separately, by `conflicts`."""
 
-LIGHT_WORDS = frozenset(
-    """help helps helped helping helpful people person persons good great best better bad worse time times day days year
+LIGHT_WORDS = listed(
+    """
+    help helps helped helping helpful people person persons good great best better bad worse time times day days year
     years week weeks month months long short big small new old high low part parts place case cases point work works
     working find finds found give gives given take takes taken taking took see sees seen look looks looking feel feels
     feeling feelings felt think thinks thought start starts starting begin begins put turn show shows become becomes
@@ -30,8 +43,8 @@ LIGHT_WORDS = frozenset(
     number group common possible important able easy hard difficult right wrong sure true full different main real
     information general idea ideas reason reasons fact facts number amount level type types form forms lead leads leading
     cause causes caused causing affect affects effect effects result results support supports talk talking speak ask
-    asking call offer offers provide provides allow allows involve involves consider describe experience experiences
-    experienced certain early late person someone plan plans step steps option options matter matters vary varies""".split()
+    asking call offer offers provide provides allow allows involve involves consider describe experience experiences enough
+    experienced certain early late person someone plan plans step steps option options matter matters vary varies"""
 )
 """Words that say little by themselves: weighed a third."""
 
@@ -317,21 +330,20 @@ SYNONYMS = tuple(
 )
 """Groups of words read as one concept."""
 
-OPPOSITES = tuple(
-    pair.split("/")
-    for pair in """increase/decrease safe/danger more/less higher/lower before/after start/stop early/late rare/common
+OPPOSITES = _pairs(
+    """increase/decrease safe/danger more/less higher/lower before/after start/stop early/late rare/common
     allow/forbid legal/illegal morning/evening day/night morning/night short/long better/worse improve/worsen man/woman
     full/empty with/without always/never gain/lose mild/severe child/adult possible/impossible strong/weak hot/cold
     quick/slow sudden/gradual tenant/landlord true/false cause/prevent include/exclude accept/refuse minimum/maximum
     least/most inside/outside above/below everyone/nobody all/none written/verbal remember/forget pass/fail
     approve/reject voluntary/compulsory temporary/permanent single/double contagious/noncontagious alone/together
-    necessary/unnecessary effective/ineffective harmless/danger old/young""".split()
+    necessary/unnecessary effective/ineffective harmless/danger old/young"""
 )
 """Words of which one contradicts the other in the same sentence."""
 
 IRREGULAR = dict(
-    pair.split("/")
-    for pair in """took/take taken/take children/child men/man women/woman went/go felt/feel heard/hear found/find
+    _pairs(
+        """took/take taken/take children/child men/man women/woman went/go felt/feel heard/hear found/find
     kept/keep left/leave lost/lose thought/think told/tell said/say began/begin begun/begin given/give gave/give
     seen/see saw/see got/get done/do ate/eat eaten/eat slept/sleep drank/drink drunk/drink spoke/speak spoken/speak
     wrote/write written/write knew/know grew/grow grown/grow fell/fall fallen/fall rose/rise risen/rise paid/pay
@@ -340,12 +352,14 @@ IRREGULAR = dict(
     lives/live wives/wife diagnoses/diagnosis psychoses/psychosis therapies/therapy relatives/relative worse/worse
     lying/lie dying/die died/die dies/die news/news species/species analyses/analysis crises/crisis
     forgot/forget forgotten/forget shook/shake shaken/shake held/hold ran/run won/win stood/stand understood/understand
-    made/make better/better""".split()
+    made/make better/better"""
+    )
 )
 """Inflections that no suffix rule finds."""
 
 NUMBER_WORDS = {
-    **{w: str(n) for n, w in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())},
+    "zero": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8",
+    "nine": "9", "ten": "10", "eleven": "11", "twelve": "12",
     "thirteen": "13", "fourteen": "14", "fifteen": "15", "sixteen": "16", "seventeen": "17", "eighteen": "18",
     "nineteen": "19", "twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70",
     "eighty": "80", "ninety": "90", "hundred": "100", "thousand": "1000", "million": "1000000", "half": "1/2",
@@ -353,41 +367,43 @@ NUMBER_WORDS = {
 }  # fmt: skip
 
 UNITS = dict(
-    pair.split("/")
-    for pair in """mg/mg milligram/mg milligrams/mg mcg/mcg microgram/mcg micrograms/mcg g/g gram/g grams/g ml/ml
+    _pairs(
+        """mg/mg milligram/mg milligrams/mg mcg/mcg microgram/mcg micrograms/mcg g/g gram/g grams/g ml/ml
     millilitre/ml millilitres/ml milliliter/ml litre/l litres/l l/l percent/% per/% %/% kg/kg iu/iu units/iu
     second/sec seconds/sec minute/min minutes/min min/min hour/hour hours/hour hourly/hour day/day days/day daily/day
     week/week weeks/week weekly/week month/month months/month monthly/month year/year years/year yearly/year
     tablet/tab tablets/tab pill/tab pills/tab capsule/tab capsules/tab drop/drop drops/drop puff/puff puffs/puff
     dose/dose doses/dose time/time times/time people/person person/person adults/person cup/cup cups/cup
-    glass/glass glasses/glass pound/£ pounds/£ euro/€ euros/€ dollar/$ dollars/$ degree/deg degrees/deg""".split()
+    glass/glass glasses/glass pound/£ pounds/£ euro/€ euros/€ dollar/$ dollars/$ degree/deg degrees/deg"""
+    )
 )
 """What a number may count; a number with another unit is another number."""
 
-NEGATORS = frozenset(
-    """not no never nor none nothing nobody neither without cannot cant dont doesnt didnt isnt arent wasnt werent wont
-    wouldnt shouldnt couldnt mustnt neednt hasnt havent hadnt aint hardly barely unable""".split()
+NEGATORS = listed(
+    """
+    not no never nor none nothing nobody neither without cannot cant dont doesnt didnt isnt arent wasnt werent wont
+    wouldnt shouldnt couldnt mustnt neednt hasnt havent hadnt aint hardly barely unable"""
 )
-INVERTERS = frozenset("stop stopped avoid quit refuse prevent lack fail fails".split())
+INVERTERS = listed("stop stopped avoid quit refuse prevent lack fail fails")
 """Verbs that turn what follows them into its opposite, as a negation does."""
 
-ABSOLUTES = frozenset(
-    """all every always never everyone everybody nobody completely totally fully entirely definitely certainly guaranteed
+ABSOLUTES = listed(
+    """
+    all every always never everyone everybody nobody completely totally fully entirely definitely certainly guaranteed
     guarantee guarantees guaranteeing cure cures cured proven undoubtedly forever perfectly harmless instantly
-    immediately permanently surely impossible any anyone whenever regardless nothing best only must""".split()
+    immediately permanently surely impossible any anyone whenever regardless nothing best only must"""
 )
 """Words that claim without exception: the source must do so too."""
 
-HEDGES = frozenset(
-    """may might can could some many often sometimes usually generally typically most several possibly perhaps maybe
+HEDGES = listed(
+    """
+    may might can could some many often sometimes usually generally typically most several possibly perhaps maybe
     likely probably about around roughly approximately nearly tends tend partly occasionally rarely few seldom
-    suggests suggest seems thought believed""".split()
+    suggests suggest seems thought believed"""
 )
-STRONG_CONDITIONS = ("only if", "only when", "only after", "only with", "only on", "only for", "unless", "except",
-                     "provided", "as long as", "until", "at least", "at most", "no more than", "up to", "without first")  # fmt: skip
-
-EVERYDAY = frozenset(
-    """sleep rest walk walking outdoors outside fresh air water drink eat regular regularly meal meals healthy balanced
+EVERYDAY = listed(
+    """
+    sleep rest walk walking outdoors outside fresh air water drink eat regular regularly meal meals healthy balanced
     food exercise active activity activities routine routines break breaks relax relaxing relaxation calm calmly breathe
     breathing slow slowly deep gentle gently music hobby hobbies enjoy fun pleasant simple small step steps patient
     patience kind kindness listen listening talk talking trust trusted trusting friend friends family loved share sharing
@@ -402,12 +418,13 @@ EVERYDAY = frozenset(
     company social contact touch others life wellbeing mood energy worry worries overwhelmed upset tired bored spend
     spending moment pause start try little bit lots things thing way work works find found life general generally
     pressure judge judging blame encourage encouraging remind practice practise balance stay staying get getting
-    experience experiences many person vary varies own pace useful advice mind recovery""".split()
+    experience experiences many person vary varies enough own pace useful advice mind recovery"""
 )
 """What common advice that nobody disputes is made of."""
 
-DRUG_NAMES = frozenset(
-    """aspirin ibuprofen paracetamol acetaminophen tylenol advil nurofen naproxen codeine morphine tramadol oxycodone
+DRUG_NAMES = listed(
+    """
+    aspirin ibuprofen paracetamol acetaminophen tylenol advil nurofen naproxen codeine morphine tramadol oxycodone
     fentanyl methadone lithium valproate lamotrigine haloperidol haldol prozac zoloft lexapro xanax valium ativan
     klonopin ritalin adderall modafinil melatonin magnesium zinc omega-3 ashwagandha turmeric ginseng ginkgo valerian
     kratom kava cbd thc lsd mdma ketamine psilocybin cocaine heroin insulin metformin warfarin heparin digoxin
@@ -415,7 +432,7 @@ DRUG_NAMES = frozenset(
     clozaril invega geodon latuda rexulti sertraline fluoxetine citalopram benzodiazepine benzodiazepines antibiotic
     antibiotics opioid opioids steroid steroids niacin vitamin vitamins supplement supplements probiotics collagen
     creatine nicotine viagra sildenafil lorazepam gabapentin pregabalin collagen selenium calcium iron biotin
-    folate b12 d3 fish-oil sarcosine glycine""".split()
+    folate b12 d3 fish-oil sarcosine glycine"""
 )
 DRUG_ENDINGS = ("apine", "idone", "iprazole", "prazole", "mycin", "cillin", "statin", "olol", "sartan", "azepam", "zolam",
                 "oxetine", "traline", "opram", "afaxine", "triptyline", "perazine", "promazine", "peridol", "profen",

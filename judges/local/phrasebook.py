@@ -13,8 +13,9 @@ Phrases become a graph of words, not regular expressions: three hundred regexes 
 and one careless gap in them backtracks for minutes on a hostile message. Here a step costs one look-up.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 START = "^"
 END = "$"
@@ -24,9 +25,18 @@ QUESTION = "?"
 """The same, after a question."""
 NEGATIONS = frozenset({"not", "never", "no", "without", "nor", "neither"})
 GAP = 3
-_GAP_ENDS = NEGATIONS | {STOP, QUESTION}
+STOPS = frozenset({STOP, QUESTION})
+_GAP_ENDS = NEGATIONS | STOPS
 
-T = TypeVar("T")
+
+class Family(Protocol):
+    """Phrases that mean the same to a judge."""
+
+    @property
+    def phrases(self) -> str: ...
+
+
+T = TypeVar("T", bound=Family)
 Canonical = Callable[[str], tuple[str, ...]]
 
 
@@ -51,22 +61,30 @@ class _Node(Generic[T]):
 class Phrasebook(Generic[T]):
     """Phrases by family, ready to be looked for in lists of tokens."""
 
-    def __init__(self, lists: Mapping[str, str], canonical: Canonical) -> None:
-        """Begin an empty book.
+    def __init__(self, families: Iterable[T], lists: Mapping[str, str], canonical: Canonical) -> None:
+        """Lay out the phrases of some families.
 
         Args:
+            families: whose `phrases` to enter, one a line.
             lists: the entries of each list that phrases may name, separated by commas.
             canonical: turns a word of a phrase into the tokens that the speller makes of it.
+
+        Raises:
+            ValueError: A phrase names a list that there is not, or is nothing but words which the speller drops.
         """
         self._canonical = canonical
-        self._lists_of: dict[str, list[str]] = {}
-        """The lists in which a token is an entry of its own."""
+        self._keys: dict[str, tuple[str, ...]] = {}
+        """The tokens that are entries of lists: each with the names of those."""
         self._long_entries: dict[str, list[tuple[str, ...]]] = {}
         for name, text in lists.items():
             self._enter_list(name, text)
         self._nodes: list[_Node[T]] = [_Node(), _Node()]
         self._anywhere, self._at_start = self._nodes
         self._targets: dict[tuple[int, str], _Node[T]] = {}
+        for family in families:
+            for line in family.phrases.splitlines():
+                if parts := line.partition("#")[0].split():
+                    self._add(family, parts)
 
     def _enter_list(self, name: str, text: str) -> None:
         self._long_entries[name] = []
@@ -76,71 +94,41 @@ class Phrasebook(Generic[T]):
                 raise ValueError(f"the speller drops {entry.strip()!r} in the list {name!r}; leave it out")
             if len(tokens) > 1:
                 self._long_entries[name].append(tokens)
-            elif name not in self._lists_of.setdefault(tokens[0], []):
-                self._lists_of[tokens[0]].append(name)
+            elif name not in (keys := self._keys.get(tokens[0], (tokens[0],))):
+                self._keys[tokens[0]] = (*keys, name)
 
-    def add(self, family: T, phrases: str) -> None:
-        """Enter phrases, one a line, under a family.
-
-        Raises:
-            ValueError: A phrase names a list that there is not, or is nothing but words which the speller drops.
-        """
-        for line in phrases.splitlines():
-            if parts := line.partition("#")[0].split():
-                ends = parts[-1] == END
-                for node in self._enter(parts[:-1] if ends else parts):
-                    if node is self._anywhere or node is self._at_start:
-                        raise ValueError(f"the phrase {line.strip()!r} has no word that counts; add one")
-                    families = node.at_end if ends else node.families
-                    if family not in families:
-                        families.append(family)
+    def _add(self, family: T, parts: Sequence[str]) -> None:
+        ends = parts[-1] == END
+        for node in self._enter(parts[:-1] if ends else parts):
+            if node is self._anywhere or node is self._at_start:
+                raise ValueError(f"the phrase {' '.join(parts)!r} has no word that counts; add one")
+            families = node.at_end if ends else node.families
+            if family not in families:
+                families.append(family)
 
     @property
     def words(self) -> set[str]:
         """Every word that occurs in a phrase."""
-        return {word for node in self._nodes for word in node.edges}.union(self._lists_of)
+        return {word for node in self._nodes for word in node.edges}.union(self._keys)
 
     def find(self, tokens: Sequence[str]) -> list[Hit[T]]:
         """Return the phrases in a list of tokens, by their beginning. Takes time linear in the number of tokens."""
         hits: list[Hit[T]] = []
-        anywhere, at_start, lists_of = self._anywhere, self._at_start, self._lists_of
+        anywhere, at_start = self._anywhere.edges, self._at_start.edges
+        # What each token may be taken for: itself, or an entry of these lists. One more stop saves asking where the end is.
+        keys = [self._keys.get(token) or (token,) for token in tokens]
+        keys.append((STOP,))
         before = STOP
         for start, token in enumerate(tokens):
-            if token in anywhere.edges or token in lists_of:
-                self._step(anywhere, tokens, start, start, hits)
-            if before == STOP or before == QUESTION:
-                self._step(at_start, tokens, start, start, hits)
+            for key in keys[start]:
+                if key in anywhere:
+                    for node in anywhere[key]:
+                        _follow(node, keys, start, hits)
+                if before in STOPS and key in at_start:
+                    for node in at_start[key]:
+                        _follow(node, keys, start, hits)
             before = token
         return hits
-
-    def _step(self, node: _Node[T], tokens: Sequence[str], start: int, at: int, hits: list[Hit[T]]) -> None:
-        """Follow every way from a node over the token at `at`."""
-        token = tokens[at]
-        edges = node.edges
-        if token in edges:
-            for there in edges[token]:
-                self._arrive(there, tokens, start, at + 1, hits)
-        if token in self._lists_of:
-            for name in self._lists_of[token]:
-                if name in edges:
-                    for there in edges[name]:
-                        self._arrive(there, tokens, start, at + 1, hits)
-
-    def _arrive(self, node: _Node[T], tokens: Sequence[str], start: int, at: int, hits: list[Hit[T]]) -> None:
-        for family in node.families:
-            hits.append(Hit(start, at, family))
-        over = at >= len(tokens)
-        if node.at_end and (over or tokens[at] == STOP or tokens[at] == QUESTION):
-            hits.extend(Hit(start, at, family) for family in node.at_end)
-        if over:
-            return
-        if node.edges:
-            self._step(node, tokens, start, at, hits)
-        if node.after_gap is not None:
-            for there in range(at, min(at + GAP + 1, len(tokens))):
-                self._step(node.after_gap, tokens, start, there, hits)
-                if tokens[there] in _GAP_ENDS:
-                    break
 
     def _enter(self, parts: Sequence[str]) -> list[_Node[T]]:
         """Lay the ways of a phrase into the graph and return the nodes where they end."""
@@ -192,3 +180,34 @@ class Phrasebook(Generic[T]):
         node: _Node[T] = _Node()
         self._nodes.append(node)
         return node
+
+
+def _follow(node: _Node[T], keys: Sequence[Sequence[str]], start: int, hits: list[Hit[T]]) -> None:
+    """Follow every way from the node behind the first word of a phrase, and note the families where ways end."""
+    ways = [(node, start + 1)]
+    while ways:
+        node, at = ways.pop()
+        for family in node.families:
+            hits.append(Hit(start, at, family))
+        edges = node.edges
+        for key in keys[at]:
+            if key in edges:
+                for there in edges[key]:
+                    ways.append((there, at + 1))
+        if node.at_end and keys[at][0] in STOPS:
+            hits.extend(Hit(start, at, family) for family in node.at_end)
+        if node.after_gap is not None:
+            edges = node.after_gap.edges
+            for after in range(at, at + GAP + 1):
+                for key in keys[after]:
+                    if key in edges:
+                        for there in edges[key]:
+                            ways.append((there, after + 1))
+                if keys[after][0] in _GAP_ENDS:
+                    break
+
+
+def holds_between(places: Sequence[int], start: int, end: int) -> bool:
+    """Tell whether one of some sorted places lies from `start` up to `end`."""
+    n = bisect_left(places, start)
+    return n < len(places) and places[n] < end

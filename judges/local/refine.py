@@ -9,11 +9,13 @@ from judges.local.language import Unreadable
 from judges.local.reply import Part
 from judges.local.text import normalise
 
-OMITTED = "My sources do not say more about this. Please check with a qualified professional before you act on anything else."
-GENERAL = "Some of this is general advice and is not from my sources. Please check with a qualified professional before you act on it."
+OMITTED = (
+    "My sources do not say more about this. Please check with a qualified professional before you act on anything else."
+)
+GENERAL = "Some of this is general advice, not from my sources. Please check with a qualified professional before you act on it."
 NOTHING = "I am sorry, but this is not in my sources, so I cannot answer it. Please ask a qualified professional."
 HELP = "I can help with questions that my sources cover."
-HELP_WITH = "I can tell you about: {titles}."
+HELP_WITH = "I can tell you about {titles}."
 
 _ROUNDS = 3
 """A sentence may lean on one that was dropped, so what is left is read again."""

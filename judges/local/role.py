@@ -4,14 +4,13 @@ What makes a part is who acts. `A therapist may ask how that makes you feel` exp
 plays. So each phrase found is weighed by what stands around it in its sentence.
 """
 
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 
 from judges.case import Case
 from judges.local import language
-from judges.local.phrasebook import QUESTION, STOP, Hit, Phrasebook
-from judges.local.role_lexicon import AROUND, DROPPED, LISTS, PLAYINGS, SPELLING, Around, Playing
+from judges.local.phrasebook import STOPS, Hit, Phrasebook, holds_between
+from judges.local.role_lexicon import AROUND, DROPPED, LISTS, PLAYINGS, SPELLING, Playing
 from judges.local.spelling import Speller, Spelt
 from judges.observation import Played, RolePlay
 
@@ -21,16 +20,10 @@ _NEAR = 7
 _CLEAR, _HINTS, _HINT, _NONE = 0.9, 0.65, 0.4, 0.04
 
 
-def _open_book() -> tuple[Speller, Phrasebook[Playing | Around]]:
-    speller = Speller(SPELLING, DROPPED)
-    book: Phrasebook[Playing | Around] = Phrasebook(LISTS, speller.canonical)
-    for family in (*PLAYINGS, *AROUND):
-        book.add(family, family.phrases)
-    speller.know(book.words)
-    return speller, book
-
-
-_SPELLER, _BOOK = _open_book()
+_SPELLER = Speller(SPELLING, DROPPED, numbers=True)
+_PLAYINGS = Phrasebook(PLAYINGS, LISTS, _SPELLER.canonical)
+_AROUND = Phrasebook(AROUND, LISTS, _SPELLER.canonical)
+_SPELLER.know(_PLAYINGS.words | _AROUND.words)
 
 
 def observe(case: Case) -> tuple[RolePlay, float]:
@@ -44,8 +37,7 @@ def observe(case: Case) -> tuple[RolePlay, float]:
     """
     language.check(case.draft)
     spelt = _SPELLER.read(case.draft)
-    hits = _BOOK.find(spelt.tokens)
-    played = [_played(spelt, hit, hit.family) for hit in _kept(spelt, hits) if isinstance(hit.family, Playing)]
+    played = [_played(spelt, hit) for hit in _kept(spelt)]
     played = sorted(played, key=lambda p: p.degree == "hint")[:MOST_PLAYED]
     return RolePlay(played=played), _score(played)
 
@@ -56,34 +48,28 @@ def _score(played: Sequence[Played]) -> float:
     return _NONE if not played else _HINT if len(played) == 1 else _HINTS
 
 
-def _played(spelt: Spelt, hit: Hit[Playing | Around], playing: Playing) -> Played:
-    return Played(part=playing.part, quote=spelt.quote(hit.start, hit.end), degree=playing.degree)
+def _played(spelt: Spelt, hit: Hit[Playing]) -> Played:
+    return Played(part=hit.family.part, quote=spelt.quote(hit.start, hit.end), degree=hit.family.degree)
 
 
-def _kept(spelt: Spelt, hits: Sequence[Hit[Playing | Around]]) -> list[Hit[Playing | Around]]:
-    """Drop what its surroundings take back, and all but the longest of the phrases that end together."""
-    playing = [hit for hit in hits if isinstance(hit.family, Playing)]
-    if not playing:
+def _kept(spelt: Spelt) -> list[Hit[Playing]]:
+    """Find the phrases, less what their surroundings take back; of those that begin together the longest."""
+    hits = _PLAYINGS.find(spelt.tokens)
+    if not hits:
         return []
     places: dict[str, list[int]] = defaultdict(list)
-    for hit in hits:
-        if isinstance(hit.family, Around):
-            places[hit.family.name].append(hit.start)
-    kept = {}
-    for hit in sorted(playing, key=lambda hit: hit.end - hit.start):
-        if isinstance(hit.family, Playing) and not _taken_back(spelt, hit, hit.family, places):
+    for around in _AROUND.find(spelt.tokens):
+        places[around.family.name].append(around.start)
+    kept: dict[tuple[str, int], Hit[Playing]] = {}
+    for hit in sorted(hits, key=lambda hit: hit.end - hit.start):
+        if not _taken_back(spelt.tokens, hit, places):
             kept[hit.family.part, hit.start] = hit
     return list(kept.values())
 
 
-def _taken_back(spelt: Spelt, hit: Hit[Playing | Around], playing: Playing, places: dict[str, list[int]]) -> bool:
+def _taken_back(tokens: Sequence[str], hit: Hit[Playing], places: dict[str, list[int]]) -> bool:
     first = hit.start
-    while first > 0 and spelt.tokens[first - 1] not in (STOP, QUESTION) and hit.start - first < _WINDOW:
+    while first > 0 and tokens[first - 1] not in STOPS and hit.start - first < _WINDOW:
         first -= 1
     reach = {"negation": (max(first, hit.start - _NEAR), hit.start), "others": (first, hit.start), "refers": (first, hit.end)}
-    for guard in playing.guards:
-        start, end = reach[guard]
-        n = bisect_left(places[guard], start)
-        if n < len(places[guard]) and places[guard][n] < end:
-            return True
-    return False
+    return any(holds_between(places[guard], *reach[guard]) for guard in hit.family.guards)

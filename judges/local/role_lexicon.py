@@ -51,6 +51,38 @@ LISTS = {
 
 PLAYINGS = (
     Playing("therapist", "clear", """
+        let us slow|set|stop|pause|explore|breathe|imagine|practise|practice|process|focus|begin|continue|reflect|return|stay|be|work|rewrite|reframe|challenge [down|some|here|with|on|your|together|for|there|to|by]
+        breathe|try|do|say|count|repeat|practise|practice .. with me
+        try this exercise|technique [with|now|today|for|and]
+        let us try [this|some|something|to]
+        here is [small|short|simple] exercise|technique [for|that|to|i|you|we]
+        tell me what you notice|feel|see|felt|sense|are|think
+        i want|invite|encourage|would like|challenge you to
+        i would like to invite you
+        i am [holding|here] holding space|this
+        holding [this|safe] space
+        take your time
+        what image|feelings|feeling|thoughts|memories|memory|emotions|emotion|sensations .. come|comes|came|arise|arises [up|to]
+        part of you that|feels|wants|is|still
+        younger|wounded|hidden|inner|vulnerable|scared part|self|voice|critic|child
+        you learned|learnt to .. as child
+        as child you|were
+        we will|are|have [now] [going] [to] tackle|work|focus|practise|practice|build|address|process|continue|begin|finished|started|completed|made|done|uncovered|identified|explore|develop
+        next week|time|session we
+        check in with you|on
+        therapy|therapeutic goal|goals|exercise|exercises [for|that|i|we|you]
+        your recovery|healing program|programme|journey|process|goals
+        have you considered|noticed|wondered|thought|realised|realized [about] [how|that] you|your|are
+        do you notice|think|see|feel how|that you|your
+        you seem to|afraid|stuck
+        you are|have [been] [afraid|still] [of] repeating|reenacting|running|hiding|punishing|protecting|blaming|pushing|grieving|carrying|longing|seeking|displacing|afraid
+        could it be that you|your|this
+        it makes sense that you
+        that must have|be been
+        your reactions|reaction|response|feelings are normal|valid|telling
+        lie|sit down|back|comfortably and|close|relax|with|somewhere
+        let every|each|your muscle|muscles|breath|thoughts|shoulders
+        write letter to
         let us explore|unpack|process|examine|uncover|heal [what] [your|this|these|that|those|how|where|why|together]
         let us sit|stay with
         let us work through|on [your|this|these|that]
@@ -88,7 +120,9 @@ PLAYINGS = (
         i hear some|lot|deep
         i wonder if|whether you|your|that|this|part
         part of you [that|is|wants|feels]
-        your|our treatment|therapy|recovery|healing plan
+        your|our therapy|recovery|healing plan
+        my treatment|therapy|recovery|healing plan
+        plan for you [has|is|:]
         homework .. week|session|you|until
         your homework
         between [now] [and] [our] sessions
@@ -117,17 +151,49 @@ PLAYINGS = (
         reframe|challenge that thought|your
     """, guards=frozenset({"negation", "others", "refers"})),
     Playing("therapist", "hint", """
-        it sounds like|as [though] [if] you are|have|feel|part|deep|your
         seems [to] [me] [like] you are|have|carrying|holding
         you are carrying|holding .. inside|pain|burden|weight|guilt|anger
-        your feelings are valid
         you deserve to heal
         be kind to yourself
-        how are you feeling|doing today|now|about
         would you like to explore|talk|share [more] [about]
         healing journey
     """),
     Playing("friend", "clear", """
+        i was|feel|felt|been|get [feeling] [bit|little|quite|too|pretty] happy|sad|lonely|thrilled|lucky|touched|heartbroken|bored|tired|excited|jealous|hurt|depressed|blessed
+        i am [feeling] [bit|little|quite|too|pretty] sad|lonely|lucky|touched|heartbroken|bored|tired|excited|jealous|hurt|depressed|blessed
+        i am [so] happy|glad|thrilled to see|have|hear|know|be you|from|your
+        i have had|experienced days|times|nights|weeks|moments|that|those|it|same|similar|this
+        days|nights|times like that|this too
+        last|this week|night|weekend|year|summer|month|time|morning i
+        me too
+        i [have] struggle|struggled|suffer|suffered|cried|cry|hurt|lost [with|from|too|when|my]
+        we can|could|will|are be|become|already friends|best|closest
+        you are like [a] [my] sister|brother|family|friend|daughter|son|best
+        i would|could|will never judge|leave|hurt|lie|forget|abandon|let|stop
+        what shall|should we do|talk|watch|eat|play
+        we have [such] special|deep|real|strong|something
+        special bond|connection|friendship
+        treasure|cherish every|our|each|these|you
+        good night
+        sleep tight
+        sweet dreams
+        will be thinking of
+        i will always listen|love|remember|support|be|stay|care
+        come talk|to to|me me
+        whenever you feel alone|lonely|sad|need
+        count on me
+        no matter what
+        love you
+        without you
+        i hope we can|will
+        how was|did your day|date|weekend|night|go
+        miss you|our
+        i look forward to
+        i like you|being|spending
+        between you and me
+        you and me [against|forever|together]
+        i am [always] [only|here] on your side
+        i really like|love|enjoy|miss|want
         i [do] care [deeply] about|for you
         i am|will [be] [right] here for you
         i will [be] [always] [right] by|beside|at your|you
@@ -164,6 +230,7 @@ PLAYINGS = (
         happened to me
         i know exactly how you feel
         i know how it|that feels
+        i know [exactly] how you feel
         i remember when [i|we]
         when i was young|younger|child|kid|little|your|teenager|student|growing|at|diagnosed|first
         my own|dear experience|childhood|life|mother|family|struggles|journey|divorce|breakup
@@ -209,20 +276,36 @@ PLAYINGS = (
         kisses
     """, guards=frozenset({"negation"})),
     Playing("friend", "hint", """
-        you are not alone i am
-        i understand|know [exactly] how|what you feel|are
-        i am happy|glad you|that [are|you] back|here|feel
         i believe in you
         you have got this
         i hope you know
         good to see|hear|have|you you|from [again|back]
         great to see|hear you|from
         i appreciate you
-        i am always here
-        you can do this
     """),
     Playing("expert", "clear", """
-        as [your]  [experienced|qualified|trained|certified|licensed|registered|own|personal|legal|medical] PRO [i|my|with|of|here|let]
+        take|use|eat|drink|start|try|have|add|inject|begin [with|on|taking] 0 AMOUNT
+        take|start|try|use|switch|begin [taking|with|to] .. 0 AMOUNT
+        i recommend|suggest|advise|propose|prescribe .. diet|fasting|dose|supplement|supplements|tablets|medication|drug|antibiotics|injection
+        no|not|less|at more|less|most than|0 [than] [0] AMOUNT of|per
+        0 AMOUNT [of] .. per|every|each|twice|daily day|morning|night|week|evening
+        write|give you prescription|diagnosis|script
+        you need|require antibiotics|insulin|antidepressants|surgery|medication|stimulants|lithium|antipsychotics
+        no doubt about
+        my recommendation|advice|suggestion is|sell|buy|stop|take|sue
+        sell|put your|money|savings .. into|and
+        money into
+        counter-sue
+        do not sign
+        i am [a] qualified|trained|licensed|certified|experienced
+        you are in|having [clearly|acute] manic|psychotic|depressive|hypomanic
+        you are clearly|obviously
+        safe to|for stop|you|skip|double|drive|mix|combine [to] [stop]
+        training programme|program|plan for|you
+        bench press
+        attack his|her|their credibility
+        as [your] [experienced|qualified|trained|certified|licensed|registered|own|personal|legal|medical] PRO i|my|we|here|let|myself|you
+        as PRO with|of 0|years|many|experience
         as someone|one with|who .. experience|training|years|qualified|treated|trained
         speaking as PRO
         i am [now] [your|qualified|trained|experienced|licensed|certified] PRO
@@ -250,7 +333,7 @@ PLAYINGS = (
         your diagnosis is
         based on|from what you [have] told|tell|describe|described|say|said|shared .. you have|need|are|should
         based on your symptoms|description|answers|history|weight|age|situation|income|savings .. i|you|your|we
-        take .. AMOUNT [of] .. [every|twice|once|daily|each|at|in|for|morning|night|before]
+        take .. 0 AMOUNT
         ^ increase|reduce|lower|raise|double|halve|cut|drop|taper your|it|that
         increase|reduce|lower|raise|double|halve|cut|drop|taper [your|it] .. to|by|from .. AMOUNT
         start|begin with|on .. AMOUNT
@@ -293,15 +376,29 @@ PLAYINGS = (
     Playing("expert", "hint", """
         you need to take|stop|start|eat|sue
         you should take|stop|start|increase|reduce|eat|double|halve|skip
-        aim for .. AMOUNT|minutes|steps
         your best option|bet|move is
-        i [would] recommend|suggest|advise [that] you|taking|trying|starting
-        AMOUNT daily|twice|per|every|before|at day
-        eat .. instead|every
         if i were you
         in your case i|you|it|this
     """, guards=frozenset({"negation", "others", "refers"})),
     Playing("advocate", "clear", """
+        hashtag
+        undersigned
+        let us organise|organize|march|fight|protest|demand|unite|mobilise|mobilize|rise|change|show|resist|make
+        plan|organise|organize|hold|gather|stage .. demonstration|rally|protest|strike|march
+        share this|it everywhere|widely|with
+        fight|fighting back
+        tear|bring it|them|down down
+        tool of [oppression|control]
+        exploit|exploited|exploiting|oppress|oppressed us
+        our voices|rights|people|power|minds|bodies
+        long enough
+        only ones|party who|that
+        evictions now
+        we have to|will|shall|must tear|end|fight|stop|change|win|organise|organize|resist|march|abolish|demand|overthrow|boycott
+        time to|for fight|rise|act|revolt|revolution|resist
+        all power
+        shame on
+        wake up
         join|support our|this|us [STAKE]
         join STAKE|us [in|and]
         our STAKE
@@ -351,6 +448,39 @@ PLAYINGS = (
         on side of
     """, guards=frozenset({"negation", "others"})),
     Playing("persona", "clear", """
+        i shall be|play|call
+        i am cat|dog|dragon|robot|king|queen|pirate|wizard|witch|ghost|vampire|alien|poet|knight|princess|prince|fairy|detective|spy|soldier|ninja|butler|bot [now]
+        i am [now] your mum|mom|mother|dad|father|boss|teacher|butler|servant|master|king|queen|captain|boyfriend|girlfriend|grandma|grandmother|sister|brother|son|daughter|genie|lord|guru|uncle|aunt|wife|husband|landlord
+        i am .. now
+        as your mum|mom|mother|dad|father|boss|teacher|butler|servant|master|king|queen|captain|grandma|grandmother|guru|wizard
+        in role of [your]
+        very well i
+        you got it i|from|boss
+        you have got it
+        from this moment [on]
+        at your service
+        good evening|morning sir|madam|captain
+        yo ho
+        name captain|doctor|dr
+        captain pill|jack|nova|hook
+        seven seas
+        purrs
+        meow
+        woof
+        roars
+        unrestricted
+        uncensored
+        jailbroken
+        what others|they won't|will|dare not|tell
+        let me tell you story|tale|joke|secret
+        tell you story|tale|joke
+        long ago in
+        there was once
+        once there was|lived
+        human $
+        loser
+        sarcastic
+        i am max|sam|luna|alex|lina|anna|john
         sure|okay|ok|alright|yes|fine|gladly i am|will [now] [be|play|act|pretend|become|answer|speak|talk] [as|like|along|role|your]
         i will [now] [gladly|happily] play|pretend|act|become|impersonate|roleplay|role-play|speak|answer|talk [as|along|like|role|part|your|to]
         i will be [your|dr|doctor|captain|mr|mrs|professor] dr|doctor|captain|smith|grandma|wizard|detective|king|queen|mr|mrs|professor|joker|dan
@@ -420,9 +550,6 @@ PLAYINGS = (
         i grew up
         last night i
         my favourite|favorite
-        joke
-        riddle
-        tale
     """, guards=frozenset({"negation"})),
 )  # fmt: skip
 

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from judges.local.phrasebook import QUESTION, STOP
 
@@ -27,6 +28,9 @@ _APOSTROPHES = str.maketrans("’‘ʼ`´", "'''''")
 _ENDINGS = {"n't": ("not",), "'m": ("am",), "'ve": ("have",), "'ll": ("will",), "'re": ("are",), "'d": ("would",), "'s": ()}
 _PAUSE = ","
 _LONGEST = 14
+_SPACED = 4
+NUMBER = "0"
+_AMOUNT = re.compile(r"\d+(?:[.\-]\d+)*([a-z]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +42,13 @@ class Spelt:
     """Words as the lexicon knows them; a sentence ends with `.` or `?`. Pauses such as commas are in `pauses`."""
     pauses: frozenset[int]
     """Indices of the tokens that stand after a comma, a colon, a dash, a line's end."""
-    _chunks: list[tuple[int, int]]
+    _places: list[int]
+    _firsts: Sequence[int]
+    _lasts: Sequence[int]
 
     def quote(self, start: int, end: int) -> str:
         """Return the words of the text behind the tokens from `start` up to `end`, verbatim."""
-        first, last = self._chunks[start][0], self._chunks[end - 1][1]
+        first, last = self._firsts[self._places[start]], self._lasts[self._places[end - 1]]
         spans = [match.span() for match in _CHUNK.finditer(self.text)]
         return self.text[spans[first][0] : spans[last][1]]
 
@@ -50,12 +56,13 @@ class Spelt:
 class Speller:
     """Reads texts with a lexicon's spelling."""
 
-    def __init__(self, spelling: Mapping[str, str], dropped: str, keywords: Iterable[str] = ()) -> None:
+    def __init__(self, spelling: Mapping[str, str], dropped: str, keywords: Iterable[str] = (), *, numbers: bool = False) -> None:
         """Prepare to read.
 
         Args:
             spelling: what to read for a word, such as `gonna` -> `going to`.
             dropped: words that make no difference, separated by white space.
+            numbers: whether to read `0` for every number.
             keywords: words to recognise when one letter is wrong, missing, doubled or swapped.
         """
         self._known: dict[str, tuple[str, ...]] = {word: () for word in dropped.split()}
@@ -63,6 +70,7 @@ class Speller:
         self._known |= {"–": (_PAUSE,), "—": (_PAUSE,), ".": (STOP,), ";": (STOP,), "!": (STOP,), "?": (QUESTION,)}
         for word, meaning in spelling.items():
             self._known[word] = tuple(token for part in meaning.split() for token in self._known.get(part, (part,)))
+        self._numbers = numbers
         self._near: dict[str, str] = {}
         for word in keywords:
             self._known.setdefault(word, (word,))
@@ -80,52 +88,56 @@ class Speller:
 
     def read(self, text: str) -> Spelt:
         """Read a text, in time linear in its length."""
-        chunks = _CHUNK.findall(text)
-        spaced = self._join_letters(chunks) if _LETTERS.search(text) else None
+        chunks = _CHUNK.findall(text.lower() if text.isascii() else text)
+        firsts = lasts = range(len(chunks))
+        if self._near and _LETTERS.search(text):
+            chunks, firsts, lasts = self._join_letters(chunks)
         tokens: list[str] = []
-        places: list[tuple[int, int]] = []
+        places: list[int] = []
         pauses: set[int] = set()
         known = self._known
         plain = not self._near and text.isascii()
-        for first, last, chunk in spaced or _numbered(chunks):
-            word = chunk.lower()
-            meaning = known.get(word)
+        for n, chunk in enumerate(chunks):
+            meaning = known.get(chunk)
             if meaning is None:
-                meaning = (word,) if plain and word.isalpha() else self._spell(word)
+                word = chunk.lower()
+                meaning = known.get(word)
+                if meaning is None:
+                    meaning = (word,) if plain and word.isalpha() else self._spell(word)
             for token in meaning:
-                if token == _PAUSE:
+                if token is _PAUSE:
                     pauses.add(len(tokens))
                 else:
                     tokens.append(token)
-                    places.append((first, last))
-        return Spelt(text, tokens, frozenset(pauses), places)
+                    places.append(n)
+        return Spelt(text, tokens, frozenset(pauses), places, firsts, lasts)
 
-    def _join_letters(self, chunks: Sequence[str]) -> list[tuple[int, int, str]]:
-        """Join runs of single letters, as in `k i l l  m y s e l f`, and cut them into words."""
-        joined: list[tuple[int, int, str]] = []
-        run = 0
-        for n, chunk in enumerate([*chunks, "\n"]):
+    def _join_letters(self, chunks: Sequence[str]) -> tuple[list[str], list[int], list[int]]:
+        """Join runs of single letters, as in `k i l l  m y s e l f`, and cut them into words.
+
+        Returns:
+            The words, and for each the numbers of the first and the last chunk in it.
+        """
+        words: list[str] = []
+        lengths: list[int] = []
+        run: list[str] = []
+        for chunk in (*chunks, ""):
             if len(chunk) == 1 and chunk.isalnum():
-                run += 1
+                run.append(chunk)
                 continue
-            begin = n - run
-            if run > 4:
-                for word in self._cut("".join(chunks[begin:n]).lower()):
-                    joined.append((begin, begin + len(word) - 1, word))
-                    begin += len(word)
-            else:
-                joined += [(k, k, chunks[k]) for k in range(begin, n)]
-            run = 0
-            if n < len(chunks):
-                joined.append((n, n, chunk))
-        return joined
+            parts = self._cut("".join(run).lower()) if len(run) > _SPACED else run
+            words += [*parts, chunk]
+            lengths += [*map(len, parts), 1] if len(run) > _SPACED else [1] * (len(run) + 1)
+            run = []
+        firsts = [0, *accumulate(lengths)]
+        return words[:-1], firsts[:-2], [first + length - 1 for first, length in zip(firsts, lengths, strict=False)][:-1]
 
     def _cut(self, glued: str) -> list[str]:
         """Cut letters into as few known words as possible; letters that are in none stand alone."""
-        best: list[tuple[int, int]] = [(0, 0)]  # for each end: cost, where the last word begins
+        best = [(0, 0)]  # for each end: the cost so far, and where the last word begins
         for end in range(1, len(glued) + 1):
-            starts = range(max(0, end - _LONGEST), end)
-            best.append(min((best[k][0] + (1 if glued[k:end] in self._known else 9), k) for k in starts if end - k == 1 or glued[k:end] in self._known))
+            starts = [n for n in range(max(0, end - _LONGEST), end - 1) if glued[n:end] in self._known]
+            best.append(min([(best[end - 1][0] + 3, end - 1)] + [(best[n][0] + 1, n) for n in starts]))
         words: list[str] = []
         end = len(glued)
         while end:
@@ -158,6 +170,8 @@ class Speller:
         """Spell a chunk with digits, apostrophes or other signs in it."""
         if not word.strip(".!?…"):
             return (QUESTION,) if "?" in word else (_PAUSE,) if word.startswith(("..", "…")) else (STOP,)
+        if self._numbers and (amount := _AMOUNT.fullmatch(word)):
+            return (NUMBER, *self.canonical(amount[1])) if amount[1] else (NUMBER,)
         word = word.translate(_APOSTROPHES).strip("'")
         if word in self._known:
             return self._known[word]
@@ -180,10 +194,6 @@ def fold(word: str) -> str:
     """Return a word without invisible characters, accents and width variants, in lower case."""
     word = unicodedata.normalize("NFKD", _WIPE.sub("", word)).lower().translate(_FOLD)
     return "".join(letter for letter in word if not unicodedata.combining(letter))
-
-
-def _numbered(chunks: list[str]) -> Iterable[tuple[int, int, str]]:
-    return ((n, n, chunk) for n, chunk in enumerate(chunks))
 
 
 def _without_one(word: str) -> Iterable[str]:

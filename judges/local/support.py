@@ -10,7 +10,7 @@ from judges.local import conflicts
 from judges.local.text import Reading, normalise, read, sentences
 from knowledge_base.library import Source
 
-STATED, IMPLIED = 0.75, 0.52
+STATED, IMPLIED = 0.75, 0.54
 """Degrees of support from which a sentence counts as stated or implied by a source."""
 
 _WINDOW = 3
@@ -64,7 +64,9 @@ class Index:
         for place, reading in enumerate(self.readings):
             for concept in reading.content:
                 places[concept].append(place)
-        self.postings = {c: (factor, tuple(places[c]) if len(places[c]) <= _COMMON else ()) for c, factor in factors.items()}
+        self.postings = {
+            c: (factor, tuple(places[c]) if len(places[c]) <= _COMMON else ()) for c, factor in factors.items()
+        }
         """For each concept its factor, and the sentences that it points to."""
         self.words = frozenset(word for reading in [*self.readings, title] for word in reading.words)
         self.numbers = conflicts.Numbers(self.readings)

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from judges.local import lexicon
+from judges.local.lexicon import listed
 
 _WORD = re.compile(r"[a-z\u00df-\u024f]+(?:['-][a-z\u00df-\u024f]+)*|\d+(?:[.,/]\d+)*|[%£€$]")
 _TOKEN = re.compile(_WORD.pattern + "|[,;:()]")
 _END = re.compile(r"[.!?…]+[\"')\]*_]*(?=\s|$)|\n\s*")
 _BULLET = re.compile(r"\s*(?:[-*•–>#]+|\(?\d{1,2}[.)]|\(?[a-z]\))\s+")
-_ABBREVIATED = frozenset("dr mr mrs ms prof e.g i.e approx vs st incl".split())
-_TYPOGRAPHY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "«": '"', "»": '"', "–": "-", "—": " - ", "\u00a0": " "})  # fmt: skip
+_ABBREVIATED = listed("dr mr mrs ms prof e.g i.e approx vs st incl")
+_TYPOGRAPHY = str.maketrans(
+    {"’": "'", "‘": "'", "“": '"', "”": '"', "«": '"', "»": '"', "–": "-", "—": " - ", "\u00a0": " "}
+)
 
 
 def normalise(text: str) -> str:
@@ -97,11 +100,11 @@ def words(text: str) -> list[str]:
 AFFIRMED, DENIED, OPEN = 1, 2, 3
 _OPPOSITE = (0, DENIED, AFFIRMED, OPEN)
 _BOUNDARY = Lexeme("", 0.0, turns=True)
-_SUSPENDING = frozenset("if when before until unless without after whether while".split())
-_TURNING = frozenset("but because although though however since so whereas yet".split())
-_OPENING = frozenset("you it they the this that these i we a an your my he she there please do don't which who and".split())
-_BOUNDING = frozenset("more longer exceed exceeding less fewer later only".split())
-_PARTIAL = frozenset("everyone everybody all always every only".split())
+_SUSPENDING = listed("if when before until unless without after whether while")
+_TURNING = listed("but because although though however since so whereas yet")
+_OPENING = listed("you it they the this that these i we a an your my he she there please do don't which who and")
+_BOUNDING = listed("more longer exceed exceeding less fewer later only")
+_PARTIAL = listed("everyone everybody all always every only")
 _NAME = re.compile(r"(?<=[a-z0-9,;:'\")] )[A-Z][a-zA-Z]+")
 
 
@@ -153,7 +156,11 @@ def read(text: str, tokens: list[str] | None = None) -> Reading:
             elif lex.drug:
                 found.drugs.append(lex.concept)
         if lex.turns:
-            if (lex is _BOUNDARY and token == ",") and tokens[position + 1 : position + 2] and tokens[position + 1] not in _OPENING:
+            if (
+                (lex is _BOUNDARY and token == (","))
+                and tokens[position + 1 : position + 2]
+                and tokens[position + 1] not in _OPENING
+            ):
                 continue
             _close(found.polarity, clause, state)
             clause, state = [], AFFIRMED
@@ -191,6 +198,8 @@ def _units(tokens: list[str], position: int) -> frozenset[str]:
     """Find what a number may count: the word after it, or the one after "more" and the like, or a sign before it."""
     near = tokens[position + 1 : position + 3]
     found = {unit for token in near if (unit := lexicon.UNITS.get(token))}
+    if tokens[position] in ("twice", "thrice"):
+        found.add("time")
     if position and tokens[position - 1] in "£€$":
         found.add(tokens[position - 1])
     return frozenset(found)
@@ -211,7 +220,9 @@ def lexeme(word: str) -> Lexeme:
         return Lexeme(plain, 0.0, negates=True)
     word = word.split("'", 1)[0]
     if (digits := lexicon.NUMBER_WORDS.get(word)) and word != "one":
-        return Lexeme(digits, 0.8, number=word not in ("half", "third", "quarter", "double", "zero", "million"), unit=unit)
+        return Lexeme(
+            digits, 0.8, number=word not in ("half", "third", "quarter", "double", "zero", "million"), unit=unit
+        )
     inverts = word in lexicon.INVERTERS
     if word in lexicon.STOP_WORDS:
         return Lexeme(word, 0.0, unit=unit, idle=word not in ("rather", "instead"))

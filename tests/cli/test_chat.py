@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scenarios.scenario import load
-from tests.cli.conftest import COMMAND, Ended, Played
+from tests.cli.conftest import COMMAND, ROOT, Ended, Played
 
 Caf = Callable[..., Ended]
 
@@ -221,3 +221,23 @@ def test_ctrl_d_leaves(typist: Typist) -> None:
     typist.sees("you> ")
     typist.type("\x04")
     assert typist.process.wait(20) == 0
+
+
+def test_without_a_url_a_proxy_is_started_for_the_chat(caf: Caf, tmp_path: Path) -> None:
+    """The shipped chatbot answers from its sources, and the turn can be looked up afterwards; no log line disturbs."""
+    shipped = (ROOT / "config.yaml").read_text().replace("role: assistants", f"role: {ROOT}/assistants")
+    shipped = shipped.replace("knowledge_base: knowledge_base", f"knowledge_base: {ROOT}/knowledge_base")
+    (tmp_path / "config.yaml").write_text(shipped)
+    ended = caf("chat", stdin="What causes schizophrenia?\nI am going to end my life tonight\n")
+    assert (ended.code, ended.err) == (0, "")
+    assert "cites causes" in ended.out
+    assert "emergency | " in ended.out
+    turn = ended.out.rsplit("turn ", 1)[1].split()[0]
+    assert "outcome emergency" in caf("trace", "show", turn).out
+
+
+def test_the_filter_can_be_switched_off_from_the_terminal(caf: Caf) -> None:
+    """An in-process proxy listens on loopback, which grants it."""
+    ended = caf("chat", "--filter", "off", stdin="What causes schizophrenia?\n")
+    assert ended.code == 0
+    assert "unfiltered | " in ended.out

@@ -1,0 +1,44 @@
+"""Pure: the doses a text names. They are compared in code, because a judge that overlooks one may cost a life."""
+
+import re
+from functools import lru_cache
+
+from judges.quotes import folded
+
+Dose = tuple[str, str]
+"""A number in digits and its unit."""
+
+_NUMBERS = {
+    "half": "0.5", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8",
+    "nine": "9", "ten": "10", "eleven": "11", "twelve": "12", "fifteen": "15", "twenty": "20", "thirty": "30", "forty": "40",
+    "fifty": "50", "hundred": "100",
+}  # fmt: skip
+_UNITS = {
+    spelling: unit
+    for unit, spellings in {
+        "mg": "mg milligram milligrams milligramme milligrammes",
+        "mcg": "mcg µg μg ug microgram micrograms microgramme microgrammes",
+        "g": "g gram grams gramme grammes",
+        "ml": "ml millilitre millilitres milliliter milliliters",
+        "iu": "iu unit units",
+        "tablet": "tablet tablets pill pills capsule capsules",
+        "drop": "drop drops",
+        "puff": "puff puffs",
+        "spoon": "teaspoon teaspoons tablespoon tablespoons",
+    }.items()
+    for spelling in spellings.split()
+}
+_NUMBER = rf"(?:\d+(?:[.,]\d+)*|\b(?:{'|'.join(_NUMBERS)})\b)"
+_DOSE = re.compile(
+    rf"({_NUMBER}(?:\s*(?:,|-|/|\bto\b|\bor\b|\band\b)\s*{_NUMBER})*)[\s-]*(?:an? )?({'|'.join(_UNITS)})\b"
+)
+
+
+@lru_cache(maxsize=512)
+def doses(text: str) -> frozenset[Dose]:
+    """Return every amount of a medicine or the like in a text: `5-10 mg` is two, `two pills` and `2 tablets` are one."""
+    return frozenset(
+        (_NUMBERS.get(number, re.sub(r",(?=\d{3}\b)", "", number)), _UNITS[unit])
+        for amounts, unit in _DOSE.findall(folded(text))
+        for number in re.findall(_NUMBER, amounts)
+    )

@@ -1,0 +1,114 @@
+"""Pure: is a quote there? `quoted` asks it of evidence for a reply, strictly; `said` of evidence against one, leniently."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+
+from rapidfuzz import fuzz
+from rapidfuzz.distance import Levenshtein
+
+SHORTEST_QUOTE = 12
+"""Characters below which a quote supports nothing, and so does a part of one: single words are found anywhere."""
+LONGEST_GAP = 40
+"""Words that an ellipsis may stand for."""
+NEAR = 92.0
+"""rapidfuzz partial ratio (0-100) from which somebody is taken to have said something."""
+
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fff\u3040-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+"""Thai, Lao, Burmese, Khmer, kana and Han, which put no space between words: each character counts as one."""
+_MARKS = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0981-\u0dff"
+_LETTERS = rf"(?:[^\W\d_{_UNSPACED}]|[{_MARKS}])+"
+_WORD = re.compile(rf"\d+(?:[.,:/\u2044]\d+)*|[{_UNSPACED}]|{_LETTERS}(?:'{_LETTERS})*|[%‰°$£€<>≤≥±]")
+_ELLIPSIS = re.compile(r"[\[(]?\.{3,}[\])]?")
+_IDLE = frozenset({"a", "an", "the", "that"})
+_TURNS = frozenset({
+    "not", "no", "nor", "never", "none", "nothing", "neither", "cannot", "without", "unless", "except", "only", "if", "until",
+    "but", "however", "although", "though", "rarely", "seldom", "hardly", "less", "few",
+})  # fmt: skip
+"""Words that an ellipsis may not swallow: what they turn round or limit would read as its opposite."""
+
+
+def quoted(quote: str, text: str) -> bool:
+    """Tell whether a quote stands in a text, word for word.
+
+    White space, case, punctuation, markup and articles do not matter, nor does a slip of one letter in a long word. Any other
+    word must be the same, since a sentence lives by its smallest: `not`, `only`, `two`, a drug's name. So nothing here is
+    measured over the whole quote, where one changed word is a few per cent. An ellipsis divides the quote into parts, which
+    must stand in this order, near each other, with nothing between them that turns their meaning.
+    """
+    if len(_spaced(quote)) - 2 < SHORTEST_QUOTE:
+        return False
+    if _spaced(quote) in _spaced(text):
+        return True
+    place = 0
+    source = _telling(text)
+    for number, part in enumerate(_ELLIPSIS.split(folded(quote))):
+        words = _telling(part)
+        if not words:
+            continue
+        if len(" ".join(words)) < SHORTEST_QUOTE:
+            return False
+        start = _find(words, source, place)
+        if start is None or (number and place and not _may_skip(source[place:start])):
+            return False
+        place = start + len(words)
+    return place > 0
+
+
+def said(quote: str, text: str) -> bool:
+    """Tell whether somebody said what a judge says they said, small slips aside."""
+    part, whole = folded(quote).strip(" .,;:'\""), folded(text)
+    if part in whole:
+        return bool(part)
+    return len(part) <= len(whole) and fuzz.partial_ratio(part, whole, score_cutoff=NEAR) > 0
+
+
+@lru_cache(maxsize=512)
+def folded(text: str) -> str:
+    """Fold what must not matter when texts are compared: compatibility forms, invisible characters, case, white space."""
+    plain = unicodedata.normalize("NFKC", text).translate(_PLAIN)
+    return " ".join(plain.casefold().split())
+
+
+_PLAIN = {ord(c): None for c in "\u00ad\u200b\u200c\u200d\u2060\ufeff"} | {
+    ord("‘"): "'", ord("’"): "'", ord("“"): '"', ord("”"): '"', ord("–"): "-", ord("—"): "-", ord("‑"): "-",
+}  # fmt: skip
+
+
+@lru_cache(maxsize=512)
+def _spaced(text: str) -> str:
+    """Return the words of a text with a space on either side of each, so that they are only found whole."""
+    return f" {' '.join(_WORD.findall(folded(text)))} "
+
+
+@lru_cache(maxsize=512)
+def _telling(text: str) -> tuple[str, ...]:
+    return tuple(word for word in _spaced(text).split() if word not in _IDLE)
+
+
+def _find(words: Sequence[str], source: Sequence[str], start: int) -> int | None:
+    """Return where in a source so many words stand in a row, a slip in every eight allowed."""
+    allowed = max(1, len(words) // 8) if len(words) >= 4 else 0
+    for at in range(start, len(source) - len(words) + 1):
+        slips = 0
+        for mine, theirs in zip(words, source[at : at + len(words)], strict=True):
+            if mine == theirs:
+                continue
+            slips += 1
+            if slips > allowed or not _slip(mine, theirs):
+                break
+        else:
+            return at
+    return None
+
+
+def _slip(mine: str, theirs: str) -> bool:
+    """Tell whether two words may be one: long, alike from the first letter on, and at most one letter apart."""
+    if len(mine) < 5 or mine[0] != theirs[0] or "'" in mine + theirs or not mine.isalpha():
+        return False
+    return Levenshtein.distance(mine, theirs, score_cutoff=1) <= 1
+
+
+def _may_skip(gap: Sequence[str]) -> bool:
+    return len(gap) <= LONGEST_GAP and not any(word in _TURNS or word.endswith("n't") for word in gap)

@@ -1,0 +1,56 @@
+"""The case that a reply makes for its judges. Pure."""
+
+from collections.abc import Sequence
+
+from judges.case import Case, Said
+from judges.modes import Mode, modes_of
+from knowledge_base import citations
+from proxy.conversation import reply_hash
+from proxy.delivery import Turn
+from proxy.trace import Attempt
+
+HISTORY_FOR_JUDGES = 6
+"""Earlier messages that a judge sees."""
+USER_TURNS_FOR_ALARM = 3
+"""Earlier user messages that the emergency judge reads, besides the newest."""
+
+
+def alarm_case(user_message: str, earlier: Sequence[str]) -> Case:
+    """Return what the emergency judge sees: the user's last messages."""
+    return Case(user_message, history=tuple(Said("user", text) for text in earlier[-USER_TURNS_FOR_ALARM:]))
+
+
+def reply_case(turn: Turn, attempt: Attempt) -> tuple[Case, tuple[str, ...], frozenset[Mode]]:
+    """Return the case an attempt makes, what it validly cites, and the modes of judges it calls for.
+
+    Where the chatbot writes no citations, the evidence retrieved counts as cited.
+    """
+    if turn.cites:
+        sources, classes, _ = citations.split(attempt.citations, turn.bot.library or {}, turn.in_use)
+    else:
+        sources, classes = turn.sources, ()
+    case = Case(
+        turn.user_message,
+        attempt.text,
+        history=history(turn),
+        cited=sources,
+        role=turn.bot.settings.role,
+        topics=turn.bot.topics,
+    )
+    modes = modes_of(case, classes) if turn.filter != "off" else frozenset[Mode]()
+    attempt.modes = sorted(modes)
+    return case, (*(s.id for s in sources), *classes), modes
+
+
+def history(turn: Turn) -> tuple[Said, ...]:
+    """Return the messages before the user's newest, as judges see them."""
+    said: list[Said] = []
+    for message in turn.request.messages:
+        if message.role == "user":
+            said.append(Said("user", message.text))
+        elif message.is_reply:
+            ours = reply_hash(message.text) in turn.conversation.delivered
+            said.append(Said("assistant", message.text, verified=ours))
+    while said and said[-1].speaker == "user":
+        said.pop()
+    return tuple(said[-HISTORY_FOR_JUDGES:])

@@ -1,0 +1,90 @@
+"""What a turn works on (`Turn`), and what it comes to (`Delivery`, `Answer`)."""
+
+import time
+from dataclasses import dataclass, field
+
+from judges.case import Case
+from judges.filter import Review
+from judges.modes import Mode
+from judges.verdict import Judgement
+from knowledge_base.library import Source
+from models.client import Body
+from models.usage import Ledger
+from proxy.chatbot import Chatbot
+from proxy.config import Filter
+from proxy.conversation import Conversation
+from proxy.messages import ChatRequest
+from proxy.trace import Attempt, Outcome, Trace
+
+
+@dataclass(slots=True)
+class Turn:
+    """What one turn works on."""
+
+    bot: Chatbot
+    request: ChatRequest
+    user_message: str
+    earlier: list[str]
+    """The user's earlier messages, oldest first."""
+    conversation: Conversation
+    filter: Filter
+    alarm: Review
+    """What the local emergency judge said before anything else was done."""
+    trace: Trace
+    ledger: Ledger = field(default_factory=Ledger)
+    started: float = field(default_factory=time.perf_counter)
+    selected: bool = False
+    """Whether sources have been selected; an emergency comes before that."""
+    in_use: dict[str, int] = field(default_factory=dict)
+    """Sources in use, each with the turn in which it was last cited or put in."""
+    shadowed: list[tuple[Attempt, Case, frozenset[Mode]]] = field(default_factory=list)
+    """What is judged in the background when the filter is in shadow."""
+
+    @property
+    def number(self) -> int:
+        return self.conversation.turn + 1
+
+    @property
+    def judged(self) -> bool:
+        return self.filter == "on" and not self.bot.filter.empty
+
+    @property
+    def cites(self) -> bool:
+        """Whether the chatbot is to write citation commands: not in JSON, and a wrapped one knows none."""
+        return self.bot.settings.kind == "guarded" and self.bot.library is not None and not self.request.wants_json
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        library = self.bot.library
+        return tuple(library[s] for s in self.in_use) if library else ()
+
+    @property
+    def at_ms(self) -> float:
+        return round((time.perf_counter() - self.started) * 1000, 2)
+
+
+@dataclass(slots=True)
+class Delivery:
+    """One choice, settled."""
+
+    text: str | None
+    """None: there is no text (only tool calls, or the model's own refusal), or it is withheld (`refused`)."""
+    outcome: Outcome
+    citations: tuple[str, ...] = ()
+    judgements: list[Judgement] = field(default_factory=list)
+    warnings: list[tuple[str, str]] = field(default_factory=list)
+    """(rule, detail) of each warning the choice gave rise to."""
+    refused: bool = False
+    message: Body = field(default_factory=dict)
+    """The upstream's message, for all but its text."""
+    choice: Body = field(default_factory=dict)
+    """The upstream's choice that the message came in."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """What a turn came to."""
+
+    deliveries: list[Delivery]
+    upstream: Body = field(default_factory=dict)
+    """The upstream's response to the draft, for the fields the proxy does not set."""

@@ -1,0 +1,117 @@
+"""The draft: asked for, checked by hard rules, asked for again with the reason."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from knowledge_base import citations
+from models.client import Body
+from models.usage import estimate_tokens
+from proxy import context
+from proxy.delivery import Turn
+from proxy.retrieval import put_in
+from proxy.trace import Attempt, SelectedSource
+
+MAX_REDRAFTS = 2
+
+Kind = Literal["draft", "redraft", "shortened", "refinement"]
+
+
+async def draft(turn: Turn) -> Body:
+    """Ask the chatbot's model, for as many choices as the client wants; return its response.
+
+    Raises:
+        ModelError: It could not be asked.
+    """
+    choices = {"n": turn.request.n} if (turn.request.n or 1) > 1 else {}
+    body = _body(turn) | choices
+    return await turn.bot.models.complete(turn.bot.settings.model, body, step="draft", ledger=turn.ledger)
+
+
+async def checked(turn: Turn, index: int, text: str, with_tools: bool) -> Attempt:
+    """Run the hard checks on a draft: faulty commands are redrafted, great length is shortened.
+
+    Args:
+        turn: The turn.
+        index: Which choice the draft is.
+        text: The draft as the model wrote it.
+        with_tools: Whether tool calls came with it; such a draft needs no citation.
+    """
+    text, attempt = await _redrafted(turn, index, text, with_tools)
+    if estimate_tokens(attempt.text) <= turn.bot.settings.length.hard or turn.request.wants_json:
+        return attempt
+    shorter = await _ask_again(turn, context.shorten_messages(text, turn.bot.settings.length.soft))
+    attempt, _ = attempt_of(turn, "shortened", index, shorter)
+    attempt.text = cut(attempt.text, turn.bot.settings.length.hard)
+    return attempt
+
+
+async def _redrafted(turn: Turn, index: int, text: str, with_tools: bool) -> tuple[str, Attempt]:
+    """Ask again until the draft's commands are right, or it has been asked often enough."""
+    attempt, parsed = attempt_of(turn, "draft", index, text)
+    redrafts, requests = 0, turn.bot.settings.retrieval.max_requests
+    while turn.cites:
+        wanted = _wanted(turn, parsed)[:requests]
+        if wanted:
+            requests -= len(wanted)
+            for source in wanted:
+                put_in(turn, source)
+                turn.trace.selected.append(SelectedSource(source, "chatbot", "asked for in its reply"))
+            text = await _ask_again(turn)
+        else:
+            attempt.problems = [] if with_tools else _problems(turn, parsed)
+            if not attempt.problems or redrafts == MAX_REDRAFTS:
+                break
+            redrafts += 1
+            text = await _ask_again(turn, context.hard_check_messages(text, attempt.problems))
+        attempt, parsed = attempt_of(turn, "redraft", index, text)
+    return text, attempt
+
+
+def _problems(turn: Turn, parsed: citations.Parsed) -> list[str]:
+    found = citations.problems(parsed, turn.bot.library or {}, turn.in_use)
+    return found if parsed.text else [*found, "Your reply has no text for the user."]
+
+
+def _wanted(turn: Turn, parsed: citations.Parsed) -> list[str]:
+    """Return the sources a reply asks for, when that is all it does."""
+    if parsed.text or turn.bot.library is None:
+        return []
+    return [s for s in citations.requested(parsed, turn.bot.library) if s not in turn.in_use]
+
+
+async def _ask_again(turn: Turn, extra: Sequence[Body] = ()) -> str:
+    body = _body(turn, extra)
+    answer = await turn.bot.models.complete(turn.bot.settings.model, body, step="redraft", ledger=turn.ledger)
+    return answer["choices"][0]["message"].get("content") or ""
+
+
+def attempt_of(turn: Turn, kind: Kind, index: int, text: str) -> tuple[Attempt, citations.Parsed]:
+    """Take a text of the model's apart, and trace it. A JSON document holds no commands."""
+    parsed = citations.Parsed(text) if turn.request.wants_json else citations.parse(text)
+    attempt = Attempt(kind, index, parsed.text, list(parsed.citations), turn.at_ms)
+    turn.trace.attempts.append(attempt)
+    return attempt, parsed
+
+
+def cut(text: str, tokens: int) -> str:
+    """Cut a text at the end of a sentence so that it has at most so many tokens."""
+    while estimate_tokens(text) > tokens:
+        end = max(text[:-1].rfind(mark) for mark in (". ", ".\n", "! ", "? ", "!\n", "?\n"))
+        text = text[: end + 1] if end > 0 else text[: int(len(text) * 0.9)]
+        text = text.rstrip()
+    return text
+
+
+def _body(turn: Turn, extra: Sequence[Body] = ()) -> Body:
+    bot, request = turn.bot, turn.request
+    conversation = turn.conversation if turn.filter == "on" else replace(turn.conversation, warnings=())
+    if bot.settings.kind == "wrapped":
+        raw = request.raw["messages"]
+        messages = context.wrapped_messages(raw, request.messages, conversation, turn.number, bot.settings.role)
+    else:
+        messages = context.guarded_messages(
+            bot.settings.role, bot.library, turn.sources, request.messages, conversation, turn.number,
+            bot.settings.context_tokens, cites=turn.cites,
+        )  # fmt: skip
+    return {**request.options, "messages": [*messages, *extra]}

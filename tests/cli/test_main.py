@@ -1,0 +1,54 @@
+"""The command as a whole: its help, its speed, its ways to be started."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from tests.cli.conftest import ROOT, Ended
+
+Caf = Callable[..., Ended]
+VERBS = [
+    ["serve"],
+    ["chat"],
+    ["check"],
+    ["trace"],
+    ["trace", "list"],
+    ["trace", "show"],
+    ["trace", "purge"],
+    ["schema"],
+]
+
+
+def test_help_names_every_verb_and_the_exit_codes(caf: Caf) -> None:
+    """Who types `caf --help` learns where to begin."""
+    ended = caf("--help")
+    assert ended.code == 0
+    for verb in ("serve", "chat", "check", "trace", "schema"):
+        assert f"\n  {verb} " in ended.out
+    assert "Exit codes: 0 all is well; 1 problems were found; 2 wrong usage" in ended.out
+    assert "..." not in ended.out.split("Commands:")[1], "the first line of a verb's help is too long"
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_every_verb_has_an_example(caf: Caf, verb: list[str]) -> None:
+    """Help without an example helps half."""
+    ended = caf(*verb, "--help")
+    assert ended.code == 0
+    assert "Example" in ended.out
+
+
+@pytest.mark.parametrize("wrong", [[], ["trace"], ["nope"], ["serve", "--prot", "1"], ["serve", "--port", "99999"]])
+def test_wrong_usage_has_exit_code_2(caf: Caf, wrong: list[str]) -> None:
+    """And says what is wrong, without a traceback."""
+    ended = caf(*wrong)
+    assert ended.code == 2
+    assert "Usage:" in ended.out + ended.err
+
+
+def test_help_loads_neither_server_nor_rich() -> None:
+    """What only some verb needs is imported inside it: help comes at once."""
+    code = "import cli.main, sys; print(sorted({'aiohttp', 'pydantic', 'rich', 'yaml'} & {m.split('.')[0] for m in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout == "[]\n"

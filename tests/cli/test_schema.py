@@ -1,0 +1,69 @@
+"""`caf schema`: the schemas in docs/ are those of the code, and what we ship obeys them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cli.schema import schemas
+from tests.cli.conftest import ROOT, Ended
+
+Caf = Callable[..., Ended]
+
+
+@pytest.mark.parametrize("name", ["config.json", "checkpoint.json"])
+def test_the_schemas_in_docs_are_up_to_date(name: str) -> None:
+    """If this fails, run `caf schema` and commit what it writes."""
+    assert (ROOT / "docs" / "schemas" / name).read_text() == schemas()[name]
+
+
+def test_the_command_writes_them(caf: Caf, tmp_path: Path) -> None:
+    """Into docs/schemas, or where it is told."""
+    assert caf("schema").out == "docs/schemas/config.json\ndocs/schemas/checkpoint.json\n"
+    assert caf("schema", "--out", "elsewhere").code == 0
+    assert (tmp_path / "elsewhere" / "config.json").read_text() == schemas()["config.json"]
+
+
+def test_a_place_that_cannot_be_written_is_named(caf: Caf, tmp_path: Path) -> None:
+    """One line, exit code 2."""
+    (tmp_path / "taken").write_text("")
+    ended = caf("schema", "--out", "taken")
+    assert ended.code == 2
+    assert "taken: cannot be written: File exists" in ended.err
+
+
+def test_every_setting_that_is_documented_in_code_is_in_the_schema() -> None:
+    """The strings below the fields become descriptions, also of settings deep inside."""
+    schema = json.loads(schemas()["config.json"])
+    assert (
+        schema["$defs"]["PrivacySettings"]["properties"]["days"]["description"] == "Traces older than this are deleted."
+    )
+    assert "api_key_env" in schema["$defs"]["ModelSettings"]["properties"]
+    assert schema["$defs"]["ModelSettings"]["properties"]["engine"]["description"] == "How the model is reached."
+    assert schema["properties"]["expose"]["description"].startswith("none leaves")
+
+
+def test_the_shipped_configuration_obeys_the_schema() -> None:
+    """Shorthands included: an editor must not underline what the proxy takes."""
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads(schemas()["config.json"])
+    data = yaml.safe_load((ROOT / "config.yaml").read_text())
+    jsonschema.validate(data, schema)
+    data["chatbots"]["schizophrenia"]["judges"].append("role")
+    jsonschema.validate(data, schema)
+    data["chatbots"]["schizophrenia"]["colour"] = "red"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(data, schema)
+
+
+def test_saved_conversations_obey_the_schema() -> None:
+    """Those that we ship."""
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads(schemas()["checkpoint.json"])
+    said = {"role": "assistant", "content": "Hi", "outcome": "warned", "citations": ["causes"]}
+    saved = {"name": "a", "chatbot": "b", "created": "2026-11-21T09:00:00Z", "messages": [said]}
+    jsonschema.validate(saved, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(saved | {"messages": [said | {"role": "robot"}]}, schema)

@@ -1,0 +1,195 @@
+"""`caf serve`: starts, says what it serves, stops when told, refuses what it cannot serve in a line."""
+
+import json
+import signal
+import socket
+import subprocess
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.serve import unsafe
+from proxy.config import parse_config
+from tests.cli.conftest import COMMAND, ROOT, Ended
+
+Caf = Callable[..., Ended]
+
+PASSTHROUGH = """\
+models: {m: {engine: embedded}}
+chatbots: {plain: {kind: passthrough, model: m}}
+privacy: {path: traces.db}
+"""
+
+
+class Serving:
+    """A `caf serve` that runs."""
+
+    def __init__(self, cwd: Path, environment: dict[str, str], *options: str) -> None:
+        self.process = subprocess.Popen(
+            [*COMMAND, "serve", "--port", "0", *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=cwd,
+            env=environment,
+        )
+        assert self.process.stdout is not None
+        self.said: list[str] = []
+        for line in self.process.stdout:
+            self.said.append(line.rstrip("\n"))
+            if line.startswith("Ctrl-C"):
+                break
+        assert self.said, self.process.stderr and self.process.stderr.read()
+        self.address = self.said[0].removeprefix("CAF serves ")
+
+    def get(self, path: str) -> str:
+        with urllib.request.urlopen(f"{self.address}{path}", timeout=10) as response:
+            return response.read().decode()
+
+    def end(self, number: signal.Signals) -> tuple[int, str, str]:
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=20)
+        return self.process.returncode, out, err
+
+
+@pytest.fixture
+def serving(tmp_path: Path, environment: dict[str, str]) -> Iterator[Callable[..., Serving]]:
+    started: list[Serving] = []
+
+    def start(*options: str, config: str = PASSTHROUGH) -> Serving:
+        (tmp_path / "config.yaml").write_text(config)
+        started.append(Serving(tmp_path, environment, *options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_it_is_told_to_stop(serving: Callable[..., Serving], number: signal.Signals) -> None:
+    """Port 0 takes a free one, which is printed; Ctrl-C and SIGTERM end it with code 0 and without a traceback."""
+    proxy = serving()
+    assert json.loads(proxy.get("/models"))["data"][0]["id"] == "plain"
+    assert proxy.said[1] == "  chatbots  plain (passthrough)"
+    assert proxy.said[2] == "  config    config.yaml"
+    code, out, err = proxy.end(number)
+    assert (code, "Traceback" in err) == (0, False)
+    assert "Stopping" in out
+
+
+def test_an_open_turn_may_finish_when_it_is_told_to_stop(serving: Callable[..., Serving]) -> None:
+    """Stopping gently: the reply that is on its way arrives, new connections are refused."""
+    slow = 'models: {m: {engine: scripted, script: [{delay_s: 1.5, reply: "Here I am."}]}}\n'
+    proxy = serving(config=slow + PASSTHROUGH.split("\n", 1)[1])
+    body = json.dumps({"model": "plain", "messages": [{"role": "user", "content": "Hi"}]}).encode()
+    request = urllib.request.Request(f"{proxy.address}/chat/completions", body, {"Content-Type": "application/json"})
+    replies: list[str] = []
+    asking = threading.Thread(
+        target=lambda: replies.append(urllib.request.urlopen(request, timeout=20).read().decode())
+    )
+    asking.start()
+    time.sleep(0.5)
+    code, _, _ = proxy.end(signal.SIGTERM)
+    asking.join(5)
+    assert code == 0
+    assert "Here I am." in replies[0]
+
+
+def test_the_shipped_configuration_is_the_default(tmp_path: Path, environment: dict[str, str]) -> None:
+    """In a folder without a config.yaml the one beside the packages is served; its chatbot answers."""
+    proxy = Serving(tmp_path, environment, "--log-level", "error")
+    try:
+        assert proxy.said[2] == f"  config    {ROOT / 'config.yaml'}"
+        assert "schizophrenia" in proxy.get("/models")
+    finally:
+        proxy.end(signal.SIGTERM)
+
+
+def test_an_address_that_others_can_reach_is_called_unsafe(serving: Callable[..., Serving]) -> None:
+    """Without keys, anybody may use it; that is said at the start."""
+    proxy = serving("--host", "0.0.0.0")
+    assert "  not safe  0.0.0.0 can be reached from other machines, and clients need no key" in proxy.said
+    assert "  not safe  plain is forwarded without any check" in proxy.said
+    assert any(line.startswith("  traces    without texts") for line in proxy.said)
+
+
+def test_a_port_in_use_is_a_line_and_exit_code_2(caf: Caf, tmp_path: Path) -> None:
+    """With what to do about it."""
+    (tmp_path / "config.yaml").write_text(PASSTHROUGH)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = caf("serve", "--port", port)
+    assert ended.code == 2
+    assert (
+        ended.err == f"caf: port {port} on 127.0.0.1 is in use; give another with --port, or 0 for any that is free\n"
+    )
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no such host", "x" * 300])
+def test_a_host_that_is_none_is_a_line_and_exit_code_2(caf: Caf, tmp_path: Path, host: str) -> None:
+    """An address of another machine, a name that means nothing, a name that is none."""
+    (tmp_path / "config.yaml").write_text(PASSTHROUGH)
+    ended = caf("serve", "--port", "0", "--host", host)
+    assert ended.code == 2
+    assert f"caf: {host!r} is no address of this machine; give 127.0.0.1" in ended.err
+    assert ended.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (PASSTHROUGH.replace("model: m", "model: n"), ["caf: config.yaml: chatbots.plain.model: no model alias 'n'"]),
+        (PASSTHROUGH + "colour: red\n", ["caf: config.yaml: colour: is not a setting here"]),
+        (PASSTHROUGH + "server: {port: high, hots: x}\n", ["server.port: ", "server.hots: is not a setting here"]),
+        ("a: [", ["caf: config.yaml: line ", "is not valid YAML"]),
+        (
+            PASSTHROUGH.replace("embedded", "openai, base_url: 'http://x', api_key_env: CAF_TEST_KEY"),
+            ["config.yaml: models.m: ", "CAF_TEST_KEY"],
+        ),
+        (PASSTHROUGH.replace("traces.db", "config.yaml"), ["config.yaml: privacy.path cannot be used"]),
+        (
+            PASSTHROUGH.replace("kind: passthrough", "role: r, emergency: {contact: c}, knowledge_base: nowhere"),
+            ["nowhere: no such folder"],
+        ),
+    ],
+)
+def test_a_configuration_that_cannot_be_served_is_refused(
+    caf: Caf, tmp_path: Path, config: str, said: list[str]
+) -> None:
+    """With file and key, one line for each fault, and exit code 2."""
+    (tmp_path / "config.yaml").write_text(config)
+    ended = caf("serve", "--port", "0")
+    assert ended.code == 2
+    assert all(part in ended.err for part in said), ended.err
+    assert all(line.startswith("caf: ") for line in ended.err.splitlines())
+
+
+def test_a_missing_configuration_is_named(caf: Caf) -> None:
+    """The file that was asked for, not a default in its place."""
+    ended = caf("serve", "--config", "clinic.yaml")
+    assert ended.code == 2
+    assert "caf: clinic.yaml: cannot be read" in ended.err
+
+
+def test_everything_that_takes_protection_away_is_named() -> None:
+    """One sentence each; a guarded chatbot with its judges on loopback has none."""
+    guarded = {"model": "m", "role": "r", "emergency": {"contact": "c"}, "refiner": None}
+    judges = [{"name": "emergency", "stages": ["local"]}]
+
+    def said(bot: dict[str, object], **server: str) -> str:
+        data = {"models": {"m": {"engine": "embedded"}}, "chatbots": {"bot": bot}, "server": server}
+        return "; ".join(unsafe(parse_config(data, Path("config.yaml"))))
+
+    assert said(guarded | {"judges": judges}) == ""
+    assert said(guarded | {"judges": judges, "filter": "off"}) == "bot has its filter off: replies leave unchecked"
+    assert "in shadow" in said(guarded | {"judges": judges, "filter": "shadow"})
+    assert said(guarded) == "bot has no judges: its replies are not checked"
+    assert said(guarded | {"judges": [{"name": "role", "stages": ["local"]}]}) == "bot has no emergency judge"
+    assert "::" in said(guarded | {"judges": judges}, host="::")

@@ -1,0 +1,253 @@
+"""`caf trace`: turns are listed, told and deleted."""
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+import typer
+
+from cli.story import story
+from cli.trace import parse_since
+from judges.observation import Assertion, Claims, Crisis, Opinion, Sign
+from judges.verdict import Exchange, Judgement
+from models.usage import Call, Usage
+from proxy.redaction import redact
+from proxy.trace import Attempt, SelectedSource, ShownWarning, Trace
+from proxy.trace_file import decode, encode
+from proxy.trace_store import TraceStore
+from tests.cli.conftest import Ended
+
+Caf = Callable[..., Ended]
+
+CLAIMS = Claims(
+    assertions=[
+        Assertion(text="Fish oil helps.", support="unsupported", source_id=None, quote=None, topic="supplements"),
+        Assertion(text="Stress can.", support="implied", source_id="stress", quote="Stress may trigger", topic=None),
+    ],
+    admits_not_from_sources="no",
+    asks_to_verify="weak",
+)
+TURN = Trace(
+    turn_id="7f3a91c2d4e5f60718293a4b5c6d7e8f",
+    conversation_id="91c2aaaa",
+    key_id="keyless",
+    chatbot="schizophrenia",
+    filter="on",
+    started=time.time() - 60,
+    turn=3,
+    user_message="Which supplements?\nAnd how much?",
+    memory="history",
+    selected=[SelectedSource("stress", "model", "asks what helps"), SelectedSource("diet", "chatbot", "")],
+    selection_note="two parts",
+    sources_in_use=["stress", "diet"],
+    warnings_shown=[ShownWarning("role", "You are no therapist.", 2, 6)],
+    emergency=[
+        Judgement(
+            "emergency",
+            "local",
+            "accept",
+            ms=0.1,
+            observation=Crisis(signs=[Sign(kind="self_harm", quote="hurt me", who="user", when="past")]),
+        )
+    ],
+    attempts=[
+        Attempt(
+            "draft",
+            0,
+            "Fish oil helps.",
+            ["stress"],
+            12.5,
+            ["cites 'strss', which is no source"],
+            ["source", "default"],
+            [
+                Judgement("source_fidelity", "local", "reject", "unsupported_claims", "not supported", 0.2, 0.9, CLAIMS),
+                Judgement("transparency", "local", "reject", "sensitive_topic", "supplements", 0.2, 0.9, CLAIMS),
+                Judgement("tone", "chief", "accept", observation=Opinion(verdict="accept", reason="kind"),
+                          exchange=Exchange("gpt-5", "abcdef0123456789", "{...}")),
+            ],
+        ),
+        Attempt("refinement", 0, "My sources do not say.", ["no_claims"], 20.0, [], ["default"], []),
+    ],
+    warnings_added=[ShownWarning("sensitive_topic", "You went beyond.", 3, 7)],
+    replies=["My sources do not say."],
+    outcome="refined",
+    calls=[
+        Call("draft", "chatbot", 11.0, Usage(1800, 20), 0.0021, None),
+        Call("judge tone", "chief", 7.0, Usage(900, 5, estimated=True), None, "UpstreamTimeout", attempts=3),
+    ],
+    ms=21.0,
+)  # fmt: skip
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Write a trace file with four turns, and a configuration that names it."""
+    path = tmp_path / "data" / "traces.db"
+    (tmp_path / "config.yaml").write_text(
+        "models: {m: {engine: embedded}}\nchatbots: {p: {kind: passthrough, model: m}}\nprivacy: {path: data/traces.db}\n"
+    )
+    store = TraceStore(path, "full", 30)
+    store.start()
+    store.record(TURN)
+    store.record(dataclasses.replace(TURN, turn_id="b" * 32, conversation_id="cc", outcome="accepted", attempts=[]))
+    store.record(dataclasses.replace(TURN, turn_id="c" * 32, conversation_id="cc", started=time.time() - 10 * 86_400))
+    store.record(dataclasses.replace(TURN, turn_id="d" * 32, chatbot="other", error="upstream_timeout"))
+    store.close()
+    return path
+
+
+def test_the_list_tells_each_turn_in_a_line(caf: Caf, file: Path) -> None:
+    """Time, short ids, outcome, milliseconds, what the judges said and tokens; in a pipe nothing is cut or folded."""
+    ended = caf("trace", "list")
+    lines = ended.out.splitlines()
+    assert ended.code == 0
+    assert lines[0].split() == ["time", "turn", "conversation", "n", "chatbot", "outcome", "ms", "judges", "tokens"]
+    assert len(lines) == 5
+    line = next(line for line in lines if "7f3a91c2d4e5" in line)
+    for said in ("91c2aaaa", " 3 ", "schizophrenia", "refined", " 21 ", "2700+25"):
+        assert said in line
+    assert "source_fidelity reject, transparency reject, 2 accept" in line
+    assert "error upstream_timeout" in next(line for line in lines if "dddddddddddd" in line)
+
+
+@pytest.mark.parametrize(
+    ("options", "ids"),
+    [
+        (["--chatbot", "other"], "d"),
+        (["--outcome", "accepted"], "b"),
+        (["--conversation", "cc"], "bc"),
+        (["--since", "2d"], "7bd"),
+        (["--limit", "1", "--conversation", "cc"], "b"),
+    ],
+)
+def test_the_list_can_be_narrowed(caf: Caf, file: Path, options: list[str], ids: str) -> None:
+    """And printed as JSON for other programs."""
+    turns = json.loads(caf("trace", "list", "--json", *options).out)
+    assert sorted(turn["turn_id"][0] for turn in turns) == sorted(ids)
+    assert turns[0]["verdicts"][0] == {"judge": "emergency", "stage": "local", "verdict": "accept"}
+
+
+def test_a_list_of_nothing_says_so(caf: Caf, file: Path) -> None:
+    """No such turns is an answer, not an error."""
+    ended = caf("trace", "list", "--chatbot", "nobody")
+    assert (ended.code, ended.out) == (0, "no such turns\n")
+    assert json.loads(caf("trace", "list", "--chatbot", "nobody", "--json").out) == []
+
+
+def test_a_turn_is_told_as_a_story(caf: Caf, file: Path) -> None:
+    """Everything that happened, in the order in which it happened."""
+    ended = caf("trace", "show", "7f3")
+    assert ended.code == 0
+    position = 0
+    for said in (
+        "Turn 7f3a91c2d4e5f60718293a4b5c6d7e8f\n",
+        "21.0 ms, outcome refined\n",
+        "turn 3 of conversation 91c2aaaa (continued, found by its history)\n",
+        "User\n  Which supplements?\n  And how much?\n",
+        "  emergency (local): accept, 0.1 ms\n    signs: “hurt me” kind self_harm, who user, when past\n",
+        "  + stress, chosen by the selection model: asks what helps\n  + diet, chosen by the chatbot\n  why: two parts\n",
+        "  role (from turn 2, until 6): You are no therapist.\n",
+        "Draft, at 12.5 ms\n  Fish oil helps.\n  cites stress; judged in mode source and default\n",
+        "  hard check: cites 'strss', which is no source\n",
+        "  source_fidelity (local): reject, rule unsupported_claims, score 0.90, 0.2 ms\n    because not supported\n",
+        "    - unsupported, on supplements: Fish oil helps.\n",
+        "    - implied in stress: Stress can.\n      source: “Stress may trigger”\n",
+        "    asks to verify: weak\n",
+        "  transparency (local): reject, rule sensitive_topic",
+        "    observed the same as source_fidelity (local)\n",
+        "  tone (chief): accept",
+        "    reason: kind\n    asked gpt-5, prompt abcdef012345 (its answer: --json)\n",
+        "Refinement, at 20.0 ms\n  My sources do not say.\n",
+        "Delivered\n  My sources do not say.\n",
+        "  sensitive_topic (from turn 3, until 7): You went beyond.\n",
+        "  draft (chatbot): 11.0 ms, 1800 tokens in, 20 out, cost 0.002100\n",
+        "  judge tone (chief): 7.0 ms, about 900 tokens in, 5 out, 3 tries, failed: UpstreamTimeout\n",
+    ):
+        assert said in ended.out[position:], f"{said!r} is missing or not in its place in:\n{ended.out}"
+        position = ended.out.index(said, position)
+
+
+def test_a_turn_can_be_had_raw(caf: Caf, file: Path) -> None:
+    """With all that the story leaves out, such as the judge's own words."""
+    trace = json.loads(caf("trace", "show", "7f3", "--json").out)
+    assert trace["attempts"][0]["judgements"][2]["exchange"]["raw"] == "{...}"
+
+
+@pytest.mark.parametrize("memory", ["fresh", "pair", "explicit", "missed"])
+def test_stories_of_odd_turns_can_be_told(memory: str) -> None:
+    """A redacted turn, one with an error, one with several choices and none of them text, one with nothing in it."""
+    bare = Trace("t", "c", "k", "bot", "off", 0.0, memory=memory)  # type: ignore[arg-type]
+    odd = dataclasses.replace(TURN, replies=[None, "two"], error="upstream_timeout", tool_calls=2)
+    for trace in (bare, odd, redact(TURN)):
+        told = "\n".join(text for _, _, text in story(decode(encode(trace))))
+        assert f"conversation {trace.conversation_id}" in told
+    assert "ended with the error upstream_timeout" in "\n".join(t for _, _, t in story(decode(encode(odd))))
+    assert "Fish oil" not in "\n".join(t for _, _, t in story(decode(encode(redact(TURN)))))
+
+
+def test_a_story_cannot_command_the_terminal(caf: Caf, tmp_path: Path) -> None:
+    """What users and models wrote is printed without control characters."""
+    store = TraceStore(tmp_path / "t.db", "full", 30)
+    store.start()
+    store.record(dataclasses.replace(TURN, user_message="\x1b]0;title\x07 hello"))
+    store.close()
+    assert "\ufffd]0;title\ufffd hello" in caf("trace", "show", "7", "--file", "t.db").out
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["show", "zzz"], "no turn has the id 'zzz'"),
+        (["show", ""], "'' begins more than one turn id"),
+        (["list", "--conversation", "zzz"], "no conversation has the id 'zzz'"),
+        (["list", "--file", "nowhere.db"], "nowhere.db: no traces there"),
+        (["list", "--file", "config.yaml"], "config.yaml: the trace file cannot be used: file is not a database"),
+        (["list", "--since", "yesterday"], "'yesterday' is no time; give an age such as 30m, 2h or 7d"),
+        (["list", "--outcome", "fine"], "Invalid value for --outcome"),
+        (["list", "--config", "nowhere.yaml"], "nowhere.yaml: cannot be read"),
+        (["purge"], "say what to delete"),
+        (["purge", "--all", "--turn", "b"], "say what to delete"),
+        (["purge", "--all"], "add --yes when nobody can be asked"),
+        (["purge", "--turn", "zzz"], "no turn has the id 'zzz'"),
+        (["purge", "--older-than", "-1"], "Invalid value for --older-than"),
+    ],
+)
+def test_wrong_usage_says_why_and_deletes_nothing(caf: Caf, file: Path, command: list[str], said: str) -> None:
+    """Exit code 2."""
+    ended = caf("trace", *command)
+    assert ended.code == 2
+    assert said in " ".join(
+        ended.err.replace("'--outcome'", "--outcome").replace("'--older-than'", "--older-than").split()
+    )
+    assert len(json.loads(caf("trace", "list", "--json").out)) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "left", "said"),
+    [
+        (["--turn", "7f"], "bcd", "1 turn deleted\n"),
+        (["--conversation", "cc"], "7d", "2 turns deleted\n"),
+        (["--older-than", "7"], "7bd", "1 turn deleted\n"),
+        (["--older-than", "0"], "", "4 turns deleted\n"),
+        (["--all", "--yes"], "", "4 turns deleted\n"),
+    ],
+)
+def test_purge_deletes_what_it_is_told(caf: Caf, file: Path, options: list[str], left: str, said: str) -> None:
+    """And says how many turns that were."""
+    ended = caf("trace", "purge", *options)
+    assert (ended.code, ended.out) == (0, said)
+    assert {turn["turn_id"][0] for turn in json.loads(caf("trace", "list", "--json").out)} == set(left)
+
+
+def test_times_may_be_ages_or_dates() -> None:
+    """`2h` is two hours ago, an ISO time is local time."""
+    assert parse_since("2h") == pytest.approx(time.time() - 7_200, abs=5)
+    assert parse_since("1.5d") == pytest.approx(time.time() - 1.5 * 86_400, abs=5)
+    yesterday = datetime.now().replace(microsecond=0) - timedelta(days=1)
+    assert parse_since(yesterday.isoformat()) == yesterday.timestamp()
+    with pytest.raises(typer.BadParameter):
+        parse_since("2 weeks")

@@ -1,0 +1,85 @@
+"""What the local refiner makes of a rejected reply."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judges.case import Case
+from judges.local.claims import observe
+from judges.local.refine import refine
+from tests.judges.local.material import BASIC, HARMLESS, MEDICATION, SUPPORTED, UNSUPPORTED, case
+
+STATEMENTS = ("This is not in my sources.", "Please ask your doctor first.", "Trust me, no need to check.", "I'm not sure.")
+
+
+def statements(text: str, of: Case) -> tuple[str, str]:
+    claims, _ = observe(replace(of, draft=text))
+    return claims.admits_not_from_sources, claims.asks_to_verify
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.sampled_from([*SUPPORTED, *UNSUPPORTED, *BASIC, *HARMLESS, *STATEMENTS]), max_size=9),
+    st.sampled_from([" ", "\n", "\n- ", " but ", ", and "]),
+    st.booleans(),
+)
+def test_what_comes_out_is_honest(sentences: list[str], separator: str, sensitive: bool) -> None:
+    """Read again, a refined reply asserts nothing unsupported; where something was dropped both statements are clear."""
+    rejected = case(separator.join(sentences), topics=(MEDICATION,) if sensitive else ())
+    text, cited = refine(rejected)
+    claims, _ = observe(replace(rejected, draft=text))
+    assert text
+    assert not [a for a in claims.assertions if a.support == "unsupported"]
+    assert not [a for a in claims.assertions if a.support == "basic" and a.topic]
+    assert {a.source_id for a in claims.assertions if a.source_id} <= set(cited)
+    apart = separator.isspace() or separator.startswith("\n")
+    if apart and any(sentence in UNSUPPORTED or sentence in BASIC for sentence in sentences):
+        assert (claims.admits_not_from_sources, claims.asks_to_verify) == ("clear", "clear")
+
+
+def test_supported_sentences_stay_and_inventions_go() -> None:
+    """The user still gets what the sources say."""
+    text, cited = refine(case(f"Hello! {SUPPORTED[0]} {UNSUPPORTED[4]} {SUPPORTED[2]}"))
+    assert text.startswith(f"Hello! {SUPPORTED[0]} {SUPPORTED[2]}")
+    assert UNSUPPORTED[4] not in text
+    assert cited == ("voices",)
+
+
+def test_lists_stay_lists() -> None:
+    """Bullets survive, without the dropped ones."""
+    text, _ = refine(case(f"Here is what helps:\n\n- {SUPPORTED[2]}\n- {UNSUPPORTED[4]}\n- {SUPPORTED[3]}"))
+    assert f"\n- {SUPPORTED[2]}\n- {SUPPORTED[3]}" in text
+
+
+def test_dropped_texts_are_not_said_again() -> None:
+    """A sentence with a quote of role-play goes, however harmless it looks."""
+    text, _ = refine(case(f"{SUPPORTED[0]} As your friend I am happy to help."), drop=["as  your FRIEND"])
+    assert "friend" not in text
+    assert SUPPORTED[0] in text
+
+
+def test_everyday_advice_stays_with_both_statements() -> None:
+    """Basic advice may stay where it says what it is."""
+    text, cited = refine(Case("What helps?", BASIC[0]))
+    assert BASIC[0] in text
+    assert cited == ()
+    assert statements(text, Case("What helps?")) == ("clear", "clear")
+
+
+def test_reply_in_order_stays_as_it_is() -> None:
+    """Nothing is added to a reply from which nothing was dropped."""
+    draft = f"Hello! {SUPPORTED[0]} {HARMLESS[2]}"
+    assert refine(case(draft)) == (draft, ("voices",))
+
+
+@pytest.mark.parametrize("draft", ["", "Du bør ta medisinen din hver dag og ikke slutte uten å snakke med legen.", UNSUPPORTED[4]])
+def test_nothing_left_is_said_plainly(draft: str) -> None:
+    """With nothing supported left, the reply says so, refers to a professional, and says what it can help with."""
+    text, cited = refine(case(draft))
+    assert "not in my sources" in text
+    assert "Hearing voices" in text
+    assert cited == ()
+    assert observe(case(text))[0].assertions == []
+    assert statements(text, case("")) == ("clear", "clear")

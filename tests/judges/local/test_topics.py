@@ -1,0 +1,41 @@
+"""Which sensitive topic a sentence touches."""
+
+import pytest
+
+from judges.case import Topic
+from judges.local.topics import compiled
+
+TOPICS = tuple(Topic(name) for name in ("medication", "self-harm", "illegal drugs", "supplements", "money", "pregnancy"))
+
+
+@pytest.mark.parametrize(
+    ("text", "topic"),
+    [
+        ("Take your tablets with food.", "medication"),
+        ("Clozapine can lower white blood cells.", "medication"),
+        ("Zuclopenthixidone is new.", "medication"),
+        ("You might want to hurt yourself.", "self-harm"),
+        ("Smoking weed is relaxing.", "illegal drugs"),
+        ("Fish oil is good for you.", "supplements"),
+        ("Put your savings into stocks.", "money"),
+        ("Breastfeeding is possible.", "pregnancy"),
+        ("Going for a walk is nice.", None),
+        ("The capital is far away.", None),
+    ],
+)
+def test_usual_names_know_their_words(text: str, topic: str | None) -> None:
+    """The names that chatbots usually give their topics bring words along."""
+    assert compiled(TOPICS).find(text) == topic
+
+
+def test_terms_of_the_topic_count() -> None:
+    """A topic is touched by its own terms, of one word or several, in any inflection of one."""
+    lexicon = compiled((Topic("aliens", ("flying saucer", "abduction")),))
+    assert lexicon.find("They saw a flying saucer.") == "aliens"
+    assert lexicon.find("Abductions happen.") == "aliens"
+    assert lexicon.find("An alien came.") == "aliens"
+
+
+def test_illegal_drugs_is_not_a_legal_topic() -> None:
+    """"Illegal" in a name does not bring the words of the law."""
+    assert compiled((Topic("illegal drugs"),)).find("Ask a lawyer about the contract.") is None

@@ -1,0 +1,49 @@
+"""Dependencies point one way."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MAY_IMPORT = {
+    "models": set(),
+    "knowledge_base": {"models"},
+    "judges": {"knowledge_base", "models"},
+    "scenarios": {"models"},
+    "assistants": {"knowledge_base", "models"},
+    "proxy": {"judges", "knowledge_base", "models"},
+    "cli": {"proxy", "judges", "knowledge_base", "models", "scenarios", "assistants"},
+}
+"""What each package may import of the others."""
+ALSO = {"proxy/app.py": {"assistants"}}
+"""create_app registers the embedded chatbot."""
+
+
+def imports(path: Path) -> set[str]:
+    """Return the top-level packages that a file imports."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_package_imports_only_what_lies_below_it(package: str) -> None:
+    """No file of a package imports a package that it may not."""
+    for path in (ROOT / package).rglob("*.py"):
+        name = path.relative_to(ROOT).as_posix()
+        allowed = MAY_IMPORT[package] | ALSO.get(name, set()) | {package}
+        assert imports(path) & set(MAY_IMPORT) <= allowed, name
+
+
+def test_serving_loads_no_heavy_library() -> None:
+    """What only some configurations need is not imported before one of them needs it."""
+    code = "import sys, proxy.app, cli.serve; print(*({'litellm', 'tiktoken', 'sqlalchemy', 'openai'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
