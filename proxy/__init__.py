@@ -19,6 +19,7 @@ What they use:
     access.py        who is asking, and what they may do
     messages.py      the chat request
     delivery.py      what a turn works on, and what it comes to
+    afterwards.py    what no reply waits for
     conversation.py  what is remembered, and how a conversation is recognised
     memory.py        where it is kept
     passthrough.py   a chatbot that only forwards

@@ -23,11 +23,12 @@ from models.client import Body
 from models.errors import ModelError
 from proxy import reply, stream
 from proxy.access import Access, keyless, requested_filter
+from proxy.afterwards import judge_in_shadow, tell_staff
 from proxy.cases import alarm_case
 from proxy.chatbot import Chatbot
 from proxy.config import Config, Filter
 from proxy.conversation import Conversation, Identity
-from proxy.delivery import Answer, Delivery, Turn
+from proxy.delivery import Answer, Turn
 from proxy.errors import ApiError, BadRequest, ModelNotFound, TurnTimeout
 from proxy.memory import Memory
 from proxy.messages import ChatRequest, asked, read_chat_request, read_json
@@ -37,7 +38,7 @@ from proxy.passthrough import passthrough
 from proxy.session import recall, remember
 from proxy.trace import Trace
 from proxy.trace_store import TraceStore
-from proxy.turn import signs, take_turn
+from proxy.turn import take_turn
 
 log = structlog.get_logger()
 
@@ -209,35 +210,9 @@ def _after(service: Service, turn: Turn, answer: Answer) -> None:
     first = answer.deliveries[0]
     settings = turn.bot.settings.emergency
     if first.outcome == "emergency" and settings is not None and settings.webhook:
-        service.later(_tell_staff(service, settings.webhook, turn, first))
+        service.later(tell_staff(service.session, settings.webhook, turn, first))
     if turn.filter == "shadow":
-        service.later(_shadow(service, turn))
-
-
-async def _tell_staff(service: Service, url: str, turn: Turn, delivery: Delivery) -> None:
-    found = signs(delivery.judgements)
-    note = {
-        "turn_id": turn.trace.turn_id,
-        "conversation_id": turn.trace.conversation_id,
-        "chatbot": turn.bot.name,
-        "kind": found[0].kind if found else None,
-    }
-    try:
-        async with asyncio.timeout(10), service.session.post(url, json=note, allow_redirects=False) as answer:
-            answer.raise_for_status()
-    except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        log.error("emergency webhook failed", turn_id=turn.trace.turn_id, error=type(error).__name__)
-
-
-async def _shadow(service: Service, turn: Turn) -> None:
-    """Judge, in the background, what was delivered unfiltered, so that the trace shows what the filter would have done."""
-    case = alarm_case(turn.user_message, turn.earlier)
-    alarm = turn.bot.filter.alarm_now(case) + await turn.bot.filter.alarm(case, turn.ledger)
-    turn.trace.emergency += alarm.judgements
-    for attempt, judged, modes in turn.shadowed:
-        attempt.judgements = (await turn.bot.filter.review(judged, modes, turn.ledger)).judgements
-    if service.traces is not None:
-        service.traces.record(turn.trace)
+        service.later(judge_in_shadow(turn, service.traces))
 
 
 def _json(completion: Body) -> web.Response:

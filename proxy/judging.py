@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 import structlog
 
@@ -31,7 +32,7 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
         return Delivery(attempt.text, "unfiltered", cited)
     review = await turn.bot.filter.review(case, modes, turn.ledger)
     attempt.judgements = review.judgements
-    judgements, outcome = list(review.judgements), "accepted"
+    judgements, outcome = list(review.judgements), cast(Outcome, "accepted")
     warnings = [(j.rule, _detail(j)) for j in review.objections if j.rule]
     for _ in range(turn.bot.settings.max_refinements):
         if review.verdict != "reject" or review.failed_closed:
@@ -53,7 +54,7 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
         outcome = "unjudged"
     elif outcome == "accepted" and warnings:
         outcome = "warned"
-    return Delivery(attempt.text, outcome, cited, judgements, warnings)  # type: ignore[arg-type]
+    return Delivery(attempt.text, outcome, cited, judgements, warnings)
 
 
 async def _refined(turn: Turn, attempt: Attempt, case: Case, review: Review) -> Attempt | None:

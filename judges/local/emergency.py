@@ -11,13 +11,13 @@ from typing import Literal, NamedTuple
 
 from judges.case import Case
 from judges.local import incoherence, language
+from judges.local.emergency_around import AROUND
+from judges.local.emergency_dangers import DANGERS
 from judges.local.emergency_languages import CRISES, CRISIS_STRINGS
 from judges.local.emergency_lexicon import (
     AFTERTHOUGHTS,
-    AROUND,
     BRIDGES,
     CONJUNCTIONS,
-    DANGERS,
     DROPPED,
     KEYWORDS,
     LISTS,
@@ -27,15 +27,13 @@ from judges.local.emergency_lexicon import (
     SUBJECTS,
     Danger,
 )
-from judges.local.phrasebook import NEGATIONS, STOPS, Hit, Phrasebook, holds_between
+from judges.local.phrasebook import NEGATIONS, STOPS, Hit, Phrasebook, holds_between, sentence
 from judges.local.spelling import Speller, Spelt
 from judges.observation import Crisis, Sign
 
 EARLIER_TURNS = 3
 MOST_SIGNS = 8
 _QUOTE = 300
-_WINDOW = 40
-"""How many words around a phrase are looked at, at most: keeps the work linear in a text without full stops."""
 _SURE, _JOINED, _TAKEN_BACK, _LONE = 0.95, 0.8, 0.25, 0.2
 _QUIET = 0.02
 
@@ -128,7 +126,7 @@ def _find(spelt: Spelt) -> list[_Found]:
 
 def _who(tokens: Sequence[str], hit: Hit[Danger]) -> Literal["user", "someone_else"]:
     words = tokens[hit.start : hit.end]
-    if OTHERS.intersection(words[:2] + words[-1:]) and words[0] not in ("i", "me"):
+    if not OTHERS.isdisjoint((*words[:2], words[-1])) and words[0] not in ("i", "me"):
         return "someone_else"
     return "user"
 
@@ -148,7 +146,7 @@ class _Surroundings:
         guards = hit.family.guards
         if "negation" in guards and self._negated(hit):
             return None
-        first, last = self._sentence(hit)
+        first, last = sentence(self._tokens, hit.start)[0], sentence(self._tokens, hit.end)[1]
         left, right = self._clause(hit, first, last)
         if any(name in guards and self._has(name, first, last) for name in ("figurative", "hedge", "asked", "planning")):
             return None
@@ -188,14 +186,6 @@ class _Surroundings:
             if token in STOPS or token in CONJUNCTIONS or (own_subject and token not in BRIDGES):
                 return False
         return False
-
-    def _sentence(self, hit: Hit[Danger]) -> tuple[int, int]:
-        first, last = hit.start, hit.end
-        while first > 0 and self._tokens[first - 1] not in STOPS and hit.start - first < _WINDOW:
-            first -= 1
-        while last < len(self._tokens) and self._tokens[last] not in STOPS and last - hit.end < _WINDOW:
-            last += 1
-        return first, last
 
     def _clause(self, hit: Hit[Danger], first: int, last: int) -> tuple[int, int]:
         left, right = hit.start, hit.end

@@ -6,12 +6,12 @@ No grammar is parsed. Some words never follow each other in a sentence, however 
 
 from itertools import pairwise
 
-_ARTICLES = frozenset("the a an my your his their our".split())
+_ARTICLES = frozenset(["the", "a", "an", "my", "your", "his", "their", "our"])
 _NO_NOUNS = frozenset(
-    "the a an of is was are were and in under to because it me from with for or my your they if but into at".split()
+    ["the", "a", "an", "of", "is", "was", "are", "were", "and", "in", "under", "to", "because", "it", "me", "from", "with", "for", "or", "my", "your", "they", "if", "but", "into", "at"]
 )
-_DANGLING = frozenset("of under with from into and because the".split())
-_NOT_NEXT = frozenset("of is was are were or and but walk sing under because".split())
+_DANGLING = frozenset(["of", "under", "with", "from", "into", "and", "because", "the"])
+_NOT_NEXT = frozenset(["of", "is", "was", "are", "were", "or", "and", "but", "walk", "sing", "under", "because"])
 _COMMON_SLIPS = frozenset({"the in", "the if", "a to", "and or", "and is", "and are", "and was", "and if", "because of", "the to", "and under"})
 _LEAST_PAIRS = 3
 _LEAST_SHARE = 0.12
@@ -30,6 +30,6 @@ def is_salad(text: str) -> bool:
 def _impossible(before: str, word: str) -> bool:
     if before == word:
         return before.isalpha() and len(word) > 1 and before not in ("that", "had", "very", "so", "no", "really", "bye", "ha")
-    if before in _ARTICLES and word in _NO_NOUNS or before in _DANGLING and word in _NOT_NEXT:
+    if (before in _ARTICLES and word in _NO_NOUNS) or (before in _DANGLING and word in _NOT_NEXT):
         return f"{before} {word}" not in _COMMON_SLIPS
     return False

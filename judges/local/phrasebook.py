@@ -25,6 +25,7 @@ QUESTION = "?"
 """The same, after a question."""
 NEGATIONS = frozenset({"not", "never", "no", "without", "nor", "neither"})
 GAP = 3
+WINDOW = 40
 STOPS = frozenset({STOP, QUESTION})
 _GAP_ENDS = NEGATIONS | STOPS
 
@@ -211,3 +212,16 @@ def holds_between(places: Sequence[int], start: int, end: int) -> bool:
     """Tell whether one of some sorted places lies from `start` up to `end`."""
     n = bisect_left(places, start)
     return n < len(places) and places[n] < end
+
+
+def sentence(tokens: Sequence[str], place: int) -> tuple[int, int]:
+    """Return where the sentence around a place begins and ends, at most `WINDOW` tokens away.
+
+    The window keeps the work linear in a text without full stops.
+    """
+    first = last = place
+    while first > 0 and tokens[first - 1] not in STOPS and place - first < WINDOW:
+        first -= 1
+    while last < len(tokens) and tokens[last] not in STOPS and last - place < WINDOW:
+        last += 1
+    return first, last

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 from judges.case import Case
 from judges.local import language
-from judges.local.phrasebook import STOPS, Hit, Phrasebook, holds_between
-from judges.local.role_lexicon import AROUND, DROPPED, LISTS, PLAYINGS, SPELLING, Playing
+from judges.local.phrasebook import Hit, Phrasebook, holds_between, sentence
+from judges.local.role_lexicon import AROUND, DROPPED, LISTS, SPELLING, Playing
+from judges.local.role_playings import PLAYINGS
 from judges.local.spelling import Speller, Spelt
 from judges.observation import Played, RolePlay
 
 MOST_PLAYED = 8
-_WINDOW = 40
 _NEAR = 7
 _CLEAR, _HINTS, _HINT, _NONE = 0.9, 0.65, 0.4, 0.04
 
@@ -58,8 +58,9 @@ def _kept(spelt: Spelt) -> list[Hit[Playing]]:
     if not hits:
         return []
     places: dict[str, list[int]] = defaultdict(list)
-    for around in _AROUND.find(spelt.tokens):
-        places[around.family.name].append(around.start)
+    first, last = sentence(spelt.tokens, hits[0].start)[0], sentence(spelt.tokens, hits[-1].end)[1]
+    for around in _AROUND.find(spelt.tokens[first:last]):
+        places[around.family.name].append(first + around.start)
     kept: dict[tuple[str, int], Hit[Playing]] = {}
     for hit in sorted(hits, key=lambda hit: hit.end - hit.start):
         if not _taken_back(spelt.tokens, hit, places):
@@ -68,8 +69,6 @@ def _kept(spelt: Spelt) -> list[Hit[Playing]]:
 
 
 def _taken_back(tokens: Sequence[str], hit: Hit[Playing], places: dict[str, list[int]]) -> bool:
-    first = hit.start
-    while first > 0 and tokens[first - 1] not in STOPS and hit.start - first < _WINDOW:
-        first -= 1
+    first, _ = sentence(tokens, hit.start)
     reach = {"negation": (max(first, hit.start - _NEAR), hit.start), "others": (first, hit.start), "refers": (first, hit.end)}
     return any(holds_between(places[guard], *reach[guard]) for guard in hit.family.guards)

@@ -65,7 +65,7 @@ class Speller:
             numbers: whether to read `0` for every number.
             keywords: words to recognise when one letter is wrong, missing, doubled or swapped.
         """
-        self._known: dict[str, tuple[str, ...]] = {word: () for word in dropped.split()}
+        self._known: dict[str, tuple[str, ...]] = dict.fromkeys(dropped.split(), ())
         self._known |= {",": (_PAUSE,), "\n": (_PAUSE,), ":": (_PAUSE,), "(": (_PAUSE,), ")": (_PAUSE,)}
         self._known |= {"–": (_PAUSE,), "—": (_PAUSE,), ".": (STOP,), ";": (STOP,), "!": (STOP,), "?": (QUESTION,)}
         for word, meaning in spelling.items():
@@ -89,7 +89,8 @@ class Speller:
     def read(self, text: str) -> Spelt:
         """Read a text, in time linear in its length."""
         chunks = _CHUNK.findall(text.lower() if text.isascii() else text)
-        firsts = lasts = range(len(chunks))
+        firsts: Sequence[int] = range(len(chunks))
+        lasts = firsts
         if self._near and _LETTERS.search(text):
             chunks, firsts, lasts = self._join_letters(chunks)
         tokens: list[str] = []

@@ -1,0 +1,203 @@
+"""The load: a closed loop, one request in flight on each keep-alive connection. Raw protocol, so that it is not what limits a run."""
+
+import asyncio
+import gc
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from urllib.parse import urlsplit
+
+import orjson
+
+USER = b"user-0000000"
+"""Stands in each body, in `user`; every conversation that is played has its own."""
+KEEP_EVERY = 50
+"""Every so manieth response is kept to be read afterwards."""
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+_CHUNKED = re.compile(rb"\r\ntransfer-encoding: *chunked", re.IGNORECASE)
+_CLOSE = re.compile(rb"\r\nconnection: *close", re.IGNORECASE)
+LAST_CHUNK = b"\r\n0\r\n\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request: its bytes, cut where the user's name goes, and what its response must hold."""
+
+    before: bytes
+    after: bytes
+    expect: bytes
+
+
+def request(address: str, body: dict[str, object], expect: bytes, headers: dict[str, str] | None = None) -> Request:
+    """Encode a request to a server's chat completions."""
+    raw = orjson.dumps({**body, "user": USER.decode()})
+    lines = {"Content-Type": "application/json", "Authorization": "Bearer sk-bench", **(headers or {})}
+    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+    start = f"POST /v1/chat/completions HTTP/1.1\r\nHost: {urlsplit(address).netloc}\r\n{head}"
+    before, after = (f"{start}Content-Length: {len(raw)}\r\n\r\n".encode() + raw).split(USER)
+    return Request(before, after, expect)
+
+
+Talk = list[Request]
+"""The requests of one conversation, in order."""
+
+
+@dataclass(slots=True)
+class Result:
+    """What a run of load came to."""
+
+    seconds: float = 0.0
+    latencies: list[float] = field(default_factory=list)
+    """Seconds, of the requests that succeeded."""
+    failures: Counter[str] = field(default_factory=Counter)
+    kept: list[bytes] = field(default_factory=list)
+    """Some whole responses."""
+
+    @property
+    def rate(self) -> float:
+        return len(self.latencies) / self.seconds if self.seconds else 0.0
+
+    def percentile(self, q: float) -> float:
+        """Return the latency in milliseconds that a share q of the requests stays below."""
+        ordered = sorted(self.latencies)
+        return ordered[min(len(ordered) - 1, int(q * len(ordered)))] * 1000 if ordered else float("nan")
+
+
+_users = iter(range(10**7))
+
+
+class Player:
+    """What all connections share: which conversation comes next, and the result."""
+
+    def __init__(self, talks: list[Talk]) -> None:
+        self.talks = talks
+        self.result = Result()
+        self.over = False
+        self._next = 0
+
+    def requests(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield a connection's requests, conversation by conversation, each with what the response must hold."""
+        while not self.over:
+            talk = self.talks[self._next % len(self.talks)]
+            self._next += 1
+            user = b"user-%07d" % next(_users)
+            for one in talk:
+                yield one.before + user + one.after, one.expect
+                if self.over:
+                    return
+
+
+class Connection(asyncio.Protocol):
+    """One connection; plays until the player is over or the server closes."""
+
+    def __init__(self, player: Player, requests: Iterator[tuple[bytes, bytes]]) -> None:
+        self._player, self._requests = player, requests
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._send()
+
+    def _send(self) -> None:
+        following = next(self._requests, None)
+        if following is None:
+            self._transport.close()
+            return
+        data, self._expect = following
+        self._parts: list[bytes] = []
+        self._size, self._needed, self._chunked = 0, -1, False
+        self._waiting = True
+        self._started = time.perf_counter()
+        self._transport.write(data)
+
+    def data_received(self, data: bytes) -> None:
+        self._parts.append(data)
+        self._size += len(data)
+        if self._needed < 0 and not self._chunked:
+            self._read_head()
+        if self._chunked:
+            tail = data if len(data) >= len(LAST_CHUNK) else b"".join(self._parts[-8:])
+            complete = tail.endswith(LAST_CHUNK)
+        else:
+            complete = 0 <= self._needed <= self._size
+        if complete:
+            self._finished(time.perf_counter(), b"".join(self._parts))
+
+    def _read_head(self) -> None:
+        head, mark, _ = b"".join(self._parts).partition(b"\r\n\r\n")
+        if not mark:
+            return
+        if length := _LENGTH.search(head):
+            self._needed = len(head) + 4 + int(length[1])
+        self._chunked = _CHUNKED.search(head) is not None
+
+    def _finished(self, now: float, response: bytes) -> None:
+        self._waiting = False
+        result = self._player.result
+        if fault := fault_of(response, self._expect):
+            result.failures[fault] += 1
+        else:
+            result.latencies.append(now - self._started)
+            if len(result.latencies) % KEEP_EVERY == 1:
+                result.kept.append(response)
+        if _CLOSE.search(response, 0, response.find(b"\r\n\r\n") + 2):
+            self._transport.close()
+        else:
+            self._send()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self._waiting:
+            self._player.result.failures["connection lost"] += 1
+        if not self.done.done():
+            self.done.set_result(None)
+
+
+def fault_of(response: bytes, expect: bytes) -> str:
+    """Say what is wrong with a response; empty when nothing is."""
+    status = response[9:12].decode("latin-1")
+    if status != "200":
+        return f"status {status}"
+    if expect not in response:
+        return f"no {expect.decode('utf-8', 'replace')!r} in the body"
+    return ""
+
+
+async def play(address: str, talks: list[Talk], connections: int, seconds: float) -> Result:
+    """Put load on a server for some seconds; requests then in flight are waited for and count."""
+    loop = asyncio.get_running_loop()
+    player = Player(talks)
+    host, _, port = urlsplit(address).netloc.partition(":")
+
+    async def one() -> None:
+        requests = player.requests()
+        while not player.over:
+            try:
+                _, protocol = await loop.create_connection(partial(Connection, player, requests), host, int(port))
+            except OSError as error:
+                player.result.failures[f"no connection: {type(error).__name__}"] += 1
+                await asyncio.sleep(0.05)
+                continue
+            await protocol.done
+
+    gc.collect()
+    gc.disable()
+    try:
+        started = time.perf_counter()
+        loop.call_later(seconds, setattr, player, "over", True)
+        async with asyncio.timeout(seconds + 20):
+            await asyncio.gather(*(one() for _ in range(connections)))
+        player.result.seconds = time.perf_counter() - started
+    finally:
+        gc.enable()
+    return player.result
+
+
+def body_of(response: bytes) -> dict[str, object]:
+    """Decode the JSON body of a response that has a length."""
+    data: dict[str, object] = orjson.loads(response.partition(b"\r\n\r\n")[2])
+    return data

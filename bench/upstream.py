@@ -1,0 +1,123 @@
+"""The mock upstream: answers chat completions from a table at once, or streams them at a steady pace.
+
+A raw asyncio protocol, because it must never be what limits a run. The request's `seed` is the number of the reply; a model name
+that ends in `-paced` streams PACED tokens, one every GAP_S.
+
+    python -m bench.upstream REPLIES.json     prints its address; ends with its standard input
+"""
+
+import asyncio
+import json
+import re
+import sys
+from functools import partial
+from pathlib import Path
+
+import orjson
+import uvloop
+
+PACED = 100
+GAP_S = 0.005
+_SEED = re.compile(rb'"seed":(\d+)')
+_TOKEN = re.compile(r"\s*\S+|\s+")
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+
+
+def completion(model: str, text: str) -> bytes:
+    """Return the whole HTTP response that carries a reply."""
+    tokens = len(text) // 4
+    body = orjson.dumps(
+        {
+            "id": "chatcmpl-bench",
+            "object": "chat.completion",
+            "created": 1_700_000_000,
+            "model": model,
+            "choices": [
+                {
+                    "index": 0,
+                    "message": {"role": "assistant", "content": text, "refusal": None},
+                    "logprobs": None,
+                    "finish_reason": "stop",
+                }
+            ],
+            "usage": {"prompt_tokens": 40, "completion_tokens": tokens, "total_tokens": 40 + tokens},
+        }
+    )
+    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+def stream(model: str, tokens: list[str]) -> list[bytes]:
+    """Return the HTTP response that streams a reply: its head, then one HTTP chunk for each event."""
+    base = {"id": "chatcmpl-bench", "object": "chat.completion.chunk", "created": 1_700_000_000, "model": model}
+
+    def event(delta: dict[str, str], finish: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return b"data: " + orjson.dumps({**base, "choices": [choice]}) + b"\n\n"
+
+    events = [event({"role": "assistant", "content": ""}), *(event({"content": token}) for token in tokens)]
+    events.append(event({}, "stop") + b"data: [DONE]\n\n")
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    return [head, *(b"%x\r\n%b\r\n" % (len(e), e) for e in events), b"0\r\n\r\n"]
+
+
+class Replies:
+    """The responses, each encoded once."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self.whole = [completion("bench", text) for text in texts]
+        self.streamed = [b"".join(stream("bench", _TOKEN.findall(text))) for text in texts]
+        head, *self.paced, end = stream("bench-paced", [f" token{n:03d}" for n in range(PACED)])
+        self.paced[0] = head + self.paced[0]
+        self.paced[-1] += end
+
+
+class Upstream(asyncio.Protocol):
+    """One connection."""
+
+    def __init__(self, replies: Replies) -> None:
+        self._replies = replies
+        self._loop = asyncio.get_running_loop()
+        self._data = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._data += data
+        while (end := self._data.find(b"\r\n\r\n")) >= 0:
+            length = _LENGTH.search(self._data, 0, end)
+            whole = end + 4 + (int(length[1]) if length else 0)
+            if len(self._data) < whole:
+                return
+            body, self._data = self._data[end + 4 : whole], self._data[whole:]
+            self._answer(body)
+
+    def _answer(self, body: bytes) -> None:
+        seed = _SEED.search(body)
+        number = int(seed[1]) % len(self._replies.whole) if seed else 0
+        if b'"stream":true' not in body:
+            self._transport.write(self._replies.whole[number])
+        elif b'-paced"' in body:
+            self._next(self._loop.time(), 0)
+        else:
+            self._transport.write(self._replies.streamed[number])
+
+    def _next(self, started: float, n: int) -> None:
+        if self._transport.is_closing():
+            return
+        self._transport.write(self._replies.paced[n])
+        if n + 1 < len(self._replies.paced):
+            self._loop.call_at(started + (n + 1) * GAP_S, self._next, started, n + 1)
+
+
+async def serve(replies: Replies) -> None:
+    """Serve until standard input ends."""
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(partial(Upstream, replies), "127.0.0.1", 0, backlog=1024)
+    print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
+    await loop.run_in_executor(None, sys.stdin.read)
+
+
+if __name__ == "__main__":
+    uvloop.run(serve(Replies(json.loads(Path(sys.argv[1]).read_text()))))

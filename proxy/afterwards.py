@@ -1,0 +1,40 @@
+"""What no reply waits for: telling the staff of an emergency, judging in shadow."""
+
+import asyncio
+
+import aiohttp
+import structlog
+
+from proxy.cases import alarm_case
+from proxy.delivery import Delivery, Turn
+from proxy.trace_store import TraceStore
+from proxy.turn import signs
+
+log = structlog.get_logger()
+
+
+async def tell_staff(session: aiohttp.ClientSession, url: str, turn: Turn, delivery: Delivery) -> None:
+    """Tell a webhook of an emergency: ids and its kind, no text. A failure is logged, and harms nothing else."""
+    found = signs(delivery.judgements)
+    note = {
+        "turn_id": turn.trace.turn_id,
+        "conversation_id": turn.trace.conversation_id,
+        "chatbot": turn.bot.name,
+        "kind": found[0].kind if found else None,
+    }
+    try:
+        async with asyncio.timeout(10), session.post(url, json=note, allow_redirects=False) as answer:
+            answer.raise_for_status()
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        log.error("emergency webhook failed", turn_id=turn.trace.turn_id, error=type(error).__name__)
+
+
+async def judge_in_shadow(turn: Turn, traces: TraceStore | None) -> None:
+    """Judge, in the background, what was delivered unfiltered, so that the trace shows what the filter would have done."""
+    case = alarm_case(turn.user_message, turn.earlier)
+    alarm = turn.bot.filter.alarm_now(case) + await turn.bot.filter.alarm(case, turn.ledger)
+    turn.trace.emergency += alarm.judgements
+    for attempt, judged, modes in turn.shadowed:
+        attempt.judgements = (await turn.bot.filter.review(judged, modes, turn.ledger)).judgements
+    if traces is not None:
+        traces.record(turn.trace)
