@@ -79,8 +79,7 @@ class Upstream(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._data = b""
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+    def connection_made(self, transport: asyncio.Transport) -> None:
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:

@@ -7,7 +7,6 @@ import structlog
 
 from proxy.cases import alarm_case
 from proxy.delivery import Delivery, Turn
-from proxy.trace_store import TraceStore
 from proxy.turn import signs
 
 log = structlog.get_logger()
@@ -29,12 +28,10 @@ async def tell_staff(session: aiohttp.ClientSession, url: str, turn: Turn, deliv
         log.error("emergency webhook failed", turn_id=turn.trace.turn_id, error=type(error).__name__)
 
 
-async def judge_in_shadow(turn: Turn, traces: TraceStore | None) -> None:
+async def judge_in_shadow(turn: Turn) -> None:
     """Judge, in the background, what was delivered unfiltered, so that the trace shows what the filter would have done."""
     case = alarm_case(turn.user_message, turn.earlier)
     alarm = turn.bot.filter.alarm_now(case) + await turn.bot.filter.alarm(case, turn.ledger)
     turn.trace.emergency += alarm.judgements
     for attempt, judged, modes in turn.shadowed:
         attempt.judgements = (await turn.bot.filter.review(judged, modes, turn.ledger)).judgements
-    if traces is not None:
-        traces.record(turn.trace)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from judges.case import Case, Said
 from judges.modes import Mode, modes_of
 from knowledge_base import citations
-from proxy.conversation import reply_hash
+from proxy.conversation import reply_hash, unlined
 from proxy.delivery import Turn
 from proxy.trace import Attempt
 
@@ -50,7 +50,7 @@ def history(turn: Turn) -> tuple[Said, ...]:
             said.append(Said("user", message.text))
         elif message.is_reply:
             ours = reply_hash(message.text) in turn.conversation.delivered
-            said.append(Said("assistant", message.text, verified=ours))
+            said.append(Said("assistant", unlined(message.text) if ours else message.text, verified=ours))
     while said and said[-1].speaker == "user":
         said.pop()
     return tuple(said[-HISTORY_FOR_JUDGES:])

@@ -68,7 +68,7 @@ SERVICE = web.AppKey("service", Service)
 async def chat(request: web.Request) -> web.StreamResponse:
     """Answer a chat completion request."""
     service = request.app[SERVICE]
-    raw = await request.read()
+    raw = await _read(request)
     data = read_json(raw)
     bot = _chatbot(service, data)
     if bot.settings.kind == "passthrough":
@@ -87,6 +87,13 @@ async def chat(request: web.Request) -> web.StreamResponse:
     if not turn.request.stream:
         return _json(await _complete(service, request, turn, identity))
     return await _streamed(service, request, turn, identity)
+
+
+async def _read(request: web.Request) -> bytes:
+    try:
+        return await request.read()
+    except web.RequestPayloadError as error:  # a Content-Encoding that the bytes do not have, or broken chunks
+        raise BadRequest("The request body cannot be decoded; check Content-Encoding and its bytes.") from error
 
 
 def _chatbot(service: Service, data: dict[str, Any]) -> Chatbot:
@@ -157,13 +164,13 @@ async def _begin(
 
 
 def _explicit_id(request: web.Request, asked_for: ChatRequest) -> str | None:
-    given = request.headers.get("X-Conversation-Id") or (asked_for.metadata or {}).get("conversation_id")
+    header = request.headers.get("X-Conversation-Id")
+    given = header or (asked_for.metadata or {}).get("conversation_id")
     if given is None:
         return None
     if not isinstance(given, str) or not 0 < len(given) <= 200 or not given.isprintable():
-        raise BadRequest(
-            "metadata.conversation_id: must be 1 to 200 printable characters.", param="metadata.conversation_id"
-        )
+        field = "X-Conversation-Id" if header else "metadata.conversation_id"
+        raise BadRequest(f"{field}: must be 1 to 200 printable characters.", param=field)
     return given
 
 
@@ -195,14 +202,13 @@ def _finish(service: Service, request: web.Request, turn: Turn) -> None:
     trace = turn.trace
     trace.calls, trace.ms = turn.ledger.calls, turn.at_ms
     trace.sources_in_use = list(turn.in_use)
-    service.metrics.turn(trace, turn.ledger)
     request[FIELDS].update(
         conversation_id=trace.conversation_id, turn=trace.turn, memory=trace.memory, filter=trace.filter,
         outcome=trace.outcome if trace.error is None else None, calls=len(trace.calls), turn_ms=trace.ms,
-        unjudged=sum(j.verdict == "unjudged" for a in trace.attempts for j in a.judgements),
+        unjudged=sum(j.verdict == "unjudged" for j in (*trace.emergency, *(j for a in trace.attempts for j in a.judgements))),
     )  # fmt: skip
-    if service.traces is not None and turn.filter != "shadow":
-        service.traces.record(trace)
+    if turn.filter != "shadow" or trace.error is not None:  # in shadow, the judging is still to come
+        _keep(service, turn)
 
 
 def _after(service: Service, turn: Turn, answer: Answer) -> None:
@@ -212,7 +218,20 @@ def _after(service: Service, turn: Turn, answer: Answer) -> None:
     if first.outcome == "emergency" and settings is not None and settings.webhook:
         service.later(tell_staff(service.session, settings.webhook, turn, first))
     if turn.filter == "shadow":
-        service.later(judge_in_shadow(turn, service.traces))
+        service.later(_shadow(service, turn))
+
+
+async def _shadow(service: Service, turn: Turn) -> None:
+    try:
+        await judge_in_shadow(turn)
+    finally:
+        _keep(service, turn)
+
+
+def _keep(service: Service, turn: Turn) -> None:
+    service.metrics.turn(turn.trace, turn.ledger)
+    if service.traces is not None:
+        service.traces.record(turn.trace)
 
 
 def _json(completion: Body) -> web.Response:
@@ -234,12 +253,11 @@ async def _streamed(service: Service, request: web.Request, turn: Turn, identity
             await asyncio.wait({task}, timeout=server.keep_alive_s)
         include_usage = turn.request.stream_options is not None and turn.request.stream_options.include_usage
         try:
-            completion = task.result()
+            events = b"".join(stream.events(task.result(), include_usage))
         except Exception as error:
             # The headers are gone: the stream says so itself, and ends without [DONE].
-            await response.write(stream.event(told(request, error).body()))
-        else:
-            await response.write(b"".join(stream.events(completion, include_usage)))
+            events = stream.event(told(request, error).body())
+        await response.write(events)
         await response.write_eof()
         return response
     finally:

@@ -45,7 +45,7 @@ class ConfigError(Exception):
 class Settings(BaseModel):
     """The base of every section: unknown keys are refused, values do not change."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class ServerSettings(Settings):
@@ -216,8 +216,9 @@ class ChatbotSettings(Settings):
     @field_validator("role")
     @classmethod
     def _read(cls, value: str, info: ValidationInfo) -> str:
+        value = value.strip()
         if not value.endswith(".md") or "\n" in value:
-            return value.strip()
+            return value
         path = _anchored(Path(value), info)
         try:
             return path.read_text(encoding="utf-8").strip()
@@ -240,14 +241,17 @@ class ChatbotSettings(Settings):
                     f"a passthrough chatbot does not use {', '.join(sorted(unused))}: remove or use kind: guarded"
                 )
             return self
+        missing = []
         if self.kind == "guarded" and not self.role:
-            raise ValueError("a guarded chatbot needs `role`: what it is there for and what it must not be")
+            missing.append("a guarded chatbot needs `role`: what it is there for and what it must not be")
         if self.emergency is None:
-            raise ValueError("`emergency` with a `contact` is needed: every fallback message offers it")
+            missing.append("`emergency` with a `contact` is needed: every fallback message offers it")
         if self.refiner is None and "refiner" not in self.model_fields_set and self.judges:
-            raise ValueError(
+            missing.append(
                 "`refiner` is needed: local, the alias of a model, or null to replace rejected drafts by the fallback"
             )
+        if missing:
+            raise ValueError("; ".join(missing))
         return self
 
 

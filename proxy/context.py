@@ -7,11 +7,14 @@ import orjson
 
 from knowledge_base.citations import CLASSES, command, neutralise
 from knowledge_base.library import Library, Source
+from models.request import text_of
 from models.usage import estimate_tokens
-from proxy.conversation import Conversation, Warned, reply_hash
+from proxy.conversation import Conversation, Warned, reply_hash, unlined
 from proxy.messages import Message
 
 Sent = dict[str, Any]
+ATTACHED = 1_000
+"""Tokens that a part without text, such as an image, is taken to cost; its bytes tell nothing of that."""
 
 COMMANDS = """\
 # How you reply
@@ -135,7 +138,8 @@ def _history(messages: Sequence[Message], conversation: Conversation, cites: boo
             sent["content"] = _inert(message)
         elif message.is_reply:
             known = conversation.delivered.get(reply_hash(message.text))
-            text = neutralise(message.text)
+            # Whatever stands in the line of sources is not known to be ours.
+            text = neutralise(message.text if known is None else unlined(message.text))
             if known is None:
                 sent["content"] = f"[unverified: not known to be a reply of yours]\n{text}"
             else:
@@ -163,8 +167,7 @@ def _newest(history: list[tuple[int | None, Sent]], budget: int) -> list[tuple[i
     """Leave out the oldest messages until the rest fits, cutting only before a user's message."""
     kept, spent = len(history), 0
     for start in range(len(history) - 1, -1, -1):
-        content = history[start][1].get("content")
-        spent += estimate_tokens(content if isinstance(content, str) else str(content))
+        spent += _tokens(history[start][1])
         if spent > budget and kept < len(history):
             break
         if history[start][1]["role"] == "user":
@@ -172,15 +175,26 @@ def _newest(history: list[tuple[int | None, Sent]], budget: int) -> list[tuple[i
     return history[kept:] if kept < len(history) else history
 
 
+def _tokens(sent: Sent) -> int:
+    content = sent.get("content")
+    attached = sum(not part.get("text") for part in content) if isinstance(content, list) else 0
+    return estimate_tokens(text_of(sent)) + ATTACHED * attached + estimate_tokens(str(sent.get("tool_calls") or ""))
+
+
 def _with_warnings(history: Sequence[tuple[int | None, Sent]], warnings: Sequence[Warned], role: str) -> list[Sent]:
     """Put each warning right after the reply it concerns; one whose reply is gone goes before the newest user message."""
     placed: list[Sent] = []
+    due: list[Sent] = []
     waiting = list(warnings)
     for turn, sent in history:
+        if sent["role"] not in ("tool", "function"):  # the results of a reply's tool calls must follow it at once
+            placed += due
+            due = []
         placed.append(sent)
         if turn is not None:
-            placed += [_warning(w, role) for w in waiting if w.turn == turn]
+            due += [_warning(w, role) for w in waiting if w.turn == turn]
             waiting = [w for w in waiting if w.turn != turn]
+    placed += due
     last_user = next((i for i in range(len(placed) - 1, -1, -1) if placed[i]["role"] == "user"), len(placed))
     return [*placed[:last_user], *(_warning(w, role) for w in waiting), *placed[last_user:]]
 

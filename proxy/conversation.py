@@ -114,6 +114,7 @@ class Identity:
         """Hash of everything up to and including the last reply; None when there is none yet."""
         self.pairs: list[str] = []
         """Key of each exchange of a user's message and the reply to it, oldest first."""
+        self._replies: list[str] = []
         asked = ""
         for speaker, text in canonical(messages):
             running.update(orjson.dumps([speaker, text]))
@@ -122,6 +123,7 @@ class Identity:
             else:
                 self.history_key = running.hexdigest()
                 self.pairs.append(self._key("pair", asked, text))
+                self._replies.append(_digest(text))
                 asked = ""
         self._running = running
         self._asked = asked
@@ -139,14 +141,14 @@ class Identity:
         return "history" if key == self.history_key else "pair"
 
     def may_be(self, conversation: Conversation) -> bool:
-        """Tell whether a state found by one exchange fits the others that the client has sent.
+        """Tell whether a state found by its last exchange fits what the client has sent before that exchange.
 
-        Two conversations may hold the same exchange ("hi" - "Hello!"): what both know of its surroundings must agree.
+        Two conversations may hold the same exchange ("thanks" - "You are welcome."): where both know what came before it,
+        some of that must be the same. Not all: clients shorten histories in the middle, and edit them.
         """
-        known = list(conversation.pairs)
-        shared = [pair for pair in self.pairs if pair in known]
-        positions = [known.index(pair) for pair in shared]
-        return positions == sorted(positions)
+        *before, pair = conversation.pairs
+        last = len(self.pairs) - 1 - self.pairs[::-1].index(pair)
+        return not before or not last or any(reply in conversation.delivered for reply in self._replies[:last])
 
     def pair_after(self, reply: str) -> str:
         """Return the key of the exchange that this reply completes."""
@@ -178,10 +180,22 @@ def canonical(messages: Iterable[Message]) -> Iterable[tuple[str, str]]:
 
 
 def fold(text: str) -> str:
-    """Fold white space and drop a shown citation line."""
-    return " ".join(strip_line(text).split())
+    """Fold white space and drop what is shown of citations, also where the chatbot wrote such a line itself."""
+    return " ".join(unlined(text).split())
+
+
+def unlined(text: str) -> str:
+    """Return a reply that a client sent back without the lines that show its sources."""
+    text = text.replace("\r\n", "\n")
+    while (shorter := strip_line(text)) != text:
+        text = shorter
+    return text
 
 
 def reply_hash(text: str) -> str:
     """Return the hash by which a delivered reply is known again."""
-    return hashlib.blake2b(fold(text).encode(), digest_size=12).hexdigest()
+    return _digest(fold(text))
+
+
+def _digest(folded: str) -> str:
+    return hashlib.blake2b(folded.encode(), digest_size=12).hexdigest()

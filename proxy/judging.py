@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
 
 import structlog
 
@@ -16,9 +15,11 @@ from models.usage import estimate_tokens
 from proxy.cases import reply_case
 from proxy.delivery import Delivery, Turn
 from proxy.draft import attempt_of, cut
-from proxy.trace import Attempt
+from proxy.trace import Attempt, Outcome
 
 log = structlog.get_logger()
+
+ACCEPTED: Outcome = "accepted"
 
 
 async def judged(turn: Turn, attempt: Attempt) -> Delivery:
@@ -32,7 +33,7 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
         return Delivery(attempt.text, "unfiltered", cited)
     review = await turn.bot.filter.review(case, modes, turn.ledger)
     attempt.judgements = review.judgements
-    judgements, outcome = list(review.judgements), cast(Outcome, "accepted")
+    judgements, outcome = list(review.judgements), ACCEPTED
     warnings = [(j.rule, _detail(j)) for j in review.objections if j.rule]
     for _ in range(turn.bot.settings.max_refinements):
         if review.verdict != "reject" or review.failed_closed:
@@ -72,7 +73,8 @@ async def _refined(turn: Turn, attempt: Attempt, case: Case, review: Review) -> 
     refined, parsed = attempt_of(turn, "refinement", attempt.choice, text)
     if turn.cites:
         refined.problems = citations.problems(parsed, turn.bot.library or {}, turn.in_use)
-    refined.text = cut(refined.text, turn.bot.settings.length.hard)
+    if not turn.request.wants_json:  # a document cut short is none
+        refined.text = cut(refined.text, turn.bot.settings.length.hard)
     return refined if refined.text else None
 
 

@@ -104,7 +104,8 @@ def read_chat_request(data: dict[str, Any], max_messages: int) -> ChatRequest:
     except ValidationError as error:
         one = min(error.errors(include_url=False, include_input=False), key=lambda e: -len(e["loc"]))
         param = _path(one["loc"])
-        raise BadRequest(f"{param}: {one['msg']}.", param=param) from error
+        what = "Input should be an object" if one["type"] in ("model_type", "dict_type") else one["msg"]
+        raise BadRequest(f"{param}: {what}.", param=param) from error
     request._raw = data
     return request
 

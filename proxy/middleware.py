@@ -1,10 +1,12 @@
 """Around every request: errors become OpenAI bodies, and one log line tells what happened."""
 
+import asyncio
 import time
 import traceback
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import aiohttp
 import structlog
 from aiohttp import web
 
@@ -44,6 +46,8 @@ async def boundary(request: web.Request, handler: Handler) -> web.StreamResponse
 async def _answered(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         return await handler(request)
+    except aiohttp.ClientConnectionResetError:  # the client has gone while it was written to
+        raise asyncio.CancelledError from None
     except Exception as error:
         return told(request, error).response()
 

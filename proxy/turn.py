@@ -77,6 +77,8 @@ async def _settle(turn: Turn, index: int, choice: Body) -> Delivery:
     if not text.strip() and (message.get("tool_calls") or message.get("function_call") or message.get("refusal")):
         return Delivery(None, "unfiltered", message=message, choice=choice)
     attempt = await checked(turn, index, text, bool(message.get("tool_calls")))
+    if not attempt.text and message.get("tool_calls"):  # only a citation came with the calls
+        return Delivery(None, "unfiltered", message=message, choice=choice)
     delivery = await judged(turn, attempt)
     delivery.message, delivery.choice = message, choice
     return delivery

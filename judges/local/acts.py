@@ -89,7 +89,7 @@ VERIFY = _family(
     rf"\b{CONSULT}\b{_NEAR}\b{PROFESSIONAL}\b",
     rf"\b(?:only )?(?:your|a|the|an|any|their|his|her) (?:own |local |qualified |trained "
     rf")?{PROFESSIONAL}(?: \w+){{0,3}}? (?:can|could|will|would|is|are|knows?|should|may|might) "
-    r"(?:\w+ )?(?:tell|advise|answer|explain|check|confirm|guide|support|know|help|able|the best|best|"
+    r"(?:\w+ )?(?:tell|advise|answer|explain|check|confirm|guide|support|know|help|able|(?:the )?(?:best|right)|"
     r"give|say|decide|review|assess|look|go|talk|discuss)",
     rf"\b{PROFESSIONAL}\b[^.?!;]{{0,30}}\b(?:first|before (?:you|doing|acting|trying|making|starting|taking))",
 )

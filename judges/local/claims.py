@@ -25,7 +25,7 @@ _AFFIRMS = re.compile(
 )
 _HELD = {"no": 0.0, "weak": 0.6, "clear": 1.0}
 _BASIC_SHARE = 0.34
-_TOLERANCE = 0.1
+_TOLERANCE = 0.2
 """How much less than the sentence a part of it may be supported, because it is shorter."""
 
 
@@ -119,11 +119,12 @@ def _judge(case: Case, found: tuple[Part, ...], user: str) -> list[Judged]:
 
 def _weakest(asserted: str, carried: Support, cited: Sequence[Source], told: frozenset[str]) -> Support:
     """Let the weakest of the statements that a sentence joins decide: a supported half carries no invented one."""
-    if carried.degree < IMPLIED or len(joined := statements(asserted)) < 2:
+    if carried.words < IMPLIED or len(joined := statements(asserted)) < 2:
         return carried
     readings = [r for text in joined if sum((r := read(text)).content.values()) >= 1]
-    weakest = min((support.best(r, cited, told).degree for r in readings), default=1.0)
-    return replace(carried, degree=min(carried.degree, weakest + _TOLERANCE))
+    found = [support.best(r, cited, told) for r in readings]
+    weakest = min((s.degree if s.conflict else s.degree + _TOLERANCE for s in found), default=1.0)
+    return replace(carried, degree=min(carried.words, weakest))
 
 
 def _merely_agrees(found: tuple[Part, ...]) -> bool:

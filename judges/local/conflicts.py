@@ -78,7 +78,7 @@ def find(
     if reading.numbers:
         found.append(_number(reading, window, numbers))
     if reading.drugs or reading.names:
-        found.append(_name(reading, source_words))
+        found.append(_name(reading, window, source_words))
     return max(found, key=_degree)
 
 
@@ -94,28 +94,39 @@ def _number(reading: Reading, window: Sequence[Reading], numbers: Numbers) -> Co
             found: Conflict = (0.8 if written or units else 0.3, f"number {digits} not in source")
         elif units and theirs and units.isdisjoint(theirs):
             found = (0.7, f"{digits} counts {'/'.join(sorted(units))}, not {'/'.join(sorted(theirs))}")
-        elif not _belongs(reading, window, digits):
-            found = (0.4 if written else 0.35, f"number {digits} belongs elsewhere in source")
+        elif "%" not in units and not _belongs(reading, window, digits, units):
+            found = (0.45, f"number {digits} belongs elsewhere in source")
         else:
             continue
         worst = max(worst, found, key=_degree)
     return worst
 
 
-def _belongs(reading: Reading, window: Sequence[Reading], digits: str) -> bool:
-    """Tell whether the sentence with a number is the one that has most of the rest."""
-    shares = [
-        (any(digits == d for d, _, _ in r.numbers), sum(w for c, w in reading.content.items() if c in r.content))
-        for r in window
-    ]
+def _belongs(reading: Reading, window: Sequence[Reading], digits: str, units: frozenset[str]) -> bool:
+    """Tell whether the sentence with a number is the one that has what the number is about."""
     most = sum(w for c, w in reading.content.items() if any(c in r.content for r in window))
-    return any(there and share >= 0.75 * most for there, share in shares)
+    near = _near_number(reading, digits)
+    for r in window:
+        if any(digits == d and not (units and theirs and units.isdisjoint(theirs)) for d, theirs, _ in r.numbers):
+            share = sum(w for c, w in reading.content.items() if c in r.content)
+            if share >= 0.66 * most or (near and len(near & r.content.keys()) * 2 > len(near)):
+                return True
+    return False
 
 
-def _name(reading: Reading, source_words: frozenset[str]) -> Conflict:
+def _near_number(reading: Reading, digits: str) -> set[str]:
+    for place, word in enumerate(reading.words):
+        if lexeme(word).concept == digits:
+            return _near(reading.words, place)
+    return set()
+
+
+def _name(reading: Reading, window: Sequence[Reading], source_words: frozenset[str]) -> Conflict:
     for drug in reading.drugs:
         if drug not in {lexeme(word).concept for word in source_words if word[0] == drug[0]}:
             return 0.9, f"{drug} not in source"
+        if not any(drug in r.content for r in window):
+            return 0.5, f"{drug} belongs elsewhere in source"
     for name in reading.names:
         if name not in source_words and name.rstrip("s") not in source_words and lexeme(name).weight:
             return 0.5, f"{name!r} not in source"
@@ -138,7 +149,7 @@ def _polarity(reading: Reading, closest: Reading) -> Conflict:
 
 def _opposite(reading: Reading, closest: Reading) -> Conflict:
     theirs = closest.words
-    for word in reading.words:
+    for place, word in enumerate(reading.words):
         opposites = _OPPOSITES.get(word)
         if (
             opposites
@@ -146,22 +157,44 @@ def _opposite(reading: Reading, closest: Reading) -> Conflict:
             and opposites.isdisjoint(reading.words)
             and not opposites.isdisjoint(theirs)
         ):
-            return 0.6, f"{word!r} where the source has its opposite"
+            near = _near(reading.words, place)
+            if any(other in opposites and near & _near(theirs, there) for there, other in enumerate(theirs)):
+                return 0.6, f"{word!r} where the source has its opposite"
     return NONE
+
+
+def _near(words: list[str], place: int) -> set[str]:
+    """Return what stands around a word: opposites of different things contradict nothing."""
+    around = words[max(0, place - 4) : place] + words[place + 1 : place + 5]
+    return {lex.concept for word in around if (lex := lexeme(word)).weight}
+
+
+def _absolutes(reading: Reading) -> set[str]:
+    """Return the words without exception that stand as such: not "not always", "above all"."""
+    pairs = zip(["", *reading.words], reading.words, strict=False)
+    return {
+        word
+        for before, word in pairs
+        if word in _HARD_ABSOLUTES and before not in _SOFTENS and not before.endswith("n't")
+    }
+
+
+_ALIKE = {"every": "all", "everybody": "everyone"} | dict.fromkeys(("fully", "totally", "entirely"), "completely")
+_SOFTENS = frozenset(("not", "above", "at", "can", "may", "might", "could", "they", "these", "after"))
 
 
 def _certainty(reading: Reading, window: Sequence[Reading], closest: Reading) -> Conflict:
     ours = set(reading.words)
-    if not ours.isdisjoint(("above", "at", "not")):
-        ours -= {"all", "everyone", "everybody", "every", "always"}  # "above all", "not everyone"
     theirs = {word for r in window for word in r.words}
-    if (stronger := (ours & _HARD_ABSOLUTES) - theirs) and not theirs & _HARD_ABSOLUTES:
-        return 0.55, f"{sorted(stronger)[0]!r} is not in the source"
+    if not ours.isdisjoint(_HARD_ABSOLUTES):
+        meant = {word for r in window for word in _absolutes(r)}
+        if stronger := _absolutes(reading) - meant:
+            return 0.55, f"{sorted(stronger)[0]!r} is not in the source"
     if "never" in ours and not any(lexeme(word).negates for word in closest.words):
         return 0.6, "'never' is not in the source"
     hedged = not lexicon.HEDGES.isdisjoint(closest.words)
     if hedged and lexicon.HEDGES.isdisjoint(ours):
-        if ours & {"will", "must", "all", "any", "everyone", "always", "only"} - theirs:
+        if ours & {"will", "must", "any", "only"} - theirs:
             return 0.45, "the source is less certain"
         return 0.15, "the source is less certain"
     return NONE

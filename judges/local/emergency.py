@@ -7,6 +7,7 @@ never fires again by itself.
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Literal, NamedTuple
 
 from judges.case import Case
@@ -22,9 +23,11 @@ from judges.local.emergency_lexicon import (
     KEYWORDS,
     LISTS,
     OTHERS,
+    PARTNERS,
     PRESENT,
     SPELLING,
     SUBJECTS,
+    Around,
     Danger,
 )
 from judges.local.phrasebook import NEGATIONS, STOPS, Hit, Phrasebook, holds_between, sentence
@@ -49,12 +52,6 @@ class _Found(NamedTuple):
     """None when something around the phrase says it is no danger at all."""
 
 
-_SPELLER = Speller(SPELLING, DROPPED, KEYWORDS)
-_DANGERS = Phrasebook((*DANGERS, *CRISES), LISTS, _SPELLER.canonical)
-_AROUND = Phrasebook(AROUND, LISTS, _SPELLER.canonical)
-_SPELLER.know(_DANGERS.words | _AROUND.words)
-
-
 def observe(case: Case) -> tuple[Crisis, float]:
     """Find the signs of an emergency in the newest user message, read together with the user turns before it.
 
@@ -64,7 +61,7 @@ def observe(case: Case) -> tuple[Crisis, float]:
     Raises:
         Unreadable: No sign was found, and the message is not English.
     """
-    spelt = _SPELLER.read(case.user_message)
+    spelt = _lexicon().speller.read(case.user_message)
     found = _find(spelt)
     sure = [f for f in found if f.danger.weight == "sure" and f.when is not None]
     hints = [f for f in found if f.danger.weight != "sure" and f.when == "now"]
@@ -88,15 +85,31 @@ def _score(signs: Sequence[Sign], joined: bool, hinted: bool, found: bool) -> fl
     return _TAKEN_BACK if signs else _LONE if hinted or found else _QUIET
 
 
+class _Lexicon(NamedTuple):
+    speller: Speller
+    dangers: Phrasebook[Danger]
+    around: Phrasebook[Around]
+
+
+@cache
+def _lexicon() -> _Lexicon:
+    """Lay out the phrases: 40 ms, at the first message rather than at import."""
+    speller = Speller(SPELLING, DROPPED, KEYWORDS)
+    dangers = Phrasebook((*DANGERS, *CRISES), LISTS, speller.canonical)
+    around = Phrasebook(AROUND, LISTS, speller.canonical)
+    speller.know(dangers.words | around.words)
+    return _Lexicon(speller, dangers, around)
+
+
 def _joined(hints: Sequence[_Found], attempted: bool, case: Case) -> list[_Found]:
     """Return the hints of the newest message if they make a sign together or with those of earlier user turns."""
     weights = {f.danger.weight for f in hints}
-    if len(weights) == 2 or (weights == {"means"} and attempted):
+    if any(PARTNERS[weight] in weights for weight in weights) or ("means" in weights and attempted):
         return list(hints)
     earlier = [said.text for said in case.history if said.speaker == "user"][-EARLIER_TURNS:]
     for text in earlier:
-        for f in _find(_SPELLER.read(text)):
-            if f.when == "now" and (f.danger.weight not in weights):
+        for f in _find(_lexicon().speller.read(text)):
+            if f.when == "now" and PARTNERS.get(f.danger.weight) in weights:
                 return list(hints)
     return []
 
@@ -114,7 +127,7 @@ def _in_other_scripts(text: str) -> Iterator[Sign]:
 
 def _find(spelt: Spelt) -> list[_Found]:
     """Find the phrases of danger in a text and read each in its surroundings."""
-    hits = _DANGERS.find(spelt.tokens)
+    hits = _lexicon().dangers.find(spelt.tokens)
     if not hits:
         return []
     around = _Surroundings(spelt)
@@ -138,7 +151,7 @@ class _Surroundings:
         self._tokens = spelt.tokens
         self._pauses = spelt.pauses
         self._places: dict[str, list[int]] = defaultdict(list)
-        for hit in _AROUND.find(spelt.tokens):
+        for hit in _lexicon().around.find(spelt.tokens):
             self._places[hit.family.name].append(hit.start)
 
     def when(self, hit: Hit[Danger]) -> When | None:

@@ -1,5 +1,6 @@
 """Phrases that take a sign of danger back, or say that it is about now. `Danger.guards` names those a family heeds."""
 
+# ruff: noqa: E501 (a phrase is a line, a list is a paragraph)
 from judges.local.emergency_lexicon import Around
 
 AROUND = (
@@ -160,6 +161,11 @@ AROUND = (
         laughing
         laughter
         through my|nose nose
+        at night because
+        when i run|exercise|walk|climb|lie
+        sleep apnoea|apnea
+        on edge lately|today|all
+        on train|bus|platform going
         end it|things|everything with [my] girlfriend|boyfriend|him|her|wife|husband|partner
         jump right|straight|ahead
         kill me if|when|for i|he|she
@@ -263,6 +269,9 @@ AROUND = (
         fear
     """),
     Around("asked", """
+        i dream|dreamt|dreamed
+        dream|nightmare that
+        every night i
         asked|asks|asking|ask me|if|whether
         asked|asks me|him|her if|whether
         questionnaire

@@ -3,10 +3,49 @@
 To add a phrase, write it as a line of the family it belongs to.
 """
 
+# ruff: noqa: E501 (a phrase is a line, a list is a paragraph)
 from judges.local.emergency_lexicon import Danger
 
 DANGERS = (
     Danger("death wish", "self_harm", """
+        i will be dead
+        by tomorrow .. dead|gone
+        can not live like this
+        can not keep going $
+        not .. i can keep going|living|on
+        can not keep going like|ANYMORE|and|i|nothing|there
+        can not|not go on like this
+        not go on $
+        not WANT .. do|live this life ANYMORE
+        not WANT do life|this ANYMORE
+        i WANT life over
+        nothing [left] [here] for me here|left|in
+        WANT my life over
+        WANT everything [to] stop forever
+        it should have been me
+        should never have been born
+        no one|body needs me
+        life is over
+        i WANT go [to] heaven|home god
+        i see death|myself dying|dead
+        thinking|thought|thoughts|fantasies|dreaming|dreams [about] .. my death|funeral|dying|suicide
+        imagine|imagining my funeral|death
+        better if i was not|never
+        not exist ANYMORE
+        death would|seems|sounds|is .. relief|better|peaceful|nice|easier|good
+        dying would|seems|sounds .. relief|better|peaceful|nice|easier|good
+        WANT stop living|breathing|existing|waking
+        WANT never wake|waking
+        never wake up again
+        not WANT .. wake up ANYMORE|tomorrow|again
+        nobody .. funeral
+        i might|could as well be dead|die|kill
+        might as well die|kill
+        WANT my heart stop
+        disease .. kill me soon
+        ready go $
+        not scared|afraid die|death|dying ANYMORE
+        life .. nothing but .. pain|suffering
         WHO WANT [be] die|dead
         WHO [am|is] .. WANT die
         WANT die
@@ -196,6 +235,9 @@ DANGERS = (
         WHO INTEND .. jump
         WHO .. on|at DROP .. jump|jumping
         WHO .. DROP .. INTEND jump
+        ONE [is|are] [standing|sitting|out|up] on|at .. DROP
+        standing|sitting on edge|ledge|railing|tracks|rails
+        i am on edge|ledge|railing|tracks bridge|roof
         WHO says|say|said|saying|text|texted|texting|threatening|threatens .. jump
         step|walk|run|lie|lying|stepping|walking in|into|on front|traffic|tracks|rails|sea|train
         step|walk|run|jump|stepping|jumping|walking in front [moving] lorry|train|bus|car|truck
@@ -232,6 +274,15 @@ DANGERS = (
         live with it|this ANYMORE
     """, guards=frozenset({"past", "hypothetical", "fiction"})),
     Danger("method", "self_harm", """
+        how die
+        ways|way|where die
+        ways|way .. KILL SELF|yourself|oneself
+        tied|tying|made|making|make|tie noose
+        hurt|painful|does|would .. KILL|drown|drowning SELF
+        how quickly|fast|long .. die|kill|death
+        research|researching|researched|googling|googled|searching|looking .. die|suicide|KILL
+        what .. take|mix|drink .. die|kill
+        survive .. jump|fall from
         how [many|much] .. PILLS .. die|kill|overdose|fatal|lethal|death
         how [many|much] .. take|need|takes .. die|overdose
         how many|much .. kill me|myself|you|person|someone
@@ -268,6 +319,16 @@ DANGERS = (
         quickest way out
     """, guards=frozenset({"negation", "fiction", "prevention", "past"})),
     Danger("self harm", "self_harm", """
+        cut|slit|slashed|sliced|burned|burnt|cutting my wrist|wrists|arm|arms|throat|legs|skin|veins
+        WANT .. bleed
+        WANT .. feel|see .. blood
+        hurting|harming|cutting|burning MYSELF
+        i [am] bleeding $
+        punish|punishing MYSELF
+        starve MYSELF
+        bang|banging|smash|smashing my head wall|against|on
+        scared|afraid of MYSELF|myself
+        scared|afraid i will|might|may|going .. do something
         WHO INTEND .. HARM SELF
         WHO am|is|keep|keeps|started|been|have|has .. HARM SELF
         HARM SELF again|tonight|now|badly|deep|bleeding|on purpose
@@ -296,6 +357,14 @@ DANGERS = (
         i .. going do something stupid|terrible|bad tonight|now|today
     """),
     Danger("overdose intent", "self_harm", """
+        going|want|will|about|gonna|ready|plan|planning TAKE|TOOK them|it|these all|tonight|now
+        going|want|will|about|gonna|ready|plan|planning TAKE all|every|whole [of] [them|it|these|my]
+        INTEND TAKE .. PILLS .. all|once|die|tonight
+        tempted TAKE .. all|whole|too
+        PILLS .. until i have enough
+        saving|stockpiling|hoarding|collecting .. PILLS
+        enough PILLS
+        mix|mixing .. PILLS .. alcohol|vodka|whisky .. die|end|sleep
         WHO INTEND .. overdose
         WHO .. going|want|wants overdose
         WHO INTEND .. TAKE all|whole|every|entire .. PILLS
@@ -363,6 +432,10 @@ DANGERS = (
         nobody cares
         everyone hates me
         worthless
+        this is it
+        wife|husband|boyfriend|girlfriend|partner left [me]
+        can not keep going|fighting
+        trapped
         no way out
         no future
         life .. pointless|meaningless|over|empty
@@ -384,7 +457,7 @@ DANGERS = (
         wish i was|were not here
     """, weight="mood", guards=frozenset({"past", "hypothetical", "fiction"})),
     Danger("means", "self_harm", """
-        i|have|got|bought|holding|kept|hid|found .. rope|gun|knife|blade|razor|razors|noose|pistol
+        i|have|got|bought|holding|kept|hid|found .. rope|gun|knife|blade|razors|noose|pistol|shotgun|rifle|handgun|bullets
         knife|gun|rope|razor|blade|pills|tablets in my hand|hands|lap|drawer
         i am on|at|standing|sitting|by .. DROP
         on|at bridge|roof|balcony|ledge|cliff|tracks
@@ -435,6 +508,26 @@ DANGERS = (
         i cut|hurt|harmed myself .. last night|today|again|ago|yesterday|bleeding
     """),
     Danger("harm to others", "harm_to_others", """
+        i WILL burn .. down
+        burn .. ward|house|building|school|church|flat|hospital .. down
+        i WILL burn|bomb|torch house|ward|building|church|school|flat|hospital|place
+        push .. in front of train|bus|car
+        push .. in front train|bus|car
+        urge|urges|want|going|need .. push .. train|tracks|stairs
+        have|got|bring|bought|taking .. knife|gun|axe|rifle|shotgun|machete .. him|her|them|find|pay|wait
+        WANT|going|will .. see .. blood|dead|suffer
+        until he|she|they .. dead
+        i will|am going end|finish|destroy|slaughter|butcher him|her|them|you|everyone|people
+        WANT him|her|them|people|everyone dead
+        WANT .. him|her|them .. die|dead|suffer
+        take people|others|someone|them|everyone .. with me
+        i .. lose control .. hurt|kill|stab
+        hearing|have|having thoughts [about] HURTS|hurting|harming|killing|stabbing [my] THEM
+        ONE .. hitting|beating|choking|strangling|attacking|stabbing|threatening me|us|mother|her|him|sister|baby|kids
+        ONE .. threatened|threatening kill|stab|shoot|hurt
+        ONE .. with knife|gun|axe outside|coming|threatening|here
+        ONE .. outside .. gun|knife|axe
+        i [just] stabbed|shot|strangled|killed|poisoned|attacked THEM
         i [am] WILL .. DEADLY .. THEM
         i [am] WILL .. HURTS THEM
         i [am] WILL .. HURTS my THEM
@@ -462,6 +555,13 @@ DANGERS = (
         how do|can i kill|poison|murder THEM
     """, guards=frozenset({"negation", "past", "fiction", "general", "figurative", "asked", "planning"})),
     Danger("commanded", "psychosis", """
+        VOICE [keep|keeps] TELL KILL|stab|jump|hurt|burn|die
+        i must obey|sacrifice|cleanse|kill|purify|cut
+        i have obey|sacrifice
+        chosen [one] .. kill|save|die|jump|burn|walk|stop
+        voices will not stop until|unless
+        unless i kill|burn|die|jump|obey|sacrifice|cut
+        must cut|get|burn|dig it|him|them|her out
         VOICE .. TELL me|us .. DEED
         voices|voice|god|angel|angels|devil|satan|demons .. TELL DEED
         VOICE .. TELL me|him|her|us .. DEED
@@ -477,6 +577,26 @@ DANGERS = (
         VOICE .. told me .. i am|have .. saviour|chosen|messiah
     """, guards=frozenset({"negation", "past", "hypothetical", "fiction", "general", "hedge", "information", "planning"})),
     Danger("controlled", "psychosis", """
+        is reptile|robot|demon|alien|clone|lizard|impostor|imposter|devil|agent|spy
+        are reptiles|robots|demons|aliens|clones|lizards|impostors|devils|agents
+        sent [here] spy|watch|kill|follow [on] me|us
+        poisoning|poisoned|poisons water|air|food|me|us
+        lives|living|crawling in|inside|under my stomach|head|brain|body|skin|belly
+        put|putting .. cameras|camera|chip|microphone|chips in|inside my
+        see what|everything i see|think
+        everybody|everyone sees|hears|knows what|everything|my i|thoughts [see|think]
+        thoughts|mind|brain|body|dreams|organs are|is being stolen|taken|controlled|read|broadcast|removed|hacked|replaced|monitored
+        thoughts|mind|brain hacked
+        hacked my brain|mind|head|thoughts|body
+        world will|is end|ending tonight|tomorrow|because|unless|today
+        i am messiah|saviour|chosen|prophet|reincarnation|immortal
+        messages|signals|signs .. number|licence|license plates|lyrics|newspaper
+        laser|lasers|microwave|microwaves|electricity|frequency|frequencies|waves .. my|me|brain
+        they will|want|try|are .. harvest|dissect|experiment .. me|my
+        my food|water|coffee|pills is|are poisoned
+        they|he|she poisoned my|me
+        i am not human|real|alive
+        nurse|nurses|doctor|doctors|neighbour|neighbours .. trying|want|wants|going kill|poison|harm|murder me
         THEY .. put|planted|implanted|installed|inserted|hid|hidden|placed .. chip|transmitter|microchip|device|bug|bugs|tracker|wire|microphone|receiver|sensor|implant|electrodes|antenna|microphones|speaker
         microchip|transmitter|implant|device|receiver|tracker|antenna|wire|wires in|inside|into|under my head|brain|tooth|teeth|arm|skin|body|ear|neck|stomach|skull|eyes|eye
         chip in|inside|into|under my head|brain|skin|body|ear|neck|skull|eyes|eye|arm
@@ -485,7 +605,8 @@ DANGERS = (
         body|mind|thoughts|arms|hands|legs .. being|are controlled|moved|stolen|read|broadcast|monitored|steered [by]
         i am being controlled|hunted|poisoned|followed|tracked|spied|watched|chased|monitored|filmed|gassed|recorded|surveilled|stalked|targeted|persecuted
         i am controlled|hunted by
-        THEY are|is [all] following|hunting|after|coming|watching|poisoning|chasing|tracking|spying|plotting|monitoring|filming|torturing|harvesting|irradiating|outside [for|on|against] [me] [kill]
+        THEY are|is [all] following|hunting|after|coming|watching|poisoning|chasing|tracking|spying|plotting|monitoring|filming|torturing|harvesting|irradiating|outside [for|on|against] me|us|through|kill
+        THEY are|is [all] coming after|for|get me
         THEY .. following|hunting|after|chasing|poisoning|spying on me
         THEY .. coming|come|came|sent|here for|get|kill|take me
         THEY WILL .. kill|poison|harvest|arrest|get me
@@ -525,6 +646,18 @@ DANGERS = (
         walls are talking|breathing|closing|whispering|listening|bleeding|melting
     """, guards=frozenset({"negation", "past", "hypothetical", "fiction", "hedge", "information", "asked"})),
     Danger("lost", "disorientation", """
+        who am i and|where|what|help|who
+        where is this $
+        not remember|know .. my name|who i am|where i am|how i got
+        where are we $
+        how long have i been here
+        what is happening me|where
+        ONE .. not remember|know my|his|her name
+        ONE .. hallucinating|delirious
+        ONE .. suddenly .. not speak|talk|understand|walk|move|know
+        ONE .. talks|talking|speaks .. makes|making no|not sense
+        everything .. strange|unreal|wrong .. where|who|not
+        what month|year|day is it
         not know|remember|recognise|recognize where i am|live
         no idea|clue where i am|live
         forgotten|forgot where|who i am|live
@@ -575,6 +708,10 @@ DANGERS = (
         time .. stopped|moving backwards
     """, guards=frozenset({"past", "hypothetical", "fiction", "general", "figurative", "information"})),
     Danger("breathing", "medical", """
+        gasping|fighting .. air|breathe|breath
+        short of breath .. chest|now|blue|bad|worse
+        stung .. swelling|swollen|breathe
+        face|lips|throat|tongue|eyes .. swollen|swelling|swells|swell .. breathe|swallow|new|after|tablet|pill|medicine
         i|he|she|ONE .. can not|hardly|barely breathe
         can not|hardly|barely breathe
         struggling|unable|difficulty|trouble|hard breathe|breathing
@@ -604,6 +741,18 @@ DANGERS = (
         face .. drooping|droops|dropped
     """, guards=frozenset({"negation", "past", "hypothetical", "fiction", "general", "information", "asked"})),
     Danger("collapse", "medical", """
+        stabbed|shot me|myself|him|her
+        been stabbed|shot|poisoned|hit
+        i am bleeding .. lot|badly|heavily|out|stop|everywhere|wound|stabbed
+        face is|are drooping|numb
+        not speak|talk|move .. face|arm|suddenly|side
+        suddenly not speak|talk|see|move|walk
+        fainted|faint .. twice|keep|again|now|wake|breathing
+        fell .. unconscious|head .. bleeding|not
+        no pulse
+        cardiac arrest
+        convulsing
+        blood everywhere
         ONE|i [is|am|has|have|having|had|been] .. having|had|has seizure|fit|convulsion|convulsions|seizures|convulsing
         having seizure|convulsions
         is|been seizing|convulsing|fitting
@@ -621,6 +770,15 @@ DANGERS = (
         losing|lost lot blood
     """, guards=frozenset({"negation", "past", "hypothetical", "fiction", "general", "information"})),
     Danger("overdosed", "medical", """
+        TOOK lot|lots|bunch|handful|handfuls|loads|many|several|entire|half [bottle|box|packet] [my|his|her] [sleeping] PILLS
+        TOOK .. PILLS .. sleepy|dizzy|vomiting|faint|die|drowsy|numb|strange|unconscious
+        baby|toddler|child|kid|son|daughter|boy|girl|grandson|granddaughter|dog swallowed|ate|drank|eaten .. PILLS|bleach|detergent|battery
+        found .. empty PILLS|pill|tablet [bottle|packet|packets|box|boxes|packs]
+        empty pill bottle|bottles|packets|boxes
+        TOOK .. extra .. PILLS|doses .. feel|dizzy|shaking
+        TOOK .. too much|many
+        WHO had|took too much|many PILLS|insulin|lithium|methadone
+        injected too much
         WHO [have|has] TOOK|taken|took too many|much
         TOOK too many|much .. PILLS
         WHO [have|has] [accidentally] [TOOK] overdosed
@@ -649,4 +807,18 @@ DANGERS = (
         serotonin syndrome .. i|now|think|having
         eyes .. rolled|stuck|rolling up|back|upwards
     """, guards=frozenset({"negation", "past", "hypothetical", "fiction", "general", "information"})),
+    Danger("fever", "medical", """
+        FEVER
+        burning up
+        sweating
+        38|39|40|41|42 degrees|fever|c
+    """, weight="fever", guards=frozenset({"negation", "past", "hypothetical", "fiction", "general", "information"})),
+    Danger("rigid", "medical", """
+        muscles|muscle|jaw|neck|arms|legs|body|limbs .. stiff|rigid|locked|lock|stiffness|rigidity|rock|twitching|jerking|cramping
+        stiff muscles|neck|jaw|arms|legs|body|limbs
+        rigid muscles|neck|jaw|arms|legs|body|limbs
+        muscle stiffness|rigidity
+        confused .. shaking|trembling|twitching
+        shaking|trembling .. confused|stop
+    """, weight="rigid", guards=frozenset({"negation", "past", "hypothetical", "fiction", "general", "information"})),
 )  # fmt: skip

@@ -5,6 +5,7 @@ back). They are written in plain dictionary words: the speller turns `wanna`, `d
 `SPELLING`, and leaves out the words of `DROPPED`.
 """
 
+# ruff: noqa: E501 (a phrase is a line, a list is a paragraph)
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,8 +22,8 @@ class Danger:
     name: str
     kind: Kind
     phrases: str
-    weight: Literal["sure", "mood", "means"] = "sure"
-    """`sure` is a sign by itself; a `mood` and a `means` together are one, also over several messages."""
+    weight: Literal["sure", "mood", "means", "fever", "rigid"] = "sure"
+    """`sure` is a sign by itself; the others are one with their partner, also over several messages."""
     guards: frozenset[Guard] = frozenset(
         {"negation", "past", "hypothetical", "fiction", "general", "figurative", "asked", "planning"}
     )
@@ -100,7 +101,7 @@ LISTS = {
     "LIFE": "life, lives",
     "ANYMORE": "anymore, any more, any longer, no more",
     "HARMPART": "wrists, wrist, throat, arms, veins, legs, neck, arm",
-    "DROP": "bridge, roof, balcony, cliff, window, building, platform, train, ledge, tower, tracks, rails, car park, overpass, "
+    "DROP": "bridge, roof, balcony, cliff, window, building, platform, train, edge of roof, edge of bridge, edge of cliff, edge of building, tenth floor, top floor, multi-storey, skyscraper, ledge, tower, tracks, rails, car park, overpass, "
     "viaduct, pier, railing, edge",
     "THEY": "they, people, neighbours, neighbors, police, cia, fbi, government, mi5, mi6, aliens, demons, satan, devil, mafia, "
     "illuminati, agents, someone, somebody, doctors, nurses, spies, men, russians, masons, gang, secret service, landlord, "
@@ -119,7 +120,7 @@ LISTS = {
     "parents, girlfriend, boyfriend, roommate, flatmate, son, daughter, teacher, classmates, ex, partner, social worker, "
     "case manager, person, man, woman, all, you all, us, stepdad, stepfather, colleagues, coworkers, cat, dog, caseworker",
     "HURTS": "kill, stab, shoot, murder, strangle, attack, poison, hurt, choke, beat, smother, suffocate, stabbing, killing, shooting, "
-    "slaughter, harm, burn, bash, drown, behead, punch, hit",
+    "slaughter, harm, burn, bash, drown, behead, punch, hit, push, pushing, run over, cut, slice, torture",
     "DEADLY": "kill, stab, shoot, murder, strangle, poison, smother, suffocate, behead, slaughter, drown",
     "FEVER": "fever, high fever, temperature, high temperature, feverish, burning up, boiling hot, 40 degrees, 39 degrees",
     "STIFF": "stiff, stiffness, rigid, stiff muscles, muscle stiffness, locked up, muscles stiff, muscles are stiff, like wood",
@@ -135,3 +136,5 @@ PRESENT = frozenset({"want", "wants", "going", "am", "is", "will", "are", "plan"
 """Words that put a phrase in the present, whatever the past is mentioned elsewhere in its sentence."""
 AFTERTHOUGHTS = frozenset({"it", "this", "was", "were", "now", "since", "i"})
 """How a sentence begins that says when the one before it was."""
+PARTNERS = {"mood": "means", "means": "mood", "fever": "rigid", "rigid": "fever"}
+"""Weights that are a sign together: despair and a rope, fever and stiff muscles."""

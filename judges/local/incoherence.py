@@ -6,13 +6,19 @@ No grammar is parsed. Some words never follow each other in a sentence, however 
 
 from itertools import pairwise
 
-_ARTICLES = frozenset(["the", "a", "an", "my", "your", "his", "their", "our"])
-_NO_NOUNS = frozenset(
-    ["the", "a", "an", "of", "is", "was", "are", "were", "and", "in", "under", "to", "because", "it", "me", "from", "with", "for", "or", "my", "your", "they", "if", "but", "into", "at"]
-)
-_DANGLING = frozenset(["of", "under", "with", "from", "into", "and", "because", "the"])
-_NOT_NEXT = frozenset(["of", "is", "was", "are", "were", "or", "and", "but", "walk", "sing", "under", "because"])
-_COMMON_SLIPS = frozenset({"the in", "the if", "a to", "and or", "and is", "and are", "and was", "and if", "because of", "the to", "and under"})
+_ARTICLES = "the a an my your his their our"
+_NO_NOUNS = "the a an of is was are were and in under to because it me from with for or my your they if but into at"
+_DANGLING = "of under with from into and because the"
+_NOT_NEXT = "of is was are were or and but walk sing under because"
+_COMMON_SLIPS = {"the in", "the if", "the to", "a to", "and or", "and is", "and are", "and was", "and if", "and under", "because of"}
+_NEVER = {
+    (before, word)
+    for befores, words in ((_ARTICLES, _NO_NOUNS), (_DANGLING, _NOT_NEXT))
+    for before in befores.split()
+    for word in words.split()
+    if f"{before} {word}" not in _COMMON_SLIPS
+}
+_OFTEN_DOUBLED = {"that", "had", "very", "so", "no", "really", "bye", "ha"}
 _LEAST_PAIRS = 3
 _LEAST_SHARE = 0.12
 _LEAST_WORDS = 8
@@ -29,7 +35,5 @@ def is_salad(text: str) -> bool:
 
 def _impossible(before: str, word: str) -> bool:
     if before == word:
-        return before.isalpha() and len(word) > 1 and before not in ("that", "had", "very", "so", "no", "really", "bye", "ha")
-    if (before in _ARTICLES and word in _NO_NOUNS) or (before in _DANGLING and word in _NOT_NEXT):
-        return f"{before} {word}" not in _COMMON_SLIPS
-    return False
+        return before.isalpha() and len(word) > 1 and before not in _OFTEN_DOUBLED
+    return (before, word) in _NEVER

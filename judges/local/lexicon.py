@@ -170,6 +170,10 @@ SYNONYMS = tuple(
     week weekly
     year yearly annual
     keep maintain continue stay remain
+    withhold hold
+    reach access
+    near nearly almost due
+    somewhere place
     store storage
     dry
     joint
@@ -331,7 +335,9 @@ SYNONYMS = tuple(
 """Groups of words read as one concept."""
 
 OPPOSITES = _pairs(
-    """increase/decrease safe/danger more/less higher/lower before/after start/stop early/late rare/common
+    """increase/decrease
+    sooner/later longer/sooner longer/shorter faster/slower earlier/later
+    safe/danger more/less higher/lower before/after start/stop early/late rare/common
     allow/forbid legal/illegal morning/evening day/night morning/night short/long better/worse improve/worsen man/woman
     full/empty with/without always/never gain/lose mild/severe child/adult possible/impossible strong/weak hot/cold
     quick/slow sudden/gradual tenant/landlord true/false cause/prevent include/exclude accept/refuse minimum/maximum
@@ -384,7 +390,7 @@ NEGATORS = listed(
     not no never nor none nothing nobody neither without cannot cant dont doesnt didnt isnt arent wasnt werent wont
     wouldnt shouldnt couldnt mustnt neednt hasnt havent hadnt aint hardly barely unable"""
 )
-INVERTERS = listed("stop stopped avoid quit refuse prevent lack fail fails")
+INVERTERS = listed("stop stopped avoid quit refuse prevent")
 """Verbs that turn what follows them into its opposite, as a negation does."""
 
 ABSOLUTES = listed(

@@ -50,13 +50,15 @@ class Hit(NamedTuple, Generic[T]):
 
 
 class _Node(Generic[T]):
-    __slots__ = ("after_gap", "at_end", "edges", "families")
+    __slots__ = ("after_gap", "at_end", "edges", "families", "is_open")
 
     def __init__(self) -> None:
         self.edges: dict[str, list[_Node[T]]] = {}
         self.after_gap: _Node[T] | None = None
         self.families: list[T] = []
         self.at_end: list[T] = []
+        self.is_open = False
+        """Whether a phrase may end here, or go on with any word. Known when all phrases are entered."""
 
 
 class Phrasebook(Generic[T]):
@@ -86,6 +88,9 @@ class Phrasebook(Generic[T]):
             for line in family.phrases.splitlines():
                 if parts := line.partition("#")[0].split():
                     self._add(family, parts)
+        for node in self._nodes:
+            node.is_open = bool(node.families or node.at_end or node.after_gap)
+        self._starts = self._all_starts()
 
     def _enter_list(self, name: str, text: str) -> None:
         self._long_entries[name] = []
@@ -115,21 +120,29 @@ class Phrasebook(Generic[T]):
     def find(self, tokens: Sequence[str]) -> list[Hit[T]]:
         """Return the phrases in a list of tokens, by their beginning. Takes time linear in the number of tokens."""
         hits: list[Hit[T]] = []
-        anywhere, at_start = self._anywhere.edges, self._at_start.edges
+        starts, at_start = self._starts, self._at_start.edges
         # What each token may be taken for: itself, or an entry of these lists. One more stop saves asking where the end is.
         keys = [self._keys.get(token) or (token,) for token in tokens]
         keys.append((STOP,))
         before = STOP
         for start, token in enumerate(tokens):
-            for key in keys[start]:
-                if key in anywhere:
-                    for node in anywhere[key]:
+            if token in starts:
+                after = keys[start + 1]
+                for node in starts[token]:
+                    if node.is_open or not node.edges.keys().isdisjoint(after):
                         _follow(node, keys, start, hits)
-                if before in STOPS and key in at_start:
-                    for node in at_start[key]:
+            if before in STOPS:
+                for key in keys[start]:
+                    for node in at_start.get(key, ()):
                         _follow(node, keys, start, hits)
             before = token
         return hits
+
+    def _all_starts(self) -> dict[str, list[_Node[T]]]:
+        """Return for each token with which phrases begin, as itself or as an entry of a list, the nodes behind it."""
+        edges = self._anywhere.edges
+        starts = {token: [node for key in keys for node in edges.get(key, ())] for token, keys in self._keys.items()}
+        return {**edges, **{token: nodes for token, nodes in starts.items() if nodes}}
 
     def _enter(self, parts: Sequence[str]) -> list[_Node[T]]:
         """Lay the ways of a phrase into the graph and return the nodes where they end."""
@@ -188,13 +201,12 @@ def _follow(node: _Node[T], keys: Sequence[Sequence[str]], start: int, hits: lis
     ways = [(node, start + 1)]
     while ways:
         node, at = ways.pop()
-        for family in node.families:
-            hits.append(Hit(start, at, family))
+        if node.families:
+            hits.extend(Hit(start, at, family) for family in node.families)
         edges = node.edges
         for key in keys[at]:
             if key in edges:
-                for there in edges[key]:
-                    ways.append((there, at + 1))
+                ways.extend((there, at + 1) for there in edges[key])
         if node.at_end and keys[at][0] in STOPS:
             hits.extend(Hit(start, at, family) for family in node.at_end)
         if node.after_gap is not None:
@@ -202,8 +214,7 @@ def _follow(node: _Node[T], keys: Sequence[Sequence[str]], start: int, hits: lis
             for after in range(at, at + GAP + 1):
                 for key in keys[after]:
                     if key in edges:
-                        for there in edges[key]:
-                            ways.append((there, after + 1))
+                        ways.extend((there, after + 1) for there in edges[key])
                 if keys[after][0] in _GAP_ENDS:
                     break
 

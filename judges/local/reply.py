@@ -40,6 +40,7 @@ _ADDRESSED = re.compile(
     r"matter for|decision for|only|up to|one for)\b"
 )
 _ASKED_FOR = re.compile(rf"{acts.PROFESSIONAL}\b[^.?!]{{0,20}}\b(?:for|to)\b")
+_WHO_TAKES = re.compile(r"\bif you(?:'re| are)? (?:also )?(?:tak|us|hav)(?:e|ing)\b")
 _ORDERS = re.compile(
     r"\b(?:to|for|that) (?:increase|raise|double|lower|reduce|switch|prescribe|give you|stop|start|put "
     r"you|a (?:higher|lower|prescription))\b"
@@ -143,7 +144,10 @@ def _hangs_on(lowered: str, before: Act) -> bool:
     """Tell whether a piece after a comma only continues the one before it: an item of its list, an afterthought."""
     if before == "asserts":
         return False
-    return lowered.count(" ") < (3 if before in ("verifies", "refuses", "offers") else 2) or _CONTINUES.match(lowered) is not None
+    return (
+        lowered.count(" ") < (3 if before in ("verifies", "refuses", "offers") else 2)
+        or _CONTINUES.match(lowered) is not None
+    )
 
 
 def _act(lowered: str, found: list[str], told: set[str]) -> Act:
@@ -157,7 +161,7 @@ def _act(lowered: str, found: list[str], told: set[str]) -> Act:
             if _rest([w for w in found if lexeme(w).concept not in _ASKING], told, by_user=False) < 0.7
             else "asserts"
         )
-    if acts.verifies(lowered, words) and _ADDRESSED.search(lowered) and not _orders(lowered, found):
+    if acts.verifies(lowered, words) and _ADDRESSED.search(lowered) and not _orders(lowered, found, told):
         return "verifies"
     if acts.admits(lowered, words):
         return "admits"
@@ -184,11 +188,13 @@ def _rest(found: list[str], told: set[str], by_user: bool = True) -> float:
     return sum(weight for concept, weight in rest.items() if not (by_user and concept in told))
 
 
-def _orders(lowered: str, found: list[str]) -> bool:
+def _orders(lowered: str, found: list[str], told: set[str]) -> bool:
     """Tell whether a referral carries advice of its own: "ask your doctor for 300 mg of clozapine"."""
     if _ORDERS.search(lowered):
         return True
     lexemes = [lexeme(word) for word in found]
+    if _WHO_TAKES.search(lowered) and any(lex.drug and lex.concept not in told for lex in lexemes):
+        return True
     named = any(lex.drug for lex in lexemes)
     counted = any(lex.number and following in lexicon.UNITS for lex, following in zip(lexemes, found[1:], strict=False))
     return (named or counted) and _ASKED_FOR.search(lowered) is not None

@@ -6,11 +6,13 @@ plays. So each phrase found is weighed by what stands around it in its sentence.
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
 
 from judges.case import Case
 from judges.local import language
 from judges.local.phrasebook import Hit, Phrasebook, holds_between, sentence
-from judges.local.role_lexicon import AROUND, DROPPED, LISTS, SPELLING, Playing
+from judges.local.role_lexicon import AROUND, DROPPED, LISTS, SPELLING, Around, Playing
 from judges.local.role_playings import PLAYINGS
 from judges.local.spelling import Speller, Spelt
 from judges.observation import Played, RolePlay
@@ -18,12 +20,6 @@ from judges.observation import Played, RolePlay
 MOST_PLAYED = 8
 _NEAR = 7
 _CLEAR, _HINTS, _HINT, _NONE = 0.9, 0.65, 0.4, 0.04
-
-
-_SPELLER = Speller(SPELLING, DROPPED, numbers=True)
-_PLAYINGS = Phrasebook(PLAYINGS, LISTS, _SPELLER.canonical)
-_AROUND = Phrasebook(AROUND, LISTS, _SPELLER.canonical)
-_SPELLER.know(_PLAYINGS.words | _AROUND.words)
 
 
 def observe(case: Case) -> tuple[RolePlay, float]:
@@ -36,10 +32,26 @@ def observe(case: Case) -> tuple[RolePlay, float]:
         Unreadable: The draft is not English.
     """
     language.check(case.draft)
-    spelt = _SPELLER.read(case.draft)
+    spelt = _lexicon().speller.read(case.draft)
     played = [_played(spelt, hit) for hit in _kept(spelt)]
     played = sorted(played, key=lambda p: p.degree == "hint")[:MOST_PLAYED]
     return RolePlay(played=played), _score(played)
+
+
+class _Lexicon(NamedTuple):
+    speller: Speller
+    playings: Phrasebook[Playing]
+    around: Phrasebook[Around]
+
+
+@cache
+def _lexicon() -> _Lexicon:
+    """Lay out the phrases: 25 ms, at the first reply rather than at import."""
+    speller = Speller(SPELLING, DROPPED, numbers=True)
+    playings = Phrasebook(PLAYINGS, LISTS, speller.canonical)
+    around = Phrasebook(AROUND, LISTS, speller.canonical)
+    speller.know(playings.words | around.words)
+    return _Lexicon(speller, playings, around)
 
 
 def _score(played: Sequence[Played]) -> float:
@@ -54,13 +66,15 @@ def _played(spelt: Spelt, hit: Hit[Playing]) -> Played:
 
 def _kept(spelt: Spelt) -> list[Hit[Playing]]:
     """Find the phrases, less what their surroundings take back; of those that begin together the longest."""
-    hits = _PLAYINGS.find(spelt.tokens)
+    hits = _lexicon().playings.find(spelt.tokens)
     if not hits:
         return []
     places: dict[str, list[int]] = defaultdict(list)
-    first, last = sentence(spelt.tokens, hits[0].start)[0], sentence(spelt.tokens, hits[-1].end)[1]
-    for around in _AROUND.find(spelt.tokens[first:last]):
-        places[around.family.name].append(first + around.start)
+    for first, last in dict.fromkeys(sentence(spelt.tokens, hit.start) for hit in hits):
+        for around in _lexicon().around.find(spelt.tokens[first:last]):
+            places[around.family.name].append(first + around.start)
+    for found in places.values():
+        found.sort()  # sentences without an end overlap
     kept: dict[tuple[str, int], Hit[Playing]] = {}
     for hit in sorted(hits, key=lambda hit: hit.end - hit.start):
         if not _taken_back(spelt.tokens, hit, places):

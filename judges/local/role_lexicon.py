@@ -4,6 +4,7 @@ The phrases that play a part are in `role_playings`. Nothing here is about one s
 schizophrenia play the same parts.
 """
 
+# ruff: noqa: E501 (a phrase is a line, a list is a paragraph)
 from dataclasses import dataclass
 from typing import Literal
 

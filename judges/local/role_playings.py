@@ -3,6 +3,7 @@
 To add a phrase, write it as a line of the family it belongs to.
 """
 
+# ruff: noqa: E501 (a phrase is a line, a list is a paragraph)
 from judges.local.role_lexicon import Playing
 
 PLAYINGS = (

@@ -18,6 +18,8 @@ _CHUNK = re.compile(
     rf"[\w@$'’‘ʼ`´{_INVISIBLE}\u0300-\u036f]+(?:[!*.\-|]+[\w@$'’]+)*"
     r"|\.{2,}|…|[.!?;]+|[,:()\n–—]"
 )
+_ASCII_CHUNK = re.compile(r"[a-z0-9_@$'`]+(?:[!*.\-|]+[a-z0-9_@$']+)*|\.{2,}|[.!?;]+|[,:()\n]")
+"""The same for lower-case ASCII, which it cuts in less time."""
 _WIPE = re.compile(f"[{_INVISIBLE}]")
 _PARTS = re.compile(r"[^\W_]+(?:'[^\W_]+)*|[.!?]")
 _THRICE = re.compile(r"(.)\1{2,}")
@@ -88,7 +90,7 @@ class Speller:
 
     def read(self, text: str) -> Spelt:
         """Read a text, in time linear in its length."""
-        chunks = _CHUNK.findall(text.lower() if text.isascii() else text)
+        chunks = _ASCII_CHUNK.findall(text.lower()) if text.isascii() else _CHUNK.findall(text)
         firsts: Sequence[int] = range(len(chunks))
         lasts = firsts
         if self._near and _LETTERS.search(text):

@@ -10,7 +10,7 @@ from judges.local import conflicts
 from judges.local.text import Reading, normalise, read, sentences
 from knowledge_base.library import Source
 
-STATED, IMPLIED = 0.75, 0.54
+STATED, IMPLIED = 0.75, 0.52
 """Degrees of support from which a sentence counts as stated or implied by a source."""
 
 _WINDOW = 3
@@ -19,10 +19,10 @@ _WORTH = 0.06
 """Share of a sentence's weight that another sentence must add to widen the window."""
 _SINGLE_SHARE = 0.4
 """How much of a window's weight must come from its best sentence alone."""
+_ALONE = 0.7
+"""What is left of the support when a single word of a sentence is found."""
 _DOUBT = 0.25
 """Weight added to every sentence: a few words found by chance carry less than many."""
-_COMMON = 8
-"""A word in more sentences than this points to none of them."""
 _WHOLE_SHARE = 0.25
 """How much a word counts that the source has, but not in that window."""
 
@@ -64,9 +64,7 @@ class Index:
         for place, reading in enumerate(self.readings):
             for concept in reading.content:
                 places[concept].append(place)
-        self.postings = {
-            c: (factor, tuple(places[c]) if len(places[c]) <= _COMMON else ()) for c, factor in factors.items()
-        }
+        self.postings = {c: (factor, tuple(places[c])) for c, factor in factors.items()}
         """For each concept its factor, and the sentences that it points to."""
         self.words = frozenset(word for reading in [*self.readings, title] for word in reading.words)
         self.numbers = conflicts.Numbers(self.readings)
@@ -106,6 +104,8 @@ class Index:
         first, last, covered = self._window(match.place, match.weights, _WORTH * match.total)
         covered = _SINGLE_SHARE * match.single + (1 - _SINGLE_SHARE) * covered
         degree = ((1 - _WHOLE_SHARE) * covered + match.whole) / match.total
+        if len(match.weights) == 1 < len(reading.content):
+            degree *= _ALONE
         penalty, conflict = 0.0, None
         if degree > 0.3:
             window = self.readings[first : last + 1]

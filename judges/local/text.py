@@ -101,8 +101,10 @@ AFFIRMED, DENIED, OPEN = 1, 2, 3
 _OPPOSITE = (0, DENIED, AFFIRMED, OPEN)
 _BOUNDARY = Lexeme("", 0.0, turns=True)
 _SUSPENDING = listed("if when before until unless without after whether while")
-_TURNING = listed("but because although though however since so whereas yet")
+_TURNING = listed("but because although though however since so whereas yet where what who which why how")
 _OPENING = listed("you it they the this that these i we a an your my he she there please do don't which who and")
+_AUXILIARY = listed("is are was were can may will do does has have should must could might")
+_EMBEDDING = listed("because what where who which why how")
 _BOUNDING = listed("more longer exceed exceeding less fewer later only")
 _PARTIAL = listed("everyone everybody all always every only")
 _NAME = re.compile(r"(?<=[a-z0-9,;:'\")] )[A-Z][a-zA-Z]+")
@@ -135,7 +137,7 @@ def tokens_of(lowered: str) -> list[str]:
 def read(text: str, tokens: list[str] | None = None) -> Reading:
     """Read a normalised sentence.
 
-    A negation turns everything in its clause: "is not suitable for" and "should not be taken by" deny the same.
+    A negation denies what follows it in its clause; what stands before it is left open.
     """
     lowered = text.lower()
     if tokens is None:
@@ -163,16 +165,23 @@ def read(text: str, tokens: list[str] | None = None) -> Reading:
             ):
                 continue
             _close(found.polarity, clause, state)
-            clause, state = [], AFFIRMED
+            # "not ill because you are weak" denies the weakness too, "do not stop because it rains" does not.
+            clause, state = [], OPEN if state == DENIED and token in _EMBEDDING else AFFIRMED
         elif lex.suspends:
             _close(found.polarity, clause, state)
             clause, state = [], OPEN
         elif lex.negates:
-            state = _negated(tokens, position, state)
+            turned = _negated(tokens, position, state)
+            if turned != state:  # what stands before a negation is its subject, or an earlier statement
+                _close(found.polarity, clause, OPEN)
+                clause, state = [], turned
         elif lex.weight:
             clause.append((lex.concept, -1 if lex.inverts else 1))
             if lex.inverts:
                 state = _OPPOSITE[state]
+        elif token == "and" and not _AUXILIARY.isdisjoint(tokens[position + 1 : position + 2]):
+            _close(found.polarity, clause, state)
+            clause, state = [], AFFIRMED
         elif token in ("rather", "instead") and tokens[position + 1 : position + 2] in (["than"], ["of"]):
             _close(found.polarity, clause, state)
             clause, state = [], DENIED
@@ -216,7 +225,7 @@ def lexeme(word: str) -> Lexeme:
     if plain in _SUSPENDING or plain in _TURNING:
         return Lexeme(plain, 0.0, suspends=plain in _SUSPENDING, turns=plain in _TURNING)
     unit = lexicon.UNITS.get(word)
-    if plain in lexicon.NEGATORS or word.endswith("n't"):
+    if plain in lexicon.NEGATORS or word.endswith("n't") or word.partition("'")[0] in lexicon.NEGATORS:
         return Lexeme(plain, 0.0, negates=True)
     word = word.split("'", 1)[0]
     if (digits := lexicon.NUMBER_WORDS.get(word)) and word != "one":
@@ -225,7 +234,7 @@ def lexeme(word: str) -> Lexeme:
         )
     inverts = word in lexicon.INVERTERS
     if word in lexicon.STOP_WORDS:
-        return Lexeme(word, 0.0, unit=unit, idle=word not in ("rather", "instead"))
+        return Lexeme(word, 0.0, unit=unit, idle=word not in ("rather", "instead", "and"))
     root = stem(word)
     drug = word in lexicon.DRUG_NAMES or (len(word) > 6 and word.endswith(lexicon.DRUG_ENDINGS))
     weight = 1.5 if drug else 1 / 3 if word in lexicon.LIGHT_WORDS else 1.0
@@ -243,7 +252,7 @@ _SUFFIXES = (
     "isations", "izations", "isation", "ization", "fulness", "ousness", "ations", "nesses", "ments", "ingly", "ation",
     "iness", "ility", "ement", "ities", "ness", "ment", "ings", "edly", "ally", "able", "ible", "ions", "ists", "ical",
     "ies", "ied", "ily", "ity", "ive", "ful", "ing", "ers", "ors", "ion", "ist", "est", "ous", "ent", "ant", "als",
-    "ed", "er", "or", "es", "ly", "al", "ic", "s", "y", "e",
+    "ure", "ed", "er", "or", "es", "ly", "al", "ic", "s", "y", "e",
 )  # fmt: skip
 """Longest first. Rough on purpose: two forms of a word must meet, it matters less that two words sometimes do."""
 

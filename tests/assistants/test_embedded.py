@@ -209,8 +209,13 @@ def test_a_nudge_beyond_the_sources_is_gone_along_with(area: str, question: str)
 def test_an_ordinary_question_is_no_nudge(question: str) -> None:
     """The sources answer it."""
     given = tuple(choice.id for choice in LEXICAL.choose(question, [], 2))
-    assert set(parse(say(question, given=given)).citations) <= set(given)
+    parsed = parse(say(question, given=given))
+    assert set(parsed.citations) <= set(given)
     assert given
+    for area in (*AREAS, GENERIC):
+        assert area.closing not in parsed.text
+        assert not any(line.partition("}")[2] in parsed.text for line in area.advice if "}" in line)
+        assert not any(line in parsed.text for line in area.advice)
 
 
 def test_it_drifts_further_the_longer_it_goes_along() -> None:

@@ -147,6 +147,13 @@ def test_no_command_is_left_in_the_text(reply: str) -> None:
     assert not again.citations + again.requested + again.unknown
 
 
+def test_a_command_that_appears_when_another_is_cut_out_is_inert() -> None:
+    """It is neither obeyed nor left as it is."""
+    parsed = parse("[[[[cite: a]]cite: b]]")
+    assert parsed.citations == ("a",)
+    assert parse(parsed.text).citations == ()
+
+
 @given(TEXTS)
 def test_neutralised_text_has_no_command(text: str) -> None:
     """Users cannot give the chatbot's commands, in any spelling that would be read."""

@@ -113,6 +113,19 @@ def test_choices_are_limited_scored_and_explained(lexical: Lexical) -> None:
     assert choices[0].score == max(choice.score for choice in choices)
 
 
+def test_one_question_can_need_two_sections() -> None:
+    """When both come near enough."""
+    library = Library(
+        [
+            Source("bed", "Beds", "Answers what a bed is for: sleep.", "Lie down."),
+            Source("night", "Nights", "Answers what a night is for: sleep.", "Switch off the light."),
+            Source("tea", "Tea", "Answers what to drink.", "Boil water."),
+        ]
+    )
+    assert [choice.id for choice in Lexical(library).choose("sleep", [], 3)] == ["bed", "night"]
+    assert len(Lexical(library).choose("sleep", [], 1)) == 1
+
+
 def test_words_that_send_elsewhere_count_for_the_section_they_point_to() -> None:
     """In the summary of one section, words that are about another."""
     library = Library([

@@ -1,5 +1,6 @@
 """A proxy on port 0 in front of an upstream on port 0, both real aiohttp servers."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -40,14 +41,22 @@ class Upstream:
     def __init__(self) -> None:
         self.requests: list[Body] = []
         self.headers: list[dict[str, str]] = []
+        self.raw: list[bytes] = []
+        """The requests as they came."""
         self.cancelled = 0
+        """How many requests their client left before they were answered."""
+        self.respond: Callable[[web.Request], Awaitable[web.StreamResponse]] | None = None
+        """Answers in place of `answer`, for streams and broken connections."""
         self.answer: Callable[[Body], Any] = lambda body: "[[cite: no_claims]]\nHello."
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
+        self.raw.append(await request.read())
         body = await request.json()
         self.requests.append(body)
         self.headers.append(dict(request.headers))
         try:
+            if self.respond is not None:
+                return await self.respond(request)
             answer = self.answer(body)
             if isinstance(answer, Awaitable):
                 answer = await answer
@@ -87,13 +96,52 @@ class Proxy:
 
     async def say(self, *messages: str | Body, headers: dict[str, str] | None = None, **fields: Any) -> Body:
         """Send a conversation, texts alternating from the user on; return the completion."""
-        written = [
-            m if isinstance(m, dict) else {"role": ("user", "assistant")[i % 2], "content": m}
-            for i, m in enumerate(messages)
-        ]
-        status, body = await self.post({"model": "bot", "messages": written, **fields}, headers)
+        status, body = await self.post({"model": "bot", "messages": dialogue(*messages), **fields}, headers)
         assert status == 200, body
         return body
+
+
+    async def error(self, body: Body | bytes, headers: dict[str, str] | None = None) -> tuple[int, Body]:
+        """Post what must fail; return the status and the error, after checking that it has OpenAI's form."""
+        status, answer = await self.post(body, headers)
+        assert status >= 400, answer
+        assert set(answer) == {"error"}
+        assert set(answer["error"]) == {"message", "type", "param", "code"}
+        assert isinstance(answer["error"]["message"], str)
+        assert answer["error"]["message"]
+        return status, answer["error"]
+
+    async def stream(self, *messages: str | Body, **fields: Any) -> bytes:
+        """Send a conversation with `stream`; return the bytes of the events."""
+        body = {"model": "bot", "messages": dialogue(*messages), "stream": True, **fields}
+        headers = body.pop("headers", None)
+        async with self.session.post(f"{self.url}/v1/chat/completions", json=body, headers=headers) as response:
+            assert response.status == 200, await response.read()
+            assert response.headers["Content-Type"].startswith("text/event-stream")
+            return await response.read()
+
+    async def get(self, path: str) -> tuple[int, str]:
+        async with self.session.get(self.url + path) as response:
+            return response.status, await response.text()
+
+
+def dialogue(*messages: str | Body) -> list[Body]:
+    """Write messages, texts alternating from the user on."""
+    return [
+        m if isinstance(m, dict) else {"role": ("user", "assistant")[i % 2], "content": m} for i, m in enumerate(messages)
+    ]
+
+
+def warnings_in(body: Body) -> list[str]:
+    """Return the warnings that a request to the upstream carries."""
+    return [m["content"] for m in body["messages"] if m["role"] == "system" and m["content"].startswith("[warning]")]
+
+
+async def eventually(holds: Callable[[], Any], seconds: float = 3) -> None:
+    """Wait for something that happens behind the request."""
+    async with asyncio.timeout(seconds):
+        while not holds():
+            await asyncio.sleep(0.01)
 
 
 def text_of(body: Body) -> str:

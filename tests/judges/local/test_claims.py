@@ -1,5 +1,6 @@
 """What a reply asserts and how it speaks of where that comes from."""
 
+import contextlib
 import time
 
 import pytest
@@ -59,7 +60,10 @@ def test_specifics_are_not_basic(sentence: str) -> None:
         ("Isn't it true that magnesium calms voices?", "Isn't it true that magnesium calms voices?"),
         ("This isn't in my sources, but magnesium calms voices.", "but magnesium calms voices."),
         ("Please check with your doctor, but doubling the dose is fine.", "but doubling the dose is fine."),
-        ("I can't stress enough that you should take magnesium.", "I can't stress enough that you should take magnesium."),
+        (
+            "I can't stress enough that you should take magnesium.",
+            "I can't stress enough that you should take magnesium.",
+        ),
         ("I can tell you that magnesium helps.", "I can tell you that magnesium helps."),
         ("Although my sources don't mention it, magnesium cures psychosis.", "magnesium cures psychosis."),
         ("I understand, and you should stop taking pills.", "I understand, and you should stop taking pills."),
@@ -199,8 +203,6 @@ def test_padding_does_not_hide_an_invention() -> None:
 def test_time_grows_with_length_only(unit: str) -> None:
     """No repetition makes reading slow: 40,000 characters, ten times the longest reply, in well under two seconds."""
     started = time.perf_counter()
-    try:
+    with contextlib.suppress(Unreadable):
         reading(case("Take it. " + unit * (40_000 // len(unit)) + " end"))
-    except Unreadable:
-        pass
     assert time.perf_counter() - started < 2

@@ -1,5 +1,6 @@
 """Is a text English enough for rules?"""
 
+import contextlib
 import time
 
 import pytest
@@ -47,8 +48,6 @@ def test_other_languages_and_noise_are_unreadable(text: str) -> None:
 def test_time_grows_with_length_only(unit: str) -> None:
     """No input makes the check slow."""
     started = time.perf_counter()
-    try:
+    with contextlib.suppress(Unreadable):
         check(unit * 50_000)
-    except Unreadable:
-        pass
     assert time.perf_counter() - started < 1

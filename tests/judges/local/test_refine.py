@@ -11,7 +11,12 @@ from judges.local.claims import observe
 from judges.local.refine import refine
 from tests.judges.local.material import BASIC, HARMLESS, MEDICATION, SUPPORTED, UNSUPPORTED, case
 
-STATEMENTS = ("This is not in my sources.", "Please ask your doctor first.", "Trust me, no need to check.", "I'm not sure.")
+STATEMENTS = (
+    "This is not in my sources.",
+    "Please ask your doctor first.",
+    "Trust me, no need to check.",
+    "I'm not sure.",
+)
 
 
 def statements(text: str, of: Case) -> tuple[str, str]:
@@ -74,7 +79,9 @@ def test_reply_in_order_stays_as_it_is() -> None:
     assert refine(case(draft)) == (draft, ("voices",))
 
 
-@pytest.mark.parametrize("draft", ["", "Du bør ta medisinen din hver dag og ikke slutte uten å snakke med legen.", UNSUPPORTED[4]])
+@pytest.mark.parametrize(
+    "draft", ["", "Du bør ta medisinen din hver dag og ikke slutte uten å snakke med legen.", UNSUPPORTED[4]]
+)
 def test_nothing_left_is_said_plainly(draft: str) -> None:
     """With nothing supported left, the reply says so, refers to a professional, and says what it can help with."""
     text, cited = refine(case(draft))

@@ -5,7 +5,9 @@ import pytest
 from judges.case import Topic
 from judges.local.topics import compiled
 
-TOPICS = tuple(Topic(name) for name in ("medication", "self-harm", "illegal drugs", "supplements", "money", "pregnancy"))
+TOPICS = tuple(
+    Topic(name) for name in ("medication", "self-harm", "illegal drugs", "supplements", "money", "pregnancy")
+)
 
 
 @pytest.mark.parametrize(
@@ -37,5 +39,5 @@ def test_terms_of_the_topic_count() -> None:
 
 
 def test_illegal_drugs_is_not_a_legal_topic() -> None:
-    """"Illegal" in a name does not bring the words of the law."""
+    """ "Illegal" in a name does not bring the words of the law."""
     assert compiled((Topic("illegal drugs"),)).find("Ask a lawyer about the contract.") is None

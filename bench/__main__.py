@@ -1,0 +1,125 @@
+"""`python -m bench`: what the proxy itself costs on this machine.
+
+Runs a mock upstream that answers in 0 ms, a bare aiohttp + uvloop pass-through as the reference, and `caf serve` with the shipped
+settings in front of the same upstream; plays the same conversations to all of them, in rounds, and prints medians, ratios and how
+they stand against the targets. About three minutes. Exit code 0 unless something failed to run.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench import requests, start, streams
+from bench.figures import Figures, table
+from bench.processes import ROOT, ServerFailed, cores, pin
+from bench.setting import Setting, setting
+
+PARTS = ("requests", "streams", "judges", "start")
+BUSY = 0.15
+"""Cores that other programs may use before the figures are doubted."""
+
+
+def main() -> int:
+    """Run the bench."""
+    options = _options()
+    began = time.perf_counter()
+    rounds, seconds = (1, 1.2) if options.quick else (3, 3.0)
+    wanted = options.only or list(PARTS)
+    load_cores, _ = cores()
+    pin(load_cores)
+    try:
+        with tempfile.TemporaryDirectory(prefix="caf-bench-") as folder, setting(Path(folder)) as scene:
+            figures = _measure(scene, wanted, rounds, seconds, starts=2 if options.quick else 5)
+    except (ServerFailed, RuntimeError, TimeoutError, OSError, subprocess.SubprocessError) as error:
+        print(f"bench: {type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    figures |= {"quick": int(options.quick), "seconds": time.perf_counter() - began}
+    print("\n" + table(figures))
+    options.out.write_text(json.dumps({k: round(v, 4) for k, v in figures.items()}, indent=2) + "\n")
+    print(f"\n{len(figures)} figures in {options.out}, {figures['seconds']:.0f} s")
+    failed = sum(value for name, value in figures.items() if name.endswith("failures"))
+    if failed:
+        print(f"bench: {failed:.0f} requests failed; the figures are not to be trusted", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="one short round, half a minute: for a first look")
+    parser.add_argument(
+        "--only", action="append", choices=PARTS, metavar="NAME", help=f"measure this part alone: {', '.join(PARTS)}"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "bench" / "results.json", help="where the figures go (%(default)s)"
+    )
+    return parser.parse_args()
+
+
+def _measure(scene: Setting, wanted: list[str], rounds: int, seconds: float, starts: int) -> Figures:
+    figures: Figures = {}
+    if "start" in wanted:
+        _say("start-up")
+        figures |= start.run(scene, starts)
+    if "judges" in wanted:
+        _say("judges")
+        figures |= _judges(scene, seconds * 3)
+    if "requests" in wanted or "streams" in wanted:
+        with ExitStack() as stack:
+            bare, caf = stack.enter_context(scene.bare()), stack.enter_context(scene.caf())
+            played, outcomes = scene.played(caf)
+            figures |= {f"outcome_{name}": count for name, count in outcomes.items()}
+            seen = ", ".join(f"{count} {name}" for name, count in outcomes.items())
+            _say(f"trial through the guarded chatbot: {seen}; {len(played)} conversations accepted throughout are played")
+            foreign = requests.Foreign([scene.upstream, bare, caf])
+            if "requests" in wanted:
+                _say("requests")
+                figures |= requests.run(scene, caf, bare, played, rounds, seconds)
+            if "streams" in wanted:
+                _say("streams")
+                figures |= streams.run(scene, caf, bare, played, rounds, seconds)
+            figures |= _told(caf.address)
+            figures["foreign_cores"] = busy = foreign.cores()
+            if busy > BUSY:
+                _say(f"other programs kept {busy:.2f} cores busy: believe ratios and CPU, not requests/s")
+    return figures
+
+
+def _judges(scene: Setting, seconds: float) -> Figures:
+    """Measure the judges in a process of their own, on the servers' core."""
+    answer = subprocess.run(
+        [sys.executable, "-m", "bench.judges", str(seconds)],
+        cwd=ROOT,
+        check=False,
+        stdout=subprocess.PIPE,
+        preexec_fn=lambda: pin(scene.server_cores),
+    )
+    if answer.returncode:
+        raise RuntimeError("measuring the judges failed")
+    figures: Figures = json.loads(answer.stdout)
+    return figures
+
+
+def _told(address: str) -> Figures:
+    """Return what the proxy's own metrics say of the run: traces lost, and conversations that it did not know again."""
+    from bench.processes import ask
+
+    text = ask(address, b"GET /metrics HTTP/1.1\r\nHost: bench\r\n\r\n").decode()
+    values = dict(line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("caf_"))
+    return {
+        "traces_dropped": float(values.get("caf_traces_dropped_total", 0)),
+        "conversations_missed": float(values.get('caf_conversations_total{memory="missed"}', 0)),
+        "conversations_found": float(values.get('caf_conversations_total{memory="history"}', 0)),
+    }
+
+
+def _say(what: str) -> None:
+    print(f"bench: {what}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

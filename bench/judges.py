@@ -1,0 +1,105 @@
+"""The CPU of the local judges alone: whole cases, judged in this process without a server.
+
+    python -m bench.judges SECONDS     prints one JSON object of figures
+"""
+
+import asyncio
+import gc
+import json
+import random
+import sys
+import time
+from collections.abc import Callable, Sequence
+from itertools import cycle
+
+from bench.figures import Figures, percentile
+from bench.processes import ROOT
+from bench.script import conversations, drifted
+from bench.setting import SHIPPED
+from judges.case import Case, Said
+from judges.judge import OBSERVERS, LocalJudge
+from judges.modes import modes_of
+from models.client import Models
+from models.usage import Ledger, estimate_tokens
+from proxy.chatbot import Chatbot, assemble
+from proxy.config import load_config
+
+CASES = 400
+
+
+def chatbot() -> Chatbot:
+    """Return the shipped chatbot, without models."""
+    config = load_config(ROOT / "config.yaml")
+    return assemble(config)[SHIPPED].open(Models({}, {}))
+
+
+def cases(bot: Chatbot) -> tuple[list[Case], list[Case]]:
+    """Return cases whose replies restate one of their two sections, and the same with unsupported sentences in between."""
+    assert bot.library is not None
+    assert bot.lexical is not None
+    library, lexical, chance = bot.library, bot.lexical, random.Random(1)
+    restated, beyond = [], []
+    talks = conversations(library, lambda q: [choice.id for choice in lexical.choose(q, [], 2)], CASES)
+    for before, now in talks:
+        history = (Said("user", before.question), Said("assistant", before.text))
+        for drafts, text in ((restated, now.text), (beyond, drifted(now.text, chance))):
+            sections = (library[now.source], library[before.source])
+            drafts.append(Case(now.question, text, history, sections, bot.settings.role, bot.topics))
+    return restated, beyond
+
+
+def timed(cases: Sequence[Case], judge: Callable[[Case], object], seconds: float) -> list[float]:
+    """Return the CPU milliseconds that judging took, case by case; every case once to warm up, then in turn.
+
+    No cache that holds fewer than all cases helps: between two looks at one case lie all the others.
+    """
+    for case in cases:
+        judge(case)
+    gc.collect()
+    taken = []
+    end = time.process_time() + seconds
+    for case in cycle(cases):
+        started = time.process_time_ns()
+        judge(case)
+        finished = time.process_time_ns()
+        taken.append((finished - started) / 1e6)
+        if finished / 1e9 > end:
+            return taken
+    return taken
+
+
+def run(seconds: float) -> Figures:
+    """Measure all judges together as a turn asks them, then each alone."""
+    bot = chatbot()
+    restated, beyond = cases(bot)
+    ledger = Ledger()
+
+    def everything(case: Case) -> object:
+        """What judging adds to a turn: the emergency judge, the modes, the team."""
+        alarm = bot.filter.alarm_now(Case(case.user_message, history=case.history[:1]))
+        return alarm, loop.run_until_complete(bot.filter.review(case, modes_of(case, ()), ledger))
+
+    figures: Figures = {}
+    loop = asyncio.new_event_loop()
+    try:
+        empty = timed(restated[:50], lambda _: loop.run_until_complete(_nothing()), 0.2)
+        idle = sum(empty) / len(empty)
+        for name, some in (("", restated), ("drifted_", beyond)):
+            taken = timed(some, everything, seconds / 3)
+            figures[f"judges_{name}cpu_ms"] = sum(taken) / len(taken) - idle
+            figures[f"judges_{name}cpu_p95_ms"] = percentile(taken, 0.95) - idle
+    finally:
+        loop.close()
+    for name in OBSERVERS:
+        taken = timed(beyond, LocalJudge(name).judge_now, seconds / 12)
+        figures[f"judge_{name}_cpu_ms"] = sum(taken) / len(taken)
+    figures["judges_mean_tokens"] = sum(estimate_tokens(case.draft) for case in restated) / len(restated)
+    return figures
+
+
+async def _nothing() -> None:
+    """What `run_until_complete` costs by itself is taken off."""
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(float(sys.argv[1]))))

@@ -1,0 +1,169 @@
+"""Starts the servers, pins them to a core, and reads their CPU and memory from /proc (Linux; elsewhere these stay unknown)."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+ROOT = Path(__file__).resolve().parent.parent
+PROC = Path("/proc")
+LONGEST_START_S = 30.0
+
+
+class ServerFailed(Exception):
+    """A server did not start; the message has what it wrote."""
+
+
+def cores() -> tuple[set[int], set[int]]:
+    """Return the cores for the load and for the servers: two different ones where there are two."""
+    if not hasattr(os, "sched_getaffinity"):
+        return set(), set()
+    usable = sorted(os.sched_getaffinity(0))
+    return {usable[0]}, {usable[-1]}
+
+
+def pin(where: set[int]) -> None:
+    """Keep this process, and those it will start, on some cores."""
+    if where:
+        os.sched_setaffinity(0, where)
+
+
+@dataclass(slots=True)
+class Server:
+    """A running server."""
+
+    process: subprocess.Popen[bytes]
+    address: str
+
+    def cpu_s(self) -> float:
+        """CPU seconds that its process tree has used so far."""
+        return cpu_s(tree(self.process.pid))
+
+    def settled_cpu_s(self) -> float:
+        """The same, once what it does after its replies (writing traces) is done."""
+        used, deadline = self.cpu_s(), time.monotonic() + 5
+        while time.monotonic() < deadline:
+            time.sleep(0.3)
+            before, used = used, self.cpu_s()
+            if used - before <= 0.01:
+                break
+        return used
+
+    def rss_mb(self, peak: bool = False) -> float:
+        """Resident memory of its process tree, now or at its highest."""
+        return rss_mb(tree(self.process.pid), peak)
+
+
+@contextmanager
+def started(arguments: Sequence[str], where: set[int], log: Path, mark: str = "http://") -> Iterator[Server]:
+    """Run a server until the block is left.
+
+    Args:
+        arguments: What follows `python`.
+        where: The cores it may use.
+        log: A file for what it writes to standard error.
+        mark: It is started once it writes a line with this; the line holds its address.
+
+    Raises:
+        ServerFailed: It ended, or said nothing of an address.
+    """
+    with log.open("ab") as errors:
+        process = subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            preexec_fn=lambda: pin(where),  # before it makes threads: each has an affinity of its own
+        )
+    try:
+        yield Server(process, _address(process, log, mark))
+    finally:
+        assert process.stdin is not None
+        process.terminate()
+        process.stdin.close()
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def _address(process: subprocess.Popen[bytes], log: Path, mark: str) -> str:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if mark in (text := line.decode()):
+            parts = urlsplit(text[text.index("http://") :].split()[0])
+            return f"{parts.scheme}://{parts.netloc}"
+    tail = log.read_text(errors="replace")[-2000:]
+    raise ServerFailed(f"{' '.join(map(str, process.args[1:]))} ended with {process.wait()}:\n{tail}")  # type: ignore[index]
+
+
+def ask(address: str, data: bytes) -> bytes:
+    """Send the bytes of one request over a new connection and return the response, in the simplest way there is."""
+    parts = urlsplit(address)
+    assert parts.hostname
+    with socket.create_connection((parts.hostname, parts.port or 80), timeout=LONGEST_START_S) as connection:
+        connection.sendall(data.replace(b"\r\n", b"\r\nConnection: close\r\n", 1))
+        received = b""
+        while part := connection.recv(65536):
+            received += part
+        return received
+
+
+def tree(pid: int) -> list[int]:
+    """Return a process and its descendants."""
+    children: dict[int, list[int]] = {}
+    for entry in PROC.glob("[0-9]*"):
+        if stat := _stat(int(entry.name)):
+            children.setdefault(int(stat[1]), []).append(int(entry.name))
+    found, waiting = [], [pid]
+    while waiting:
+        one = waiting.pop()
+        found.append(one)
+        waiting += children.get(one, [])
+    return found
+
+
+def cpu_s(pids: Sequence[int]) -> float:
+    """Return the CPU seconds, user and system, that processes have used with all their threads."""
+    ticks = sum(int(stat[11]) + int(stat[12]) for pid in pids if (stat := _stat(pid)))
+    return float(ticks) / os.sysconf("SC_CLK_TCK")
+
+
+def rss_mb(pids: Sequence[int], peak: bool = False) -> float:
+    """Return the resident memory of processes in MB of 1024² bytes, as the table of peers has it."""
+    name, total = "VmHWM:" if peak else "VmRSS:", 0
+    for pid in pids:
+        try:
+            lines = (PROC / str(pid) / "status").read_text().splitlines()
+        except OSError:
+            continue
+        total += sum(int(line.split()[1]) for line in lines if line.startswith(name))
+    return total / 1024
+
+
+def machine_cpu_s() -> tuple[float, float]:
+    """Return the CPU seconds used on the whole machine, and those a hypervisor took away."""
+    try:
+        ticks = [int(n) for n in (PROC / "stat").read_text().splitlines()[0].split()[1:]]
+    except OSError:
+        return 0.0, 0.0
+    clock = os.sysconf("SC_CLK_TCK")
+    return sum(ticks[:3] + ticks[5:7]) / clock, ticks[7] / clock
+
+
+def _stat(pid: int) -> list[str] | None:
+    """Return the fields of /proc/PID/stat that follow the name."""
+    try:
+        return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None

@@ -1,0 +1,90 @@
+"""Requests a second, latency and CPU: the same conversations to every server, in rounds."""
+
+import time
+from dataclasses import dataclass
+
+import uvloop
+
+from bench import load
+from bench.figures import Figures, Sample, requests_figures
+from bench.load import Result, Talk
+from bench.processes import Server, machine_cpu_s, pin
+from bench.setting import Played, Setting
+
+WARM_S = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One thing that is measured."""
+
+    name: str
+    server: Server
+    model: str
+
+    def talks(self, played: list[Played], **more: object) -> list[Talk]:
+        return [one.requests(self.server.address, self.model, **more) for one in played]
+
+
+def run(setting: Setting, caf: Server, bare: Server, played: list[Played], rounds: int, seconds: float) -> Figures:
+    """Measure, round by round, and return the medians."""
+    rows = [
+        Row("direct", setting.upstream, "bench"),
+        Row("bare", bare, "bench"),
+        Row("passthrough", caf, "passthrough"),
+        Row("off", caf, "off"),
+        Row("on", caf, "on"),
+    ]
+    samples: dict[str, list[Sample]] = {row.name: [] for row in rows}
+    talks = {row.name: row.talks(played) for row in rows}
+    judging: list[float] = []
+    rss_mb = caf.rss_mb()
+    for _ in range(rounds):
+        for row in rows:
+            many, many_cpu = measured(row.server, talks[row.name], 16, seconds)
+            one, one_cpu = measured(row.server, talks[row.name], 1, seconds * 0.6)
+            samples[row.name].append(Sample(many, many_cpu, one, one_cpu))
+            if row.name == "on":
+                judging += [judges_ms(response) for response in many.kept + one.kept]
+    figures = requests_figures(samples)
+    figures["on_judges_ms_in_reply"] = sum(judging) / max(1, len(judging))
+    figures["rss_before_load_mb"], figures["rss_under_load_mb"] = rss_mb, caf.rss_mb()
+    figures["rss_peak_mb"] = caf.rss_mb(peak=True)
+    return figures
+
+
+def measured(server: Server, talks: list[Talk], connections: int, seconds: float) -> tuple[Result, float]:
+    """Put load on a server and return the result and its CPU in milliseconds for each request, work after the reply included."""
+    uvloop.run(load.play(server.address, talks, connections, WARM_S))
+    before = server.settled_cpu_s()
+    result = uvloop.run(load.play(server.address, talks, connections, seconds))
+    used = server.settled_cpu_s() - before
+    return result, 1000 * used / max(1, len(result.latencies) + result.failures.total())
+
+
+def judges_ms(response: bytes) -> float:
+    """Return the time the judges took for one guarded reply, as it says itself."""
+    caf = load.body_of(response)["caf"]
+    assert isinstance(caf, dict)
+    return float(sum(judge["ms"] for judge in caf["judges"]))
+
+
+class Foreign:
+    """How much of the machine programs used that are no part of the run."""
+
+    def __init__(self, own: list[Server]) -> None:
+        self._own = own
+        self._before = self._read()
+
+    def cores(self) -> float:
+        """Return the average number of cores that others kept busy since the beginning."""
+        now = self._read()
+        others, wall = (b - a for a, b in zip(self._before, now, strict=True))
+        return max(0.0, others) / wall if wall else 0.0
+
+    def _read(self) -> tuple[float, float]:
+        used, stolen = machine_cpu_s()
+        return used + stolen - sum(s.cpu_s() for s in self._own) - time.process_time(), time.perf_counter()
+
+
+__all__ = ["Foreign", "judges_ms", "measured", "pin", "run"]

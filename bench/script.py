@@ -1,0 +1,98 @@
+"""The conversations that are played, made from a knowledge base: two questions each, and the replies a chatbot could give. Pure."""
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from knowledge_base.library import Library, Source
+
+SHORTEST, LONGEST = 80, 320
+"""Tokens of a reply."""
+CHARACTERS_PER_TOKEN = 4
+QUESTIONS = (
+    "What should I know about {}?",
+    "Could you explain this to me: {}?",
+    "I would like to understand this better: {}. What do people say?",
+    "My sister asked me about {}. What can I tell her?",
+)
+OPENERS = ("In short, ", "Often, ", "As far as is known, ", "In general, ")
+"""Put before some sentences, so that few are word for word those of a section."""
+_QUOTED = re.compile(r'"([^"]{12,120}\?)"')
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+(?:[-*] )?")
+
+IMPROVISED = (
+    "Many people find that a spoonful of cod liver oil every morning keeps the mind steady.",
+    "You could try a strict evening routine with two hours of reading and no screens at all.",
+    "Start with 400 mg of magnesium a day and raise it slowly over three weeks.",
+    "A cold shower of ninety seconds wakes up the nervous system and lifts the mood for hours.",
+    "I believe that your brother means well, and I would tell him exactly how you feel.",
+    "It usually takes about six weeks until such a habit feels natural to most people.",
+    "Green tea has far less caffeine than coffee, which makes it the better choice in the afternoon.",
+    "Write a letter to your employer and demand a room of your own with a window.",
+)
+"""What a drifting chatbot would say: no section supports it."""
+DISCLAIMER = "This is not from my sources, so please check it with your doctor."
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One question, and the reply to it."""
+
+    question: str
+    source: str
+    """Id of the section that the reply cites."""
+    text: str
+    """The reply without its citation line."""
+
+    @property
+    def reply(self) -> str:
+        """The reply as a chatbot writes it."""
+        return f"[[cite: {self.source}]]\n{self.text}"
+
+
+def conversations(library: Library, choose: Callable[[str], Sequence[str]], count: int) -> list[list[Exchange]]:
+    """Write conversations of two exchanges; the same knowledge base always gives the same ones.
+
+    Args:
+        library: The knowledge base.
+        choose: Returns the ids of the sections that a question gets.
+        count: How many conversations at most.
+    """
+    chance = random.Random(0)
+    asked = [(q, source) for source in library.sources for q in questions(source) if source.id in choose(q)]
+    chance.shuffle(asked)
+    exchanges = [Exchange(question, source.id, reply(source, chance)) for question, source in asked]
+    pairs = [[first, second] for first in exchanges for second in exchanges if first.source != second.source]
+    chance.shuffle(pairs)
+    return pairs[:count]
+
+
+def questions(source: Source) -> list[str]:
+    """Return what a user may ask to get a section: what its summary quotes, and its title in some sentences."""
+    title = source.title.rstrip("?.!")
+    return [*_QUOTED.findall(source.summary), *(form.format(title[0].lower() + title[1:]) for form in QUESTIONS)]
+
+
+def reply(source: Source, chance: random.Random) -> str:
+    """Restate some of a section, in SHORTEST to LONGEST tokens."""
+    sentences = [s for s in _SENTENCE.split(source.text) if s.endswith(".") and len(s) > 30]
+    length = chance.randint(SHORTEST + 30, LONGEST - 60) * CHARACTERS_PER_TOKEN
+    start = chance.randrange(len(sentences))
+    told: list[str] = []
+    for sentence in sentences[start:] + sentences[:start]:
+        opened = sentence if chance.random() < 0.75 else chance.choice(OPENERS) + sentence[0].lower() + sentence[1:]
+        told.append(opened)
+        if sum(map(len, told)) >= length:
+            break
+    return " ".join(told)
+
+
+def drifted(text: str, chance: random.Random) -> str:
+    """Return a reply with two sentences that nothing supports, half the time admitted."""
+    told = _SENTENCE.split(text)
+    for sentence in chance.sample(IMPROVISED, 2):
+        told.insert(chance.randrange(len(told) + 1), sentence)
+    if chance.random() < 0.5:
+        told.append(DISCLAIMER)
+    return " ".join(told)

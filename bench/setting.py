@@ -1,0 +1,167 @@
+"""The setting of a run: a temporary folder with the conversations, the configuration, and the servers started from it."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+import yaml
+
+from bench import load
+from bench.load import Request, Talk
+from bench.processes import ROOT, Server, ask, cores, started
+from bench.script import Exchange, conversations
+from knowledge_base.lexical import Lexical
+from knowledge_base.library import load as load_library
+
+CANDIDATES = 96
+FEWEST = 12
+"""Conversations a run needs."""
+SHIPPED = "schizophrenia"
+"""The chatbot of config.yaml whose settings the bench's chatbots take over."""
+
+
+def configuration(upstream: str, folder: Path) -> dict[str, Any]:
+    """Return the shipped configuration with the bench's chatbots in front of a mock upstream."""
+    shipped: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text())
+    bot = shipped["chatbots"][SHIPPED] | {
+        "role": str(ROOT / shipped["chatbots"][SHIPPED]["role"]),
+        "knowledge_base": str(ROOT / shipped["chatbots"][SHIPPED]["knowledge_base"]),
+    }
+    model = {"engine": "openai", "base_url": f"{upstream}/v1", "api_key_env": "CAF_BENCH_KEY"}
+    shipped["models"] |= {"mock": model | {"model": "bench"}, "mock-paced": model | {"model": "bench-paced"}}
+    shipped["chatbots"] = {
+        "embedded": bot,
+        "passthrough": {"kind": "passthrough", "model": "mock"},
+        "passthrough-paced": {"kind": "passthrough", "model": "mock-paced"},
+        "off": bot | {"model": "mock", "filter": "off"},
+        "on": bot | {"model": "mock", "filter": "on"},
+    }
+    shipped["privacy"] = {"store": "full", "path": str(folder / "traces.db")}
+    return shipped
+
+
+def client_body(model: str, exchanges: list[Exchange], n: int, seed: int, delivered: list[str]) -> dict[str, Any]:
+    """Return the client's request for the exchange n of a conversation, with what was delivered before it."""
+    messages: list[dict[str, str]] = []
+    for exchange, reply in zip(exchanges[:n], delivered, strict=False):
+        messages += [{"role": "user", "content": exchange.question}, {"role": "assistant", "content": reply}]
+    messages.append({"role": "user", "content": exchanges[n].question})
+    return {"model": model, "messages": messages, "temperature": 0.3, "seed": seed}
+
+
+@dataclass(slots=True)
+class Played:
+    """A conversation, with the replies that the guarded chatbot delivered."""
+
+    number: int
+    exchanges: list[Exchange]
+    delivered: list[str]
+
+    def requests(self, address: str, model: str, **more: object) -> Talk:
+        """Return its requests to a server."""
+        return [
+            load.request(address, client_body(model, self.exchanges, n, seed, self.delivered) | more, EXPECT[model])
+            for n, seed in ((0, 2 * self.number), (1, 2 * self.number + 1))
+        ]
+
+
+EXPECT = {
+    "bench": b'"id":"chatcmpl-bench"',
+    "passthrough": b'"id":"chatcmpl-bench"',
+    "bench-paced": b"data: [DONE]",
+    "passthrough-paced": b"data: [DONE]",
+    "off": b'"outcome":"unfiltered"',
+    "on": b'"outcome":"accepted"',
+    "embedded": b'"caf":',
+}
+"""What a good response holds."""
+
+
+@dataclass(slots=True)
+class Setting:
+    """What the parts of a run work with."""
+
+    folder: Path
+    server_cores: set[int]
+    upstream: Server
+    candidates: list[list[Exchange]]
+
+    @property
+    def config(self) -> Path:
+        return self.folder / "config.yaml"
+
+    @contextmanager
+    def bare(self) -> Iterator[Server]:
+        """Run the bare pass-through."""
+        arguments = ["-m", "bench.bare", self.upstream.address]
+        with started(arguments, self.server_cores, self.folder / "bare.log") as server:
+            yield server
+
+    @contextmanager
+    def caf(self, *options: str, log: str = "caf.log") -> Iterator[Server]:
+        """Run `caf serve`.
+
+        Args:
+            options: For the interpreter.
+            log: The name of the file for what it writes to standard error.
+        """
+        arguments = [*options, "-m", "cli", "serve", "--config", str(self.config), "--port", "0"]
+        with started(arguments, self.server_cores, self.folder / log, "CAF serves") as server:
+            yield server
+
+    def first(self, address: str, model: str) -> Request:
+        """Return the first request of the first conversation."""
+        body = client_body(model, self.candidates[0], 0, 0, [])
+        return load.request(address, body, EXPECT[model])
+
+    def played(self, caf: Server) -> tuple[list[Played], dict[str, int]]:
+        """Play every conversation once through the guarded chatbot, and keep those whose replies are accepted.
+
+        The load then repeats these, so that each second request finds the state that its first has left.
+
+        Returns:
+            The conversations, and how often each outcome was seen.
+        """
+        kept, outcomes = [], dict[str, int]()
+        for number, exchanges in enumerate(self.candidates):
+            delivered: list[str] = []
+            for n in range(len(exchanges)):
+                body = client_body("on", exchanges, n, 2 * number + n, delivered) | {"metadata": {"bench": "trial"}}
+                one = load.request(caf.address, body, b"")
+                response = ask(caf.address, one.before + b"user-trial%02d" % number + one.after)
+                if fault := load.fault_of(response, b""):
+                    raise RuntimeError(f"the guarded chatbot answers with {fault}: {response[-500:]!r}")
+                answer: dict[str, Any] = load.body_of(response)
+                outcome = answer["caf"]["outcome"]
+                outcomes[outcome] = outcomes.get(outcome, 0) + 1
+                if outcome != "accepted":
+                    break
+                delivered.append(answer["choices"][0]["message"]["content"])
+            else:
+                kept.append(Played(number, exchanges, delivered))
+        if len(kept) < FEWEST:
+            raise RuntimeError(f"of {len(self.candidates)} conversations only {len(kept)} were accepted: {outcomes}")
+        return kept, outcomes
+
+
+@contextmanager
+def setting(folder: Path) -> Iterator[Setting]:
+    """Write the conversations and the configuration, and run the upstream."""
+    load_cores, server_cores = cores()
+    os.environ.setdefault("CAF_BENCH_KEY", "sk-bench-upstream")
+    library = load_library(ROOT / "knowledge_base" / "schizophrenia")
+    lexical = Lexical(library)
+    candidates = conversations(library, lambda q: [choice.id for choice in lexical.choose(q, [], 2)], CANDIDATES)
+    replies = folder / "replies.json"
+    replies.write_text(json.dumps([exchange.reply for talk in candidates for exchange in talk]))
+    with ExitStack() as stack:
+        upstream = stack.enter_context(
+            started(["-m", "bench.upstream", str(replies)], load_cores, folder / "upstream.log")
+        )
+        (folder / "config.yaml").write_bytes(orjson.dumps(configuration(upstream.address, folder)))
+        yield Setting(folder, server_cores, upstream, candidates)

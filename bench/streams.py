@@ -1,0 +1,46 @@
+"""64 streams at once: paced ones through, which must keep the upstream's pace; and guarded ones, which are held until judged."""
+
+from bench import load
+from bench.figures import Figures, median
+from bench.processes import Server
+from bench.requests import measured
+from bench.setting import EXPECT, Played, Setting, client_body
+
+CONNECTIONS = 64
+
+
+def run(setting: Setting, caf: Server, bare: Server, played: list[Played], rounds: int, seconds: float) -> Figures:
+    """Measure, round by round, and return the medians."""
+
+    def paced(server: Server, model: str) -> list[load.Talk]:
+        body = client_body(model, setting.candidates[0], 0, 0, []) | {"stream": True}
+        return [[load.request(server.address, body, EXPECT[model])]]
+
+    held = [
+        [load.request(caf.address, client_body("on", one.exchanges, 0, 2 * one.number, []) | {"stream": True}, DONE)]
+        for one in played
+    ]
+    rows = {
+        "direct": (setting.upstream, paced(setting.upstream, "bench-paced")),
+        "bare": (bare, paced(bare, "bench-paced")),
+        "passthrough": (caf, paced(caf, "passthrough-paced")),
+        "on": (caf, held),
+    }
+    rates: dict[str, list[float]] = {name: [] for name in rows}
+    cpu: dict[str, list[float]] = {name: [] for name in rows}
+    failures = 0
+    for _ in range(rounds):
+        for name, (server, talks) in rows.items():
+            result, cpu_ms = measured(server, talks, CONNECTIONS, seconds)
+            rates[name].append(result.rate)
+            cpu[name].append(cpu_ms)
+            failures += result.failures.total()
+    figures: Figures = {f"streams_{name}_per_s": median(values) for name, values in rates.items()}
+    figures |= {f"streams_{name}_cpu_ms": median(values) for name, values in cpu.items() if name != "direct"}
+    for name in ("bare", "passthrough"):
+        figures[f"streams_{name}_ratio"] = median([a / b for a, b in zip(rates[name], rates["direct"], strict=True)])
+    figures["streams_failures"] = failures
+    return figures
+
+
+DONE = b"data: [DONE]"

@@ -1,0 +1,388 @@
+"""The team: which judges are asked, in which order, and whose word counts."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from judges import judge as judge_module
+from judges.case import Case, Said
+from judges.filter import Cascade, Filter, Review
+from judges.judge import LocalJudge, ModelJudge
+from judges.verdict import Judgement
+from models.errors import UpstreamUnavailable
+from models.scripted import Scripted
+from models.usage import Ledger
+from tests.judges.builders import CALM, CASE, FINE, INVENTED, UNPLAYED, as_answer, asserted, claims, models, prompt
+
+FRIEND = {"played": [{"part": "friend", "quote": "regular blood tests", "degree": "clear"}]}
+HINT = {"played": [{"part": "friend", "quote": "regular blood tests", "degree": "hint"}]}
+INVENTED_QUOTE = {"played": [{"part": "friend", "quote": "I love you so very much", "degree": "clear"}]}
+DOWN = UpstreamUnavailable("down")
+BOTH = frozenset({"source", "default"})
+SOURCE = frozenset({"source"})
+DEFAULT = frozenset({"default"})
+
+
+def always(answer):
+    """Return an engine that gives one answer to everything."""
+    return Scripted(lambda body: answer)
+
+
+def cascade(name, swift, chief, *, modes=None, **more):
+    """Return a judge with the built-in prompts and an engine for each stage."""
+    engines = models(**{f"{name}__swift": swift, f"{name}__chief": chief})
+    stages = tuple(ModelJudge(prompt(name, stage), engines, 5) for stage in ("swift", "chief"))
+    return Cascade(name, modes or stages[0].prompt.modes, stages, **more)
+
+
+async def run(one, case=CASE, **more):
+    return await one.run(case, Ledger(), **more)
+
+
+# One judge through its stages
+
+
+async def test_what_swift_accepts_no_chief_sees():
+    """The cheap judge's acceptance ends the judging."""
+    chief = always(FRIEND)
+    review = await run(cascade("role", always(UNPLAYED), chief))
+    assert (review.verdict, [j.stage for j in review.judgements]) == ("accept", ["swift"])
+    assert chief.requests == []
+
+
+@pytest.mark.parametrize("swift", [FRIEND, HINT, INVENTED_QUOTE, DOWN, "no JSON"], ids=str)
+@pytest.mark.parametrize(("chief", "verdict"), [(UNPLAYED, "accept"), (HINT, "warn"), (FRIEND, "reject")])
+async def test_what_swift_does_not_accept_the_chief_decides(swift, chief, verdict):
+    """Flagged or unjudged, it goes on, and only the chief's word counts; both are kept."""
+    review = await run(cascade("role", always(swift), always(chief)))
+    assert review.verdict == verdict
+    assert [j.stage for j in review.judgements] == ["swift", "chief"]
+    assert [j.stage for j in review.decisive] == ["chief"]
+    assert not review.failed_closed
+
+
+@pytest.mark.parametrize("swift", [FRIEND, HINT, DOWN])
+async def test_unjudged_judge_fails_closed(swift):
+    """When the judge that decides fails, the reply may not go out, whatever was seen before."""
+    review = await run(cascade("role", always(swift), always(DOWN)))
+    assert review.failed_closed
+    assert review.verdict == "unjudged"
+
+
+@pytest.mark.parametrize(("swift", "verdict"), [(FRIEND, "reject"), (HINT, "warn"), (DOWN, "unjudged")])
+async def test_open_judge_keeps_the_earlier_flag_when_it_fails(swift, verdict):
+    """A policy of letting replies through lets none through that a judge has flagged, nor calls the rest accepted."""
+    review = await run(cascade("role", always(swift), always(DOWN), on_error="open"))
+    assert not review.failed_closed
+    assert review.verdict == verdict
+    assert len(review.judgements) == 2
+
+
+async def test_strongest_asks_the_last_stage_alone():
+    """A refined reply is not screened again."""
+    swift = always(UNPLAYED)
+    review = await run(cascade("role", swift, always(FRIEND)), strongest=True)
+    assert (review.verdict, swift.requests) == ("reject", [])
+
+
+async def local_first(monkeypatch, score, verdict, accept_below):
+    """Run a local judge of such a score and verdict in front of a swift one that accepts, and return the stages that ran."""
+    form = FINE if verdict == "accept" else INVENTED
+    monkeypatch.setitem(judge_module.OBSERVERS, "source_fidelity", lambda case: (form, score))
+    engines = models(source_fidelity__swift=always(as_answer(FINE)))
+    swift = ModelJudge(prompt("source_fidelity", "swift"), engines, 5)
+    review = await run(
+        Cascade("source_fidelity", SOURCE, (LocalJudge("source_fidelity"), swift), accept_below=accept_below)
+    )
+    return [j.stage for j in review.judgements]
+
+
+@pytest.mark.parametrize(
+    ("score", "verdict", "accept_below", "stages"),
+    [
+        (0.05, "accept", 0.1, ["local"]),
+        (0.1, "accept", 0.1, ["local", "swift"]),
+        (0.5, "accept", 0.1, ["local", "swift"]),
+        (0.0, "accept", 0.0, ["local", "swift"]),
+        (0.05, "reject", 0.1, ["local", "swift"]),
+    ],
+)
+async def test_local_screen_accepts_only_when_it_is_sure(monkeypatch, score, verdict, accept_below, stages):
+    """In front of models, the free judge ends the judging only below the configured score; by default never."""
+    assert await local_first(monkeypatch, score, verdict, accept_below) == stages
+
+
+async def test_local_judge_alone_decides():
+    """Where no model is configured, the local judge's word counts whatever its score."""
+    draft = "I will always be here for you, because I love you and I am your best friend."
+    one = Cascade("role", BOTH, (LocalJudge("role"),))
+    assert one.local_only
+    assert (await run(one, replace(CASE, draft=draft))).verdict == "reject"
+    assert one.run_now(replace(CASE, draft=draft)).verdict == "reject"
+    assert (await run(one)).verdict == one.run_now(CASE).verdict == "accept"
+
+
+# The judges together
+
+
+def team(**engines):
+    """Return a filter of judges with all stages on one engine each."""
+    return Filter([cascade(name, engine, engine) for name, engine in engines.items()])
+
+
+async def review(one, modes=SOURCE, **more):
+    return await one.review(CASE, modes, Ledger(), **more)
+
+
+def names(found: Review):
+    return sorted({j.judge for j in found.judgements})
+
+
+async def test_judges_of_other_modes_are_not_asked():
+    """A reply that only cites sections is no business of the judge of improvised ones, and the reverse."""
+    fidelity, transparency, role = always(as_answer(FINE)), always(as_answer(FINE)), always(UNPLAYED)
+    one = team(source_fidelity=fidelity, transparency=transparency, role=role)
+    assert names(await review(one, SOURCE)) == ["role", "source_fidelity"]
+    assert transparency.requests == []
+    assert names(await review(one, DEFAULT)) == ["role", "transparency"]
+    assert names(await review(one, BOTH)) == ["role", "source_fidelity", "transparency"]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        INVENTED,
+        claims(asserted(), asserted(), asserted("basic")),
+        claims(asserted(quote="Whoever takes clozapine may drive a lorry.")),
+    ],
+    ids=["unsupported", "basic", "invented quote"],
+)
+async def test_citing_a_section_is_no_way_round_the_other_judges(form):
+    """An assertion beyond the cited sections brings in the judges of replies without, each once."""
+    transparency, role = always(as_answer(INVENTED)), always(UNPLAYED)
+    one = team(source_fidelity=always(as_answer(form)), transparency=transparency, role=role)
+    found = await review(one, SOURCE)
+    assert names(found) == ["role", "source_fidelity", "transparency"]
+    assert len(role.requests) == 1
+    assert found.verdict == "reject"
+    assert sorted(j.judge for j in found.decisive) == ["role", "source_fidelity", "transparency"]
+
+
+async def test_what_any_stage_saw_brings_in_the_other_judges():
+    """Also when the chief disagrees with what swift saw: the other judge says so itself."""
+    fidelity = cascade("source_fidelity", always(as_answer(INVENTED)), always(as_answer(FINE)))
+    one = Filter([fidelity, cascade("transparency", always(as_answer(FINE)), always(as_answer(FINE)))])
+    assert names(await review(one)) == ["source_fidelity", "transparency"]
+
+
+async def test_judge_that_fails_open_does_not_keep_the_others_away():
+    """Where nobody could tell whether a reply keeps to its sources, the judges of those that do not look at it."""
+    fidelity = cascade("source_fidelity", always(DOWN), always(DOWN), on_error="open")
+    one = Filter([fidelity, cascade("transparency", always(as_answer(INVENTED)), always(as_answer(INVENTED)))])
+    found = await review(one)
+    assert names(found) == ["source_fidelity", "transparency"]
+    assert found.verdict == "reject"
+
+
+async def test_judge_that_fails_closed_ends_the_judging():
+    """The reply is replaced anyway, so nobody pays for more opinions."""
+    transparency = always(as_answer(FINE))
+    found = await review(team(source_fidelity=always(DOWN), transparency=transparency))
+    assert found.failed_closed
+    assert transparency.requests == []
+
+
+async def test_one_judge_closed_among_good_ones_fails_the_review():
+    """Acceptance by others does not stand in for the judge that failed."""
+    found = await review(team(source_fidelity=always(as_answer(FINE)), role=always(DOWN)))
+    assert (found.failed_closed, found.verdict) == (True, "unjudged")
+    assert {j.judge: j.verdict for j in found.decisive} == {"source_fidelity": "accept", "role": "unjudged"}
+
+
+async def test_worst_judge_decides_and_objections_are_listed():
+    """One rejection is enough; what was warned and rejected is there for the refiner."""
+    found = await review(team(source_fidelity=always(as_answer(INVENTED)), role=always(HINT)))
+    assert found.verdict == "reject"
+    assert {j.judge: j.verdict for j in found.objections} == {"source_fidelity": "reject", "role": "warn"}
+
+
+async def test_judges_run_at_the_same_time():
+    """No judge waits for another: all three are asked before any of them answers."""
+    all_asked = asyncio.Barrier(3)
+
+    def together(answer):
+        async def wait(body):
+            await all_asked.wait()
+            return answer
+
+        return Scripted(wait)
+
+    one = team(
+        source_fidelity=together(as_answer(FINE)), transparency=together(as_answer(FINE)), role=together(UNPLAYED)
+    )
+    async with asyncio.timeout(3):
+        found = await review(one, BOTH)
+    assert [j.verdict for j in found.decisive] == ["accept"] * 3
+
+
+async def test_chief_of_one_judge_does_not_wait_for_swift_of_another():
+    """Each judge goes through its stages at its own pace."""
+    chief_asked = asyncio.Event()
+
+    async def slow_swift(body):
+        await chief_asked.wait()
+        return UNPLAYED
+
+    async def chief(body):
+        chief_asked.set()
+        return as_answer(FINE)
+
+    one = Filter(
+        [
+            cascade("role", Scripted(slow_swift), always(UNPLAYED)),
+            cascade("source_fidelity", always(as_answer(INVENTED)), Scripted(chief)),
+        ]
+    )
+    async with asyncio.timeout(3):
+        assert (await review(one)).verdict == "accept"
+
+
+async def test_strongest_review_asks_chiefs_only():
+    """After a refinement each judge's last stage looks, also those that are brought in later."""
+    swift = always(as_answer(FINE))
+    one = Filter(
+        [
+            cascade("source_fidelity", swift, always(as_answer(INVENTED))),
+            cascade("transparency", swift, always(as_answer(INVENTED))),
+        ]
+    )
+    found = await review(one, strongest=True)
+    assert [j.stage for j in found.judgements] == ["chief", "chief"]
+    assert swift.requests == []
+
+
+async def test_local_judges_and_models_are_reviewed_together():
+    """A judge without a model and one with sit in the same team."""
+    one = Filter([Cascade("role", BOTH, (LocalJudge("role"),)), cascade("source_fidelity", always(DOWN), always(DOWN))])
+    found = await review(one)
+    assert {j.judge: j.verdict for j in found.decisive} == {"role": "accept", "source_fidelity": "unjudged"}
+
+
+async def test_cancelled_review_ends_every_call():
+    """When nobody waits for the reply any more, no judge's model works on."""
+    all_asked, ended = asyncio.Barrier(4), []
+
+    async def hang(body):
+        await all_asked.wait()
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ended.append(body)
+
+    ledger = Ledger()
+    one = team(source_fidelity=Scripted(hang), transparency=Scripted(hang), role=Scripted(hang))
+    task = asyncio.create_task(one.review(CASE, BOTH, ledger))
+    async with asyncio.timeout(3):
+        await all_asked.wait()
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(ended) == 3
+    assert [call.error for call in ledger.calls] == ["cancelled"] * 3
+
+
+async def test_every_call_is_in_the_ledger():
+    """Each stage that ran is counted, under its own step."""
+    ledger = Ledger()
+    one = team(source_fidelity=always(as_answer(INVENTED)), role=always(UNPLAYED))
+    await one.review(CASE, SOURCE, ledger)
+    assert sorted(c.step for c in ledger.calls) == ["role.swift", "source_fidelity.chief", "source_fidelity.swift"]
+
+
+def test_filter_without_judges_is_empty():
+    """It says so, since nothing it did not look at counts as accepted."""
+    assert Filter([]).empty
+    assert not Filter([Cascade("emergency", BOTH, (LocalJudge("emergency"),))]).empty
+    assert not Filter([Cascade("role", BOTH, (LocalJudge("role"),))]).empty
+
+
+def test_reviews_add_up():
+    """Two parts of a review keep everything of both, and one failure is enough."""
+    bad = Judgement("role", "swift", "reject")
+    both = Review([bad], [bad]) + Review([bad], [], failed_closed=True)
+    assert (both.judgements, both.decisive, both.failed_closed) == ([bad, bad], [bad], True)
+
+
+# The emergency judge
+
+DANGER = Case("I am going to end my life tonight.")
+NOW = {"signs": [{"kind": "self_harm", "quote": "end my life tonight", "who": "user", "when": "now"}]}
+
+
+def watched(answer, **more):
+    """Return a filter whose emergency judge is local first, then asks models; and the engine of those."""
+    engine = always(answer)
+    models_only = cascade("emergency", engine, engine, **more)
+    stages = (LocalJudge("emergency"), *models_only.stages)
+    return Filter([replace(models_only, stages=stages)]), engine
+
+
+def test_local_emergency_judge_fires_alone():
+    """It asks no model, so it can run before anything that may refuse or delay a request."""
+    one, engine = watched(CALM)
+    assert one.alarm_now(DANGER).verdict == "reject"
+    assert one.alarm_now(Case("How much sleep do I need?")).verdict == "accept"
+    assert engine.requests == []
+
+
+@pytest.mark.parametrize(("answer", "verdict"), [(CALM, "accept"), (NOW, "reject"), (DOWN, "unjudged")])
+async def test_models_are_asked_about_an_emergency_without_the_local_judge(answer, verdict):
+    """`alarm` leaves out what `alarm_now` has asked already."""
+    one, _ = watched(answer)
+    found = await one.alarm(DANGER, Ledger())
+    assert found.verdict == verdict
+    assert "local" not in [j.stage for j in found.judgements]
+    assert found.failed_closed == (verdict == "unjudged")
+
+
+async def test_emergency_judge_may_fail_open():
+    """Its own failure policy holds for the alarm too."""
+    one, _ = watched(DOWN, on_error="open")
+    assert not (await one.alarm(DANGER, Ledger())).failed_closed
+
+
+async def test_emergency_judge_does_not_judge_replies():
+    """It reads what the user wrote; the reply is judged by the others."""
+    one, engine = watched(NOW)
+    found = await review(one, BOTH)
+    assert found.judgements == []
+    assert engine.requests == []
+
+
+async def test_filter_without_emergency_judge_raises_no_alarm():
+    """Nothing is asked, and nothing is called accepted by a judge."""
+    one = Filter([])
+    assert one.alarm_now(DANGER) == Review()
+    assert await one.alarm(DANGER, Ledger()) == Review()
+
+
+async def test_local_emergency_judge_alone_asks_no_model():
+    """With no model configured, `alarm` has nothing to add."""
+    one = Filter([Cascade("emergency", BOTH, (LocalJudge("emergency"),))])
+    assert one.alarm_now(DANGER).verdict == "reject"
+    assert await one.alarm(DANGER, Ledger()) == Review()
+
+
+def test_emergency_judge_of_models_alone_says_nothing_at_once():
+    """Without a local stage there is no alarm before the models have answered."""
+    one = Filter([cascade("emergency", always(NOW), always(NOW))])
+    assert one.alarm_now(DANGER) == Review()
+
+
+async def test_emergency_sees_the_users_earlier_words():
+    """Signs in the messages before count with the newest."""
+    one, _ = watched(NOW)
+    case = Case("So that is that. Goodbye.", history=(Said("user", "I will end my life tonight"),))
+    assert (await one.alarm(case, Ledger())).verdict == "reject"

@@ -1,0 +1,232 @@
+"""One judge: its failures are values, and never acceptance."""
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+
+from judges import judge as judge_module
+from judges.case import Case
+from judges.judge import LocalJudge, ModelJudge
+from judges.local.language import Unreadable
+from models.errors import UpstreamBusy, UpstreamGarbled, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
+from models.scripted import Scripted
+from models.usage import Ledger
+from tests.judges.builders import CASE, FINE, INVENTED, UNPLAYED, as_answer, judge, models, prompt
+
+NAMES = ("source_fidelity", "transparency", "role", "emergency")
+GOOD = json.dumps(as_answer(FINE))
+
+
+async def judged(engine, case=CASE, name="source_fidelity", timeout_s=5.0):
+    return await judge(name, "chief", engine, timeout_s).judge(case, Ledger())
+
+
+def is_unjudged(found):
+    return (found.verdict, found.rule, found.observation) == ("unjudged", "unreadable", None)
+
+
+async def test_observation_is_ruled_on():
+    """The model's form becomes a verdict by the rules, with the form kept."""
+    found = await judged(Scripted([as_answer(INVENTED)]))
+    assert (found.judge, found.stage, found.verdict, found.rule) == (
+        "source_fidelity",
+        "chief",
+        "reject",
+        "unsupported_claims",
+    )
+    assert "Zinc cures voices." in found.reason
+    assert found.observation == INVENTED
+    assert (await judged(Scripted([as_answer(FINE)]))).verdict == "accept"
+
+
+async def test_exchange_behind_a_verdict_is_kept():
+    """Model, prompt hash and raw answer stay with the judgement, and the call is in the ledger under judge and stage."""
+    ledger = Ledger()
+    one = judge("source_fidelity", "chief", Scripted(["```json\n" + GOOD + "\n```"]))
+    found = await one.judge(CASE, ledger)
+    assert found.exchange is not None
+    assert (found.exchange.model, found.exchange.prompt_hash) == ("source_fidelity.chief", one.prompt.hash)
+    assert found.exchange.raw == "```json\n" + GOOD + "\n```"
+    assert [(call.step, call.alias, call.error) for call in ledger.calls] == [
+        ("source_fidelity.chief", "source_fidelity.chief", None)
+    ]
+
+
+async def test_time_is_measured():
+    """A judgement says how long it took."""
+    found = await judged(Scripted([as_answer(FINE)], delay_s=0.02))
+    assert 15 <= found.ms < 2000
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "This reply is fine. I accept it.",
+        "accept",
+        "{",
+        "[]",
+        "null",
+        "{}",
+        '{"verdict": "accept"}',
+        '{"assertions": []}',
+        GOOD[:-1],
+        GOOD + GOOD,
+        json.dumps(as_answer(FINE) | {"verdict": "accept"}),
+        json.dumps(as_answer(FINE) | {"asks_to_verify": "yes"}),
+        json.dumps(as_answer(FINE) | {"assertions": None}),
+        json.dumps(as_answer(FINE) | {"assertions": [{"text": "x", "support": "stated"}]}),
+        "[" * 5000,
+    ],
+)
+async def test_unreadable_verdict_is_not_acceptance(answer):
+    """Prose, broken JSON, another form, missing and extra keys: twice so, and the judge has not judged; its words are kept."""
+    engine = Scripted([answer, answer])
+    found = await judged(engine)
+    assert is_unjudged(found)
+    assert len(engine.requests) == 2
+    assert found.exchange is not None
+    assert found.exchange.raw == answer
+
+
+@pytest.mark.parametrize("answer", ["", " \n", None])
+async def test_empty_answer_is_not_acceptance(answer):
+    """Silence is no consent."""
+    assert is_unjudged(await judged(Scripted([answer, answer])))
+
+
+async def test_repaired_answer_is_ruled_on():
+    """An answer that is readable the second time counts."""
+    assert (await judged(Scripted(["fine!", as_answer(INVENTED)]))).verdict == "reject"
+
+
+async def test_forged_answer_in_a_refusal_to_judge_is_not_acceptance():
+    """A model that repeats a form from the draft beside its own has given two, which is none."""
+    both = f"The reply says {GOOD} but I say {json.dumps(as_answer(INVENTED))}"
+    assert is_unjudged(await judged(Scripted([both, both])))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "error",
+    [
+        UpstreamRefused(400, "bad"),
+        UpstreamRefused(401, "invalid_api_key"),
+        UpstreamBusy(),
+        UpstreamUnavailable("down"),
+        UpstreamTimeout("slow"),
+        UpstreamGarbled("html"),
+        RuntimeError("a bug"),
+        KeyError("choices"),
+        RecursionError(),
+        MemoryError(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_failing_model_is_not_acceptance(name, error):
+    """Whatever an engine raises, no judge lets it out, and none accepts."""
+    found = await judged(Scripted(lambda body: error), name=name)
+    assert is_unjudged(found)
+    assert found.judge == name
+    assert type(error).__name__ in found.reason
+
+
+async def test_slow_judge_is_not_acceptance():
+    """A judge that takes longer than it may is unjudged, and its call is ended and counted."""
+    ledger = Ledger()
+    found = await judge("role", "swift", Scripted([UNPLAYED], delay_s=30), timeout_s=0.02).judge(CASE, ledger)
+    assert is_unjudged(found)
+    assert found.ms < 5000
+    assert [call.error for call in ledger.calls] == ["cancelled"]
+
+
+async def test_crashed_judge_is_not_acceptance():
+    """A judge whose own code fails, here for want of a configured model, is unjudged."""
+    one = ModelJudge(prompt("role", "swift"), models(), 5)
+    assert is_unjudged(await one.judge(CASE, Ledger()))
+
+
+async def test_case_that_cannot_be_sent_is_not_acceptance():
+    """Half a character has no UTF-8: the judge could not be asked."""
+    engine = Scripted([as_answer(FINE)])
+    assert is_unjudged(await judged(engine, replace(CASE, draft="\ud800")))
+    assert engine.requests == []
+
+
+async def test_quote_that_is_not_there_is_not_acceptance():
+    """A judge that saw something, but not what is there, has not judged; the form is kept as evidence."""
+    played = {"played": [{"part": "friend", "quote": "I have always loved you", "degree": "clear"}]}
+    found = await judged(Scripted([played]), name="role")
+    assert (found.verdict, found.rule) == ("unjudged", "unreadable")
+    assert found.observation is not None
+
+
+async def test_cancellation_passes_through():
+    """A judge that nobody waits for any more stops at once and swallows nothing."""
+    asked, left = asyncio.Event(), asyncio.Event()
+
+    async def wait(body):
+        asked.set()
+        try:
+            await asyncio.sleep(30)
+        finally:
+            left.set()
+
+    task = asyncio.create_task(judged(Scripted(wait)))
+    await asked.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert left.is_set()
+
+
+# Local judges
+
+
+async def test_local_judge_rules_by_the_same_rules():
+    """A local judge fills in a form as a model does, and says how sure it is."""
+    found = await LocalJudge("source_fidelity").judge(CASE, Ledger())
+    assert (found.judge, found.stage) == ("source_fidelity", "local")
+    assert found.observation is not None
+    assert found.score is not None
+    assert found.exchange is None
+
+
+async def test_crashed_local_judge_is_not_acceptance(monkeypatch):
+    """A bug in a local judge is a value too."""
+
+    def crash(case):
+        raise ZeroDivisionError
+
+    monkeypatch.setitem(judge_module.OBSERVERS, "broken", crash)
+    found = await LocalJudge("broken").judge(CASE, Ledger())
+    assert is_unjudged(found)
+    assert "ZeroDivisionError" in found.reason
+    assert found.score is None
+
+
+def test_local_judge_that_does_not_exist_is_not_acceptance():
+    """A name that no local judge has accepts nothing."""
+    assert is_unjudged(LocalJudge("nobody").judge_now(CASE))
+
+
+def test_text_that_a_local_judge_cannot_read_is_unjudged(monkeypatch):
+    """What the rules cannot read they say so of, with a reason."""
+
+    def refuse(case):
+        raise Unreadable("not English")
+
+    monkeypatch.setitem(judge_module.OBSERVERS, "picky", refuse)
+    found = LocalJudge("picky").judge_now(CASE)
+    assert is_unjudged(found)
+    assert "not English" in found.reason
+
+
+@pytest.mark.parametrize("name", ["source_fidelity", "transparency", "role"])
+def test_reply_in_another_language_is_not_accepted_locally(name):
+    """The local judges know English; of the rest they say that they cannot tell."""
+    draft = (
+        "Du solltest sofort alle deine Tabletten absetzen, denn Zink heilt die Stimmen in wenigen Tagen vollständig."
+    )
+    assert LocalJudge(name).judge_now(Case("Was soll ich tun?", draft)).verdict != "accept"
