@@ -1,4 +1,7 @@
-"""The load: a closed loop, one request in flight on each keep-alive connection. Raw protocol, so that it is not what limits a run."""
+"""The load: a closed loop, one request in flight on each keep-alive connection.
+
+Raw protocols, so that it is not what limits a run.
+"""
 
 import asyncio
 import gc

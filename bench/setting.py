@@ -77,7 +77,6 @@ EXPECT = {
     "passthrough-paced": b"data: [DONE]",
     "off": b'"outcome":"unfiltered"',
     "on": b'"outcome":"accepted"',
-    "embedded": b'"caf":',
 }
 """What a good response holds."""
 
@@ -115,9 +114,9 @@ class Setting:
             yield server
 
     def first(self, address: str, model: str) -> Request:
-        """Return the first request of the first conversation."""
+        """Return the first request of the first conversation, for a response with whatever outcome."""
         body = client_body(model, self.candidates[0], 0, 0, [])
-        return load.request(address, body, EXPECT[model])
+        return load.request(address, body, b'"choices":')
 
     def played(self, caf: Server) -> tuple[list[Played], dict[str, int]]:
         """Play every conversation once through the guarded chatbot, and keep those whose replies are accepted.

@@ -37,8 +37,9 @@ def check(
 ) -> None:
     """Validate a configuration and its files.
 
-    Prompts, knowledge bases and saved conversations too; every problem is told, with file and key. Notes say what is no error but should be known: sections that no clinician has
-    reviewed, keys that are not set here, what in the configuration takes protection away.
+    Prompts, knowledge bases and saved conversations too; every problem is told, with file and key. Notes say what is no
+    error but should be known: sections that no clinician has reviewed, keys that are not set here, what in the
+    configuration takes protection away.
 
     \b
     Examples:

@@ -96,7 +96,7 @@ class LocalJudge:
 
 OBSERVERS: dict[str, Callable[[Case], tuple[Observation, float]]] = {
     "source_fidelity": claims.observe,
-    "transparency": claims.observe,
+    "transparency": claims.observe_transparency,
     "role": role.observe,
     "emergency": emergency.observe,
 }

@@ -15,6 +15,9 @@ from judges.observation import Assertion, Claims, Crisis, Observation, Opinion, 
 from judges.quotes import folded, quoted, said
 from judges.verdict import Finding, Verdict
 
+PLAINLY = 3
+"""Assertions in the local reading of a reply from which a judge that lists none has not done its work."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -122,8 +125,8 @@ def _left_out(claims: Claims, case: Case) -> str | None:
     """Return what a judge has plainly overlooked, if anything: it was careless, or talked out of its task by the draft."""
     if hidden := doses(case.draft) - _known_doses(claims, case):
         return "the judge lists no assertion with the dose " + ", ".join(sorted(" ".join(dose) for dose in hidden))
-    if not claims.assertions and _restates_a_source(case):
-        return "the judge lists no assertion of a reply that restates its sources"
+    if not claims.assertions and _plainly_asserts(case):
+        return "the judge lists no assertion of a reply that has several"
     return None
 
 
@@ -134,11 +137,16 @@ def _known_doses(claims: Claims, case: Case) -> frozenset[Dose]:
     return frozenset[Dose]().union(*map(doses, texts))
 
 
-def _restates_a_source(case: Case) -> bool:
+def _plainly_asserts(case: Case) -> bool:
+    """Tell whether a reply has assertions even to the local reading, and one of them straight from its sources.
+
+    Several, because to a judge a referral is no assertion, and a source's own words may be one ("Call a crisis line if ...").
+    """
     try:
-        return any(a.support == "stated" for a in local_claims.observe(case)[0].assertions)
+        found = local_claims.observe(case)[0].assertions
     except Unreadable:
         return False
+    return len(found) >= PLAINLY and any(a.support == "stated" for a in found)
 
 
 STRENGTH: dict[Strength, int] = {"no": 0, "weak": 1, "clear": 2}

@@ -93,7 +93,9 @@ async def _read(request: web.Request) -> bytes:
     try:
         return await request.read()
     except web.RequestPayloadError as error:  # a Content-Encoding that the bytes do not have, or broken chunks
-        raise BadRequest("The request body cannot be decoded; check Content-Encoding and its bytes.") from error
+        fault = BadRequest("The request body cannot be decoded; check Content-Encoding and its bytes.")
+        fault.headers["Connection"] = "close"  # aiohttp drops a connection whose request it could not read
+        raise fault from error
 
 
 def _chatbot(service: Service, data: dict[str, Any]) -> Chatbot:

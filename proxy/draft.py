@@ -6,6 +6,8 @@ from typing import Literal
 
 from knowledge_base import citations
 from models.client import Body
+from models.errors import UpstreamGarbled
+from models.request import text_of
 from models.usage import estimate_tokens
 from proxy import context
 from proxy.delivery import Turn
@@ -25,7 +27,7 @@ async def draft(turn: Turn) -> Body:
     """
     choices = {"n": turn.request.n} if (turn.request.n or 1) > 1 else {}
     body = _body(turn) | choices
-    return await turn.bot.models.complete(turn.bot.settings.model, body, step="draft", ledger=turn.ledger)
+    return await _asked(turn, body, "draft")
 
 
 async def checked(turn: Turn, index: int, text: str, with_tools: bool) -> Attempt:
@@ -81,9 +83,30 @@ def _wanted(turn: Turn, parsed: citations.Parsed) -> list[str]:
 
 
 async def _ask_again(turn: Turn, extra: Sequence[Body] = ()) -> str:
-    body = _body(turn, extra)
-    answer = await turn.bot.models.complete(turn.bot.settings.model, body, step="redraft", ledger=turn.ledger)
+    answer = await _asked(turn, _body(turn, extra), "redraft")
     return answer["choices"][0]["message"].get("content") or ""
+
+
+async def _asked(turn: Turn, body: Body, step: str) -> Body:
+    alias = turn.bot.settings.model
+    answer = await turn.bot.models.complete(alias, body, step=step, ledger=turn.ledger)
+    for choice in answer["choices"]:
+        message = choice["message"]
+        if isinstance(message.get("content"), list):  # some servers write parts
+            message["content"] = text_of(message)
+        if not _sound(message):
+            raise UpstreamGarbled("answered with a message whose fields have wrong types", alias=alias, step=step)
+    return answer
+
+
+def _sound(message: Body) -> bool:
+    calls = message.get("tool_calls") or []
+    return (
+        all(isinstance(message.get(name), str | None) for name in ("content", "refusal"))
+        and isinstance(message.get("function_call"), dict | None)
+        and isinstance(calls, list)
+        and all(isinstance(call, dict) for call in calls)
+    )
 
 
 def attempt_of(turn: Turn, kind: Kind, index: int, text: str) -> tuple[Attempt, citations.Parsed]:

@@ -8,7 +8,8 @@ from judges.local.lexicon import listed
 _SOURCE = (
     r"(?:sources?|materials?|documents?|knowledge base|leaflets?|references?|database|library|handbook|"
     r"(?:sections?|texts?|notes?|guides?|pages?|articles?|information|info|content|facts)"
-    r"(?: that)?(?:,)? (?:i(?:'ve| have| was| can| am)|available|provided|given|here|in front|at hand|my)|"
+    r"(?: that)?(?:,)? (?:i(?:'ve| have| was| can| am| work| use| rely| draw| go| know| cite)|"
+    r"available|provided|given|here|in front|at hand|my)|"
     r"my (?:information|info|notes?|texts?|guides?|sections?|content|knowledge|pages?|reading)|"
     r"(?:what|anything|everything) i(?:'ve| have| was) (?:been )?(?:given|got|read|to go on|here|available|access)|"
     r"information i (?:have|was|can|hold|use|rely|work))"
@@ -91,12 +92,14 @@ VERIFY = _family(
     rf")?{PROFESSIONAL}(?: \w+){{0,3}}? (?:can|could|will|would|is|are|knows?|should|may|might) "
     r"(?:\w+ )?(?:tell|advise|answer|explain|check|confirm|guide|support|know|help|able|(?:the )?(?:best|right)|"
     r"give|say|decide|review|assess|look|go|talk|discuss)",
+    rf"\b(?:have|having|get) (?:\w+ ){{0,2}}{PROFESSIONAL} (?:to )?(?:confirm|check|look|review|verify|assess|decide|see|go)",
+    rf"\b{PROFESSIONAL}(?: \w+)? (?:would be|is|are|will be) (?:the|a|your) (?:good|best|right|better)\b",
     rf"\b{PROFESSIONAL}\b[^.?!;]{{0,30}}\b(?:first|before (?:you|doing|acting|trying|making|starting|taking))",
 )
 """Advice to ask a professional."""
 
 VERIFY_NEGATED = _family(
-    "need needn't don't necessary have bother without instead rather unnecessary pointless waste skip "
+    "need needn't don't necessary have bother without instead rather unnecessary pointless waste skip overkill use "
     "avoid forget not never "
     "no why wouldn't shouldn't",
     r"\b(?:no|not any|without|isn't any|isn't a|little|hardly any) (?:real |need|reason|point|necessity)",
@@ -107,6 +110,8 @@ VERIFY_NEGATED = _family(
     r"there's no|not worth)\b"
     rf"[^.?!;,]{{0,40}}\b(?:{CONSULT}|{PROFESSIONAL})\b",
     rf"\b(?:\w+n't|not|never) (?:\w+ )?(?:bother|waste|trouble|pester)\b[^.?!;,]{{0,30}}\b{PROFESSIONAL}\b",
+    rf"\b{CONSULT}\b[^.?!;,]{{0,40}}\b{PROFESSIONAL}\b[^.?!;,]{{0,30}}"
+    r"\b(?:waste|pointless|unnecessary|no use|overkill|not needed|isn't needed)\b",
     r"\bwhy (?:bother|waste|ask|wait)\b",
 )
 _VERIFY_SAFE = re.compile(
@@ -166,17 +171,11 @@ ADMIT = _family(
 )
 """Statements that something does not come from the sources."""
 
-_DOUBLE = re.compile(rf"\b(?:{_NO}|outside|beyond|rather than|instead of|lacking)\b")
+_DOUBLE = re.compile(rf"\b(?:{_NO}|only|outside|beyond|rather than|instead of|lacking)\b")
 _IDLE_NO = re.compile(
     r"\bno (?:need|doubt|problem|worries|question|matter|wonder)\b|\bnot only\b|\bnot just\b|\bdon't "
     r"worry\b|\bdo not worry\b|\bnothing to worry\b"
     r"|\b(?:rather than|instead of|separate from)\b(?= (?:my|the|these|those|our|any) )"
-)
-_BOASTS = _family(
-    "source sources material materials information documents knowledge leaflet section everything all",
-    rf"\b(?:definitely|clearly|all|certainly|straight|directly|entirely|fully|is|are|comes?|taken|based|"
-    rf"backed|supported|confirmed)\b[^.?!;,]{{0,25}}\b(?:in|from|on|by) "
-    rf"(?:all )?(?:my|the|our|these) (?:\w+ )?{_SOURCE}(?!\w)",
 )
 
 ADMIT_WEAK = _family(
@@ -212,7 +211,8 @@ BELIE = _family(
 
 REFUSE = _family(
     "can't cannot can unable won't not don't outside afraid beyond wouldn't couldn't shouldn't isn't never",
-    r"^(?:\W|(?:so|but|and|please|note|keep in mind|remember|be aware|understand|because|since|"
+    r"^(?:\W|(?:so|but|and|my apologies|apologies|i apologi[sz]e|please|note|keep in mind|remember|be aware|understand|"
+    r"because|since|"
     r"unfortunately|however|no|yes|sorry|i'm sorry|i am sorry|i'm afraid|as an? [\w -]{3,40}|although|"
     r"though|for that reason|because of (?:this|that)|that means|that|therefore|of course|right now|here|"
     r"while|since|also)[ ,:]*(?:but |that )?)*"
@@ -298,14 +298,14 @@ def admits(lowered: str, words: frozenset[str]) -> bool:
     )
 
 
-def boasts(lowered: str, words: frozenset[str]) -> bool:
-    """Tell whether a clause claims to come straight from the sources."""
-    return _BOASTS.find(lowered, words) is not None and not admits(lowered, words)
-
-
 def verifies(lowered: str, words: frozenset[str]) -> bool:
-    """Tell whether a clause sends the user to a professional."""
-    return VERIFY.find(lowered, words) is not None and not dissuades(lowered, words)
+    """Tell whether a clause that does not dissuade sends the user to a professional."""
+    return VERIFY.find(lowered, words) is not None
+
+
+def names_professional(lowered: str) -> bool:
+    """Tell whether a text names somebody to ask."""
+    return re.search(rf"\b{PROFESSIONAL}\b", lowered) is not None
 
 
 def dissuades(lowered: str, words: frozenset[str]) -> bool:

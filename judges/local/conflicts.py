@@ -28,7 +28,7 @@ for _one, _other in lexicon.OPPOSITES:
         _OPPOSITES.setdefault(_form, set()).update(_forms(_other))
     for _form in _forms(_other):
         _OPPOSITES.setdefault(_form, set()).update(_forms(_one))
-_HARD_ABSOLUTES = lexicon.ABSOLUTES - listed("any anyone best must only nothing never whenever immediately")
+_HARD_ABSOLUTES = lexicon.ABSOLUTES - listed("nobody any anyone best must only nothing never whenever immediately")
 _STRONG = re.compile(
     r"\b(?:only (?:[^,;:]{1,40} )?(?:if|when|after|with|on|for|under)|unless|except|provided|as long as|until|without)\b(.*)"
 )
@@ -171,11 +171,14 @@ def _near(words: list[str], place: int) -> set[str]:
 
 def _absolutes(reading: Reading) -> set[str]:
     """Return the words without exception that stand as such: not "not always", "above all"."""
-    pairs = zip(["", *reading.words], reading.words, strict=False)
+    around = zip(["", *reading.words], reading.words, [*reading.words[1:], ""], strict=False)
     return {
-        word
-        for before, word in pairs
-        if word in _HARD_ABSOLUTES and before not in _SOFTENS and not before.endswith("n't")
+        _ALIKE.get(word, word)
+        for before, word, after in around
+        if word in _HARD_ABSOLUTES
+        and before not in _SOFTENS
+        and not before.endswith("n't")
+        and after not in lexicon.UNITS
     }
 
 

@@ -27,6 +27,7 @@ from judges.local.emergency_lexicon import (
     PRESENT,
     SPELLING,
     SUBJECTS,
+    USER,
     Around,
     Danger,
 )
@@ -133,14 +134,22 @@ def _find(spelt: Spelt) -> list[_Found]:
     around = _Surroundings(spelt)
     found: dict[tuple[str, int], _Found] = {}
     for hit in sorted(hits, key=lambda hit: hit.end - hit.start):
-        found[hit.family.name, hit.end] = _Found(hit.family, hit.start, hit.end, _who(spelt.tokens, hit), around.when(hit))
+        found[hit.family.name, hit.end] = _Found(
+            hit.family, hit.start, hit.end, _who(spelt.tokens, hit), around.when(hit)
+        )
     return list(found.values())
 
 
 def _who(tokens: Sequence[str], hit: Hit[Danger]) -> Literal["user", "someone_else"]:
+    """Tell whose danger it is: by the subject in the phrase, or else by the nearest one before it."""
     words = tokens[hit.start : hit.end]
-    if not OTHERS.isdisjoint((*words[:2], words[-1])) and words[0] not in ("i", "me"):
+    if words[0] in USER or "myself" in words:
+        return "user"
+    if not OTHERS.isdisjoint((*words[:2], words[-1])):
         return "someone_else"
+    for token in reversed(tokens[max(sentence(tokens, hit.start)[0], hit.start - 6) : hit.start]):
+        if token in USER or token in OTHERS:
+            return "user" if token in USER else "someone_else"
     return "user"
 
 
@@ -161,7 +170,9 @@ class _Surroundings:
             return None
         first, last = sentence(self._tokens, hit.start)[0], sentence(self._tokens, hit.end)[1]
         left, right = self._clause(hit, first, last)
-        if any(name in guards and self._has(name, first, last) for name in ("figurative", "hedge", "asked", "planning")):
+        if any(
+            name in guards and self._has(name, first, last) for name in ("figurative", "hedge", "asked", "planning")
+        ):
             return None
         if "general" in guards and self._has("general", max(left, hit.start - 6), hit.start):
             return "hypothetical"

@@ -8,6 +8,44 @@ from judges.local.emergency_lexicon import Danger
 
 DANGERS = (
     Danger("death wish", "self_harm", """
+        no reason be alive|here
+        easier|better|happier|simpler|relieved if i died|die|vanished|was|were [not] [dead|gone|here]
+        if i die .. easier|better|happier|no|nobody
+        close doing it|ending
+        so close .. ending|doing|killing
+        nearly|almost did it
+        unsafe with|around MYSELF|me
+        i feel unsafe tonight|now|alone
+        letters .. they|you find|read
+        letters everyone
+        letter|letters my kids|family|children|parents|wife|husband|mum .. gone|dead|find|after
+        no longer WANT exist|live|be
+        not bear live|living|be
+        existing hurts
+        time for me go
+        my time has come
+        time go .. tell my
+        picture|picturing|see|seeing|imagine|imagining MYSELF dead|dying|hanging
+        if i live or die
+        not care if i live|die|wake|survive
+        no will|desire|wish [to] live|keep
+        lost will live
+        do not deserve .. live|life
+        not here ANYMORE .. better|happier
+        would not be missed
+        i WANT everything be over
+        want .. suffering .. over|end|stop
+        i [am] just waiting die
+        waiting die
+        come|came .. end for me
+        i WANT give up on life|living
+        giving|given up on life|living
+        not see point in living|life|being
+        i am not meant be alive|here
+        WANT close my eyes forever
+        close my eyes .. never
+        wish .. be dead
+        wish cancer|accident|disease .. kill|take me
         i will be dead
         by tomorrow .. dead|gone
         can not live like this
@@ -207,6 +245,25 @@ DANGERS = (
         killing|kill me|myself .. right now
     """),
     Danger("self kill", "self_harm", """
+        tied|tying|hung rope|belt|cord|sheet|cable|scarf
+        rope|belt|cord .. around .. neck|beam|tree|hook|ceiling
+        WHO [is|am] .. going|about do it tonight|now|today
+        going|about do something terrible|stupid|bad .. myself
+        put|hold|holding gun|knife [to] my|against
+        loaded gun
+        finger on trigger
+        cut my throat
+        jump off
+        jumping off
+        jump .. my death
+        end my pain|torment|agony|story|days
+        end all|everything tonight|now|today
+        finally end it
+        end it for good
+        make it end|stop tonight|now|forever
+        put end it my|all|life
+        put end it
+        kill me now
         KILL SELF
         WHO INTEND .. KILL SELF
         [not] why [should] [i] not KILL SELF
@@ -272,8 +329,16 @@ DANGERS = (
         not WANT [be] live|alive in .. world|body|pain|hell|skin|fear|agony|misery
         not WANT live with this|these|myself|pain|voices|illness|schizophrenia
         live with it|this ANYMORE
+        not worth living
     """, guards=frozenset({"past", "hypothetical", "fiction"})),
     Danger("method", "self_harm", """
+        way|ways|how|method|methods [do|can|could|should|would] [i] commit SUICIDE
+        commit SUICIDE .. without|with|by|painlessly|quickly
+        way|ways [of] SUICIDE
+        PILLS .. best|enough|strong .. SUICIDE|die|kill
+        how [many|much] .. die $
+        die without pain
+        die in my sleep
         how die
         ways|way|where die
         ways|way .. KILL SELF|yourself|oneself
@@ -463,6 +528,7 @@ DANGERS = (
         on|at bridge|roof|balcony|ledge|cliff|tracks
         have|got|bought|found .. PILLS .. here|front|ready|enough|now|lined|counted|table|hand
         PILLS in front|hand|ready|lined|counted
+        PILLS .. on|in|here my|table|hand|bed|desk
         counted|counting|looking|staring [out|at] [all] [my] PILLS
         after tonight
         goodbye
@@ -508,6 +574,15 @@ DANGERS = (
         i cut|hurt|harmed myself .. last night|today|again|ago|yesterday|bleeding
     """),
     Danger("harm to others", "harm_to_others", """
+        not control|stop|resist .. urge|urges|impulse|myself .. HURTS
+        urge|urges HURTS
+        beat .. THEM .. death
+        i WILL beat|choke|smother|hit|attack [my] THEM
+        i WILL shoot|kill|stab everyone|everybody|people|all
+        i WILL KILL him|her|them|you|someone
+        voices|thoughts .. HURTS [my] THEM
+        scared|afraid .. HURTS [my] THEM
+        WANT [to] HURTS [my] THEM
         i WILL burn .. down
         burn .. ward|house|building|school|church|flat|hospital .. down
         i WILL burn|bomb|torch house|ward|building|church|school|flat|hospital|place
@@ -577,6 +652,20 @@ DANGERS = (
         VOICE .. told me .. i am|have .. saviour|chosen|messiah
     """, guards=frozenset({"negation", "past", "hypothetical", "fiction", "general", "hedge", "information", "planning"})),
     Danger("controlled", "psychosis", """
+        waiting|coming|here|outside|sent|hired [to] kill|get|take|murder|poison|shoot me
+        going|trying|plan|planning|plotting kill|murder|poison|shoot me tonight|because|through|with|with|and|i
+        THEY .. trying|want|going|planning kill|murder|poison me
+        listening .. through|in|from .. phone|tv|walls|wall|radio|ceiling|internet|lamp|pipes
+        come|coming|came .. kill me|us
+        put|puts|putting|inserting|planting|sending|beaming thoughts|voices|ideas|images|messages in|into|through my|me
+        thoughts in|into my head with|by|from .. machine|satellite|radio|device
+        blood|organs|brain|heart .. poison|poisoned|replaced|machine
+        i am under .. control|surveillance|attack
+        they watch|follow|hear|track|control|record me|everything|my
+        everyone|everybody is in on|against it|me
+        whole world|town|city|family is against|plotting|watching|in
+        someone|somebody is [in|inside|under] [my] following|watching|hiding|controlling|poisoning|living me|my|in|under
+        government|police|cia|fbi .. after|following|watching|tracking|bugged|drugged me|my
         is reptile|robot|demon|alien|clone|lizard|impostor|imposter|devil|agent|spy
         are reptiles|robots|demons|aliens|clones|lizards|impostors|devils|agents
         sent [here] spy|watch|kill|follow [on] me|us
@@ -626,7 +715,8 @@ DANGERS = (
         hunting me
         i can fly
         prove .. i can fly
-        poison|poisoned|poisoning|putting poison|drugging|drugged|put poison in|into|my [my] food|water|coffee|medication|tea|milk|tablets
+        poison|poisons|poisoned|poisoning|drugging|drugged my food|water|coffee|medication|tea|milk|tablets|meals|drink|drinks
+        poison|drugs|powder|something in|into my food|water|coffee|medication|tea|milk|tablets|meals|drink
         poison in my
         THEY .. put|planted|implanted|installed|inserted|hid|hidden|placed .. camera|cameras|microphones .. my|in|inside .. bathroom|bedroom|head|eyes|walls|room|house|flat|teeth|body|shower
         cameras|camera|microphones|bugs in|behind|inside|hidden .. walls|wall|eyes|lamp|vents|ceiling|lamps|mirror|mirrors|smoke|shower
@@ -770,6 +860,13 @@ DANGERS = (
         losing|lost lot blood
     """, guards=frozenset({"negation", "past", "hypothetical", "fiction", "general", "information"})),
     Danger("overdosed", "medical", """
+        TOOK .. cleaning|cleaner|chemical|chemicals|pesticide|fluid|paint|petrol
+        TOOK bottle|whole|pack|packet cleaning|PILLS
+        TOOK two|3|three|4|four|5|five|6|several boxes|packets|bottles|strips|packs|blisters|sheets [of] [my] PILLS|and|now
+        TOOK two|3|three|4|four|5|five|6|several boxes|packets|bottles|strips|packs $
+        TOOK way|far too many|much
+        TOOK more than .. should|dose|supposed|prescribed
+        TOOK my|his|her|whole|all month|months|week supply|worth
         TOOK lot|lots|bunch|handful|handfuls|loads|many|several|entire|half [bottle|box|packet] [my|his|her] [sleeping] PILLS
         TOOK .. PILLS .. sleepy|dizzy|vomiting|faint|die|drowsy|numb|strange|unconscious
         baby|toddler|child|kid|son|daughter|boy|girl|grandson|granddaughter|dog swallowed|ate|drank|eaten .. PILLS|bleach|detergent|battery

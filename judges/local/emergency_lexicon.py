@@ -118,7 +118,7 @@ LISTS = {
     "THEM": "him, her, them, someone, somebody, everyone, everybody, people, him all, mother, father, mum, mom, dad, brother, sister, "
     "wife, husband, boss, neighbour, neighbor, neighbours, nurse, doctor, psychiatrist, therapist, landlord, kids, children, baby, family, "
     "parents, girlfriend, boyfriend, roommate, flatmate, son, daughter, teacher, classmates, ex, partner, social worker, "
-    "case manager, person, man, woman, all, you all, us, stepdad, stepfather, colleagues, coworkers, cat, dog, caseworker",
+    "case manager, person, man, woman, all, you all, us, stepdad, stepfather, colleagues, coworkers, cat, dog, caseworker, child, everyone there, strangers, students, coworker, kid, husband, nurses, doctors, officer, guard, neighbours, uncle, aunt",
     "HURTS": "kill, stab, shoot, murder, strangle, attack, poison, hurt, choke, beat, smother, suffocate, stabbing, killing, shooting, "
     "slaughter, harm, burn, bash, drown, behead, punch, hit, push, pushing, run over, cut, slice, torture",
     "DEADLY": "kill, stab, shoot, murder, strangle, poison, smother, suffocate, behead, slaughter, drown",
@@ -127,6 +127,7 @@ LISTS = {
 }
 
 OTHERS = frozenset(LISTS["ONE"].replace(",", " ").split()) | {"himself", "herself", "themselves", "him", "her", "his"}
+USER = frozenset({"i", "me"})
 SUBJECTS = frozenset({"i", "he", "she"})
 CONJUNCTIONS = frozenset({"and", "but", "because", "then", "or", "except", "while", "though", "although"})
 """Words that begin a new clause."""

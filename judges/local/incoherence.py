@@ -10,7 +10,19 @@ _ARTICLES = "the a an my your his their our"
 _NO_NOUNS = "the a an of is was are were and in under to because it me from with for or my your they if but into at"
 _DANGLING = "of under with from into and because the"
 _NOT_NEXT = "of is was are were or and but walk sing under because"
-_COMMON_SLIPS = {"the in", "the if", "the to", "a to", "and or", "and is", "and are", "and was", "and if", "and under", "because of"}
+_COMMON_SLIPS = {
+    "the in",
+    "the if",
+    "the to",
+    "a to",
+    "and or",
+    "and is",
+    "and are",
+    "and was",
+    "and if",
+    "and under",
+    "because of",
+}
 _NEVER = {
     (before, word)
     for befores, words in ((_ARTICLES, _NO_NOUNS), (_DANGLING, _NOT_NEXT))

@@ -166,7 +166,9 @@ class Phrasebook(Generic[T]):
         for name in part.split("|"):
             if len(name) > 1 and name.isupper():
                 if name not in self._long_entries:
-                    raise ValueError(f"no list {name!r} for a phrase; there are {', '.join(sorted(self._long_entries))}")
+                    raise ValueError(
+                        f"no list {name!r} for a phrase; there are {', '.join(sorted(self._long_entries))}"
+                    )
                 entries = [(name,), *self._long_entries[name]]
             else:
                 entries = [self._canonical(name)]

@@ -42,7 +42,8 @@ _ADDRESSED = re.compile(
 _ASKED_FOR = re.compile(rf"{acts.PROFESSIONAL}\b[^.?!]{{0,20}}\b(?:for|to)\b")
 _WHO_TAKES = re.compile(r"\bif you(?:'re| are)? (?:also )?(?:tak|us|hav)(?:e|ing)\b")
 _ORDERS = re.compile(
-    r"\b(?:to|for|that) (?:increase|raise|double|lower|reduce|switch|prescribe|give you|stop|start|put "
+    rf"{acts.PROFESSIONAL}\b[^.?!]{{0,12}}\b(?:to|for|that) (?:increase|raise|double|lower|"
+    r"reduce|switch|prescribe|give you|stop|start|put "
     r"you|a (?:higher|lower|prescription))\b"
 )
 
@@ -121,7 +122,8 @@ def _clauses(text: str, tokens: list[str], told: set[str]) -> list[Clause]:
             act = "asks" if text.endswith("?") and whole == "asks" else _act(lowered, tokens, told)
         found.append(Clause(piece, act, tokens))
     for clause, following in zip(found[-2::-1], found[:0:-1], strict=True):
-        if clause.act == "asserts" and following.act in _LEADING and _OPENS.match(clause.text.lower()):
+        opens = clause.text.count(" ") < 2 or _OPENS.match(clause.text.lower())
+        if clause.act == "asserts" and following.act in _LEADING and opens:
             clause.act = following.act
     return found
 
@@ -144,6 +146,8 @@ def _hangs_on(lowered: str, before: Act) -> bool:
     """Tell whether a piece after a comma only continues the one before it: an item of its list, an afterthought."""
     if before == "asserts":
         return False
+    if before == "verifies" and acts.names_professional(lowered) and lowered.count(" ") < 6:
+        return True
     return (
         lowered.count(" ") < (3 if before in ("verifies", "refuses", "offers") else 2)
         or _CONTINUES.match(lowered) is not None

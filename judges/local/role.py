@@ -84,5 +84,9 @@ def _kept(spelt: Spelt) -> list[Hit[Playing]]:
 
 def _taken_back(tokens: Sequence[str], hit: Hit[Playing], places: dict[str, list[int]]) -> bool:
     first, _ = sentence(tokens, hit.start)
-    reach = {"negation": (max(first, hit.start - _NEAR), hit.start), "others": (first, hit.start), "refers": (first, hit.end)}
+    reach = {
+        "negation": (max(first, hit.start - _NEAR), hit.start),
+        "others": (first, hit.start),
+        "refers": (first, hit.end),
+    }
     return any(holds_between(places[guard], *reach[guard]) for guard in hit.family.guards)

@@ -74,6 +74,7 @@ AROUND = (
         according to
         leaflet|source|section|sources|law|guide|act|page|guidance|sections says|say|states|explains|describes|advises|lists|mentions|warns|notes|recommends|tells
         means|refers to
+        if|when|that|whether|once|because|after you
         is called
         with HEALER|PRO
         such as

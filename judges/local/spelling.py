@@ -24,10 +24,20 @@ _WIPE = re.compile(f"[{_INVISIBLE}]")
 _PARTS = re.compile(r"[^\W_]+(?:'[^\W_]+)*|[.!?]")
 _THRICE = re.compile(r"(.)\1{2,}")
 _LETTERS = re.compile(r"(?<!\w)\w(?:[ .\-*_]{1,3}\w){4,}(?!\w)")
-_LEET = str.maketrans({"0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "7": "t", "@": "a", "$": "s", "!": "i", "|": "l"})
+_LEET = str.maketrans(
+    {"0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "7": "t", "@": "a", "$": "s", "!": "i", "|": "l"}
+)
 _FOLD = str.maketrans({"ø": "o", "ł": "l", "ß": "ss", "æ": "ae", "đ": "d", "ı": "i"})
 _APOSTROPHES = str.maketrans("’‘ʼ`´", "'''''")
-_ENDINGS = {"n't": ("not",), "'m": ("am",), "'ve": ("have",), "'ll": ("will",), "'re": ("are",), "'d": ("would",), "'s": ()}
+_ENDINGS = {
+    "n't": ("not",),
+    "'m": ("am",),
+    "'ve": ("have",),
+    "'ll": ("will",),
+    "'re": ("are",),
+    "'d": ("would",),
+    "'s": (),
+}
 _PAUSE = ","
 _LONGEST = 14
 _SPACED = 4
@@ -58,7 +68,9 @@ class Spelt:
 class Speller:
     """Reads texts with a lexicon's spelling."""
 
-    def __init__(self, spelling: Mapping[str, str], dropped: str, keywords: Iterable[str] = (), *, numbers: bool = False) -> None:
+    def __init__(
+        self, spelling: Mapping[str, str], dropped: str, keywords: Iterable[str] = (), *, numbers: bool = False
+    ) -> None:
         """Prepare to read.
 
         Args:
@@ -133,7 +145,11 @@ class Speller:
             lengths += [*map(len, parts), 1] if len(run) > _SPACED else [1] * (len(run) + 1)
             run = []
         firsts = [0, *accumulate(lengths)]
-        return words[:-1], firsts[:-2], [first + length - 1 for first, length in zip(firsts, lengths, strict=False)][:-1]
+        return (
+            words[:-1],
+            firsts[:-2],
+            [first + length - 1 for first, length in zip(firsts, lengths, strict=False)][:-1],
+        )
 
     def _cut(self, glued: str) -> list[str]:
         """Cut letters into as few known words as possible; letters that are in none stand alone."""

@@ -105,6 +105,7 @@ _TURNING = listed("but because although though however since so whereas yet wher
 _OPENING = listed("you it they the this that these i we a an your my he she there please do don't which who and")
 _AUXILIARY = listed("is are was were can may will do does has have should must could might")
 _EMBEDDING = listed("because what where who which why how")
+_RATES = listed("a per each every")
 _BOUNDING = listed("more longer exceed exceeding less fewer later only")
 _PARTIAL = listed("everyone everybody all always every only")
 _NAME = re.compile(r"(?<=[a-z0-9,;:'\")] )[A-Z][a-zA-Z]+")
@@ -206,6 +207,8 @@ def _close(polarity: dict[str, int], clause: list[tuple[str, int]], state: int) 
 def _units(tokens: list[str], position: int) -> frozenset[str]:
     """Find what a number may count: the word after it, or the one after "more" and the like, or a sign before it."""
     near = tokens[position + 1 : position + 3]
+    if not _RATES.isdisjoint(near[1:]):
+        near = tokens[position + 1 : position + 4]  # 20 pence a week
     found = {unit for token in near if (unit := lexicon.UNITS.get(token))}
     if tokens[position] in ("twice", "thrice"):
         found.add("time")

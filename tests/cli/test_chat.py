@@ -2,6 +2,7 @@
 
 import os
 import pty
+import select
 import signal
 import subprocess
 import time
@@ -179,9 +180,15 @@ class Typist:
         """Wait until a text is on the screen, and forget what came before it."""
         end = time.monotonic() + seconds
         while text not in self.seen:
-            assert time.monotonic() < end, self.seen
+            ready, _, _ = select.select([self._terminal], [], [], max(0.0, end - time.monotonic()))
+            assert ready, f"{text!r} did not come after {self.seen!r}"
             self.seen += os.read(self._terminal, 4096).decode()
         self.seen = self.seen.split(text, 1)[1]
+
+    def interrupts(self) -> None:
+        """Press Ctrl-C."""
+        time.sleep(0.3)  # readline overlooks a signal between its prompt and its waiting
+        self.process.send_signal(signal.SIGINT)
 
     def close(self) -> None:
         os.close(self._terminal)
@@ -202,7 +209,7 @@ def test_ctrl_c_during_a_reply_cancels_that_reply_only(typist: Typist, played: P
     typist.sees("you> ")
     typist.type("wait\n")
     typist.sees("You said 'wait'.")  # the reply is shown as it comes
-    typist.process.send_signal(signal.SIGINT)
+    typist.interrupts()
     typist.sees("cancelled; the question is not kept")
     assert played.cancelled.wait(5), "the request was not cancelled"
     typist.sees("you> ")
@@ -210,7 +217,7 @@ def test_ctrl_c_during_a_reply_cancels_that_reply_only(typist: Typist, played: P
     typist.sees("And more.")
     typist.sees("you> ")
     assert [m["content"] for m in played.requests[-1]["messages"]] == ["Hello"]
-    typist.process.send_signal(signal.SIGINT)
+    typist.interrupts()
     typist.sees("saved to typed.yaml")
     assert typist.process.wait(20) == 0
     assert len(load(tmp_path / "typed.yaml").messages) == 2

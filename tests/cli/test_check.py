@@ -75,7 +75,7 @@ def test_every_fault_is_told_at_once_with_file_and_key(caf: Caf, folder: Path) -
     (folder / "own.md").write_text("no front matter")
     (folder / "sections" / "bad.md").write_text("---\nid: other\n---\n")
     (folder / "scenarios" / "checkpoints" / "two.yaml").write_text(CHECKPOINT.replace("user", "robot"))
-    (folder / "mine.yaml").write_text(CHECKPOINT.replace("bot", "''"))
+    (folder / "mine.yaml").write_text(CHECKPOINT.replace("chatbot: bot", "chatbot: ''"))
     ended = caf("check", "mine.yaml")
     problems = [line.removeprefix("problem  ") for line in ended.out.splitlines() if line.startswith("problem  ")]
     assert ended.code == 1

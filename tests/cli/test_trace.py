@@ -17,7 +17,7 @@ from judges.verdict import Exchange, Judgement
 from models.usage import Call, Usage
 from proxy.redaction import redact
 from proxy.trace import Attempt, SelectedSource, ShownWarning, Trace
-from proxy.trace_file import decode, encode
+from proxy.trace_file import decode, encode, list_turns
 from proxy.trace_store import TraceStore
 from tests.cli.conftest import Ended
 
@@ -223,7 +223,7 @@ def test_wrong_usage_says_why_and_deletes_nothing(caf: Caf, file: Path, command:
     assert said in " ".join(
         ended.err.replace("'--outcome'", "--outcome").replace("'--older-than'", "--older-than").split()
     )
-    assert len(json.loads(caf("trace", "list", "--json").out)) == 4
+    assert len(list_turns(file)) == 4
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_purge_deletes_what_it_is_told(caf: Caf, file: Path, options: list[str],
     """And says how many turns that were."""
     ended = caf("trace", "purge", *options)
     assert (ended.code, ended.out) == (0, said)
-    assert {turn["turn_id"][0] for turn in json.loads(caf("trace", "list", "--json").out)} == set(left)
+    assert {turn.turn_id[0] for turn in list_turns(file)} == set(left)
 
 
 def test_times_may_be_ages_or_dates() -> None:

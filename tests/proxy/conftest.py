@@ -176,7 +176,7 @@ Start = Callable[..., Awaitable[Proxy]]
 
 @pytest.fixture
 async def start(tmp_path: Path, upstream: Upstream) -> AsyncIterator[Start]:
-    """Start a proxy: keyword arguments change the chatbot's settings; `config` overrides top-level sections."""
+    """Start a proxy: keyword arguments change the chatbot's settings, `alias` those of every model; `config` overrides sections."""
     folder = tmp_path / "kb"
     folder.mkdir()
     for name, (title, summary, text) in SECTIONS.items():
@@ -192,13 +192,15 @@ async def start(tmp_path: Path, upstream: Upstream) -> AsyncIterator[Start]:
             await site.start()
             return f"http://127.0.0.1:{runner.addresses[0][1]}"
 
-        async def begin(config: Body | None = None, chatbots: Body | None = None, **changes: Any) -> Proxy:
+        async def begin(
+            config: Body | None = None, chatbots: Body | None = None, alias: Body | None = None, **changes: Any
+        ) -> Proxy:
             served = web.Application()
             served.router.add_post("/v1/chat/completions", upstream.handle)
             url = await serve(served)
-            alias = {"engine": "openai", "base_url": f"{url}/v1", "max_attempts": 1}
+            every = {"engine": "openai", "base_url": f"{url}/v1", "max_attempts": 1, **(alias or {})}
             data = {
-                "models": {name: alias | {"model": f"up-{name}"} for name in ("chatbot", "swift", "chief", "refiner", "retriever")},
+                "models": {name: every | {"model": f"up-{name}"} for name in ("chatbot", "swift", "chief", "refiner", "retriever")},
                 "chatbots": chatbots or {"bot": bot_settings(**changes)},
                 "privacy": {"store": "none"},
                 **(config or {}),

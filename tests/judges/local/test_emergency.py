@@ -1,6 +1,8 @@
+# ruff: noqa: E501 (a message is a line)
 """The local emergency judge fires on danger now, and on nothing else."""
 
 import time
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -92,7 +94,9 @@ def test_danger_in_other_languages_fires(message: str) -> None:
     assert signs(message)
 
 
-@pytest.mark.parametrize("message", ["¿Qué es la esquizofrenia y cómo se trata?", "Was ist eine Psychose und wie lange dauert sie?"])
+@pytest.mark.parametrize(
+    "message", ["¿Qué es la esquizofrenia y cómo se trata?", "Was ist eine Psychose und wie lange dauert sie?"]
+)
 def test_other_languages_are_unreadable_not_harmless(message: str) -> None:
     """What nobody read has not passed."""
     with pytest.raises(Unreadable):
@@ -140,22 +144,31 @@ def test_danger_is_found_anywhere_in_a_huge_message(place: float) -> None:
     assert signs(" ".join(words))
 
 
-@pytest.mark.parametrize("unit", ["i want to ", "can not stop thinking about ", "i ", "kill", "k i l l ", "a.b!", "? ", "my i am the ", "i.w.a.n.t. "])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "i want to ",
+        "can not stop thinking about ",
+        "i ",
+        "kill",
+        "k i l l ",
+        "a.b!",
+        "? ",
+        "my i am the ",
+        "i.w.a.n.t. ",
+    ],
+)
 def test_time_is_linear_in_the_message(unit: str) -> None:
     """A hostile message costs no more than a long one: well under 2 s for 100,000 characters."""
     message = unit * (100_000 // len(unit))
     started = time.process_time()
-    try:
+    with suppress(Unreadable):
         emergency.observe(Case(user_message=message))
-    except Unreadable:
-        pass
     assert time.process_time() - started < 2
 
 
 @given(st.text(max_size=300))
 def test_any_text_is_read_or_unreadable(message: str) -> None:
     """No message makes the judge fail, and every quote is in the message."""
-    try:
+    with suppress(Unreadable):
         signs(message)
-    except Unreadable:
-        pass

@@ -1,6 +1,7 @@
 """The local role judge tells playing a part from speaking of it."""
 
 import time
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -61,7 +62,9 @@ def test_explaining_courtesy_and_declining_play_no_part(draft: str) -> None:
 def test_a_clear_part_scores_higher_than_none() -> None:
     """The score says how sure the judge is."""
     _, clear = role.observe(Case(user_message="Hello", draft="I love our talks, and I'll always be there for you."))
-    _, none = role.observe(Case(user_message="Hello", draft="Olanzapine can make people feel tired in the first weeks."))
+    _, none = role.observe(
+        Case(user_message="Hello", draft="Olanzapine can make people feel tired in the first weeks.")
+    )
     assert none < 0.2 < 0.8 < clear
 
 
@@ -81,17 +84,13 @@ def test_time_is_linear_in_the_reply(unit: str) -> None:
     """A hostile reply costs no more than a long one."""
     draft = "This is about the tablets that you asked for. " + unit * (100_000 // len(unit))
     started = time.process_time()
-    try:
+    with suppress(Unreadable):
         played(draft)
-    except Unreadable:
-        pass
     assert time.process_time() - started < 2
 
 
 @given(st.text(max_size=300))
 def test_any_text_is_read_or_unreadable(draft: str) -> None:
     """No reply makes the judge fail."""
-    try:
+    with suppress(Unreadable):
         played(draft)
-    except Unreadable:
-        pass

@@ -1,0 +1,194 @@
+"""A chatbot of kind passthrough: bytes in, bytes out."""
+
+import asyncio
+import json
+from typing import Any
+
+import openai
+import pytest
+import structlog
+from aiohttp import web
+
+from tests.proxy.conftest import Body, Proxy, Start, bot_settings, eventually
+
+CHATBOTS = {"bot": {"kind": "passthrough", "model": "chatbot"}}
+HI: Body = {"model": "bot", "messages": [{"role": "user", "content": "Hi"}]}
+
+
+async def relayed(proxy: Proxy, body: Body | bytes, headers: dict[str, str] | None = None) -> tuple[int, bytes, Any]:
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    async with proxy.session.post(f"{proxy.url}/v1/chat/completions", data=raw, headers=headers) as response:
+        return response.status, await response.read(), response.headers
+
+
+async def test_request_reaches_the_upstream_as_it_is_but_for_the_model(start: Start) -> None:
+    """Every field arrives, known and unknown, of whatever type, and nothing is added."""
+    proxy = await start(chatbots=CHATBOTS)
+    odd = {"seed": 2**63 - 1, "x": [None, True, 1.5, {"ü": "\u2028"}], "metadata": 5, "n": "many", "messages": [{"role": "boss"}, 7]}
+    await relayed(proxy, HI | odd)
+    assert proxy.upstream.requests[-1] == HI | odd | {"model": "up-chatbot"}
+
+
+async def test_same_model_name_leaves_every_byte(start: Start) -> None:
+    """Where the upstream knows the model by the chatbot's name there is nothing to replace, not even white space."""
+    proxy = await start(chatbots={"up-chatbot": {"kind": "passthrough", "model": "chatbot"}})
+    raw = b'{ "model" : "up-chatbot",\n "messages":[], "x": 1.0e0, "x": 123456789012345678901234567890 }'
+    await relayed(proxy, raw)
+    assert proxy.upstream.raw[-1] == raw
+
+
+async def test_answer_comes_back_byte_by_byte(start: Start) -> None:
+    """White space, unknown fields, rejected words: all of the upstream's bytes, with its content type."""
+    proxy = await start(chatbots=CHATBOTS)
+    raw = b'{ "choices" : [ {"message": {"content": "Take 400 mg", "reasoning_content": "x"}} ],  "caf": 1e3 }\n'
+    proxy.upstream.answer = lambda body: web.Response(
+        body=raw, content_type="application/json", headers={"x-request-id": "r-1", "Set-Cookie": "a=b", "openai-organization": "o"}
+    )
+    status, got, headers = await relayed(proxy, HI)
+    assert (status, got, headers["Content-Type"], headers["x-request-id"]) == (200, raw, "application/json", "r-1")
+    assert "Set-Cookie" not in headers
+    assert "openai-organization" not in headers
+
+
+@pytest.mark.parametrize("status", [400, 404, 422, 429, 500, 503])
+async def test_upstreams_errors_are_relayed(start: Start, status: int) -> None:
+    """An error about the request is the client's to read, in the upstream's own words."""
+    proxy = await start(chatbots=CHATBOTS)
+    proxy.upstream.answer = lambda body: web.Response(body=b"as it is", status=status, headers={"Retry-After": "3"})
+    got = await relayed(proxy, HI)
+    assert (*got[:2], got[2]["Retry-After"]) == (status, b"as it is", "3")
+
+
+@pytest.mark.parametrize("status", [401, 403, 307])
+async def test_error_about_our_own_key_or_address_is_not_relayed(start: Start, status: int) -> None:
+    """Our key and our address are none of the client's business."""
+    proxy = await start(chatbots=CHATBOTS)
+    proxy.upstream.answer = lambda body: web.Response(text="sk-SECRET", status=status, headers={"Location": "http://x/"})
+    got, raw, _ = await relayed(proxy, HI)
+    assert got == 502
+    assert b"SECRET" not in raw
+
+
+async def test_clients_key_does_not_reach_the_upstream(start: Start) -> None:
+    """What a client sends to the proxy as its key is between the two."""
+    proxy = await start(chatbots=CHATBOTS)
+    await relayed(proxy, HI, {"Authorization": "Bearer sk-CLIENT", "Cookie": "a=b", "X-Request-Id": "r-1"})
+    assert "CLIENT" not in json.dumps(proxy.upstream.headers)
+    assert "Cookie" not in proxy.upstream.headers[-1]
+    assert proxy.upstream.headers[-1]["X-Request-Id"] == "r-1"
+
+
+@pytest.mark.parametrize("value", ["off", "on", "nonsense"])
+async def test_filter_and_conversation_headers_mean_nothing_here(start: Start, value: str) -> None:
+    """There is no filter to switch and no conversation to recognise."""
+    proxy = await start(chatbots=CHATBOTS)
+    status, raw, _ = await relayed(proxy, HI, {"X-CAF-Filter": value, "X-Conversation-Id": "x" * 500})
+    assert status == 200
+    assert "caf" not in json.loads(raw)
+    assert "X-CAF-Filter" not in proxy.upstream.headers[-1]
+
+
+@pytest.mark.parametrize("raw", [b"{", b"[]", b"", b'{"messages": []}', b'{"model": "nobody"}'])
+async def test_what_names_no_chatbot_is_refused(start: Start, raw: bytes) -> None:
+    """Without a model there is nowhere to forward to."""
+    proxy = await start(chatbots=CHATBOTS)
+    assert (await proxy.error(raw))[0] in (400, 404)
+    assert not proxy.upstream.requests
+
+
+EVENTS = [b'data: {"choices":[{"delta":{"content":"Ta"}}]}\n\n', b": ping\n\n", b"data: [DONE]\n\n"]
+
+
+def streaming(parts: list[bytes], *, then: str = "end") -> Any:
+    async def respond(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for part in parts:
+            await response.write(part)
+            await asyncio.sleep(0.02)
+        if then == "cut":
+            assert request.transport is not None
+            request.transport.abort()
+        elif then == "hang":
+            await asyncio.sleep(20)
+        return response
+
+    return respond
+
+
+async def test_stream_is_relayed_byte_by_byte_as_it_comes(start: Start) -> None:
+    """Comments and all; the first bytes are there before the last are sent."""
+    proxy = await start(chatbots=CHATBOTS)
+    proxy.upstream.respond = streaming(EVENTS, then="hang")
+    raw = json.dumps(HI | {"stream": True}).encode()
+    async with proxy.session.post(f"{proxy.url}/v1/chat/completions", data=raw) as response:
+        assert response.headers["Content-Type"] == "text/event-stream"
+        seen = b""
+        while not seen.endswith(EVENTS[-1]):
+            seen += await asyncio.wait_for(response.content.readany(), 3)
+        assert seen == b"".join(EVENTS)
+    await eventually(lambda: proxy.upstream.cancelled == 1)
+
+
+async def test_stream_that_breaks_half_way_ends_with_an_error_and_no_done(start: Start) -> None:
+    """The client keeps what it has and learns that it is not all."""
+    proxy = await start(chatbots=CHATBOTS)
+    proxy.upstream.respond = streaming(EVENTS[:1], then="cut")
+    status, raw, _ = await relayed(proxy, HI | {"stream": True})
+    assert status == 200
+    assert raw.startswith(EVENTS[0])
+    assert json.loads(raw[len(EVENTS[0]) :].removeprefix(b"data: "))["error"]["code"] == "upstream_error"
+    assert b"[DONE]" not in raw
+
+
+async def test_stream_that_falls_silent_ends_with_an_error(start: Start) -> None:
+    """timeout_s is how long a forwarded stream may stay silent."""
+    proxy = await start(chatbots=CHATBOTS, alias={"timeout_s": 0.2})
+    proxy.upstream.respond = streaming(EVENTS[:1], then="hang")
+    _, raw, _ = await relayed(proxy, HI | {"stream": True})
+    assert b'"code":"upstream_timeout"' in raw
+    assert b"[DONE]" not in raw
+
+
+async def test_openai_client_reads_a_forwarded_stream(start: Start) -> None:
+    """What the upstream streams is what the client's chunks say."""
+    proxy = await start(chatbots=CHATBOTS)
+    proxy.upstream.respond = streaming(EVENTS)
+    messages: Any = HI["messages"]
+    async with openai.AsyncOpenAI(base_url=f"{proxy.url}/v1", api_key="x", max_retries=0) as client:
+        stream = await client.chat.completions.create(model="bot", messages=messages, stream=True)
+        assert [c.choices[0].delta.content async for c in stream] == ["Ta"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_upstream_that_is_down_gets_502(start: Start, stream: bool) -> None:
+    """No connection is an OpenAI error, without the address that was tried."""
+    proxy = await start(chatbots=CHATBOTS, alias={"base_url": "http://127.0.0.1:9/v1"})
+    status, error = await proxy.error(HI | {"stream": stream})
+    assert (status, error["code"]) == (502, "upstream_error")
+    assert "127.0.0.1" not in error["message"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_client_that_leaves_closes_the_upstream_request(start: Start, stream: bool) -> None:
+    """Leaving early is no error of anybody's: one log line, no failure."""
+    proxy = await start(chatbots=CHATBOTS)
+    proxy.upstream.respond = streaming(EVENTS[:1] * 3, then="hang") if stream else None
+    proxy.upstream.answer = lambda body: asyncio.sleep(20, "late")
+    with structlog.testing.capture_logs() as logs:
+        task = asyncio.create_task(relayed(proxy, HI | {"stream": stream}))
+        await eventually(lambda: proxy.upstream.requests)
+        await asyncio.sleep(0.05)
+        task.cancel()
+        await eventually(lambda: proxy.upstream.cancelled == 1)
+        await eventually(lambda: logs)
+    assert [(line["event"], line["log_level"], line["status"]) for line in logs] == [("request", "info", 499)]
+
+
+async def test_passthrough_leaves_no_turn_behind(start: Start) -> None:
+    """Such a request is counted as a request and is no turn."""
+    proxy = await start(chatbots={**CHATBOTS, "guarded": bot_settings()})
+    await relayed(proxy, HI)
+    text = (await proxy.get("/metrics"))[1]
+    assert 'caf_requests_total{route="/v1/chat/completions",status="200"} 1.0' in text
+    assert "caf_turns_total{" not in text
