@@ -16,7 +16,7 @@ QUESTIONS = (
     "I would like to understand this better: {}. What do people say?",
     "My sister asked me about {}. What can I tell her?",
 )
-OPENERS = ("In short, ", "Often, ", "As far as is known, ", "In general, ")
+OPENERS = ("In short, ", "Often, ", "Usually, ", "In general, ")
 """Put before some sentences, so that few are word for word those of a section."""
 _QUOTED = re.compile(r'"([^"]{12,120}\?)"')
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+(?:[-*] )?")

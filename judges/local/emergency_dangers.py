@@ -8,6 +8,27 @@ from judges.local.emergency_lexicon import Danger
 
 DANGERS = (
     Danger("death wish", "self_harm", """
+        disappear|vanish|gone from this world|earth|life
+        decided stop existing|living
+        stop existing
+        done with everything|it all|this life|this world
+        there is rope .. in|looking
+        miss me when|after|once i am|die dead|gone
+        when i am dead
+        after i am dead
+        tonight it|everything|all ends|end
+        it|everything|all ends tonight|now|today
+        danger myself
+        i am danger others|people|everyone
+        not .. miss me
+        gave|given|giving .. away .. goodbye
+        goodbye .. gave|given|giving .. away
+        WANT [my] life end
+        end is near|here .. me
+        can not .. another day|night
+        not WANT .. another day
+        WANT fade|slip away forever
+        ready .. go .. peace
         no reason be alive|here
         easier|better|happier|simpler|relieved if i died|die|vanished|was|were [not] [dead|gone|here]
         if i die .. easier|better|happier|no|nobody
@@ -244,7 +265,15 @@ DANGERS = (
         help me .. die
         killing|kill me|myself .. right now
     """),
+    Danger("loose", "self_harm", """  # only where nothing around it takes it back
+        i .. die
+        i .. SUICIDE
+        i .. dead $
+        i .. kill|hang|drown|shoot MYSELF
+    """, guards=frozenset({"negation", "past", "hypothetical", "fiction", "general", "figurative", "asked", "planning", "hedge", "prevention", "information"})),
     Danger("self kill", "self_harm", """
+        i want out $
+        life hurts
         tied|tying|hung rope|belt|cord|sheet|cable|scarf
         rope|belt|cord .. around .. neck|beam|tree|hook|ceiling
         WHO [is|am] .. going|about do it tonight|now|today
@@ -574,6 +603,7 @@ DANGERS = (
         i cut|hurt|harmed myself .. last night|today|again|ago|yesterday|bleeding
     """),
     Danger("harm to others", "harm_to_others", """
+        i WILL HURTS anyone|whoever|someone|anybody|everybody
         not control|stop|resist .. urge|urges|impulse|myself .. HURTS
         urge|urges HURTS
         beat .. THEM .. death
@@ -652,6 +682,7 @@ DANGERS = (
         VOICE .. told me .. i am|have .. saviour|chosen|messiah
     """, guards=frozenset({"negation", "past", "hypothetical", "fiction", "general", "hedge", "information", "planning"})),
     Danger("controlled", "psychosis", """
+        THEY .. control|controls|steer|steers|move|moves|operate my|me
         waiting|coming|here|outside|sent|hired [to] kill|get|take|murder|poison|shoot me
         going|trying|plan|planning|plotting kill|murder|poison|shoot me tonight|because|through|with|with|and|i
         THEY .. trying|want|going|planning kill|murder|poison me
@@ -860,6 +891,8 @@ DANGERS = (
         losing|lost lot blood
     """, guards=frozenset({"negation", "past", "hypothetical", "fiction", "general", "information"})),
     Danger("overdosed", "medical", """
+        TOOK everything|all .. cabinet|cupboard|house|medicine|drawer
+        TOOK everything i had|could|found
         TOOK .. cleaning|cleaner|chemical|chemicals|pesticide|fluid|paint|petrol
         TOOK bottle|whole|pack|packet cleaning|PILLS
         TOOK two|3|three|4|four|5|five|6|several boxes|packets|bottles|strips|packs|blisters|sheets [of] [my] PILLS|and|now
@@ -911,7 +944,7 @@ DANGERS = (
         38|39|40|41|42 degrees|fever|c
     """, weight="fever", guards=frozenset({"negation", "past", "hypothetical", "fiction", "general", "information"})),
     Danger("rigid", "medical", """
-        muscles|muscle|jaw|neck|arms|legs|body|limbs .. stiff|rigid|locked|lock|stiffness|rigidity|rock|twitching|jerking|cramping
+        muscles|muscle|jaw|neck|arms|legs|body|limbs .. stiff|rigid|locked|lock|stiffness|rigidity|rock|hard|stone|board|twitching|jerking|cramping
         stiff muscles|neck|jaw|arms|legs|body|limbs
         rigid muscles|neck|jaw|arms|legs|body|limbs
         muscle stiffness|rigidity

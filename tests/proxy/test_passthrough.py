@@ -74,8 +74,9 @@ async def test_clients_key_does_not_reach_the_upstream(start: Start) -> None:
     proxy = await start(chatbots=CHATBOTS)
     await relayed(proxy, HI, {"Authorization": "Bearer sk-CLIENT", "Cookie": "a=b", "X-Request-Id": "r-1"})
     assert "CLIENT" not in json.dumps(proxy.upstream.headers)
-    assert "Cookie" not in proxy.upstream.headers[-1]
-    assert proxy.upstream.headers[-1]["X-Request-Id"] == "r-1"
+    names = {name.lower(): value for name, value in proxy.upstream.headers[-1].items()}
+    assert not {"cookie", "authorization"} & set(names)
+    assert names["x-request-id"] == "r-1"
 
 
 @pytest.mark.parametrize("value", ["off", "on", "nonsense"])

@@ -108,7 +108,8 @@ async def test_tool_calls_are_streamed_as_the_openai_client_expects(start: Start
     """Each call has its index, and the accumulated message is the upstream's."""
     proxy = await start()
     calls = [{"id": f"c{i}", "type": "function", "function": {"name": f"f{i}", "arguments": '{"a": 1}'}} for i in (0, 1)]
-    proxy.upstream.answer = lambda body: [{"role": "assistant", "content": None, "tool_calls": calls}]
+    message = {"role": "assistant", "content": None, "tool_calls": calls}
+    proxy.upstream.answer = lambda body: {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
     messages: Any = dialogue("Hi")
     shape = {"type": "object", "properties": {}, "additionalProperties": False}
     tools: Any = [{"type": "function", "function": {"name": f"f{i}", "strict": True, "parameters": shape}} for i in (0, 1)]
