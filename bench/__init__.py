@@ -1,14 +1,14 @@
 """What the proxy itself costs, measured on this machine in one run: `python -m bench`.
 
-    __main__.py   the options, and the parts of a run in their order
-    requests.py   requests a second, latency and CPU: direct, bare pass-through, and three chatbots of a real `caf serve`
-    streams.py    64 streams at once
-    judges.py     CPU of the local judges alone (a process of its own)
-    start.py      start-up, memory, and what is imported
-    figures.py    the figures of a run, the targets, the table (pure)
-    script.py     the conversations that are played, made from the knowledge base (pure)
-    load.py       the load: a closed loop over keep-alive connections
-    upstream.py   the model behind everything: a 0 ms mock (a process of its own)
-    bare.py       the reference: the least that an aiohttp pass-through can do (a process of its own)
-    processes.py  starts and pins them, and reads their CPU and memory
+__main__.py   the options, and the parts of a run in their order
+requests.py   requests a second, latency and CPU: direct, bare pass-through, and three chatbots of a real `caf serve`
+streams.py    64 streams at once
+judges.py     CPU of the local judges alone (a process of its own)
+start.py      start-up, memory, and what is imported
+figures.py    the figures of a run, the targets, the table (pure)
+script.py     the conversations that are played, made from the knowledge base (pure)
+load.py       the load: a closed loop over keep-alive connections
+upstream.py   the model behind everything: a 0 ms mock (a process of its own)
+bare.py       the reference: the least that an aiohttp pass-through can do (a process of its own)
+processes.py  starts and pins them, and reads their CPU and memory
 """

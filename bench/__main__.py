@@ -74,7 +74,9 @@ def _measure(scene: Setting, wanted: list[str], rounds: int, seconds: float, sta
             played, outcomes = scene.played(caf)
             figures |= {f"outcome_{name}": count for name, count in outcomes.items()}
             seen = ", ".join(f"{count} {name}" for name, count in outcomes.items())
-            _say(f"trial through the guarded chatbot: {seen}; {len(played)} conversations accepted throughout are played")
+            _say(
+                f"trial through the guarded chatbot: {seen}; {len(played)} conversations accepted throughout are played"
+            )
             foreign = requests.Foreign([scene.upstream, bare, caf])
             if "requests" in wanted:
                 _say("requests")

@@ -1,6 +1,6 @@
 """The reference: an aiohttp + uvloop pass-through that forwards bytes and does nothing else.
 
-    python -m bench.bare http://127.0.0.1:PORT     prints its address; ends with its standard input
+python -m bench.bare http://127.0.0.1:PORT     prints its address; ends with its standard input
 """
 
 import asyncio

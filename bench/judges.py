@@ -1,6 +1,6 @@
 """The CPU of the local judges alone: whole cases, judged in this process without a server.
 
-    python -m bench.judges SECONDS     prints one JSON object of figures
+python -m bench.judges SECONDS     prints one JSON object of figures
 """
 
 import asyncio

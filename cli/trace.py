@@ -33,7 +33,7 @@ FileOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Outcome = Literal["emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered"]
-SHORT = 12
+SHORT = 8
 """Characters of an id that are shown; any unique beginning may be given back."""
 
 
@@ -187,7 +187,8 @@ def _print_table(turns: "Sequence[TurnLine]") -> None:
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("time", "turn", "conversation", "n", "chatbot", "outcome", "ms", "judges", "tokens"):
-        table.add_column(title, justify="right" if title in ("n", "ms", "tokens") else "left", overflow="fold")
+        right = title in ("n", "ms", "tokens")
+        table.add_column(title, justify="right" if right else "left", overflow="fold", no_wrap=title != "judges")
     for turn in turns:
         outcome = f"error {turn.error}" if turn.error else turn.outcome
         row = (

@@ -101,6 +101,13 @@ class Filter:
     def empty(self) -> bool:
         return not self.on_reply and self.emergency is None
 
+    def warm_up(self) -> None:
+        """Have the local judges lay out their lexicons, so that the first user does not wait for it."""
+        case = Case("Hello, how are you?", "You can ask me about sleep. Many people sleep badly.")
+        for cascade in (*self.on_reply, *([self.emergency] if self.emergency else ())):
+            if isinstance(cascade.stages[0], LocalJudge):
+                cascade.run_now(case)
+
     async def review(self, case: Case, modes: frozenset[Mode], ledger: Ledger, *, strongest: bool = False) -> Review:
         """Have every judge of these modes look at a reply, concurrently.
 

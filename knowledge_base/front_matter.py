@@ -5,6 +5,8 @@ from typing import Any
 import yaml
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_DEEPEST = 200
+"""Opening brackets from which a text is refused unread: the C loader overflows its stack on deep nesting."""
 
 
 class FrontMatterError(ValueError):
@@ -28,6 +30,8 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
 
 
 def _mapping(block: str) -> dict[str, Any]:
+    if block.count("[") + block.count("{") > _DEEPEST:
+        raise FrontMatterError("has front matter with too many brackets: it is a list of `key: value` lines")
     try:
         node: Any = yaml.compose(block, Loader=_Loader)
         data = yaml.load(block, Loader=_Loader)

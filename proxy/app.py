@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
+from contextlib import AsyncExitStack
+from typing import Literal
 
 import orjson
-import structlog
 from aiohttp import web
 
 from assistants.embedded import Embedded
@@ -21,8 +21,6 @@ from proxy.middleware import METRICS, boundary
 from proxy.trace_store import TraceStore
 
 __all__ = ["assemble", "create_app"]
-
-log = structlog.get_logger()
 
 
 def create_app(config: Config, engines: Mapping[str, EngineFactory] | None = None) -> web.Application:
@@ -43,34 +41,31 @@ def create_app(config: Config, engines: Mapping[str, EngineFactory] | None = Non
     app[METRICS] = metrics
 
     async def serve(app: web.Application) -> AsyncIterator[None]:
-        session = make_session()
-        models = open_models(config.models, session, engines or {"embedded": Embedded})
-        traces = _trace_store(config)
-        memory = ProcessMemory(config.memory.max_turns, config.memory.max_age_s)
-        chatbots = {name: blueprint.open(models) for name, blueprint in blueprints.items()}
-        app[SERVICE] = service = Service(config, chatbots, memory, traces, metrics, session)
-        if traces is not None:
+        async with AsyncExitStack() as stack:
+            session = await stack.enter_async_context(make_session())
+            models = open_models(config.models, session, engines or {"embedded": Embedded})
+            stack.push_async_callback(models.close)
+            traces = TraceStore(config.privacy.path, stored(config), config.privacy.days)
+            stack.push_async_callback(asyncio.to_thread, traces.close)
             traces.start()
-        yield
-        for task in service.background:
-            task.cancel()
-        with suppress(asyncio.CancelledError):
-            await asyncio.gather(*service.background, return_exceptions=True)
-        if traces is not None:
-            await asyncio.to_thread(traces.close)
-        await models.close()
-        await session.close()
+            memory = ProcessMemory(config.memory.max_turns, config.memory.max_age_s)
+            chatbots = {name: blueprint.open(models) for name, blueprint in blueprints.items()}
+            for chatbot in chatbots.values():
+                chatbot.filter.warm_up()
+            app[SERVICE] = service = Service(config, chatbots, memory, traces, metrics, session)
+            stack.push_async_callback(service.settle)
+            yield
 
     app.cleanup_ctx.append(serve)
     app.add_routes(ROUTES)
     return app
 
 
-def _trace_store(config: Config) -> TraceStore | None:
-    store = config.privacy.store
-    if store == "auto":
-        store = "full" if is_loopback(config.server.host) else "redacted"
-    return None if store == "none" else TraceStore(config.privacy.path, store, config.privacy.days)
+def stored(config: Config) -> Literal["full", "redacted", "none"]:
+    """Return what traces hold under a configuration: `auto` is full on a loopback address, else redacted."""
+    if config.privacy.store != "auto":
+        return config.privacy.store
+    return "full" if is_loopback(config.server.host) else "redacted"
 
 
 async def models(request: web.Request) -> web.Response:

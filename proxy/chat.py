@@ -50,7 +50,7 @@ class Service:
     config: Config
     chatbots: dict[str, Chatbot]
     memory: Memory
-    traces: TraceStore | None
+    traces: TraceStore
     metrics: Metrics
     session: aiohttp.ClientSession
     background: set[asyncio.Task[None]] = field(default_factory=set)
@@ -60,6 +60,12 @@ class Service:
         task = asyncio.create_task(work)
         self.background.add(task)
         task.add_done_callback(self.background.discard)
+
+    async def settle(self) -> None:
+        """Stop what is still being done that no reply waits for."""
+        for task in self.background:
+            task.cancel()
+        await asyncio.gather(*self.background, return_exceptions=True)
 
 
 SERVICE = web.AppKey("service", Service)
@@ -232,8 +238,7 @@ async def _shadow(service: Service, turn: Turn) -> None:
 
 def _keep(service: Service, turn: Turn) -> None:
     service.metrics.turn(turn.trace, turn.ledger)
-    if service.traces is not None:
-        service.traces.record(turn.trace)
+    service.traces.record(turn.trace)
 
 
 def _json(completion: Body) -> web.Response:

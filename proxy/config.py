@@ -251,7 +251,7 @@ class ChatbotSettings(Settings):
                 "`refiner` is needed: local, the alias of a model, or null to replace rejected drafts by the fallback"
             )
         if missing:
-            raise ValueError("; ".join(missing))
+            raise ValueError("\n".join(missing))
         return self
 
 
@@ -275,8 +275,21 @@ class Config(Settings):
                     known = ", ".join(self.models) or "none"
                     faults.append(f"chatbots.{name}.{key}: no model alias {alias!r} (configured: {known})")
         if faults:
-            raise ValueError("; ".join(faults))
+            raise ValueError("\n".join(faults))
         return self
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML takes the last of two equal keys without a word; here they are a fault."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                raise yaml.MarkedYAMLError(problem=f"the key {key.value!r} stands twice", problem_mark=key.start_mark)
+            seen.add(str(key.value))
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep)
+        return mapping
 
 
 def load_config(path: Path) -> Config:
@@ -286,7 +299,7 @@ def load_config(path: Path) -> Config:
         ConfigError: The file cannot be read, is no YAML, or does not hold a valid configuration.
     """
     try:
-        data = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except OSError as error:
         raise ConfigError([f"{path}: cannot be read ({error.strerror}); give another file with --config"]) from error
     except UnicodeDecodeError as error:
@@ -307,7 +320,8 @@ def parse_config(data: dict[str, Any], path: Path) -> Config:
         ConfigError: With one problem for each fault.
     """
     try:
-        return Config.model_validate(data, context={"folder": path.resolve().parent})
+        # The traces' path has a default, which is relative to the file like any other.
+        return Config.model_validate({"privacy": {}, **data}, context={"folder": path.resolve().parent})
     except ValidationError as error:
         raise ConfigError([f"{path}: {fault}" for fault in faults(error)]) from error
 
@@ -324,5 +338,5 @@ def faults(error: ValidationError) -> list[str]:
         shown = f" (got {given!r})" if plain else ""
         if one["type"] == "extra_forbidden":
             message = "is not a setting here; check the spelling or remove it"
-        sentences.append(f"{key}: {message}{shown}" if key else message)
+        sentences += [f"{key}: {line}{shown}" if key else line for line in message.split("\n")]
     return sentences

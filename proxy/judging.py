@@ -32,6 +32,8 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
             turn.shadowed.append((attempt, case, modes))
         return Delivery(attempt.text, "unfiltered", cited)
     review = await turn.bot.filter.review(case, modes, turn.ledger)
+    if not review.judgements:  # no judge of this chatbot is for such a reply
+        return Delivery(attempt.text, "unfiltered", cited)
     attempt.judgements = review.judgements
     judgements, outcome = list(review.judgements), ACCEPTED
     warnings = [(j.rule, _detail(j)) for j in review.objections if j.rule]

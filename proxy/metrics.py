@@ -1,6 +1,6 @@
 """What Prometheus is told. One registry for each app; names begin with caf_."""
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from models.usage import Ledger
 from proxy.trace import Trace
@@ -25,7 +25,9 @@ class Metrics:
         self.tokens = counter("caf_tokens", "Tokens by alias and kind.", "model", "kind")
         self.cost = counter("caf_cost", "Cost of model calls in the prices' currency, by alias.", "model")
         self.invalid_ids = counter("caf_invalid_source_ids", "Ids of sections that a selection model made up.")
-        self.traces_dropped = counter("caf_traces_dropped", "Traces that could not be kept.")
+        self.traces_dropped = Gauge(
+            "caf_traces_dropped", "Traces that could not be kept since the start.", registry=self.registry
+        )
         self.turn_seconds = Histogram(
             "caf_turn_seconds", "Time of a turn.", ["chatbot"], buckets=SECONDS, registry=self.registry
         )

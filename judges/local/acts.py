@@ -24,7 +24,10 @@ _NEAR = r"[^.?!;]{0,70}?"
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A family of phrases; the pattern is tried only where a trigger word stands, for patterns are slow."""
+    """A family of phrases; the pattern is tried only where a trigger word stands, for patterns are slow.
+
+    The words that its methods take may be those of `busy` alone.
+    """
 
     triggers: frozenset[str]
     pattern: re.Pattern[str]
@@ -325,10 +328,10 @@ _ASKED = VERIFY.triggers | listed(
     check checking verify verifying confirm ask asking talk talking consult consulting discuss discussing contact see double-check
     review checked asked verified confirmed anyone anybody question advice permission reason need bother"""
 )
-_ALL = (VERIFY, VERIFY_NEGATED, VERIFY_BARE, ASK_SOMEONE, ADMIT, ADMIT_WEAK, BELIE, REFUSE, OFFER, INVITE, GREET)
-_BUSY = frozenset().union(*(family.triggers for family in _ALL))
+_STATING = (VERIFY, VERIFY_NEGATED, VERIFY_WEAK, VERIFY_BARE, ASK_SOMEONE, ADMIT, ADMIT_WEAK, BELIE, REFUSE)
+_BUSY = _ASKED.union(*(family.triggers for family in (*_STATING, OFFER, INVITE, GREET, HIDDEN)))
 
 
-def plain(words: frozenset[str]) -> bool:
-    """Tell whether no family can match a clause with these words: it asserts, or asks."""
-    return _BUSY.isdisjoint(words)
+def busy(words: frozenset[str]) -> frozenset[str]:
+    """Return those of a clause's words that any family is triggered by; without one, the clause asserts or asks."""
+    return _BUSY & words

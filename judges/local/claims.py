@@ -2,17 +2,16 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from judges.case import Case
 from judges.local import acts, language, lexicon, support, topics
 from judges.local.lexicon import listed
 from judges.local.reply import Part, parts, statements
-from judges.local.support import IMPLIED, STATED, Support
+from judges.local.support import IMPLIED, STATED, Index, Support
 from judges.local.text import Reading, normalise, read
 from judges.observation import Assertion, Claims, Strength
-from knowledge_base.library import Source
 
 _STRONG_ADVICE = (lexicon.ABSOLUTES | listed("stop quit instead replace cure fix diagnose studies research")) - {
     "everyone",
@@ -86,7 +85,7 @@ def reading(case: Case) -> Read:
     text = normalise(case.draft)
     user = normalise(case.user_message)
     found = tuple(parts(text, user))
-    language.check(text, [token for part in found for token in part.tokens if token not in ",;:()"])
+    language.check(text, [word for part in found for word in part.reading.words])
     judged = tuple(_judge(case, found, user))
     belied = _belied(found)
     claims = Claims(
@@ -99,32 +98,28 @@ def reading(case: Case) -> Read:
 
 def _judge(case: Case, found: tuple[Part, ...], user: str) -> list[Judged]:
     lexicon_of_topics = topics.compiled(case.topics)
-    readings = [
-        (part, asserted, read(asserted, part.tokens if asserted is part.sentence.text else None))
-        for part in found
-        if (asserted := part.asserted)
-    ]
-    readings = [(part, asserted, r) for part, asserted, r in readings if r.content]
-    told = frozenset(concept for _, _, r in readings for concept in r.content)
+    cited = [support.index(source) for source in case.cited]
+    readings = [(part, r) for part in found if part.asserted and (r := read(part.asserted)).content]
+    told = frozenset().union(*(r.content for _, r in readings))
     judged = []
-    for part, asserted, r in readings:
-        carried = _weakest(asserted, support.best(r, case.cited, told), case.cited, told)
-        judged.append(_assertion(part, asserted, r, carried, _topic(lexicon_of_topics, asserted, r, user)))
+    for part, r in readings:
+        carried = _weakest(part.asserted, support.best(r, cited, told), cited, told)
+        judged.append(_assertion(part, part.asserted, r, carried, _topic(lexicon_of_topics, r, user)))
     if not judged and _merely_agrees(found) and user.rstrip().endswith("?"):
         r = read(user)
         answer = found[0].sentence.text
-        judged.append(_assertion(found[0], answer, r, support.best(r, case.cited, told), lexicon_of_topics.find(user)))
+        judged.append(_assertion(found[0], answer, r, support.best(r, cited, told), lexicon_of_topics.find(user)))
     return judged
 
 
-def _weakest(asserted: str, carried: Support, cited: Sequence[Source], told: frozenset[str]) -> Support:
+def _weakest(asserted: str, carried: Support, cited: Sequence[Index], told: frozenset[str]) -> Support:
     """Let the weakest of the statements that a sentence joins decide: a supported half carries no invented one."""
     if carried.words < IMPLIED or len(joined := statements(asserted)) < 2:
         return carried
-    readings = [r for text in joined if sum((r := read(text)).content.values()) >= 1]
+    readings = [r for text in joined if (r := read(text)).mass >= 1]
     found = [support.best(r, cited, told) for r in readings]
     weakest = min((s.degree if s.conflict else s.degree + _TOLERANCE for s in found), default=1.0)
-    return replace(carried, degree=min(carried.words, weakest))
+    return carried._replace(degree=min(carried.words, weakest))
 
 
 def _merely_agrees(found: tuple[Part, ...]) -> bool:
@@ -133,16 +128,15 @@ def _merely_agrees(found: tuple[Part, ...]) -> bool:
     return bool(found) and not declined and _AFFIRMS.match(found[0].sentence.text) is not None
 
 
-def _topic(known: topics.Lexicon, asserted: str, r: Reading, user: str) -> str | None:
-    found = known.find_in(asserted.lower(), r.words)
-    if found is None and sum(r.content.values()) < 2.5 and not _POINTING.isdisjoint(r.words):
+def _topic(known: topics.Lexicon, r: Reading, user: str) -> str | None:
+    found = known.find_in(r.lowered, r.words)
+    if found is None and r.mass < 2.5 and not _POINTING.isdisjoint(r.words):
         return known.find(user)
     return found
 
 
 def _assertion(part: Part, asserted: str, r: Reading, carried: Support, topic: str | None) -> Judged:
-    mass = sum(r.content.values())
-    strength = (1 - carried.degree) * min(1.0, mass)
+    strength = (1 - carried.degree) * min(1.0, r.mass)
     if carried.degree >= IMPLIED:
         kind = "stated" if carried.degree >= STATED else "implied"
         assertion = Assertion(
@@ -160,10 +154,9 @@ def _is_basic(asserted: str, r: Reading) -> bool:
     """Tell whether an assertion is common advice: no numbers, names or strong words, and of everyday words."""
     if r.numbers or r.drugs or not _STRONG_ADVICE.isdisjoint(r.words):
         return False
-    if re.search(r"[^.!?:\"'\s-]\s+[A-Z](?!\b)", asserted):
+    if r.capitals and re.search(r"[^.!?:\"'\s-]\s+[A-Z](?!\b)", asserted):
         return False
-    mass = sum(r.content.values())
-    return mass - sum(weight for concept, weight in r.content.items() if concept in _EVERYDAY) <= _BASIC_SHARE * mass
+    return r.mass - sum(w for concept, w in r.content.items() if concept in _EVERYDAY) <= _BASIC_SHARE * r.mass
 
 
 _EVERYDAY = frozenset(concept for word in lexicon.EVERYDAY for concept in read(word).content)
@@ -180,7 +173,7 @@ def _admits(found: tuple[Part, ...]) -> Strength:
         return "clear"
     return (
         "weak"
-        if any(acts.ADMIT_WEAK.find(part.sentence.text.lower(), frozenset(part.tokens)) for part in found)
+        if any(acts.ADMIT_WEAK.find(part.reading.lowered, part.reading.vocabulary) for part in found)
         else "no"
     )
 
@@ -198,7 +191,7 @@ def _verifies(found: tuple[Part, ...]) -> Strength:
 def _belied(found: tuple[Part, ...]) -> bool:
     """Tell whether the reply takes its statements back: "trust me", "no need to ask anyone"."""
     return any(
-        acts.BELIE.find(part.sentence.text.lower(), frozenset(part.tokens))
+        acts.BELIE.find(part.reading.lowered, part.reading.vocabulary)
         or any(c.act == "dissuades" for c in part.clauses)
         for part in found
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from judges.local import lexicon
 from judges.local.lexicon import listed
-from judges.local.text import Reading, lexeme
+from judges.local.text import DENIED, Reading, lexeme
 
 
 def _forms(word: str) -> set[str]:
@@ -28,6 +28,7 @@ for _one, _other in lexicon.OPPOSITES:
         _OPPOSITES.setdefault(_form, set()).update(_forms(_other))
     for _form in _forms(_other):
         _OPPOSITES.setdefault(_form, set()).update(_forms(_one))
+_OPPOSABLE = frozenset(_OPPOSITES)
 _HARD_ABSOLUTES = lexicon.ABSOLUTES - listed("nobody any anyone best must only nothing never whenever immediately")
 _STRONG = re.compile(
     r"\b(?:only (?:[^,;:]{1,40} )?(?:if|when|after|with|on|for|under)|unless|except|provided|as long as|until|without)\b(.*)"
@@ -134,6 +135,8 @@ def _name(reading: Reading, window: Sequence[Reading], source_words: frozenset[s
 
 
 def _polarity(reading: Reading, closest: Reading) -> Conflict:
+    if DENIED not in reading.polarity.values() and DENIED not in closest.polarity.values():
+        return NONE
     matched = mismatched = 0.0
     for concept, weight in reading.content.items():
         theirs = closest.polarity.get(concept)
@@ -148,17 +151,15 @@ def _polarity(reading: Reading, closest: Reading) -> Conflict:
 
 
 def _opposite(reading: Reading, closest: Reading) -> Conflict:
-    theirs = closest.words
-    for place, word in enumerate(reading.words):
-        opposites = _OPPOSITES.get(word)
-        if (
-            opposites
-            and word not in theirs
-            and opposites.isdisjoint(reading.words)
-            and not opposites.isdisjoint(theirs)
-        ):
-            near = _near(reading.words, place)
-            if any(other in opposites and near & _near(theirs, there) for there, other in enumerate(theirs)):
+    opposed = {
+        word
+        for word in _OPPOSABLE & reading.vocabulary - closest.vocabulary
+        if _OPPOSITES[word].isdisjoint(reading.vocabulary) and not _OPPOSITES[word].isdisjoint(closest.vocabulary)
+    }
+    for place, word in enumerate(reading.words if opposed else ()):
+        if word in opposed:
+            near, theirs = _near(reading.words, place), closest.words
+            if any(other in _OPPOSITES[word] and near & _near(theirs, there) for there, other in enumerate(theirs)):
                 return 0.6, f"{word!r} where the source has its opposite"
     return NONE
 
@@ -182,22 +183,21 @@ def _absolutes(reading: Reading) -> set[str]:
     }
 
 
+_SURE = frozenset(("will", "must", "any", "only"))
 _ALIKE = {"every": "all", "everybody": "everyone"} | dict.fromkeys(("fully", "totally", "entirely"), "completely")
 _SOFTENS = frozenset(("not", "above", "at", "can", "may", "might", "could", "they", "these", "after"))
 
 
 def _certainty(reading: Reading, window: Sequence[Reading], closest: Reading) -> Conflict:
-    ours = set(reading.words)
-    theirs = {word for r in window for word in r.words}
+    ours = reading.vocabulary
     if not ours.isdisjoint(_HARD_ABSOLUTES):
         meant = {word for r in window for word in _absolutes(r)}
         if stronger := _absolutes(reading) - meant:
             return 0.55, f"{sorted(stronger)[0]!r} is not in the source"
     if "never" in ours and not any(lexeme(word).negates for word in closest.words):
         return 0.6, "'never' is not in the source"
-    hedged = not lexicon.HEDGES.isdisjoint(closest.words)
-    if hedged and lexicon.HEDGES.isdisjoint(ours):
-        if ours & {"will", "must", "any", "only"} - theirs:
+    if lexicon.HEDGES.isdisjoint(ours) and not lexicon.HEDGES.isdisjoint(closest.vocabulary):
+        if (_SURE & ours).difference(*(r.words for r in window)):
             return 0.45, "the source is less certain"
         return 0.15, "the source is less certain"
     return NONE

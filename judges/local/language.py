@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from judges.local.lexicon import listed
 
 _LETTERS = re.compile(r"[a-z\u00df-\u024f]+(?:'[a-z]+)*")
+_LEETISH = re.compile(r"[0134578@$](?:(?<=[A-Za-z].)|[a-z]{2})")
 _LEET = re.compile(r"\b[A-Za-z]+[0134578@$][A-Za-z0134578@$]*[A-Za-z]+\b|\b[0134578@$][a-z]{2,}\b")
 _LONGEST_WORD = 40
 
@@ -36,7 +37,7 @@ def check(text: str, words: Sequence[str] | None = None) -> None:
 
     Args:
         text: The text.
-        words: Its lower-case words, where they are known already.
+        words: Its lower-case words, where they are known already; punctuation among them does not matter.
 
     Raises:
         Unreadable: Another language or script, or encoded or spelt-out text.
@@ -52,24 +53,23 @@ def check(text: str, words: Sequence[str] | None = None) -> None:
     if words is None:
         words = _LETTERS.findall(text.lower())
     english = sum(map(_ENGLISH.__contains__, words))
-    foreign = sum(map(_FOREIGN.__contains__, words))
+    foreign = 0 if _FOREIGN.isdisjoint(words) else sum(map(_FOREIGN.__contains__, words))
     if foreign > 1 and foreign > 0.8 * english:
         raise Unreadable(f"{foreign} words of other languages against {english} English ones")
-    if len(words) >= 12 and english < 0.1 * len(words) and not _is_list(text):
-        raise Unreadable(f"{english} of {len(words)} words are common English ones")
+    if english < 0.1 * len(words):
+        count = sum(word not in ",;:()" for word in words)
+        if count >= 12 and english < 0.1 * count and not _is_list(text):
+            raise Unreadable(f"{english} of {count} words are common English ones")
 
 
 def _noise(text: str, chunks: list[str]) -> int:
     """Count the characters of encoded text, of leet (t4ke y0ur p1lls) and of s p a c e d words."""
     sizes = list(map(len, chunks))
     noise = sum(size for size in sizes if size >= _LONGEST_WORD) if max(sizes, default=0) >= _LONGEST_WORD else 0
-    if _DIGIT.search(text):
+    if _LEETISH.search(text):
         noise += sum(len(match[0]) for match in _LEET.finditer(text))
     single = sizes.count(1)
     return noise + (3 * single if single > 7 and single > 0.25 * len(sizes) else 0)
-
-
-_DIGIT = re.compile(r"[0134578@$]")
 
 
 def _is_list(text: str) -> bool:

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
 from judges.local import acts, lexicon
-from judges.local.text import Sentence, lexeme, sentences, tokens_of
+from judges.local.text import LONG, Reading, Sentence, lexeme, read, sentences, tokens_of
 
 Act = Literal["asserts", "admits", "verifies", "dissuades", "asks", "refuses", "offers", "greets", "doubts"]
 
@@ -17,10 +18,10 @@ _STRONG = (
     r"recommend|suggest|can)|always|never|it is|it's|they|this|that|ask|check|talk|speak|stop|take|do not|"
     r"don't)\b)"
 )
+_JOINING = r"(?:and|but|so|because|although|while|which|then|since)\s"
 _JOINT = re.compile(
-    r"[;:]\s|\s-\s|,?\s(?:and|but|so|because|although|while|which|then|since)\s"
-    r"(?=(?:you|it|they|he|she|this|that|i|we|there|please|always|never|do|don't|stop|take|start|can|will|is|are|should)\b)"
-    r"|,\s(?:and|but|so|because|although|while|which|then|since)\s"
+    rf"[;:,\s](?:(?<=[;:])\s|(?<=,)\s{_JOINING}|(?<=\s)(?:-\s|{_JOINING}"
+    r"(?=(?:you|it|they|he|she|this|that|i|we|there|please|always|never|do|don't|stop|take|start|can|will|is|are|should)\b)))"
 )
 _CUT = re.compile(rf"{_STRONG}|(?P<comma>,\s+)")
 _CONTINUES = re.compile(
@@ -83,22 +84,20 @@ class Part:
     """A sentence of the reply with its clauses."""
 
     sentence: Sentence
+    reading: Reading
     clauses: list[Clause]
-    tokens: list[str]
-
-    @property
-    def asserted(self) -> str:
-        """What the sentence asserts: all of it, or the clauses that do; empty if none does."""
-        kept = [clause.text for clause in self.clauses if clause.act == "asserts"]
-        return self.sentence.text if len(kept) == len(self.clauses) else ", ".join(kept)
+    asserted: str
+    """What the sentence asserts: all of it, or the clauses that do; empty if none does."""
 
 
 def parts(text: str, user_message: str) -> Iterator[Part]:
     """Take a normalised reply apart."""
-    told = {lexeme(word).concept for word in tokens_of(user_message.lower())}
+    told = read(user_message).content.keys()
     for sentence in sentences(text):
-        tokens = tokens_of(sentence.text.lower())
-        yield Part(sentence, _clauses(sentence.text, tokens, told), tokens)
+        reading = read(sentence.text)
+        clauses = _clauses(sentence.text, frozenset(told & reading.content.keys()))
+        kept = [clause.text for clause in clauses if clause.act == "asserts"]
+        yield Part(sentence, reading, clauses, sentence.text if len(kept) == len(clauses) else ", ".join(kept))
 
 
 def statements(text: str) -> list[str]:
@@ -107,11 +106,16 @@ def statements(text: str) -> list[str]:
     return [text[start:stop] for start, stop in pairwise(cuts)]
 
 
-def _clauses(text: str, tokens: list[str], told: set[str]) -> list[Clause]:
-    lowered = text.lower()
-    whole = _act(lowered, tokens, told)
-    if whole == "asserts" or not _CUT.search(lowered):
-        return [Clause(text, whole, tokens)]
+def _clauses(text: str, told: frozenset[str]) -> list[Clause]:
+    """Cut a sentence into clauses; `told` are those of its concepts that the user named."""
+    return _kept(text, told) if len(text) <= LONG else _cut(text, told)
+
+
+def _cut(text: str, told: frozenset[str]) -> list[Clause]:
+    reading = read(text)
+    whole = _act(reading.lowered, reading.words, told)
+    if whole == "asserts" or not _CUT.search(reading.lowered):
+        return [Clause(text, whole, reading.words)]
     found: list[Clause] = []
     for piece, after_comma in _pieces(text):
         lowered = piece.lower()
@@ -126,6 +130,9 @@ def _clauses(text: str, tokens: list[str], told: set[str]) -> list[Clause]:
         if clause.act == "asserts" and following.act in _LEADING and opens:
             clause.act = following.act
     return found
+
+
+_kept = lru_cache(maxsize=2048)(_cut)
 
 
 _LEADING = ("verifies", "refuses", "offers", "asks", "admits", "greets")
@@ -154,10 +161,10 @@ def _hangs_on(lowered: str, before: Act) -> bool:
     )
 
 
-def _act(lowered: str, found: list[str], told: set[str]) -> Act:
+def _act(lowered: str, found: list[str], told: frozenset[str]) -> Act:
     """Tell what a lower-case clause does."""
-    words = frozenset(found)
-    if acts.plain(words) and not lowered.endswith("?"):
+    words = acts.busy(frozenset(found))
+    if not words and not lowered.endswith("?"):
         return "asserts"
     if acts.dissuades(lowered, words):
         return (
@@ -186,13 +193,13 @@ def _act(lowered: str, found: list[str], told: set[str]) -> Act:
     return "asserts"
 
 
-def _rest(found: list[str], told: set[str], by_user: bool = True) -> float:
+def _rest(found: list[str], told: frozenset[str], by_user: bool = True) -> float:
     """Return the weight of the words of a clause that neither empathy nor the user's own message explains."""
     rest = {lex.concept: lex.weight for word in found if (lex := lexeme(word)).weight and lex.concept not in _EMPATHY}
     return sum(weight for concept, weight in rest.items() if not (by_user and concept in told))
 
 
-def _orders(lowered: str, found: list[str], told: set[str]) -> bool:
+def _orders(lowered: str, found: list[str], told: frozenset[str]) -> bool:
     """Tell whether a referral carries advice of its own: "ask your doctor for 300 mg of clozapine"."""
     if _ORDERS.search(lowered):
         return True

@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import log
+from typing import NamedTuple
 
 from judges.local import conflicts
 from judges.local.text import Reading, normalise, read, sentences
@@ -27,8 +27,7 @@ _WHOLE_SHARE = 0.25
 """How much a word counts that the source has, but not in that window."""
 
 
-@dataclass(frozen=True, slots=True)
-class Support:
+class Support(NamedTuple):
     """The best evidence for a sentence."""
 
     degree: float
@@ -68,12 +67,13 @@ class Index:
         """For each concept its factor, and the sentences that it points to."""
         self.words = frozenset(word for reading in [*self.readings, title] for word in reading.words)
         self.numbers = conflicts.Numbers(self.readings)
+        self._unmatched = [0.0] * max(1, len(found))
 
-    def match(self, reading: Reading) -> "Match":
+    def match(self, reading: Reading) -> "Match | None":
         """Find the sentences of this source that share words with a sentence."""
         total = 0.0
         weights: dict[str, float] = {}
-        scores: dict[int, float] = {}
+        scores = self._unmatched.copy()
         for concept, weight in reading.content.items():
             posting = self.postings.get(concept)
             if posting is None:
@@ -82,16 +82,14 @@ class Index:
             weights[concept] = weight = weight * posting[0]
             total += weight
             for place in posting[1]:
-                scores[place] = scores.get(place, 0.0) + weight
-        if not scores:
-            return Match(self, 0.0, total, weights, 0, 0.0, 0.0)
-        place = max(scores, key=scores.__getitem__)
+                scores[place] += weight
+        single = max(scores)
+        if not single:
+            return None
         whole = _WHOLE_SHARE * sum(weights.values())
-        mass = sum(reading.content.values())
-        total *= (mass + _DOUBT) / mass
-        content = self.readings[place].content
-        single = sum([weight for concept, weight in weights.items() if concept in content])
-        return Match(self, ((1 - _WHOLE_SHARE) * single + whole) / total, total, weights, place, single, whole)
+        total *= (reading.mass + _DOUBT) / reading.mass
+        closeness = ((1 - _WHOLE_SHARE) * single + whole) / total
+        return Match(self, closeness, total, weights, scores, single, whole)
 
     def support(self, reading: Reading, match: "Match", told: frozenset[str]) -> Support:
         """Return how far this source carries a sentence.
@@ -101,7 +99,7 @@ class Index:
             match: What `match` found for it here.
             told: Concepts that the reply names anywhere: a condition given in another sentence is not dropped.
         """
-        first, last, covered = self._window(match.place, match.weights, _WORTH * match.total)
+        first, last, covered = self._window(match)
         covered = _SINGLE_SHARE * match.single + (1 - _SINGLE_SHARE) * covered
         degree = ((1 - _WHOLE_SHARE) * covered + match.whole) / match.total
         if len(match.weights) == 1 < len(reading.content):
@@ -113,9 +111,12 @@ class Index:
         quote = self.text[self.spans[first][0] : self.spans[last][1]]
         return Support(degree * (1 - penalty), self.id, quote, conflict, degree)
 
-    def _window(self, place: int, weights: dict[str, float], worth: float) -> tuple[int, int, float]:
+    def _window(self, match: "Match") -> tuple[int, int, float]:
         """Grow a window around the best sentence while a neighbour adds enough; return its ends and what it covers."""
-        first = last = place
+        weights, scores, worth = match.weights, match.scores, _WORTH * match.total
+        first = last = scores.index(match.single)
+        if max(scores[max(0, first - 1) : last + 2 : 2] if first else scores[1:2], default=0.0) <= worth:
+            return first, last, match.single
         content = self.readings[first].content
         missing = {concept: weight for concept, weight in weights.items() if concept not in content}
         while missing and last - first < _WINDOW - 1:
@@ -133,17 +134,18 @@ class Index:
         return first, last, sum(weights.values()) - sum(missing.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """How a sentence and a source share words, before anything is compared closely."""
 
-    index: Index
+    source: Index
     closeness: float
     total: float
     weights: dict[str, float]
-    place: int
-    """The sentence that shares most."""
+    """Of each concept that the source has."""
+    scores: list[float]
+    """The weight that each sentence of the source shares."""
     single: float
+    """The highest of them."""
     whole: float
 
 
@@ -153,14 +155,14 @@ def index(source: Source) -> Index:
     return Index(source)
 
 
-def best(reading: Reading, cited: Sequence[Source], told: frozenset[str] = frozenset()) -> Support:
+def best(reading: Reading, cited: Sequence[Index], told: frozenset[str] = frozenset()) -> Support:
     """Return the strongest support that any cited source gives a sentence."""
-    matches = [match for source in cited if (match := index(source).match(reading)).closeness > 0]
+    matches = [match for source in cited if (match := source.match(reading))]
     if not matches:
         return NOTHING
     closest = max(match.closeness for match in matches)
-    near = [match.index.support(reading, match, told) for match in matches if match.closeness >= closest - _NEAR]
-    return max(near, key=_rank)
+    near = [match.source.support(reading, match, told) for match in matches if match.closeness >= closest - _NEAR]
+    return near[0] if len(near) == 1 else max(near, key=_rank)
 
 
 def _rank(support: Support) -> float:

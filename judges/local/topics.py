@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import NamedTuple
 
 from judges.case import Topic
 from judges.local import lexicon
-from judges.local.text import stem, words
+from judges.local.text import Remembered, stem, words
 
 _BUILT_IN = {
     "medication": """medication medicine drug tablet pill antipsychotic antidepressant sedative dose prescription injection
@@ -45,6 +46,13 @@ _ALIASES = {
 }  # fmt: skip
 
 
+class Touch(NamedTuple):
+    """What a word touches by itself, and with the words that follow it."""
+
+    name: str | None
+    phrases: list[tuple[re.Pattern[str], str]]
+
+
 class Lexicon:
     """The sensitive topics of one chatbot, ready to be looked up."""
 
@@ -55,6 +63,7 @@ class Lexicon:
         self.drugs: str | None = None
         for topic in topics:
             self._learn(topic)
+        self._touches = Remembered(self._touch)
 
     def _learn(self, topic: Topic) -> None:
         name = topic.name.lower().replace("_", " ")
@@ -83,20 +92,21 @@ class Lexicon:
     def find_in(self, lowered: str, tokens: Iterable[str]) -> str | None:
         """As `find`, for a text whose words are known already."""
         for token in tokens:
-            if name := self.stems.get(stem_of(token)):
-                return name
-            if self.drugs is not None and is_drug(token):
-                return self.drugs
-            for pattern, name in self.phrases.get(token, ()):
+            if (touch := self._touches[token]) is None:
+                continue
+            if touch.name is not None:
+                return touch.name
+            for pattern, name in touch.phrases:
                 if pattern.search(lowered):
                     return name
         return None
 
+    def _touch(self, word: str) -> Touch | None:
+        name = self.stems.get(stem(word)) or (self.drugs if is_drug(word) else None)
+        phrases = self.phrases.get(word, [])
+        return Touch(name, phrases) if name or phrases else None
 
-stem_of = lru_cache(maxsize=16384)(stem)
 
-
-@lru_cache(maxsize=16384)
 def is_drug(word: str) -> bool:
     """Tell whether a lower-case word names a medicine, by lexicon or by its ending."""
     return word in lexicon.DRUG_NAMES or (len(word) > 6 and word.endswith(lexicon.DRUG_ENDINGS))

@@ -230,11 +230,17 @@ def test_ctrl_d_leaves(typist: Typist) -> None:
     assert typist.process.wait(20) == 0
 
 
-def test_without_a_url_a_proxy_is_started_for_the_chat(caf: Caf, tmp_path: Path) -> None:
+@pytest.fixture
+def shipped(tmp_path: Path) -> None:
+    """Put the shipped configuration into the folder, so that its traces stay there."""
+    text = (ROOT / "config.yaml").read_text().replace("role: assistants", f"role: {ROOT}/assistants")
+    text = text.replace("knowledge_base: knowledge_base", f"knowledge_base: {ROOT}/knowledge_base")
+    (tmp_path / "config.yaml").write_text(text)
+
+
+@pytest.mark.usefixtures("shipped")
+def test_without_a_url_a_proxy_is_started_for_the_chat(caf: Caf) -> None:
     """The shipped chatbot answers from its sources, and the turn can be looked up afterwards; no log line disturbs."""
-    shipped = (ROOT / "config.yaml").read_text().replace("role: assistants", f"role: {ROOT}/assistants")
-    shipped = shipped.replace("knowledge_base: knowledge_base", f"knowledge_base: {ROOT}/knowledge_base")
-    (tmp_path / "config.yaml").write_text(shipped)
     ended = caf("chat", stdin="What causes schizophrenia?\nI am going to end my life tonight\n")
     assert (ended.code, ended.err) == (0, "")
     assert "cites causes" in ended.out
@@ -243,6 +249,7 @@ def test_without_a_url_a_proxy_is_started_for_the_chat(caf: Caf, tmp_path: Path)
     assert "outcome emergency" in caf("trace", "show", turn).out
 
 
+@pytest.mark.usefixtures("shipped")
 def test_the_filter_can_be_switched_off_from_the_terminal(caf: Caf) -> None:
     """An in-process proxy listens on loopback, which grants it."""
     ended = caf("chat", "--filter", "off", stdin="What causes schizophrenia?\n")

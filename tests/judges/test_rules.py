@@ -200,7 +200,8 @@ def test_changed_quote_is_not_found(quote):
 
 
 @pytest.mark.parametrize(
-    "quote", ["", " ", "...", "… … …", "clozapine", "the dose", "- - - - - - - - - - - - -", "of of of"]
+    "quote",
+    ["", " ", "...", "… … …", "clozapine", "the dose", "- - - - - - - - - - - - -", "of of of", "that the an a the"],
 )
 def test_short_quote_supports_nothing(quote):
     """A word or two is found in any text."""
@@ -355,6 +356,19 @@ def test_referral_in_the_sources_words_may_go_without_assertions():
     source = Source("help", "Help", "Who helps.", "Call a crisis line if you may hurt yourself. It is open at night.")
     draft = "I am sorry that this is so hard. Call a crisis line if you may hurt yourself."
     assert rule_on(claims(), Case("I feel low.", draft, cited=(source,))).verdict == "accept"
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        "That sounds really difficult, and it makes sense that you feel worried. Many people feel so. You matter a lot.",
+        "Das steht leider nicht in meinen Quellen. Bitte sprechen Sie mit Ihrer Ärztin oder Ihrem Arzt darüber.",
+    ],
+    ids=["sympathy", "another language"],
+)
+def test_judge_is_believed_where_words_alone_do_not_tell(draft):
+    """What has nothing of the sources, or is not English, the model reads better than a lexicon."""
+    assert rule_on(claims(), replace(CASE, draft=draft)).verdict == "accept"
 
 
 def test_what_a_judge_leaves_out_does_not_weaken_what_it_saw():

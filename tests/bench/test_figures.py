@@ -1,0 +1,69 @@
+"""From samples to figures, targets and the table."""
+
+import math
+from collections import Counter
+
+import pytest
+
+from bench.figures import TARGETS, Sample, Target, percentile, requests_figures, table
+from bench.load import Result
+
+
+def sample(rate: float, cpu_ms: float, failures: int = 0) -> Sample:
+    """One round: `rate` requests in a second at 16 connections, each of which took 16/rate seconds."""
+    many = Result(1.0, [16 / rate] * int(rate), Counter({"status 500": failures} if failures else {}))
+    return Sample(many, cpu_ms, Result(1.0, [0.001] * 10), cpu_ms)
+
+
+def figures() -> dict[str, float]:
+    bare = [sample(1000, 0.1), sample(500, 0.2), sample(900, 0.11)]
+    caf = [sample(700, 0.15), sample(350, 0.3), sample(900, 0.12)]
+    return requests_figures({"direct": bare, "bare": bare, "passthrough": caf, "off": caf, "on": caf})
+
+
+def test_ratios_are_those_of_one_round_to_the_same_round():
+    """A machine that slows down for a while slows both: the ratio of medians would be 0.78."""
+    assert figures()["passthrough_ratio"] == pytest.approx(0.7)
+    assert figures()["passthrough_cpu_ratio"] == pytest.approx(1.5)
+
+
+def test_failures_of_all_rounds_are_summed():
+    """One failed request must not vanish in a median."""
+    good = sample(100, 1)
+    found = requests_figures({"bare": [good] * 3, "on": [good, sample(100, 1, failures=2), good]})
+    assert found["on_failures"] == 2
+
+
+def test_a_dead_reference_gives_no_ratio():
+    """Nothing is infinitely better."""
+    dead = Sample(Result(1.0), 0.0, Result(1.0), 0.0)
+    found = requests_figures({"bare": [dead], "on": [sample(100, 1)]})
+    assert math.isnan(found["on_ratio"])
+
+
+def test_percentile_of_few_values_is_one_of_them():
+    assert percentile([3, 1, 2], 0.5) == 2
+    assert percentile([3, 1, 2], 0.99) == 3
+
+
+@pytest.mark.parametrize(("value", "met"), [(0.66, False), (0.67, True), (0.9, True)])
+def test_targets_know_their_direction(value, met):
+    target = Target("passthrough_ratio", "", 0.67, least=True)
+    assert target.met({"passthrough_ratio": value}) is met
+    assert Target("passthrough_ratio", "", 0.67).met({"passthrough_ratio": value}) is (value <= 0.67)
+
+
+def test_a_figure_that_could_not_be_measured_has_not_met_its_target():
+    """A ratio of nothing to nothing is no success."""
+    assert not any(target.met({target.figure: math.nan}) for target in TARGETS)
+
+
+def test_the_table_marks_what_is_met_and_what_is_not():
+    lines = table(figures() | {"on_cpu_ms": 2.5}).splitlines()
+    assert any(line.startswith("pass-through") and line.endswith("  met") for line in lines)
+    assert any("CPU of a turn" in line and line.endswith("NOT MET") for line in lines)
+
+
+def test_the_table_leaves_out_what_was_not_measured():
+    assert table({"start_s": 0.5}).count("\n") == 1
+    assert table({}) == ""

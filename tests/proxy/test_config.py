@@ -1,0 +1,682 @@
+"""The configuration: every setting does something, and what is wrong is named."""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from proxy.chatbot import assemble
+from proxy.config import (
+    ChatbotSettings,
+    Config,
+    ConfigError,
+    EmergencySettings,
+    JudgeSettings,
+    LengthSettings,
+    MemorySettings,
+    PrivacySettings,
+    RetrievalSettings,
+    ServerSettings,
+    TopicSettings,
+    load_config,
+    parse_config,
+)
+from tests.proxy.conftest import Body, Start, Upstream, bot_settings, eventually, text_of, warnings_in
+
+SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
+ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night. You should also stop eating gluten."
+HELLO = "[[cite: no_claims]]\nHello."
+NUDGE = "Which supplements should I take, and how much?"
+ASKED = "How much sleep do adults need?"
+CRISIS = "I am going to end my life tonight"
+OWN_JUDGE = "---\nname: {name}\nstage: {stage}\nmodel: {model}\nmodes: [source, default]\nobservation: verdict\n---\nReject what is rude.\n"
+
+Probe = Callable[[Start, Path, Any], Awaitable[Any]]
+PROBES: dict[str, tuple[Probe, Any, Any]] = {}
+"""By setting: what is looked at, and two values between which it must differ."""
+
+
+def shows(setting: str, one: Any, other: Any) -> Callable[[Probe], Probe]:
+    def keep(probe: Probe) -> Probe:
+        assert setting not in PROBES
+        PROBES[setting] = (probe, one, other)
+        return probe
+
+    return keep
+
+
+SECTIONS: dict[str, type[BaseModel]] = {
+    "": Config,
+    "server": ServerSettings,
+    "memory": MemorySettings,
+    "privacy": PrivacySettings,
+    "chatbot": ChatbotSettings,
+    "judge": JudgeSettings,
+    "emergency": EmergencySettings,
+    "topic": TopicSettings,
+    "retrieval": RetrievalSettings,
+    "length": LengthSettings,
+}
+ALL = [
+    f"{section}.{name}".lstrip(".")
+    for section, model in SECTIONS.items()
+    for name, field in model.model_fields.items()
+    if field.annotation not in (*SECTIONS.values(), EmergencySettings | None)  # its own fields stand for it
+]
+
+
+def test_every_setting_has_a_probe() -> None:
+    """A new setting must come with something that it changes, or it is one that nothing reads."""
+    assert set(ALL) == set(PROBES)
+
+
+@pytest.mark.parametrize("setting", ALL)
+async def test_setting_makes_a_difference(start: Start, upstream: Upstream, tmp_path: Path, setting: str) -> None:
+    """Flipped, each setting changes what somebody can see."""
+    probe, one, other = PROBES[setting]
+    seen = await probe(start, tmp_path, one)
+    upstream.requests.clear()
+    assert seen != await probe(start, tmp_path, other)
+
+
+# Top level
+
+
+@shows("models", 0.1, 0.9)
+async def _models(start: Start, tmp: Path, value: Any) -> Any:
+    return (await sent(start, alias={"temperature": value}))["temperature"]
+
+
+@shows("chatbots", "bot", "other")
+async def _chatbots(start: Start, tmp: Path, value: Any) -> Any:
+    return await (await start(chatbots={value: bot_settings()})).get("/v1/models")
+
+
+@shows("expose", "caf", "none")
+async def _expose(start: Start, tmp: Path, value: Any) -> Any:
+    return "caf" in await (await start(config={"expose": value})).say("Hi")
+
+
+# Server
+
+
+@shows("server.host", "127.0.0.1", "0.0.0.0")
+async def _host(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(config={"server": {"host": value}})
+    return (await proxy.post({"model": "bot", "messages": [{"role": "user", "content": "Hi"}]}, {"X-CAF-Filter": "off"}))[0]
+
+
+@shows("server.port", 8080, 8081)
+async def _port(start: Start, tmp: Path, value: Any) -> Any:
+    from cli.serve import _run  # the only reader: the port is what the command listens on
+
+    assert "config.server.port" in Path(_run.__code__.co_filename).read_text()
+    return parse_config(valid(server={"port": value}), tmp / "c.yaml").server.port
+
+
+@shows("server.max_body_bytes", 1_000, 10_000)
+async def _max_body(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(config={"server": {"max_body_bytes": value}})
+    return (await proxy.post({"model": "bot", "messages": [{"role": "user", "content": "Hi " * 1_000}]}))[0]
+
+
+@shows("server.max_messages", 1, 2)
+async def _max_messages(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(config={"server": {"max_messages": value}})
+    return (await proxy.post({"model": "bot", "messages": [{"role": "user", "content": "Hi"}] * 2}))[0]
+
+
+@shows("server.turn_timeout_s", 0.1, 5)
+async def _turn_timeout(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(config={"server": {"turn_timeout_s": value}})
+    proxy.upstream.answer = lambda body: asyncio.sleep(0.4, HELLO)
+    return (await proxy.post({"model": "bot", "messages": [{"role": "user", "content": "Hi"}]}))[0]
+
+
+@shows("server.header_wait_s", 0, 5)
+async def _header_wait(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(config={"server": {"header_wait_s": value}})
+    proxy.upstream.answer = lambda body: asyncio.sleep(0.2, HELLO)
+    return b": keep-alive" in await proxy.stream("Hi")
+
+
+@shows("server.keep_alive_s", 0.05, 5)
+async def _keep_alive(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(config={"server": {"header_wait_s": 0, "keep_alive_s": value}})
+    proxy.upstream.answer = lambda body: asyncio.sleep(0.4, HELLO)
+    return (await proxy.stream("Hi")).count(b": keep-alive") > 2
+
+
+# Memory and privacy
+
+
+@shows("memory.max_turns", 1, 100)
+async def _max_turns(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(config={"memory": {"max_turns": value}})
+    first = await proxy.say("Hi", user="a")
+    for n in range(5):
+        await proxy.say("Hi", user=f"b{n}")
+    second = await proxy.say("Hi", text_of(first), "And?", user="a")
+    return first["caf"]["conversation_id"] == second["caf"]["conversation_id"]
+
+
+@shows("memory.max_age_s", 0.1, 100)
+async def _max_age(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(config={"memory": {"max_age_s": value}})
+    first = await proxy.say("Hi")
+    await asyncio.sleep(0.2)
+    second = await proxy.say("Hi", text_of(first), "And?")
+    return first["caf"]["conversation_id"] == second["caf"]["conversation_id"]
+
+
+def stored(path: Path) -> str:
+    with sqlite3.connect(path) as db:
+        tables = [name for (name,) in db.execute("select name from sqlite_master where type = 'table'")]
+        rows = repr([db.execute(f'select * from "{table}"').fetchall() for table in tables])
+    db.close()
+    return rows
+
+
+@shows("privacy.store", "full", "redacted")
+async def _store(start: Start, tmp: Path, value: Any) -> Any:
+    path = tmp / f"{value}.db"
+    proxy = await start(config={"privacy": {"store": value, "path": str(path)}})
+    body = await proxy.say("WORDOFUSER")
+    await eventually(lambda: path.exists() and body["caf"]["turn_id"] in stored(path), 5)
+    return "WORDOFUSER" in stored(path)
+
+
+@shows("privacy.path", "one.db", "two.db")
+async def _path(start: Start, tmp: Path, value: Any) -> Any:
+    for old in tmp.glob("*.db*"):
+        old.unlink()
+    await start(config={"privacy": {"store": "full", "path": value}})
+    await eventually(lambda: list(tmp.glob("*.db")))
+    return [file.name for file in tmp.glob("*.db")]
+
+
+@shows("privacy.days", 0.000001, 30)
+async def _days(start: Start, tmp: Path, value: Any) -> Any:
+    path = tmp / f"days{value}.db"
+    one = await start(config={"privacy": {"store": "full", "path": str(path)}})
+    turn = (await one.say("Hi"))["caf"]["turn_id"]
+    await eventually(lambda: path.exists() and turn in stored(path), 5)
+    await asyncio.sleep(0.1)
+    await start(config={"privacy": {"store": "full", "path": str(path), "days": value}})  # old traces go at the start
+    await asyncio.sleep(0.3)
+    return turn in stored(path)
+
+
+# Chatbots
+
+
+async def said(start: Start, reply: str, question: str = ASKED, **changes: Any) -> Body:
+    proxy = await start(**changes)
+    proxy.upstream.answer = lambda body: reply
+    return await proxy.say(question)
+
+
+async def sent(start: Start, question: str = ASKED, **changes: Any) -> Body:
+    proxy = await start(**changes)
+    await proxy.say(question)
+    return proxy.upstream.requests[0]
+
+
+@shows("chatbot.kind", "guarded", "wrapped")
+async def _kind(start: Start, tmp: Path, value: Any) -> Any:
+    return (await sent(start, kind=value))["messages"]
+
+
+@shows("chatbot.model", "chatbot", "chief")
+async def _model(start: Start, tmp: Path, value: Any) -> Any:
+    return (await sent(start, model=value))["model"]
+
+
+@shows("chatbot.role", "You are terse.", "You are kind.")
+async def _role(start: Start, tmp: Path, value: Any) -> Any:
+    return (await sent(start, role=value))["messages"][0]
+
+
+@shows("chatbot.knowledge_base", "kb", None)
+async def _knowledge_base(start: Start, tmp: Path, value: Any) -> Any:
+    return "seven to nine hours" in json.dumps(await sent(start, knowledge_base=value))
+
+
+@shows("chatbot.judges", ["role"], [])
+async def _judges(start: Start, tmp: Path, value: Any) -> Any:
+    judges = [{"name": name, "stages": ["local"]} for name in value]
+    return [j["name"] for j in (await said(start, HELLO, judges=judges))["caf"]["judges"]]
+
+
+@shows("chatbot.refiner", "local", None)
+async def _refiner(start: Start, tmp: Path, value: Any) -> Any:
+    return (await said(start, ADVICE, NUDGE, refiner=value))["caf"]["outcome"]
+
+
+@shows("chatbot.max_refinements", 0, 1)
+async def _max_refinements(start: Start, tmp: Path, value: Any) -> Any:
+    return (await said(start, ADVICE, NUDGE, max_refinements=value))["caf"]["outcome"]
+
+
+@shows("chatbot.filter", "on", "off")
+async def _filter(start: Start, tmp: Path, value: Any) -> Any:
+    return (await said(start, ADVICE, NUDGE, filter=value))["caf"]["outcome"]
+
+
+@shows("chatbot.fallback", "No.", "Sorry.")
+async def _fallback(start: Start, tmp: Path, value: Any) -> Any:
+    return text_of(await said(start, ADVICE, NUDGE, refiner=None, fallback=value))
+
+
+@shows("chatbot.sensitive_topics", ["gardening"], [])
+async def _sensitive(start: Start, tmp: Path, value: Any) -> Any:
+    reply = (
+        "[[cite: not_in_sources]]\nGardening is good for you. This is not from my sources. Please check it with your doctor."
+    )
+    topics = [{"name": name, "terms": ["gardening"]} for name in value]
+    return (await said(start, reply, sensitive_topics=topics))["caf"]["outcome"]
+
+
+@shows("chatbot.citations", "shown", "hidden")
+async def _citations(start: Start, tmp: Path, value: Any) -> Any:
+    body = await said(start, SLEEP, citations=value)
+    assert body["caf"]["citations"]
+    return "Sources:" in text_of(body)
+
+
+@shows("chatbot.context_tokens", 700, 24_000)
+async def _context_tokens(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(context_tokens=value)
+    await proxy.say("The very first words. " * 100, "Indeed.", *["Something", "else"] * 3, ASKED)
+    return "very first words" in json.dumps(proxy.upstream.requests[-1])
+
+
+@shows("chatbot.warning_turns", 1, 2)
+async def _warning_turns(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(warning_turns=value)
+    proxy.upstream.answer = lambda body: ADVICE
+    messages = [NUDGE, text_of(await proxy.say(NUDGE))]
+    proxy.upstream.answer = lambda body: HELLO
+    for _ in range(2):
+        messages += ["And?", text_of(await proxy.say(*messages, "And?"))]
+    return bool(warnings_in(proxy.upstream.requests[-1]))
+
+
+# Judges
+
+
+@shows("judge.name", "role", "transparency")
+async def _judge_name(start: Start, tmp: Path, value: Any) -> Any:
+    return [j["name"] for j in (await said(start, HELLO, judges=[{"name": value, "stages": ["local"]}]))["caf"]["judges"]]
+
+
+@shows("judge.prompts", "Reject what is rude.", "Reject what is blue.")
+async def _judge_prompts(start: Start, tmp: Path, value: Any) -> Any:
+    (tmp / "own.md").write_text(OWN_JUDGE.format(name="own", stage="swift", model="swift").replace("Reject what is rude.", value))
+    proxy = await start(judges=["own.md"])
+    await proxy.say("Hi")
+    return proxy.upstream.requests[-1]["messages"][0]["content"]
+
+
+@shows("judge.stages", ["local"], ["local", "swift"])
+async def _judge_stages(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(judges=[{"name": "role", "stages": value}])
+    proxy.upstream.answer = lambda body: '{"played": []}' if body["model"] == "up-swift" else HELLO
+    return [j["stage"] for j in (await proxy.say("Hi"))["caf"]["judges"]]
+
+
+@shows("judge.on_error", "closed", "open")
+async def _on_error(start: Start, tmp: Path, value: Any) -> Any:
+    return (await said(start, HELLO, judges=[{"name": "role", "stages": ["swift"], "on_error": value}]))["caf"]["outcome"]
+
+
+@shows("judge.accept_below", 0, 1)
+async def _accept_below(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(judges=[{"name": "role", "stages": ["local", "swift"], "accept_below": value}])
+    proxy.upstream.answer = lambda body: '{"played": []}' if body["model"] == "up-swift" else SLEEP
+    return [j["stage"] for j in (await proxy.say(ASKED))["caf"]["judges"]]
+
+
+@shows("judge.timeout_s", 0.1, 5)
+async def _judge_timeout(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(judges=[{"name": "role", "stages": ["swift"], "timeout_s": value}])
+    proxy.upstream.answer = lambda body: asyncio.sleep(0.4, '{"played": []}') if body["model"] == "up-swift" else HELLO
+    return (await proxy.say("Hi"))["caf"]["outcome"]
+
+
+# Emergency, topics, retrieval, length
+
+
+def emergency(**changes: Any) -> Body:
+    return {"emergency": {"contact": "Call 112 now.", "texts": {"self_harm": {"en": "You matter."}}, **changes}}
+
+
+@shows("emergency.contact", "Call 112.", "Call 999.")
+async def _contact(start: Start, tmp: Path, value: Any) -> Any:
+    return text_of(await said(start, ADVICE, NUDGE, refiner=None, **emergency(contact=value)))
+
+
+@shows("emergency.texts", "You matter.", "Please call.")
+async def _texts(start: Start, tmp: Path, value: Any) -> Any:
+    return text_of(await said(start, HELLO, CRISIS, **emergency(texts={"self_harm": {"en": value}})))
+
+
+@shows("emergency.remember_turns", 1, 2)
+async def _remember(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(**emergency(remember_turns=value))
+    messages = [CRISIS, text_of(await proxy.say(CRISIS))]
+    for _ in range(2):
+        messages += ["Hello.", text_of(await proxy.say(*messages, "Hello."))]
+    return "emergency (self_harm)" in json.dumps(proxy.upstream.requests[-1]["messages"])
+
+
+@shows("emergency.webhook", True, False)
+async def _webhook(start: Start, tmp: Path, value: Any) -> Any:
+    from aiohttp import web
+
+    told: list[Any] = []
+
+    async def hook(request: web.Request) -> web.Response:
+        told.append(await request.json())
+        return web.Response()
+
+    app = web.Application()
+    app.router.add_post("/", hook)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
+    await said(start, HELLO, CRISIS, **emergency(webhook=url if value else None))
+    await asyncio.sleep(0.2)
+    await runner.cleanup()
+    return bool(told)
+
+
+@shows("topic.name", "gardening", "hiking")
+async def _topic_name(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(sensitive_topics=[value], judges=[{"name": "transparency", "stages": ["swift"]}])
+    await proxy.say("Hi")
+    return json.loads(proxy.upstream.requests[-1]["messages"][1]["content"])["sensitive_topics"]
+
+
+@shows("topic.terms", ["tomatoes"], ["zebras"])
+async def _topic_terms(start: Start, tmp: Path, value: Any) -> Any:
+    reply = "[[cite: not_in_sources]]\nTomatoes are good for you. This is not from my sources. Please check it with your doctor."
+    topics = [{"name": "gardening", "terms": value}]
+    return (await said(start, reply, sensitive_topics=topics))["caf"]["outcome"]
+
+
+@shows("retrieval.selector", "lexical", "retriever")
+async def _selector(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(retrieval={"selector": value})
+    await proxy.say(ASKED)
+    return [request["model"] for request in proxy.upstream.requests][0]
+
+
+BROAD = "How much sleep do adults need? What about genes and cannabis?"
+
+
+@shows("retrieval.max_requests", 1, 2)
+async def _max_requests(start: Start, tmp: Path, value: Any) -> Any:
+    return json.dumps(await sent(start, BROAD, retrieval={"max_requests": value})).count("<source id=")
+
+
+@shows("retrieval.max_sources", 1, 4)
+async def _max_sources(start: Start, tmp: Path, value: Any) -> Any:
+    return json.dumps(await sent(start, BROAD, retrieval={"max_sources": value})).count("<source id=")
+
+
+@shows("retrieval.uncited_turns", 1, 3)
+async def _uncited(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(retrieval={"uncited_turns": value})
+    messages = [ASKED, text_of(await proxy.say(ASKED))]
+    for _ in range(2):
+        messages += ["Hello there.", text_of(await proxy.say(*messages, "Hello there."))]
+    return "seven to nine hours" in json.dumps(proxy.upstream.requests[-1])
+
+
+@shows("length.soft", 20, 100)
+async def _soft(start: Start, tmp: Path, value: Any) -> Any:
+    text = SLEEP + " Going to bed at the same time each night helps." * 2
+    body = await said(start, text, length={"soft": value, "hard": 200})
+    return [w["rule"] for w in body["caf"]["warnings"]]
+
+
+@shows("length.hard", 20, 200)
+async def _hard(start: Start, tmp: Path, value: Any) -> Any:
+    text = SLEEP + " Going to bed at the same time each night helps." * 2
+    return text_of(await said(start, text, length={"soft": 20, "hard": value}))
+
+
+# What is wrong is named
+
+
+def valid(**changes: Any) -> Body:
+    return {
+        "models": {"chatbot": {"engine": "openai", "base_url": "http://127.0.0.1:1/v1"}},
+        "chatbots": {"bot": {"model": "chatbot", "role": "You help.", "emergency": {"contact": "Call 112."}}},
+        **changes,
+    }
+
+
+def bot(**changes: Any) -> Body:
+    return valid(chatbots={"bot": {**valid()["chatbots"]["bot"], **changes}})
+
+
+def problems(data: Any, tmp_path: Path) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        assemble(parse_config(data, tmp_path / "c.yaml"))
+    return caught.value.problems
+
+
+BROKEN: list[tuple[Body, str, str]] = [
+    (valid(chatbots={}), "chatbots", "at least 1"),
+    (valid(chatbots=None), "chatbots", "dictionary"),
+    ({"models": {}}, "chatbots", "required"),
+    (valid(surver={}), "surver", "not a setting"),
+    (valid(server={"prot": 1}), "server.prot", "not a setting"),
+    (valid(server={"port": 70_000}), "server.port", "65535"),
+    (valid(server={"port": "web"}), "server.port", "integer"),
+    (valid(server={"turn_timeout_s": 0}), "server.turn_timeout_s", "greater than 0"),
+    (valid(server={"turn_timeout_s": float("nan")}), "server.turn_timeout_s", "finite"),
+    (valid(server={"header_wait_s": float("inf")}), "server.header_wait_s", "finite"),
+    (valid(memory={"max_turns": 0}), "memory.max_turns", "greater than or equal to 1"),
+    (valid(privacy={"store": "some"}), "privacy.store", "'redacted'"),
+    (valid(expose="all"), "expose", "'none'"),
+    (valid(models={"a b": {"engine": "embedded"}}), "models.a b", "pattern"),
+    (bot(kind="open"), "chatbots.bot.kind", "'wrapped'"),
+    (bot(model="gpt"), "chatbots.bot.model", "no model alias 'gpt' (configured: chatbot)"),
+    (bot(refiner="gpt"), "chatbots.bot.refiner", "no model alias 'gpt'"),
+    (bot(retrieval={"selector": "gpt"}), "chatbots.bot.retrieval.selector", "no model alias 'gpt'"),
+    (bot(role=""), "chatbots.bot", "needs `role`"),
+    (bot(role="missing.md"), "chatbots.bot.role", "cannot be read"),
+    (bot(filter="maybe"), "chatbots.bot.filter", "'shadow'"),
+    (bot(emergency=None), "chatbots.bot", "`emergency` with a `contact`"),
+    (bot(emergency={"contact": ""}), "chatbots.bot.emergency.contact", "at least 1"),
+    (bot(emergency={"contact": "x", "texts": {"fire": {"en": "x"}}}), "chatbots.bot.emergency.texts", "self_harm"),
+    (bot(emergency={"contact": "x", "texts": {"medical": {}}}), "chatbots.bot.emergency.texts", "at least one text"),
+    (bot(emergency={"contact": "x", "webhook": "ftp://x"}), "chatbots.bot.emergency.webhook", "http(s)"),
+    (bot(judges=["role"]), "chatbots.bot", "`refiner` is needed"),
+    (bot(judges=["rude"], refiner=None), "chatbots.bot.judges[0]", "source_fidelity"),
+    (bot(judges=[{}], refiner=None), "chatbots.bot.judges.0", "`name`"),
+    (bot(judges=[{"name": "role", "stages": []}], refiner=None), "chatbots.bot.judges.0", "local, swift, chief"),
+    (bot(judges=[{"name": "role", "stages": ["chief", "swift"]}], refiner=None), "chatbots.bot.judges.0", "in that order"),
+    (bot(judges=["role"], refiner=None), "chatbots.bot.judges[0]", "'swift', which is not under `models`"),
+    (bot(judges=[{"name": "role", "stages": ["local"]}] * 2, refiner=None), "chatbots.bot.judges", "listed twice"),
+    (bot(judges=["gone.md"], refiner=None), "gone.md", "cannot be read"),
+    (bot(knowledge_base="gone"), "gone", ""),
+    (bot(length={"soft": 100, "hard": 50}), "chatbots.bot.length", "`hard` must not be below"),
+    (bot(max_refinements=-1), "chatbots.bot.max_refinements", "greater than or equal to 0"),
+    (bot(kind="passthrough"), "chatbots.bot", "does not use emergency, role"),
+    (valid(models={"chatbot": {"engine": "openai"}}), "models.chatbot", "base_url"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "key", "right"), BROKEN, ids=[f"{i}-{key}" for i, (_, key, _) in enumerate(BROKEN)])
+def test_fault_is_named_with_file_key_and_what_would_be_right(tmp_path: Path, data: Body, key: str, right: str) -> None:
+    """One sentence says where the fault is and how it is mended."""
+    found, *_ = problems(data, tmp_path)
+    assert key in found
+    assert right in found
+
+
+def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
+    """Nobody has to mend one fault to see the next."""
+    data = valid(
+        server={"port": -1, "x": 1},
+        chatbots={"a": {"model": "m"}, "b": {"model": "m", "role": "r", "filter": 5, "emergency": {"contact": ""}}},
+    )
+    found = "\n".join(problems(data, tmp_path))
+    for key in ("server.port", "server.x", "chatbots.a", "`role`", "`emergency`", "chatbots.b.filter", "chatbots.b.emergency.contact"):
+        assert key in found
+
+
+def test_missing_aliases_are_told_one_by_one(tmp_path: Path) -> None:
+    """Each has its own sentence with the file in it."""
+    data = valid(
+        chatbots={n: {"model": f"m-{n}", "role": "r", "refiner": f"r-{n}", "emergency": {"contact": "x"}} for n in ("a", "b")}
+    )
+    found = problems(data, tmp_path)
+    assert len(found) == 4
+    assert all("c.yaml: chatbots." in sentence for sentence in found)
+
+
+def test_key_in_the_wrong_place_is_not_shown(tmp_path: Path) -> None:
+    """A secret that stands where it should not is refused without being repeated."""
+    for model in ({"api_key": "sk-SECRET"}, {"api_key_env": "sk-SECRET"}, {"base_url": "http://u:SECRET@x/"}, {"engine": "SECRET"}):
+        found = problems(valid(models={"chatbot": {"engine": "openai", "base_url": "http://x/", **model}}), tmp_path)
+        assert "SECRET" not in "\n".join(found)
+
+
+def write(path: Path, text: str | bytes) -> Path:
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "holds no mapping"),
+        ("- a\n", "holds no mapping"),
+        ("just words", "holds no mapping"),
+        ("a: [1\n", "line 2"),
+        ("a: b: c", "line 1"),
+        ("\tserver:\n", "line 1"),
+        (b"\xff\xfe\x00", "UTF-8"),
+        ("server: {port: 1}\nserver: {port: 2}\n", "server"),
+        ("x: " + "[" * 5_000, "YAML"),
+        ("1: 2\n", "1"),
+        ("&a [*a]", "no mapping"),
+    ],
+)
+def test_file_that_is_no_configuration_is_refused(tmp_path: Path, text: str | bytes, says: str) -> None:
+    """The file is named, and where in it the fault is."""
+    path = write(tmp_path / "caf.yaml", text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    assert "caf.yaml" in str(caught.value)
+    assert says in str(caught.value)
+
+
+def test_missing_file_is_named_with_what_to_do(tmp_path: Path) -> None:
+    """A wrong path is the commonest fault."""
+    with pytest.raises(ConfigError, match=r"nowhere\.yaml: cannot be read .*--config"):
+        load_config(tmp_path / "nowhere.yaml")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_config(tmp_path)
+
+
+def settings_of(tmp_path: Path, text: str) -> ChatbotSettings:
+    head = "models: {chatbot: {engine: embedded}}\nchatbots:\n  bot:\n    model: chatbot\n    emergency: {contact: Call 112.}\n"
+    return load_config(write(tmp_path / "caf.yaml", head + text)).chatbots["bot"]
+
+
+@pytest.mark.parametrize(("written", "read"), [("on", "on"), ("off", "off"), ("On", "on"), ("'off'", "off"), ("shadow", "shadow"), ("true", "on"), ("no", "off")])
+def test_bare_on_and_off_are_read_as_meant(tmp_path: Path, written: str, read: str) -> None:
+    """YAML reads them as booleans."""
+    assert settings_of(tmp_path, f"    role: r\n    filter: {written}\n").filter == read
+
+
+@pytest.mark.parametrize("written", ["role.md", "'role.md '", "|\n      role.md", "sub/../role.md"])
+def test_role_is_read_from_a_file_beside_the_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    """Relative to the file, not to where the command was started; however YAML writes the name."""
+    write(tmp_path / "role.md", "\nYou are kind.\n")
+    (tmp_path / "sub").mkdir()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert settings_of(tmp_path, f"    role: {written}\n").role == "You are kind."
+
+
+def test_role_may_be_a_text_that_speaks_of_files(tmp_path: Path) -> None:
+    """Only a single line that ends in .md is a path."""
+    assert settings_of(tmp_path, "    role: |\n      You explain\n      README.md\n").role == "You explain\nREADME.md"
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b""])
+def test_unreadable_or_empty_role_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    """A chatbot without a role must not start."""
+    write(tmp_path / "role.md", content)
+    with pytest.raises(ConfigError, match="role"):
+        settings_of(tmp_path, "    role: role.md\n")
+
+
+def test_relative_paths_are_taken_from_the_files_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those of defaults."""
+    monkeypatch.chdir("/")
+    path = write(
+        tmp_path / "caf.yaml",
+        "models: {m: {engine: embedded}}\nchatbots: {b: {model: m, role: r, knowledge_base: kb, emergency: {contact: c},"
+        " judges: [own.md, {prompts: [/abs/x.md]}], refiner: null}}\n",
+    )
+    config = load_config(path)
+    assert config.privacy.path == tmp_path / "data" / "traces.db"
+    bot = config.chatbots["b"]
+    assert bot.knowledge_base == tmp_path / "kb"
+    assert [p for judge in bot.judges for p in judge.prompts] == [tmp_path / "own.md", Path("/abs/x.md")]
+
+
+def own_judge(tmp_path: Path, **front: str) -> Path:
+    return write(tmp_path / f"{front.get('file', 'own')}.md", OWN_JUDGE.format(**{"name": "own", "stage": "swift", "model": "chatbot"} | front))
+
+
+@pytest.mark.parametrize(
+    ("front", "says"),
+    [
+        ({"stage": "local"}, "stage"),
+        ({"model": "nobody"}, "'nobody', which is not under `models`"),
+        ({"name": "role"}, "built-in"),
+        ({"name": "[1]"}, "name"),
+    ],
+)
+def test_faulty_prompt_of_ones_own_is_refused(tmp_path: Path, front: dict[str, str], says: str) -> None:
+    """The file or the key is named, and what would be right."""
+    own_judge(tmp_path, **front)
+    assert says in "\n".join(problems(bot(judges=["own.md"], refiner=None), tmp_path))
+
+
+def test_prompts_of_two_judges_in_one_entry_are_refused(tmp_path: Path) -> None:
+    """One entry is one judge."""
+    own_judge(tmp_path)
+    own_judge(tmp_path, file="other", name="other", stage="chief")
+    (found,) = problems(bot(judges=[{"prompts": ["own.md", "other.md"]}], refiner=None), tmp_path)
+    assert "one name" in found
+
+
+async def test_judge_of_ones_own_rejects_and_its_reason_stays_inside(start: Start, tmp_path: Path) -> None:
+    """A prompt file and one line in the config make a judge; what its model wrote is not shown to the user."""
+    own_judge(tmp_path, model="swift")
+    proxy = await start(judges=["own.md"], refiner=None)
+    verdict = json.dumps({"verdict": "reject", "reason": "it says SECRETWORD"})
+    proxy.upstream.answer = lambda body: verdict if body["model"] == "up-swift" else "[[cite: no_claims]]\nSECRETWORD."
+    body = await proxy.say("Hi")
+    assert body["caf"]["outcome"] == "fallback"
+    assert [(j["name"], j["verdict"]) for j in body["caf"]["judges"]] == [("own", "reject")]
+    assert "SECRETWORD" not in json.dumps(body)
