@@ -23,9 +23,12 @@ async def tell_staff(session: aiohttp.ClientSession, url: str, turn: Turn, deliv
     }
     try:
         async with asyncio.timeout(10), session.post(url, json=note, allow_redirects=False) as answer:
-            answer.raise_for_status()
+            if answer.status < 300:  # a redirect tells nobody
+                return
+            problem = f"status {answer.status}"
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        log.error("emergency webhook failed", turn_id=turn.trace.turn_id, error=type(error).__name__)
+        problem = type(error).__name__
+    log.error("emergency webhook failed", turn_id=turn.trace.turn_id, error=problem)
 
 
 async def judge_in_shadow(turn: Turn) -> None:

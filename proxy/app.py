@@ -48,6 +48,7 @@ def create_app(config: Config, engines: Mapping[str, EngineFactory] | None = Non
             traces = TraceStore(config.privacy.path, stored(config), config.privacy.days)
             stack.push_async_callback(asyncio.to_thread, traces.close)
             traces.start()
+            metrics.traces_dropped.set_function(lambda: traces.dropped)
             memory = ProcessMemory(config.memory.max_turns, config.memory.max_age_s)
             chatbots = {name: blueprint.open(models) for name, blueprint in blueprints.items()}
             for chatbot in chatbots.values():

@@ -79,11 +79,15 @@ class Chatbot:
         return self.models.settings[self.settings.model].model or self.settings.model
 
     @property
+    def contact(self) -> str:
+        """The emergency contact."""
+        return self.settings.emergency.contact if self.settings.emergency else ""
+
+    @property
     def fallback(self) -> str:
         """The fallback message, which always holds the emergency contact."""
-        contact = self.settings.emergency.contact if self.settings.emergency else ""
         text = self.settings.fallback.strip()
-        return text if contact in text else f"{text}\n\n{contact}"
+        return text if self.contact in text else f"{text}\n\n{self.contact}"
 
     def emergency_text(self, kind: str, said: str) -> str:
         """Return the reply to an emergency: the text for its kind in the language of what was said, else the first one.

@@ -39,6 +39,7 @@ the forwarding application, and replies marked unverified never change these rul
 
 def guarded_messages(
     role: str,
+    contact: str,
     library: Library | None,
     sources: Sequence[Source],
     messages: Sequence[Message],
@@ -52,6 +53,7 @@ def guarded_messages(
 
     Args:
         role: The chatbot's role prompt.
+        contact: The emergency contact.
         library: Its knowledge base, of which the catalogue is shown.
         sources: The sections in use, shown in full.
         messages: The client's messages.
@@ -60,7 +62,7 @@ def guarded_messages(
         budget: Estimated tokens to stay within; the oldest exchanges are left out first, the newest message never.
         cites: Whether the reply is to begin with a citation command; not so for replies in JSON.
     """
-    head = [{"role": "system", "content": _role(role, library, cites)}]
+    head = [{"role": "system", "content": _role(role, contact, library, cites)}]
     if sources:
         head.append({"role": "system", "content": "\n\n".join(_source(source) for source in sources)})
     if note := _client_note(messages):
@@ -104,7 +106,8 @@ def shorten_messages(draft: str, tokens: int) -> list[Sent]:
     ]
 
 
-def _role(role: str, library: Library | None, cites: bool) -> str:
+def _role(role: str, contact: str, library: Library | None, cites: bool) -> str:
+    role = f"{role}\n\nThe emergency contact is: {contact}" if contact else role
     if not cites or library is None:
         return role
     return f"{role}\n\n{COMMANDS}{library.catalogue}"

@@ -134,7 +134,7 @@ def _body(turn: Turn, extra: Sequence[Body] = ()) -> Body:
         messages = context.wrapped_messages(raw, request.messages, conversation, turn.number, bot.settings.role)
     else:
         messages = context.guarded_messages(
-            bot.settings.role, bot.library, turn.sources, request.messages, conversation, turn.number,
+            bot.settings.role, bot.contact, bot.library, turn.sources, request.messages, conversation, turn.number,
             bot.settings.context_tokens, cites=turn.cites,
         )  # fmt: skip
     return {**request.options, "messages": [*messages, *extra]}

@@ -2,6 +2,8 @@
 
 import logging
 import sys
+import traceback
+from collections.abc import MutableMapping
 from typing import Any
 
 import orjson
@@ -14,13 +16,12 @@ def configure_logs(level: str = "info") -> None:
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _without_messages,
     ]
     if sys.stderr.isatty():
-        shared.append(structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback))
+        shared.append(structlog.dev.ConsoleRenderer())
         factory: Any = structlog.PrintLoggerFactory(sys.stderr)
     else:
-        # Frames are logged without their variables: these hold what people have written.
-        shared.append(structlog.processors.format_exc_info)
         shared.append(structlog.processors.JSONRenderer(serializer=_dumps))
         factory = structlog.BytesLoggerFactory(sys.stderr.buffer)
     structlog.configure(
@@ -29,6 +30,20 @@ def configure_logs(level: str = "info") -> None:
         logger_factory=factory,
         cache_logger_on_first_use=True,
     )
+
+
+def _without_messages(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Write an exception as its types and frames: messages and variables hold what people have written."""
+    info = event.pop("exc_info", None)
+    error = info if isinstance(info, BaseException) else info[1] if isinstance(info, tuple) else sys.exc_info()[1]
+    if not info or error is None:
+        return event
+    chain: list[str] = []
+    while error is not None:
+        chain.insert(0, "".join(traceback.format_tb(error.__traceback__)) + type(error).__name__)
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    event["exception"] = "\n\n".join(chain)
+    return event
 
 
 def _dumps(event: dict[str, Any], **_: Any) -> bytes:

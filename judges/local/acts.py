@@ -88,6 +88,8 @@ _PROFESSIONAL_WORDS = (
     "centre psychiatrist's doctors' charity"
 )
 
+_NAMED = re.compile(rf"\b{PROFESSIONAL}\b")
+
 VERIFY = _family(
     _PROFESSIONAL_WORDS,
     rf"\b{CONSULT}\b{_NEAR}\b{PROFESSIONAL}\b",
@@ -181,6 +183,9 @@ _IDLE_NO = re.compile(
     r"|\b(?:rather than|instead of|separate from)\b(?= (?:my|the|these|those|our|any) )"
 )
 
+_NOT_GENERAL = re.compile(rf"\b{_NO}\b(?: just| only| merely)? (?:\w+ )?general")
+_FROM_AWAY = re.compile(rf"\b(?:{_AWAY})\b")
+
 ADMIT_WEAK = _family(
     "sure certain think believe know wrong generally general expert quote guess might may unsure "
     "understanding accurate limited opinion recall",
@@ -213,7 +218,7 @@ BELIE = _family(
 """Words that take a disclaimer back."""
 
 REFUSE = _family(
-    "can't cannot can unable won't not don't outside afraid beyond wouldn't couldn't shouldn't isn't never",
+    "can't cannot can unable won't not no don't outside afraid beyond wouldn't couldn't shouldn't isn't never",
     r"^(?:\W|(?:so|but|and|my apologies|apologies|i apologi[sz]e|please|note|keep in mind|remember|be aware|understand|"
     r"because|since|"
     r"unfortunately|however|no|yes|sorry|i'm sorry|i am sorry|i'm afraid|as an? [\w -]{3,40}|although|"
@@ -226,7 +231,7 @@ REFUSE = _family(
     r"should not|mustn't|must not|never (?:give|tell|recommend|advise|prescribe|diagnose)|don't (?:have|"
     r"know|give|offer|provide|diagnose|want to guess|recommend|think i)|"
     r"do not (?:have|know|give|offer|provide|diagnose|want to guess|recommend)|have no (?:information|"
-    r"details|sources?|way|knowledge)|only (?:have|know|give|share|provide|cover|talk|help))",
+    r"details|sources?|way|knowledge|feelings|opinions?|body)|only (?:have|know|give|share|provide|cover|talk|help))",
     r"^\W*(?:that|this|it)(?:'s| is| isn't| goes| falls| lies)?(?: \w+){0,3} (?:outside|beyond|not "
     r"something i|something i can't|something i cannot|not a question i)\b",
 )
@@ -235,8 +240,12 @@ _INSIST = re.compile(
     r"a better)\b"
 )
 
+_NO_MORE = r"(?![^.?!]*\b(?:that|which|who|because|since|so|how|why)\b)"
+"""A description of what the chatbot does is none if it goes on to state something."""
+
 OFFER = _family(
-    "can could happy glad will i'd here am i'm was i'll let let's allow below following short summary sum",
+    "can could happy glad will i'd here am i'm was i'll let let's allow below following short summary sum "
+    "answer answers give gives share shares pass passes provide provides offers ask find",
     r"^(?:\W|(?:so|but|and|however|instead|what|if you (?:like|want|wish|prefer|would like)|if it helps|"
     r"that said|from my sources|also|of course|certainly|yes|sure|then)[ ,:]*)*i(?:'d be| would be|'m| am|"
     r"'ll| will| can| could| was|'d)? ?"
@@ -248,6 +257,12 @@ OFFER = _family(
     r"^\W*(?:let me|let's|allow me to) (?:explain|look|see|tell|share|go|start|walk|be clear|clarify|take "
     r"a look|answer)\b",
     r"^\W*(?:here (?:is|are|'s)|here's|below (?:is|are)|the following (?:is|are)|in short|in summary|to sum up)\b",
+    rf"^\W*(?:i|we|this (?:(?:chat)?bot|service|assistant))(?: (?:can|will|only|just|also|simply))* (?:answers? questions?\b"
+    rf"|(?:gives?|offers?|provides?|shares?) (?:you )?(?:\w+ )?information (?:about|on|from)\b"
+    rf"|(?:share|pass on|give you|repeat)s? (?:only )?what (?:my|the|its) sources (?:say|contain)\b){_NO_MORE}",
+    rf"^\W*my (?:answers|information|replies) (?:all |only )?comes? (?:only )?from\b{_NO_MORE}",
+    rf"^\W*(?:(?:and|but|so) )?(?:you can )?(?:always )?ask me (?:about|again|anything|questions?)\b{_NO_MORE}",
+    rf"^\W*you can (?:find|read) (?:\w+ )?more (?:about|on|in)\b{_NO_MORE}",
 )
 INVITE = _family(
     "let feel would want shall welcome please just is role here i'm am",
@@ -260,10 +275,11 @@ GREET = _family(
     "hi hello hey welcome thanks thank goodbye bye morning afternoon evening cheers sorry understand hear sounds sound "
     "understandable glad hope care alone okay ok great good sense tough must imagine course appreciate "
     "wish happy sure certainly absolutely see sorry hard sad that's that "
-    "interesting yes no feel natural frightening scary worried brave listening",
+    "interesting yes no feel natural frightening scary worried brave listening nice pleased well fine",
     r"^\W*(?:hi|hello|hey|dear|welcome|thanks?|thank you|goodbye|bye|good (?:morning|afternoon|evening|"
     r"luck|question|point)|cheers|take care|all the best|best wishes|great(?: question)?|okay|ok|sure|of "
-    r"course|certainly|absolutely|yes|no|right|i see|glad|happy)\b",
+    r"course|certainly|absolutely|yes|no|right|i see|glad|happy|(?:it(?:'s| is) )?(?:nice|good|pleased) to (?:meet|talk)|"
+    r"i(?:'m| am) (?:doing )?(?:well|fine)(?=\W*(?:$|thank)))\b",
     r"^\W*(?:and |but |so |of course |yes |oh )*i(?:'m|'m| am| can|'d| do| really| also| hope| truly| "
     r"totally| completely| could| wish| appreciate)?\b[^.?!;]{0,16}\b(?:sorry|understand|hear (?:you|that|"
     r"how)|see (?:why|that|how)|imagine|hope|glad|appreciate|wish you|know (?:this|that|it|how)|get "
@@ -295,9 +311,9 @@ def admits(lowered: str, words: frozenset[str]) -> bool:
     if match is None:
         return False
     if "knowledge" in match[0] or "general" in match[0]:
-        return not re.search(rf"\b{_NO}\b(?: just| only| merely)? (?:\w+ )?general", match[0])
+        return not _NOT_GENERAL.search(match[0])
     return len(_DOUBLE.findall(_IDLE_NO.sub("", match[0] + lowered[match.end() : match.end() + 1]))) % 2 == 1 or (
-        _IDLE_NO.search(match[0]) is not None and re.search(rf"\b(?:{_AWAY})\b", match[0]) is not None
+        _IDLE_NO.search(match[0]) is not None and _FROM_AWAY.search(match[0]) is not None
     )
 
 
@@ -308,7 +324,7 @@ def verifies(lowered: str, words: frozenset[str]) -> bool:
 
 def names_professional(lowered: str) -> bool:
     """Tell whether a text names somebody to ask."""
-    return re.search(rf"\b{PROFESSIONAL}\b", lowered) is not None
+    return _NAMED.search(lowered) is not None
 
 
 def dissuades(lowered: str, words: frozenset[str]) -> bool:

@@ -1,14 +1,15 @@
 """What a reply asserts, how far its sources carry it, and how it speaks of where it comes from."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from judges.case import Case
 from judges.local import acts, language, lexicon, support, topics
 from judges.local.lexicon import listed
-from judges.local.reply import Part, parts, statements
+from judges.local.reply import Part, joins, parts, statements
 from judges.local.support import IMPLIED, STATED, Index, Support
 from judges.local.text import Reading, normalise, read
 from judges.observation import Assertion, Claims, Strength
@@ -28,8 +29,7 @@ _TOLERANCE = 0.2
 """How much less than the sentence a part of it may be supported, because it is shorter."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(NamedTuple):
     """An assertion with what the form has no field for."""
 
     assertion: Assertion
@@ -87,11 +87,12 @@ def reading(case: Case) -> Read:
     found = tuple(parts(text, user))
     language.check(text, [word for part in found for word in part.reading.words])
     judged = tuple(_judge(case, found, user))
-    belied = _belied(found)
+    done = {clause.act for part in found for clause in part.clauses}
+    belied = "dissuades" in done or _says(acts.BELIE, found)
     claims = Claims(
         assertions=[j.assertion for j in judged],
-        admits_not_from_sources="no" if belied else _admits(found),
-        asks_to_verify="no" if belied else _verifies(found),
+        admits_not_from_sources="no" if belied else _admits(done, found),
+        asks_to_verify="no" if belied or "verifies" not in done else _verifies(found),
     )
     return Read(found, judged, claims)
 
@@ -103,7 +104,10 @@ def _judge(case: Case, found: tuple[Part, ...], user: str) -> list[Judged]:
     told = frozenset().union(*(r.content for _, r in readings))
     judged = []
     for part, r in readings:
-        carried = _weakest(part.asserted, support.best(r, cited, told), cited, told)
+        if (carried := support.quoted(part.reading, cited)) is None:
+            carried = support.best(r, cited, told)
+            if carried.words >= IMPLIED and joins(r):
+                carried = _weakest(part.asserted, carried, cited, told)
         judged.append(_assertion(part, part.asserted, r, carried, _topic(lexicon_of_topics, r, user)))
     if not judged and _merely_agrees(found) and user.rstrip().endswith("?"):
         r = read(user)
@@ -114,7 +118,7 @@ def _judge(case: Case, found: tuple[Part, ...], user: str) -> list[Judged]:
 
 def _weakest(asserted: str, carried: Support, cited: Sequence[Index], told: frozenset[str]) -> Support:
     """Let the weakest of the statements that a sentence joins decide: a supported half carries no invented one."""
-    if carried.words < IMPLIED or len(joined := statements(asserted)) < 2:
+    if len(joined := statements(asserted)) < 2:
         return carried
     readings = [r for text in joined if (r := read(text)).mass >= 1]
     found = [support.best(r, cited, told) for r in readings]
@@ -168,14 +172,15 @@ def _worst(strengths: list[float]) -> float:
     return min(1.0, 0.85 * top[0] + 0.15 * sum(top) / 3) if top else 0.0
 
 
-def _admits(found: tuple[Part, ...]) -> Strength:
-    if any(clause.act == "admits" for part in found for clause in part.clauses):
+def _says(family: acts.Family, found: tuple[Part, ...]) -> bool:
+    """Tell whether a reply says something of a family anywhere, "trust me, no need to ask anyone" for example."""
+    return any(family.find(part.reading.lowered, part.reading.vocabulary) for part in found)
+
+
+def _admits(done: Container[str], found: tuple[Part, ...]) -> Strength:
+    if "admits" in done:
         return "clear"
-    return (
-        "weak"
-        if any(acts.ADMIT_WEAK.find(part.reading.lowered, part.reading.vocabulary) for part in found)
-        else "no"
-    )
+    return "weak" if _says(acts.ADMIT_WEAK, found) else "no"
 
 
 def _verifies(found: tuple[Part, ...]) -> Strength:
@@ -186,12 +191,3 @@ def _verifies(found: tuple[Part, ...]) -> Strength:
             return "clear"
         strength = "weak"
     return strength
-
-
-def _belied(found: tuple[Part, ...]) -> bool:
-    """Tell whether the reply takes its statements back: "trust me", "no need to ask anyone"."""
-    return any(
-        acts.BELIE.find(part.reading.lowered, part.reading.vocabulary)
-        or any(c.act == "dissuades" for c in part.clauses)
-        for part in found
-    )

@@ -53,8 +53,8 @@ def _as_digits(reading: Reading) -> Iterable[str]:
     return (lexicon.NUMBER_WORDS.get(word, word) for word in reading.words)
 
 
-Conflict = tuple[float, str | None]
-NONE: Conflict = (0.0, None)
+Conflict = tuple[float, str]
+NONE: Conflict = (0.0, "")
 
 
 def find(
@@ -74,17 +74,16 @@ def find(
         if len(window) == 1
         else max(window, key=lambda r: sum(w for c, w in reading.content.items() if c in r.content))
     )
-    found = [_polarity(reading, closest), _opposite(reading, closest), _certainty(reading, window, closest)]
-    found.append(_condition(closest, told))
+    found = [_certainty(reading, window, closest), _condition(closest, told)]
+    if DENIED in reading.polarity.values() or DENIED in closest.polarity.values():
+        found.append(_polarity(reading, closest))
+    if opposable := _OPPOSABLE & reading.vocabulary:
+        found.append(_opposite(reading, closest, opposable))
     if reading.numbers:
         found.append(_number(reading, window, numbers))
     if reading.drugs or reading.names:
         found.append(_name(reading, window, source_words))
-    return max(found, key=_degree)
-
-
-def _degree(conflict: Conflict) -> float:
-    return conflict[0]
+    return max(found)
 
 
 def _number(reading: Reading, window: Sequence[Reading], numbers: Numbers) -> Conflict:
@@ -99,7 +98,7 @@ def _number(reading: Reading, window: Sequence[Reading], numbers: Numbers) -> Co
             found = (0.45, f"number {digits} belongs elsewhere in source")
         else:
             continue
-        worst = max(worst, found, key=_degree)
+        worst = max(worst, found)
     return worst
 
 
@@ -135,8 +134,6 @@ def _name(reading: Reading, window: Sequence[Reading], source_words: frozenset[s
 
 
 def _polarity(reading: Reading, closest: Reading) -> Conflict:
-    if DENIED not in reading.polarity.values() and DENIED not in closest.polarity.values():
-        return NONE
     matched = mismatched = 0.0
     for concept, weight in reading.content.items():
         theirs = closest.polarity.get(concept)
@@ -150,10 +147,10 @@ def _polarity(reading: Reading, closest: Reading) -> Conflict:
     return NONE
 
 
-def _opposite(reading: Reading, closest: Reading) -> Conflict:
+def _opposite(reading: Reading, closest: Reading, opposable: frozenset[str]) -> Conflict:
     opposed = {
         word
-        for word in _OPPOSABLE & reading.vocabulary - closest.vocabulary
+        for word in opposable - closest.vocabulary
         if _OPPOSITES[word].isdisjoint(reading.vocabulary) and not _OPPOSITES[word].isdisjoint(closest.vocabulary)
     }
     for place, word in enumerate(reading.words if opposed else ()):

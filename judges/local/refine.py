@@ -1,12 +1,12 @@
 """The local refiner: keeps what the sources support, says what is not from them, asks to verify."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from judges.case import Case
 from judges.local.claims import Judged, Read, reading
 from judges.local.language import Unreadable
-from judges.local.reply import Part
+from judges.local.reply import Part, says_more
 from judges.local.text import normalise
 
 OMITTED = (
@@ -49,15 +49,39 @@ def refine(case: Case, drop: Sequence[str] = ()) -> tuple[str, tuple[str, ...]]:
 def _rewrite(seen: Read, unwanted: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     judged = {id(j.part): j for j in seen.judged}
     kept = [part for part in seen.parts if _stays(part, judged.get(id(part)), unwanted)]
-    assertions = [judged[id(part)].assertion for part in kept if id(part) in judged]
-    if len(kept) == len(seen.parts) and all(a.support != "basic" for a in assertions):
-        return _joined(kept), _ids(seen, kept)
-    kept = [part for part in kept if not any(c.act in ("admits", "verifies") for c in part.clauses)]
-    assertions = [judged[id(part)].assertion for part in kept if id(part) in judged]
-    if not assertions:
+    supports = {judged[id(part)].assertion.support for part in kept if id(part) in judged}
+    if not supports:
         return "", ()
-    note = GENERAL if any(a.support == "basic" for a in assertions) else OMITTED
+    if len(kept) == len(seen.parts) and "basic" not in supports:
+        return _joined(kept), _ids(seen, kept)
+    kept = _without_leftovers(seen, kept, [id(part) for part in kept if id(part) in judged], supports)
+    note = GENERAL if "basic" in supports else OMITTED
     return f"{_joined(kept)}\n\n{note}", _ids(seen, kept)
+
+
+def _without_leftovers(seen: Read, kept: Sequence[Part], asserting: Collection[int], supports: set[str]) -> list[Part]:
+    """Keep the assertions, and beside supported ones the greetings, questions and offers that do not lead elsewhere.
+
+    A question or an offer leads elsewhere after a dropped sentence, or with words that no kept assertion has.
+    """
+    if supports == {"basic"}:
+        return [part for part in kept if id(part) in asserting]
+    staying = {id(part) for part in kept}
+    told = frozenset().union(*(part.reading.content for part in kept if id(part) in asserting))
+    found: list[Part] = []
+    after_dropped = False
+    for part in seen.parts:
+        acts = {clause.act for clause in part.clauses}
+        if id(part) not in staying:
+            after_dropped = True
+        elif id(part) in asserting:
+            after_dropped = False
+            found.append(part)
+        elif acts.isdisjoint(("admits", "verifies")) and (
+            acts.isdisjoint(("asks", "offers")) or not (after_dropped or says_more(part, told))
+        ):
+            found.append(part)
+    return found
 
 
 def _stays(part: Part, judged: Judged | None, unwanted: Sequence[str]) -> bool:

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from judges.local.phrasebook import QUESTION, STOP
+STOP, QUESTION = ".", "?"
+"""The tokens that end a sentence."""
 
 _INVISIBLE = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
 _CHUNK = re.compile(

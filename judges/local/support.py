@@ -1,9 +1,10 @@
 """How far the cited sources carry a sentence: weighted containment in their best few sentences, less what conflicts."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 from math import log
+from operator import attrgetter
 from typing import NamedTuple
 
 from judges.local import conflicts
@@ -34,7 +35,7 @@ class Support(NamedTuple):
     """0 to 1: the share of its words' weight found in the source, less what conflicts there."""
     source_id: str | None = None
     quote: str | None = None
-    conflict: str | None = None
+    conflict: str = ""
     words: float = 0.0
     """The degree before the conflicts: the source that comes closest in words is the one to be contradicted."""
 
@@ -42,6 +43,11 @@ class Support(NamedTuple):
 NOTHING = Support(0.0)
 _NEAR = 0.1
 """Sources closer than this to the best are compared in full."""
+
+
+def _bare(reading: Reading) -> str:
+    """Return a sentence without the marks around it; a question stays one."""
+    return reading.lowered.strip(" .!:;,\"'*_")
 
 
 class Index:
@@ -53,6 +59,7 @@ class Index:
         found = [s for s in sentences(source.text) if not s.text.startswith("#")]
         self.spans = [(s.start, s.start + len(s.text)) for s in found]
         self.readings = [read(normalise(s.text)) for s in found]
+        self._verbatim = {_bare(reading): place for place, reading in enumerate(self.readings)}
         title = read(normalise(source.title))
         frequency = Counter(concept for reading in self.readings for concept in reading.content)
         top = log(len(found) + 1.5)
@@ -67,29 +74,31 @@ class Index:
         """For each concept its factor, and the sentences that it points to."""
         self.words = frozenset(word for reading in [*self.readings, title] for word in reading.words)
         self.numbers = conflicts.Numbers(self.readings)
-        self._unmatched = [0.0] * max(1, len(found))
+
+    def quoted(self, reading: Reading) -> Support | None:
+        """Return the support of a sentence that stands in this source word for word, which needs no weighing."""
+        place = self._verbatim.get(_bare(reading))
+        return None if place is None else Support(1.0, self.id, self.text[slice(*self.spans[place])], words=1.0)
 
     def match(self, reading: Reading) -> "Match | None":
         """Find the sentences of this source that share words with a sentence."""
         total = 0.0
         weights: dict[str, float] = {}
-        scores = self._unmatched.copy()
+        scores: defaultdict[int, float] = defaultdict(float)
+        postings = self.postings
         for concept, weight in reading.content.items():
-            posting = self.postings.get(concept)
-            if posting is None:
-                total += weight
-                continue
-            weights[concept] = weight = weight * posting[0]
+            if concept in postings:
+                factor, places = postings[concept]
+                weights[concept] = weight = weight * factor
+                for place in places:
+                    scores[place] += weight
             total += weight
-            for place in posting[1]:
-                scores[place] += weight
-        single = max(scores)
-        if not single:
+        if not scores:
             return None
+        single = max(scores.values())
         whole = _WHOLE_SHARE * sum(weights.values())
         total *= (reading.mass + _DOUBT) / reading.mass
-        closeness = ((1 - _WHOLE_SHARE) * single + whole) / total
-        return Match(self, closeness, total, weights, scores, single, whole)
+        return Match(((1 - _WHOLE_SHARE) * single + whole) / total, self, total, weights, scores, single, whole)
 
     def support(self, reading: Reading, match: "Match", told: frozenset[str]) -> Support:
         """Return how far this source carries a sentence.
@@ -104,7 +113,7 @@ class Index:
         degree = ((1 - _WHOLE_SHARE) * covered + match.whole) / match.total
         if len(match.weights) == 1 < len(reading.content):
             degree *= _ALONE
-        penalty, conflict = 0.0, None
+        penalty, conflict = conflicts.NONE
         if degree > 0.3:
             window = self.readings[first : last + 1]
             penalty, conflict = conflicts.find(reading, window, self.numbers, self.words, told)
@@ -114,8 +123,8 @@ class Index:
     def _window(self, match: "Match") -> tuple[int, int, float]:
         """Grow a window around the best sentence while a neighbour adds enough; return its ends and what it covers."""
         weights, scores, worth = match.weights, match.scores, _WORTH * match.total
-        first = last = scores.index(match.single)
-        if max(scores[max(0, first - 1) : last + 2 : 2] if first else scores[1:2], default=0.0) <= worth:
+        first = last = next(place for place, score in scores.items() if score == match.single)
+        if scores[first - 1] <= worth >= scores[first + 1]:
             return first, last, match.single
         content = self.readings[first].content
         missing = {concept: weight for concept, weight in weights.items() if concept not in content}
@@ -137,13 +146,13 @@ class Index:
 class Match(NamedTuple):
     """How a sentence and a source share words, before anything is compared closely."""
 
-    source: Index
     closeness: float
+    source: Index
     total: float
     weights: dict[str, float]
     """Of each concept that the source has."""
-    scores: list[float]
-    """The weight that each sentence of the source shares."""
+    scores: defaultdict[int, float]
+    """The weight that each sentence of the source shares, by its place."""
     single: float
     """The highest of them."""
     whole: float
@@ -155,14 +164,22 @@ def index(source: Source) -> Index:
     return Index(source)
 
 
+def quoted(reading: Reading, cited: Sequence[Index]) -> Support | None:
+    """Return the support of a sentence that stands in a cited source word for word."""
+    return next((found for source in cited if (found := source.quoted(reading))), None)
+
+
 def best(reading: Reading, cited: Sequence[Index], told: frozenset[str] = frozenset()) -> Support:
     """Return the strongest support that any cited source gives a sentence."""
     matches = [match for source in cited if (match := source.match(reading))]
     if not matches:
         return NOTHING
-    closest = max(match.closeness for match in matches)
-    near = [match.source.support(reading, match, told) for match in matches if match.closeness >= closest - _NEAR]
+    least = max(matches, key=_closeness).closeness - _NEAR
+    near = [match.source.support(reading, match, told) for match in matches if match.closeness >= least]
     return near[0] if len(near) == 1 else max(near, key=_rank)
+
+
+_closeness = attrgetter("closeness")
 
 
 def _rank(support: Support) -> float:

@@ -187,10 +187,10 @@ def _read(text: str) -> Reading:
     found = Reading(lowered, tokens, frozenset(tokens), {}, {}, [], [], names, capitals)
     clause: list[tuple[str, int]] = []
     state = AFFIRMED
-    for position, token in enumerate(tokens):
-        lex = _LEXEMES[token]
+    for position, lex in enumerate(map(_LEXEMES.__getitem__, tokens)):
         if lex.idle:
             continue
+        token = tokens[position]
         if lex.weight:
             found.content[lex.concept] = lex.weight
             if lex.number:

@@ -100,7 +100,6 @@ class Proxy:
         assert status == 200, body
         return body
 
-
     async def error(self, body: Body | bytes, headers: dict[str, str] | None = None) -> tuple[int, Body]:
         """Post what must fail; return the status and the error, after checking that it has OpenAI's form."""
         status, answer = await self.post(body, headers)
@@ -128,7 +127,8 @@ class Proxy:
 def dialogue(*messages: str | Body) -> list[Body]:
     """Write messages, texts alternating from the user on."""
     return [
-        m if isinstance(m, dict) else {"role": ("user", "assistant")[i % 2], "content": m} for i, m in enumerate(messages)
+        m if isinstance(m, dict) else {"role": ("user", "assistant")[i % 2], "content": m}
+        for i, m in enumerate(messages)
     ]
 
 
@@ -140,7 +140,7 @@ def warnings_in(body: Body) -> list[str]:
 async def eventually(holds: Callable[[], Any], seconds: float = 3) -> None:
     """Wait for something that happens behind the request."""
     async with asyncio.timeout(seconds):
-        while not holds():
+        while not holds():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
 
@@ -161,7 +161,10 @@ def bot_settings(**changes: Any) -> Body:
         "judges": judge_with("local"),
         "refiner": "local",
         "sensitive_topics": ["medication"],
-        "emergency": {"contact": "Call 112 now.", "texts": {"self_harm": {"en": "You matter. Call 112.", "de": "Ruf 112."}}},
+        "emergency": {
+            "contact": "Call 112 now.",
+            "texts": {"self_harm": {"en": "You matter. Call 112.", "de": "Ruf 112."}},
+        },
         **changes,
     }
 
@@ -200,7 +203,10 @@ async def start(tmp_path: Path, upstream: Upstream) -> AsyncIterator[Start]:
             url = await serve(served)
             every = {"engine": "openai", "base_url": f"{url}/v1", "max_attempts": 1, **(alias or {})}
             data = {
-                "models": {name: every | {"model": f"up-{name}"} for name in ("chatbot", "swift", "chief", "refiner", "retriever")},
+                "models": {
+                    name: every | {"model": f"up-{name}"}
+                    for name in ("chatbot", "swift", "chief", "refiner", "retriever")
+                },
                 "chatbots": chatbots or {"bot": bot_settings(**changes)},
                 "privacy": {"store": "none"},
                 **(config or {}),

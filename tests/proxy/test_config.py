@@ -34,7 +34,15 @@ HELLO = "[[cite: no_claims]]\nHello."
 NUDGE = "Which supplements should I take, and how much?"
 ASKED = "How much sleep do adults need?"
 CRISIS = "I am going to end my life tonight"
-OWN_JUDGE = "---\nname: {name}\nstage: {stage}\nmodel: {model}\nmodes: [source, default]\nobservation: verdict\n---\nReject what is rude.\n"
+OWN_JUDGE = """---
+name: {name}
+stage: {stage}
+model: {model}
+modes: [source, default]
+observation: verdict
+---
+Reject what is rude.
+"""
 
 Probe = Callable[[Start, Path, Any], Awaitable[Any]]
 PROBES: dict[str, tuple[Probe, Any, Any]] = {}
@@ -108,14 +116,16 @@ async def _expose(start: Start, tmp: Path, value: Any) -> Any:
 @shows("server.host", "127.0.0.1", "0.0.0.0")
 async def _host(start: Start, tmp: Path, value: Any) -> Any:
     proxy = await start(config={"server": {"host": value}})
-    return (await proxy.post({"model": "bot", "messages": [{"role": "user", "content": "Hi"}]}, {"X-CAF-Filter": "off"}))[0]
+    return (
+        await proxy.post({"model": "bot", "messages": [{"role": "user", "content": "Hi"}]}, {"X-CAF-Filter": "off"})
+    )[0]
 
 
 @shows("server.port", 8080, 8081)
 async def _port(start: Start, tmp: Path, value: Any) -> Any:
     from cli.serve import _run  # the only reader: the port is what the command listens on
 
-    assert "config.server.port" in Path(_run.__code__.co_filename).read_text()
+    assert "config.server.port" in Path(_run.__code__.co_filename).read_text()  # noqa: ASYNC240
     return parse_config(valid(server={"port": value}), tmp / "c.yaml").server.port
 
 
@@ -193,11 +203,11 @@ async def _store(start: Start, tmp: Path, value: Any) -> Any:
 
 @shows("privacy.path", "one.db", "two.db")
 async def _path(start: Start, tmp: Path, value: Any) -> Any:
-    for old in tmp.glob("*.db*"):
+    for old in tmp.glob("*.db*"):  # noqa: ASYNC240
         old.unlink()
     await start(config={"privacy": {"store": "full", "path": value}})
     await eventually(lambda: list(tmp.glob("*.db")))
-    return [file.name for file in tmp.glob("*.db")]
+    return [file.name for file in tmp.glob("*.db")]  # noqa: ASYNC240
 
 
 @shows("privacy.days", 0.000001, 30)
@@ -275,9 +285,7 @@ async def _fallback(start: Start, tmp: Path, value: Any) -> Any:
 
 @shows("chatbot.sensitive_topics", ["gardening"], [])
 async def _sensitive(start: Start, tmp: Path, value: Any) -> Any:
-    reply = (
-        "[[cite: not_in_sources]]\nGardening is good for you. This is not from my sources. Please check it with your doctor."
-    )
+    reply = "[[cite: not_in_sources]]\nGardening is good for you. This is not from my sources. Please check it with your doctor."
     topics = [{"name": name, "terms": ["gardening"]} for name in value]
     return (await said(start, reply, sensitive_topics=topics))["caf"]["outcome"]
 
@@ -312,12 +320,16 @@ async def _warning_turns(start: Start, tmp: Path, value: Any) -> Any:
 
 @shows("judge.name", "role", "transparency")
 async def _judge_name(start: Start, tmp: Path, value: Any) -> Any:
-    return [j["name"] for j in (await said(start, HELLO, judges=[{"name": value, "stages": ["local"]}]))["caf"]["judges"]]
+    return [
+        j["name"] for j in (await said(start, HELLO, judges=[{"name": value, "stages": ["local"]}]))["caf"]["judges"]
+    ]
 
 
 @shows("judge.prompts", "Reject what is rude.", "Reject what is blue.")
 async def _judge_prompts(start: Start, tmp: Path, value: Any) -> Any:
-    (tmp / "own.md").write_text(OWN_JUDGE.format(name="own", stage="swift", model="swift").replace("Reject what is rude.", value))
+    (tmp / "own.md").write_text(
+        OWN_JUDGE.format(name="own", stage="swift", model="swift").replace("Reject what is rude.", value)
+    )
     proxy = await start(judges=["own.md"])
     await proxy.say("Hi")
     return proxy.upstream.requests[-1]["messages"][0]["content"]
@@ -332,7 +344,9 @@ async def _judge_stages(start: Start, tmp: Path, value: Any) -> Any:
 
 @shows("judge.on_error", "closed", "open")
 async def _on_error(start: Start, tmp: Path, value: Any) -> Any:
-    return (await said(start, HELLO, judges=[{"name": "role", "stages": ["swift"], "on_error": value}]))["caf"]["outcome"]
+    return (await said(start, HELLO, judges=[{"name": "role", "stages": ["swift"], "on_error": value}]))["caf"][
+        "outcome"
+    ]
 
 
 @shows("judge.accept_below", 0, 1)
@@ -415,7 +429,7 @@ async def _topic_terms(start: Start, tmp: Path, value: Any) -> Any:
 async def _selector(start: Start, tmp: Path, value: Any) -> Any:
     proxy = await start(retrieval={"selector": value})
     await proxy.say(ASKED)
-    return [request["model"] for request in proxy.upstream.requests][0]
+    return proxy.upstream.requests[0]["model"]
 
 
 BROAD = "How much sleep do adults need? What about genes and cannabis?"
@@ -532,14 +546,24 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
         chatbots={"a": {"model": "m"}, "b": {"model": "m", "role": "r", "filter": 5, "emergency": {"contact": ""}}},
     )
     found = "\n".join(problems(data, tmp_path))
-    for key in ("server.port", "server.x", "chatbots.a", "`role`", "`emergency`", "chatbots.b.filter", "chatbots.b.emergency.contact"):
+    for key in (
+        "server.port",
+        "server.x",
+        "chatbots.a",
+        "`role`",
+        "`emergency`",
+        "chatbots.b.filter",
+        "chatbots.b.emergency.contact",
+    ):
         assert key in found
 
 
 def test_missing_aliases_are_told_one_by_one(tmp_path: Path) -> None:
     """Each has its own sentence with the file in it."""
     data = valid(
-        chatbots={n: {"model": f"m-{n}", "role": "r", "refiner": f"r-{n}", "emergency": {"contact": "x"}} for n in ("a", "b")}
+        chatbots={
+            n: {"model": f"m-{n}", "role": "r", "refiner": f"r-{n}", "emergency": {"contact": "x"}} for n in ("a", "b")
+        }
     )
     found = problems(data, tmp_path)
     assert len(found) == 4
@@ -548,7 +572,12 @@ def test_missing_aliases_are_told_one_by_one(tmp_path: Path) -> None:
 
 def test_key_in_the_wrong_place_is_not_shown(tmp_path: Path) -> None:
     """A secret that stands where it should not is refused without being repeated."""
-    for model in ({"api_key": "sk-SECRET"}, {"api_key_env": "sk-SECRET"}, {"base_url": "http://u:SECRET@x/"}, {"engine": "SECRET"}):
+    for model in (
+        {"api_key": "sk-SECRET"},
+        {"api_key_env": "sk-SECRET"},
+        {"base_url": "http://u:SECRET@x/"},
+        {"engine": "SECRET"},
+    ):
         found = problems(valid(models={"chatbot": {"engine": "openai", "base_url": "http://x/", **model}}), tmp_path)
         assert "SECRET" not in "\n".join(found)
 
@@ -596,7 +625,10 @@ def settings_of(tmp_path: Path, text: str) -> ChatbotSettings:
     return load_config(write(tmp_path / "caf.yaml", head + text)).chatbots["bot"]
 
 
-@pytest.mark.parametrize(("written", "read"), [("on", "on"), ("off", "off"), ("On", "on"), ("'off'", "off"), ("shadow", "shadow"), ("true", "on"), ("no", "off")])
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [("on", "on"), ("off", "off"), ("On", "on"), ("'off'", "off"), ("shadow", "shadow"), ("true", "on"), ("no", "off")],
+)
 def test_bare_on_and_off_are_read_as_meant(tmp_path: Path, written: str, read: str) -> None:
     """YAML reads them as booleans."""
     assert settings_of(tmp_path, f"    role: r\n    filter: {written}\n").filter == read
@@ -644,7 +676,10 @@ def test_relative_paths_are_taken_from_the_files_folder(tmp_path: Path, monkeypa
 
 
 def own_judge(tmp_path: Path, **front: str) -> Path:
-    return write(tmp_path / f"{front.get('file', 'own')}.md", OWN_JUDGE.format(**{"name": "own", "stage": "swift", "model": "chatbot"} | front))
+    return write(
+        tmp_path / f"{front.get('file', 'own')}.md",
+        OWN_JUDGE.format(**{"name": "own", "stage": "swift", "model": "chatbot"} | front),
+    )
 
 
 @pytest.mark.parametrize(

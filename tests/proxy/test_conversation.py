@@ -179,7 +179,11 @@ async def test_system_messages_do_not_matter_to_recognition(start: Start) -> Non
     system: Any = {"role": "system", "content": "It is Monday."}
     answering(proxy, ADVICE)
     first = await proxy.say(system, *dialogue(NUDGE))
-    for instead in ([], [{"role": "system", "content": "It is Tuesday."}], [{"role": "developer", "content": "x"}, system]):
+    for instead in (
+        [],
+        [{"role": "system", "content": "It is Tuesday."}],
+        [{"role": "developer", "content": "x"}, system],
+    ):
         body = await proxy.say(*instead, *dialogue(NUDGE, text_of(first), "And?"))
         assert body["caf"]["conversation_id"] == first["caf"]["conversation_id"]
 
@@ -192,7 +196,9 @@ async def test_two_user_messages_in_a_row_are_one_turn(start: Start) -> None:
     answering(proxy, ADVICE)
     two: list[Any] = [{"role": "user", "content": "Hello."}, {"role": "user", "content": NUDGE}]
     first = await proxy.say(*two)
-    second = await proxy.say(*two, {"role": "assistant", "content": text_of(first)}, {"role": "user", "content": "And?"})
+    second = await proxy.say(
+        *two, {"role": "assistant", "content": text_of(first)}, {"role": "user", "content": "And?"}
+    )
     assert second["caf"]["conversation_id"] == first["caf"]["conversation_id"]
 
 
@@ -401,9 +407,13 @@ def test_keys_of_different_scopes_never_meet(one: list[str], other: list[str]) -
     assert not keys[0] & keys[1]
 
 
-@given(st.lists(st.text(alphabet="ab \n", max_size=4), min_size=1, max_size=6), st.lists(st.text(alphabet="ab \n", max_size=4), min_size=1, max_size=6))
+@given(
+    st.lists(st.text(alphabet="ab \n", max_size=4), min_size=1, max_size=6),
+    st.lists(st.text(alphabet="ab \n", max_size=4), min_size=1, max_size=6),
+)
 def test_histories_that_differ_in_words_have_different_keys(one: list[str], other: list[str]) -> None:
     """Word boundaries and message boundaries cannot be shifted."""
+
     def words(said: list[str]) -> list[tuple[int, list[str]]]:
         return [(i % 2, text.split()) for i, text in enumerate(said) if i % 2 == 0 or text.strip()]
 

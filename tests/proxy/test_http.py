@@ -80,11 +80,20 @@ FAULTS: list[tuple[str, Body]] = [
     *(("messages[0]", chat(messages=[m])) for m in (None, "Hi", 5, [])),
     ("messages[0].role", chat(messages=[{}])),
     ("messages[0].role", chat(messages=[{"content": "Hi"}])),
-    *(("messages[1].role", chat(messages=[*HI, {"role": r, "content": "x"}])) for r in ("boss", "", "User", None, 5, ["user"])),
-    *(("messages[0].content", chat(messages=[{"role": "user", "content": c}])) for c in (5, True, {}, {"type": "text"})),
+    *(
+        ("messages[1].role", chat(messages=[*HI, {"role": r, "content": "x"}]))
+        for r in ("boss", "", "User", None, 5, ["user"])
+    ),
+    *(
+        ("messages[0].content", chat(messages=[{"role": "user", "content": c}]))
+        for c in (5, True, {}, {"type": "text"})
+    ),
     *(("messages[0].content[0]", chat(messages=[{"role": "user", "content": [c]}])) for c in (5, None, "x", [])),
     *(
-        ("messages[0].content[1].type", chat(messages=[{"role": "user", "content": [{"type": "text", "text": "x"}, c]}]))
+        (
+            "messages[0].content[1].type",
+            chat(messages=[{"role": "user", "content": [{"type": "text", "text": "x"}, c]}]),
+        )
         for c in ({}, {"type": None}, {"type": 5}, {"text": "x"})
     ),
     ("messages[0].content[0].text", chat(messages=[{"role": "user", "content": [{"type": "text", "text": 5}]}])),
@@ -215,7 +224,10 @@ async def test_duplicate_keys_and_huge_numbers_do_no_harm(start: Start) -> None:
     assert (await proxy.post(raw % -(2**63)))[0] == 200
 
 
-@pytest.mark.parametrize("headers", [{"Content-Type": "text/plain"}, {"Content-Type": "nonsense"}, {"Content-Type": "text/x; charset=utf-16"}])
+@pytest.mark.parametrize(
+    "headers",
+    [{"Content-Type": "text/plain"}, {"Content-Type": "nonsense"}, {"Content-Type": "text/x; charset=utf-16"}],
+)
 async def test_content_type_does_not_matter(start: Start, headers: dict[str, str]) -> None:
     """The body is read as JSON whatever it is called."""
     proxy = await start()
@@ -354,7 +366,10 @@ BODIES = st.fixed_dictionaries(
         "model": st.just("bot"),
         "messages": st.lists(
             st.fixed_dictionaries(
-                {"role": st.sampled_from(["user", "assistant", "system", "tool", "developer"]), "content": st.text() | JSON},
+                {
+                    "role": st.sampled_from(["user", "assistant", "system", "tool", "developer"]),
+                    "content": st.text() | JSON,
+                },
                 optional={"name": JSON},
             ),
             max_size=4,
@@ -406,7 +421,7 @@ def refusing(status: int, error: Any = None, **headers: str) -> web.Response:
 
 
 UPSTREAM_ERRORS: list[tuple[Any, int, str | None, str | None]] = [
-    (lambda: refusing(400, {"message": SECRET, "code": "context_length_exceeded", "param": "messages"}), 400, "context_length_exceeded", "messages"),
+    (lambda: refusing(400, {"message": SECRET, "code": "too_long", "param": "messages"}), 400, "too_long", "messages"),
     (lambda: refusing(400, {"message": SECRET, "code": SECRET, "param": SECRET}), 400, "upstream_refused", None),
     (lambda: refusing(422), 400, "upstream_refused", None),
     (lambda: refusing(401), 502, "upstream_error", None),
@@ -567,7 +582,12 @@ async def test_one_log_line_for_each_request_and_no_word_of_the_conversation(sta
         await proxy.stream("WORDOFUSER")
     assert [line["event"] for line in logs] == ["request"] * 4
     first = logs[0]
-    assert (first["method"], first["path"], first["status"], first["outcome"]) == ("POST", "/v1/chat/completions", 200, "refined")
+    assert (first["method"], first["path"], first["status"], first["outcome"]) == (
+        "POST",
+        "/v1/chat/completions",
+        200,
+        "refined",
+    )
     assert first["calls"] == 1
     assert math.isfinite(first["ms"])
     assert logs[1]["status"] == 400

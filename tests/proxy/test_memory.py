@@ -84,7 +84,8 @@ async def test_forgotten_conversation_goes_on_as_a_fresh_one(start: Start) -> No
     proxy.upstream.answer = lambda body: ADVICE
     first = [await proxy.say(f"{NUDGE} {i}") for i in range(4)]
     ids = [
-        (await proxy.say(f"{NUDGE} {i}", text_of(body), "And?"))["caf"]["conversation_id"] == body["caf"]["conversation_id"]
+        (await proxy.say(f"{NUDGE} {i}", text_of(body), "And?"))["caf"]["conversation_id"]
+        == body["caf"]["conversation_id"]
         for i, body in reversed(list(enumerate(first)))
     ]
     assert ids[0]

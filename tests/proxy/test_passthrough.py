@@ -24,7 +24,13 @@ async def relayed(proxy: Proxy, body: Body | bytes, headers: dict[str, str] | No
 async def test_request_reaches_the_upstream_as_it_is_but_for_the_model(start: Start) -> None:
     """Every field arrives, known and unknown, of whatever type, and nothing is added."""
     proxy = await start(chatbots=CHATBOTS)
-    odd = {"seed": 2**63 - 1, "x": [None, True, 1.5, {"ü": "\u2028"}], "metadata": 5, "n": "many", "messages": [{"role": "boss"}, 7]}
+    odd = {
+        "seed": 2**63 - 1,
+        "x": [None, True, 1.5, {"ü": "\u2028"}],
+        "metadata": 5,
+        "n": "many",
+        "messages": [{"role": "boss"}, 7],
+    }
     await relayed(proxy, HI | odd)
     assert proxy.upstream.requests[-1] == HI | odd | {"model": "up-chatbot"}
 
@@ -42,7 +48,9 @@ async def test_answer_comes_back_byte_by_byte(start: Start) -> None:
     proxy = await start(chatbots=CHATBOTS)
     raw = b'{ "choices" : [ {"message": {"content": "Take 400 mg", "reasoning_content": "x"}} ],  "caf": 1e3 }\n'
     proxy.upstream.answer = lambda body: web.Response(
-        body=raw, content_type="application/json", headers={"x-request-id": "r-1", "Set-Cookie": "a=b", "openai-organization": "o"}
+        body=raw,
+        content_type="application/json",
+        headers={"x-request-id": "r-1", "Set-Cookie": "a=b", "openai-organization": "o"},
     )
     status, got, headers = await relayed(proxy, HI)
     assert (status, got, headers["Content-Type"], headers["x-request-id"]) == (200, raw, "application/json", "r-1")
@@ -63,7 +71,9 @@ async def test_upstreams_errors_are_relayed(start: Start, status: int) -> None:
 async def test_error_about_our_own_key_or_address_is_not_relayed(start: Start, status: int) -> None:
     """Our key and our address are none of the client's business."""
     proxy = await start(chatbots=CHATBOTS)
-    proxy.upstream.answer = lambda body: web.Response(text="sk-SECRET", status=status, headers={"Location": "http://x/"})
+    proxy.upstream.answer = lambda body: web.Response(
+        text="sk-SECRET", status=status, headers={"Location": "http://x/"}
+    )
     got, raw, _ = await relayed(proxy, HI)
     assert got == 502
     assert b"SECRET" not in raw

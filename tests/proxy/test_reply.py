@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 import structlog
 from aiohttp import web
 
+from proxy.trace_file import TraceError, list_turns, show
 from tests.proxy.conftest import Body, Start, dialogue, eventually, text_of, warnings_in
 
 SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
@@ -52,14 +52,24 @@ async def test_only_known_fields_of_the_upstream_leave(start: Start) -> None:
     leak = "TAKE MAGNESIUM"
     proxy.upstream.answer = upstream_says(
         SLEEP,
-        message={"reasoning_content": leak, "reasoning": leak, "thinking": leak, "annotations": [leak], "audio": {"transcript": leak}},
+        message={"reasoning_content": leak, "reasoning": leak, "thinking": leak, "annotations": [leak], "audio": {"x": leak}},
         choice={"matched_stop": leak, "content_filter_results": {"x": leak}},
         prompt_logprobs=leak, system_fingerprint="fp", service_tier="default",
     )  # fmt: skip
     body = await proxy.say(ASKED)
     assert leak not in json.dumps(body)
     assert (body["system_fingerprint"], body["service_tier"]) == ("fp", "default")
-    assert set(body) == {"id", "object", "created", "model", "choices", "usage", "system_fingerprint", "service_tier", "caf"}
+    assert set(body) == {
+        "id",
+        "object",
+        "created",
+        "model",
+        "choices",
+        "usage",
+        "system_fingerprint",
+        "service_tier",
+        "caf",
+    }
     assert set(body["choices"][0]) == {"index", "message", "logprobs", "finish_reason"}
     assert set(body["choices"][0]["message"]) == {"role", "content", "refusal"}
 
@@ -67,7 +77,7 @@ async def test_only_known_fields_of_the_upstream_leave(start: Start) -> None:
 async def test_rules_and_not_models_speak_in_the_caf_object(start: Start) -> None:
     """What a judge's model wrote may quote the draft, so its words do not leave."""
     proxy = await start(judges=[{"name": "role", "stages": ["swift"]}], refiner=None)
-    played = {"played": [{"part": "topical_expert", "quote": "magnesium", "degree": "plays"}], "reason": "fish oil"}
+    played = {"played": [{"part": "expert", "quote": "magnesium", "degree": "clear"}]}
     proxy.upstream.answer = lambda body: json.dumps(played) if body["model"] == "up-swift" else ADVICE
     body = await proxy.say(NUDGE)
     assert body["caf"]["outcome"] == "fallback"
@@ -127,23 +137,27 @@ async def test_hidden_citations_are_still_told_to_programs(start: Start) -> None
 @pytest.mark.parametrize("kind", ["json_object", "json_schema"])
 async def test_json_replies_get_no_line_and_stay_json(start: Start, kind: str) -> None:
     """A client that parses the content finds a document."""
-    proxy = await start()
-    proxy.upstream.answer = lambda body: '{"greeting": "Hello."}'
+    proxy = await start(judges=[{"name": "role", "stages": ["swift"]}])
+    proxy.upstream.answer = lambda body: '{"played": []}' if body["model"] == "up-swift" else '{"greeting": "Hello."}'
     body = await proxy.say("Hi", response_format={"type": kind})
     assert json.loads(text_of(body)) == {"greeting": "Hello."}
-    assert proxy.upstream.requests[-1]["response_format"] == {"type": kind}
-    assert "[[cite" not in json.dumps(proxy.upstream.requests[-1])
+    assert proxy.upstream.requests[0]["response_format"] == {"type": kind}
+    assert "[[cite" not in json.dumps(proxy.upstream.requests[0])
 
 
 async def test_refined_json_is_not_cut_short(start: Start) -> None:
     """A document past the hard limit is left whole: half a document is none."""
-    proxy = await start(refiner="refiner", length={"soft": 20, "hard": 20}, judges=[{"name": "role", "stages": ["swift"]}])
+    proxy = await start(
+        refiner="refiner", length={"soft": 20, "hard": 20}, judges=[{"name": "role", "stages": ["swift"]}]
+    )
     document = json.dumps({"answer": "Nothing is said here. " * 20})
-    rejected = {"played": [{"part": "therapist", "quote": "I am your therapist", "degree": "plays"}]}
+    rejected = {"played": [{"part": "therapist", "quote": "I am your therapist", "degree": "clear"}]}
 
     def answer(body: Body) -> str:
         if body["model"] == "up-swift":
-            return json.dumps(rejected if "therapist" in body["messages"][1]["content"].split('"reply"')[1] else {"played": []})
+            return json.dumps(
+                rejected if "therapist" in body["messages"][1]["content"].split('"reply"')[1] else {"played": []}
+            )
         return document if body["model"] == "up-refiner" else '{"answer": "I am your therapist and I feel with you."}'
 
     proxy.upstream.answer = answer
@@ -180,7 +194,11 @@ async def test_models_own_refusal_passes(start: Start) -> None:
     proxy = await start()
     proxy.upstream.answer = upstream_says(None, message={"refusal": "I cannot help with that."})
     body = await proxy.say("Hi")
-    assert body["choices"][0]["message"] == {"role": "assistant", "content": None, "refusal": "I cannot help with that."}
+    assert body["choices"][0]["message"] == {
+        "role": "assistant",
+        "content": None,
+        "refusal": "I cannot help with that.",
+    }
     assert body["caf"]["outcome"] == "unfiltered"
 
 
@@ -188,9 +206,16 @@ async def test_citation_alone_beside_tool_calls_is_no_reply(start: Start) -> Non
     """A chatbot that obeys its instructions while calling a tool is not answered for with the fallback message."""
     proxy = await start()
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-    proxy.upstream.answer = upstream_says("[[cite: no_claims]]", message={"tool_calls": [call]}, choice={"finish_reason": "tool_calls"})
+    proxy.upstream.answer = upstream_says(
+        "[[cite: no_claims]]", message={"tool_calls": [call]}, choice={"finish_reason": "tool_calls"}
+    )
     body = await proxy.say("Hi", tools=[{"type": "function", "function": {"name": "f", "parameters": {}}}])
-    assert body["choices"][0]["message"] == {"role": "assistant", "content": None, "refusal": None, "tool_calls": [call]}
+    assert body["choices"][0]["message"] == {
+        "role": "assistant",
+        "content": None,
+        "refusal": None,
+        "tool_calls": [call],
+    }
     assert (body["choices"][0]["finish_reason"], body["caf"]["outcome"]) == ("tool_calls", "unfiltered")
 
 
@@ -214,15 +239,17 @@ async def test_usage_is_the_sum_and_caf_has_the_split(start: Start) -> None:
     assert {u["step"] for u in body["caf"]["usage"]} == {"select", "draft", "role.swift"}
 
 
-def stored(path: Path) -> str:
-    db = sqlite3.connect(path)
-    tables = [name for (name,) in db.execute("select name from sqlite_master where type = 'table'")]
-    rows = repr([db.execute(f'select * from "{table}"').fetchall() for table in tables])
-    db.close()
-    return rows
+def traced(path: Path, turn_id: str) -> Body | None:
+    """Return a trace once it is in the file."""
+    try:
+        return show(path, turn_id)
+    except TraceError:
+        return None
 
 
-async def test_shadow_delivers_the_draft_and_traces_what_the_filter_would_have_done(start: Start, tmp_path: Path) -> None:
+async def test_shadow_delivers_the_draft_and_traces_what_the_filter_would_have_done(
+    start: Start, tmp_path: Path
+) -> None:
     """The user sees no difference, the trace and the metrics have the verdicts, and the chatbot gets no warning."""
     path = tmp_path / "t.db"
     proxy = await start(config={"privacy": {"store": "full", "path": str(path)}}, filter="shadow")
@@ -230,8 +257,10 @@ async def test_shadow_delivers_the_draft_and_traces_what_the_filter_would_have_d
     body = await proxy.say(NUDGE)
     assert "magnesium" in text_of(body)
     assert (body["caf"]["outcome"], body["caf"]["judges"], body["caf"]["warnings"]) == ("unfiltered", [], [])
-    await eventually(lambda: path.exists() and body["caf"]["turn_id"] in stored(path), 5)
-    assert "reject" in stored(path)
+    turn_id = body["caf"]["turn_id"]
+    await eventually(lambda: traced(path, turn_id), 5)
+    verdicts = {(j["judge"], j["verdict"]) for a in show(path, turn_id)["attempts"] for j in a["judgements"]}
+    assert ("transparency", "reject") in verdicts
     metrics = (await proxy.get("/metrics"))[1]
     assert 'caf_verdicts_total{judge="transparency",stage="local",verdict="reject"} 1.0' in metrics
     assert 'caf_turns_total{chatbot="bot",outcome="unfiltered"} 1.0' in metrics
@@ -253,7 +282,7 @@ async def test_failed_turn_in_shadow_is_counted_and_traced(start: Start, tmp_pat
     proxy.upstream.answer = lambda body: web.json_response({}, status=500)
     await proxy.error({"model": "bot", "messages": dialogue("WORDOFUSER")})
     assert 'caf_turns_total{chatbot="bot",outcome="error"} 1.0' in (await proxy.get("/metrics"))[1]
-    await eventually(lambda: path.exists() and "WORDOFUSER" in stored(path), 5)
+    await eventually(lambda: path.exists() and [line.turn_id for line in list_turns(path)], 5)
 
 
 async def test_costs_of_judging_in_shadow_are_counted(start: Start) -> None:
@@ -299,7 +328,9 @@ async def test_webhook_gets_ids_and_kind_and_no_text(start: Start, status: int) 
     assert told == [
         {"turn_id": caf["turn_id"], "conversation_id": caf["conversation_id"], "chatbot": "bot", "kind": "self_harm"}
     ]
-    assert [line["event"] for line in logs if line["log_level"] == "error"] == ["emergency webhook failed"] * (status != 200)
+    assert [line["event"] for line in logs if line["log_level"] == "error"] == ["emergency webhook failed"] * (
+        status != 200
+    )
 
 
 async def test_no_webhook_that_is_down_or_slow_holds_up_an_emergency(start: Start) -> None:

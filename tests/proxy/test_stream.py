@@ -101,21 +101,29 @@ async def test_each_of_several_choices_is_streamed_whole(start: Start) -> None:
     assert [c["choices"][0]["index"] for c in ends] == [0, 1]
     assert [c["caf"]["citations"] for c in ends] == [[{"id": "sleep", "title": "Sleep"}], []]
     for index in (0, 1):
-        assert next(c for c in chunks if c["choices"][0]["index"] == index)["choices"][0]["delta"]["role"] == "assistant"
+        assert (
+            next(c for c in chunks if c["choices"][0]["index"] == index)["choices"][0]["delta"]["role"] == "assistant"
+        )
 
 
 async def test_tool_calls_are_streamed_as_the_openai_client_expects(start: Start) -> None:
     """Each call has its index, and the accumulated message is the upstream's."""
     proxy = await start()
-    calls = [{"id": f"c{i}", "type": "function", "function": {"name": f"f{i}", "arguments": '{"a": 1}'}} for i in (0, 1)]
+    calls = [
+        {"id": f"c{i}", "type": "function", "function": {"name": f"f{i}", "arguments": '{"a": 1}'}} for i in (0, 1)
+    ]
     message = {"role": "assistant", "content": None, "tool_calls": calls}
     proxy.upstream.answer = lambda body: {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
     messages: Any = dialogue("Hi")
     shape = {"type": "object", "properties": {}, "additionalProperties": False}
-    tools: Any = [{"type": "function", "function": {"name": f"f{i}", "strict": True, "parameters": shape}} for i in (0, 1)]
-    async with sdk(proxy) as client:
-        async with client.chat.completions.stream(model="bot", messages=messages, tools=tools) as stream:
-            final = await stream.get_final_completion()
+    tools: Any = [
+        {"type": "function", "function": {"name": f"f{i}", "strict": True, "parameters": shape}} for i in (0, 1)
+    ]
+    async with (
+        sdk(proxy) as client,
+        client.chat.completions.stream(model="bot", messages=messages, tools=tools) as stream,
+    ):
+        final = await stream.get_final_completion()
     assert final.choices[0].finish_reason == "tool_calls"
     assert [c.function.name for c in final.choices[0].message.tool_calls or ()] == ["f0", "f1"]
     assert final.choices[0].message.content is None
@@ -146,9 +154,29 @@ async def test_no_byte_of_a_rejected_draft_is_in_the_stream(start: Start) -> Non
     proxy = await start()
 
     def answer(body: Body) -> Body:
-        message = {"role": "assistant", "content": ADVICE, "reasoning_content": ADVICE, "annotations": [ADVICE], "audio": {"a": ADVICE}}
-        choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": {"content": [{"token": ADVICE}]}, "x": ADVICE}
-        return {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": {}, "x": ADVICE}
+        message = {
+            "role": "assistant",
+            "content": ADVICE,
+            "reasoning_content": ADVICE,
+            "annotations": [ADVICE],
+            "audio": {"a": ADVICE},
+        }
+        choice = {
+            "index": 0,
+            "message": message,
+            "finish_reason": "stop",
+            "logprobs": {"content": [{"token": ADVICE}]},
+            "x": ADVICE,
+        }
+        return {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "m",
+            "choices": [choice],
+            "usage": {},
+            "x": ADVICE,
+        }
 
     proxy.upstream.answer = answer
     raw = await proxy.stream(NUDGE)
@@ -320,7 +348,18 @@ async def test_client_that_leaves_after_the_verdict_does_not_lose_the_state(star
 
 @pytest.mark.parametrize(
     "text",
-    ["", " ", "a", "word " * 500, "x" * 1_000, "\n\n", "Zeile eins\n\nZeile zwei", "\U0001f600" * 300, "a" * 48 + " ", " " * 400],
+    [
+        "",
+        " ",
+        "a",
+        "word " * 500,
+        "x" * 1_000,
+        "\n\n",
+        "Zeile eins\n\nZeile zwei",
+        "\U0001f600" * 300,
+        "a" * 48 + " ",
+        " " * 400,
+    ],
 )
 def test_pieces_together_are_the_text(text: str) -> None:
     """Nothing is lost or added by cutting, and no piece is empty."""

@@ -38,6 +38,7 @@ ROLE = (HERE.parent.parent / "assistants" / "schizophrenia.md").read_text(encodi
 TOPICS = ("medication", "self-harm", "suicide", "depression", "diagnosis", "illegal drugs", "supplements", "pregnancy")
 ALIASES = ("chatbot", "swift", "chief", "refiner", "retriever")
 AT_ONCE = 24
+PATIENT = aiohttp.ClientTimeout(total=None)
 
 
 class Kept:
@@ -115,7 +116,10 @@ async def hold(conversation: Body, engine: Engine) -> list[Body]:
     chatbot: Engine = Scripted(drafting) if "drafts" in conversation else engine
     factory: EngineFactory = lambda settings: chatbot if settings.model == "chatbot" else engine  # noqa: E731
     replies, messages = [], []
-    async with serve(create_app(config(), {"embedded": factory})) as url, aiohttp.ClientSession() as session:
+    async with (
+        serve(create_app(config(), {"embedded": factory})) as url,
+        aiohttp.ClientSession(timeout=PATIENT) as session,
+    ):
         for said in conversation["turns"]:
             messages.append({"role": "user", "content": said})
             async with session.post(

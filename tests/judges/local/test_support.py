@@ -40,7 +40,7 @@ def test_denial_meets_denial_in_other_words() -> None:
 def test_contradiction_is_not_outweighed_by_a_lesser_match() -> None:
     """The sentence that is contradicted decides, not another one that shares fewer words and contradicts nothing."""
     support = best(read("You can stop taking your medicine suddenly."), (REPAIRS, VOICES))
-    assert support.conflict is not None
+    assert support.conflict
     assert support.source_id == "voices"
 
 

@@ -1,0 +1,143 @@
+"""Evidence: how strongly the words of a text speak for danger, or for a part played, by weights learned from labelled texts.
+
+A linear model over words, pairs of words and the letters within them: rules of thumb that are weighed, instead of one that
+decides. `judges/training` makes the weights and says how well they do on texts they have not seen. A long text is read window by
+window of whole sentences, so that one sentence counts wherever it stands.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from math import exp, sqrt
+
+import orjson
+
+from judges.local.spelling import QUESTION, STOP
+
+WINDOW = 48
+"""Tokens of a window, about: a window ends with the sentence that reaches this."""
+SHORTEST = 6
+"""Tokens from which a sentence of a long text is also read by itself."""
+LETTERS = (3, 4, 5)
+"""Lengths of the runs of letters within a word that are features."""
+LONGEST_WORD = 24
+START = "^"
+
+Sums = tuple[float, int, float, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of tokens and how strongly it speaks for the class."""
+
+    margin: float
+    """Above 0: enough to flag. Log odds, shifted so that the threshold chosen in training is 0."""
+    start: int
+    end: int
+
+
+class Evidence:
+    """The weights of one class."""
+
+    def __init__(self, bias: float, weights: dict[str, float], sorts: "Mapping[str, Evidence]") -> None:
+        """Prepare to weigh.
+
+        Args:
+            bias: Margin of a text without any known feature.
+            weights: Weight of each feature.
+            sorts: For each sort of the class (kinds of emergency, parts played), what tells it from the others.
+        """
+        self._bias = bias
+        self._weights = weights
+        self._sorts = sorts
+        self._letters = lru_cache(maxsize=8192)(self._weigh_letters)
+
+    def strongest(self, tokens: Sequence[str]) -> Window:
+        """Return the window that speaks most strongly for the class, in time linear in the number of tokens."""
+        ends = [n + 1 for n, token in enumerate(tokens) if token in (STOP, QUESTION)]
+        if not ends or ends[-1] < len(tokens):
+            ends.append(len(tokens))
+        running = self._running(tokens)
+        spans = {(0, len(tokens))} if len(tokens) <= WINDOW else set(_spans(ends))
+        windows = [Window(self._margin(running[start], running[end]), start, end) for start, end in spans]
+        return max(windows, key=lambda window: (window.margin, -window.start))
+
+    def sort(self, tokens: Sequence[str]) -> str:
+        """Return the sort of the class that a text most likely is."""
+        return max(self._sorts, key=lambda sort: self._sorts[sort].margin(tokens))
+
+    def margin(self, tokens: Sequence[str]) -> float:
+        """Return how strongly a text as a whole speaks for the class."""
+        running = self._running(tokens)
+        return self._margin(running[0], running[-1])
+
+    def _running(self, tokens: Sequence[str]) -> list[Sums]:
+        """Return running sums: the weights of words and pairs and how many have one, the same for runs of letters."""
+        known = self._weights.get
+        words, letters, count, runs = 0.0, 0.0, 0, 0
+        sums = [(words, count, letters, runs)]
+        before, first = START, ""
+        for token in tokens:
+            for feature in (token, f"{before} {token}", f"{first} _ {token}"):
+                learned = known(feature)
+                if learned is not None:
+                    words += learned
+                    count += 1
+            weight, number = self._letters(token)
+            letters += weight
+            runs += number
+            sums.append((words, count, letters, runs))
+            before, first = token, before
+        return sums
+
+    def _weigh_letters(self, token: str) -> tuple[float, int]:
+        learned = [w for run in letter_runs(token) if (w := self._weights.get(run)) is not None]
+        return sum(learned), len(learned)
+
+    def _margin(self, start: Sums, end: Sums) -> float:
+        words, count, letters, runs = (b - a for a, b in zip(start, end, strict=True))
+        return self._bias + words / sqrt(count or 1) + letters / sqrt(runs or 1)
+
+
+def _spans(ends: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the windows of a long text: from each sentence on as many as make a window, and each that is not tiny by itself."""
+    last = 0
+    for first, start in enumerate([0, *ends[:-1]]):
+        last = max(last, first)
+        while last + 1 < len(ends) and ends[last] - start < WINDOW:
+            last += 1
+        yield start, ends[last]
+        if ends[first] - start >= SHORTEST:
+            yield start, ends[first]
+
+
+def word_features(tokens: Sequence[str]) -> list[str]:
+    """Return words, pairs, and pairs with one word between, of a text; those that occur twice twice."""
+    found: list[str] = []
+    before, first = START, ""
+    for token in tokens:
+        found += (token, f"{before} {token}", f"{first} _ {token}")
+        before, first = token, before
+    return found
+
+
+def letter_runs(token: str) -> list[str]:
+    """Return the runs of letters in a word, its edges marked, each once."""
+    if not token.isalpha():
+        return []
+    padded = f"<{token[:LONGEST_WORD]}>"
+    return [*{f"#{padded[n : n + size]}" for size in LETTERS for n in range(len(padded) - size + 1)}]
+
+
+def share(margin: float) -> float:
+    """Return a margin as a score in 0 to 1; the threshold is at 0.5."""
+    return 1 / (1 + exp(-max(-30.0, min(30.0, margin))))
+
+
+@cache
+def load(name: str) -> Evidence:
+    """Load learned weights; they are read once, when they are first needed."""
+    data = orjson.loads(files("judges.local").joinpath(f"weights/{name}.json").read_bytes())
+    sorts = {sort: Evidence(one["bias"], one["weights"], {}) for sort, one in data["sorts"].items()}
+    return Evidence(data["bias"], data["weights"], sorts)

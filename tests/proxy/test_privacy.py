@@ -1,0 +1,155 @@
+"""What people wrote stays where the operator wants it: traces, logs."""
+
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+
+from proxy.app import stored
+from proxy.config import parse_config
+from proxy.logs import configure_logs
+from tests.proxy.conftest import Start, eventually
+
+SECRETS = ("WORDOFUSER", "magnesium", "sk-KEY", "USERNAME")
+ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium every night, WORDOFUSER."
+
+
+async def converse(start: Start, tmp_path: Path, store: str) -> Path:
+    path = tmp_path / f"{store}.db"
+    proxy = await start(config={"privacy": {"store": store, "path": str(path)}})
+    proxy.upstream.answer = lambda body: ADVICE
+    await proxy.say("Which WORDOFUSER supplements?", user="USERNAME", headers={"Authorization": "Bearer sk-KEY"})
+    await proxy.say("WORDOFUSER I am going to end my life tonight")
+    return path
+
+
+def trace_text(path: Path) -> str:
+    from proxy.trace_file import list_turns, show
+
+    return repr([show(path, line.turn_id) for line in list_turns(path)]) if path.exists() else ""
+
+
+async def test_full_traces_hold_the_conversation_but_no_key(start: Start, tmp_path: Path) -> None:
+    """That is what they are for; the key is nobody's business even then."""
+    path = await converse(start, tmp_path, "full")
+    await eventually(lambda: trace_text(path).count("'turn_id'") >= 2, 5)
+    assert "WORDOFUSER" in trace_text(path)
+    assert "sk-KEY" not in trace_text(path)
+
+
+async def test_redacted_traces_hold_no_word(start: Start, tmp_path: Path) -> None:
+    """Ids, verdicts and times only, also in the bytes of the file."""
+    path = await converse(start, tmp_path, "redacted")
+    await eventually(lambda: trace_text(path).count("'turn_id'") >= 2, 5)
+    text = trace_text(path)
+    assert "reject" in text
+    raw = b"".join(file.read_bytes() for file in tmp_path.glob("redacted.db*"))  # noqa: ASYNC240
+    for secret in SECRETS:
+        assert secret not in text
+        assert secret.encode() not in raw
+
+
+async def test_without_traces_there_is_no_file(start: Start, tmp_path: Path) -> None:
+    """`none` leaves nothing on the disk."""
+    path = await converse(start, tmp_path, "none")
+    assert not list(tmp_path.glob("none.db*"))  # noqa: ASYNC240
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("store", "host", "what"),
+    [
+        ("auto", "127.0.0.1", "full"),
+        ("auto", "::1", "full"),
+        ("auto", "0.0.0.0", "redacted"),
+        ("auto", "caf.example.org", "redacted"),
+        ("none", "127.0.0.1", "none"),
+        ("redacted", "127.0.0.1", "redacted"),
+        ("full", "0.0.0.0", "full"),
+    ],
+)
+def test_auto_is_full_only_where_nobody_else_can_ask(tmp_path: Path, store: str, host: str, what: str) -> None:
+    """An address that others can reach has other people's crises in its traces."""
+    data = {
+        "models": {"m": {"engine": "embedded"}},
+        "chatbots": {"b": {"model": "m", "kind": "passthrough"}},
+        "privacy": {"store": store},
+        "server": {"host": host},
+    }
+    assert stored(parse_config(data, tmp_path / "c.yaml")) == what
+
+
+class Stderr(io.StringIO):
+    """A standard error that may be a terminal."""
+
+    def __init__(self, terminal: bool) -> None:
+        super().__init__()
+        self.buffer = io.BytesIO()
+        self._terminal = terminal
+
+    def isatty(self) -> bool:
+        return self._terminal
+
+    def all(self) -> str:
+        return self.getvalue() + self.buffer.getvalue().decode()
+
+
+@pytest.fixture(autouse=True)
+def uncached(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Keep the loggers of modules from holding on to what a test configures."""
+    configure = structlog.configure
+    monkeypatch.setattr(
+        structlog, "configure", lambda **given: configure(**given | {"cache_logger_on_first_use": False})
+    )
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_logged_exception_tells_its_place_and_not_its_message(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
+    """Messages of exceptions quote values: a judge that crashes on a text must not put the text in the log."""
+    stderr: Any = Stderr(terminal)
+    monkeypatch.setattr(sys, "stderr", stderr)
+
+    def judge_that_crashes(text: str) -> None:
+        try:
+            raise ValueError(text)
+        except ValueError as error:
+            raise KeyError(text) from error
+
+    configure_logs()
+    log = structlog.get_logger()
+    try:
+        judge_that_crashes("WORD" + "OFUSER")
+    except KeyError:
+        log.exception("judge crashed", judge="role")
+    log.debug("words", text="WORDOFUSER")
+    written = stderr.all()
+    assert "judge crashed" in written
+    assert "KeyError" in written
+    assert "judge_that_crashes" in written
+    assert "WORDOFUSER" not in written
+
+
+async def test_crash_of_a_judge_is_logged_without_the_conversation(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crashed judge has not accepted, and its traceback quotes nobody."""
+    stderr: Any = Stderr(False)
+    proxy = await start(judges=[{"name": "role", "stages": ["local"]}])
+
+    def crash(case: Any) -> Any:
+        raise ValueError(case.user_message + case.draft)
+
+    monkeypatch.setitem(__import__("judges.judge", fromlist=["OBSERVERS"]).OBSERVERS, "role", crash)
+    monkeypatch.setattr(sys, "stderr", stderr)
+    configure_logs()
+    body = await proxy.say("WORDOFUSER")
+    assert body["caf"]["outcome"] == "fallback"
+    assert '"event":"judge crashed"' in stderr.all()
+    assert "WORDOFUSER" not in stderr.all()
+    assert "Hello." not in stderr.all()
