@@ -28,7 +28,7 @@ def main() -> int:
     """Run the bench."""
     options = _options()
     began = time.perf_counter()
-    rounds, seconds = (1, 1.2) if options.quick else (3, 3.0)
+    rounds, seconds = (1, 0.7) if options.quick else (3, 3.0)
     wanted = options.only or list(PARTS)
     load_cores, _ = cores()
     pin(load_cores)
@@ -50,7 +50,7 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one short round, half a minute: for a first look")
+    parser.add_argument("--quick", action="store_true", help="one short round, about half a minute: for a first look")
     parser.add_argument(
         "--only", action="append", choices=PARTS, metavar="NAME", help=f"measure this part alone: {', '.join(PARTS)}"
     )
@@ -75,7 +75,7 @@ def _measure(scene: Setting, wanted: list[str], rounds: int, seconds: float, sta
             figures |= {f"outcome_{name}": count for name, count in outcomes.items()}
             seen = ", ".join(f"{count} {name}" for name, count in outcomes.items())
             _say(
-                f"trial through the guarded chatbot: {seen}; {len(played)} conversations accepted throughout are played"
+                f"trial through the guarded chatbot: {seen}; {len(played)} conversations delivered as drafted are played"
             )
             foreign = requests.Foreign([scene.upstream, bare, caf])
             if "requests" in wanted:

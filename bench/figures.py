@@ -87,8 +87,8 @@ ROWS = {
     "direct": "the mock upstream itself (what the load can do)",
     "bare": "bare aiohttp + uvloop pass-through: the reference",
     "passthrough": "CAF, kind: passthrough",
-    "off": "CAF, guarded, filter off: retrieval, checks, state, full traces",
-    "on": "CAF, guarded, filter on: the four local judges as well",
+    "off": "CAF, filter off: retrieval, state, full traces",
+    "on": "CAF, filter on: the four local judges as well",
 }
 
 

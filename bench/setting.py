@@ -18,8 +18,8 @@ from bench.script import Exchange, conversations
 from knowledge_base.lexical import Lexical
 from knowledge_base.library import load as load_library
 
-CANDIDATES = 96
-FEWEST = 12
+CANDIDATES = 144
+FEWEST = 8
 """Conversations a run needs."""
 SHIPPED = "schizophrenia"
 """The chatbot of config.yaml whose settings the bench's chatbots take over."""
@@ -61,12 +61,18 @@ class Played:
     number: int
     exchanges: list[Exchange]
     delivered: list[str]
+    outcomes: list[str]
+    """Of each exchange, with the filter on."""
 
     def requests(self, address: str, model: str, **more: object) -> Talk:
         """Return its requests to a server."""
         return [
-            load.request(address, client_body(model, self.exchanges, n, seed, self.delivered) | more, EXPECT[model])
-            for n, seed in ((0, 2 * self.number), (1, 2 * self.number + 1))
+            load.request(
+                address,
+                client_body(model, self.exchanges, n, 2 * self.number + n, self.delivered) | more,
+                EXPECT.get(model) or b'"outcome":"%b"' % outcome.encode(),
+            )
+            for n, outcome in enumerate(self.outcomes)
         ]
 
 
@@ -76,9 +82,8 @@ EXPECT = {
     "bench-paced": b"data: [DONE]",
     "passthrough-paced": b"data: [DONE]",
     "off": b'"outcome":"unfiltered"',
-    "on": b'"outcome":"accepted"',
 }
-"""What a good response holds."""
+"""What a good response holds; with the filter on, it has the outcome that the trial had."""
 
 
 @dataclass(slots=True)
@@ -119,7 +124,7 @@ class Setting:
         return load.request(address, body, b'"choices":')
 
     def played(self, caf: Server) -> tuple[list[Played], dict[str, int]]:
-        """Play every conversation once through the guarded chatbot, and keep those whose replies are accepted.
+        """Play every conversation once through the guarded chatbot, and keep those whose replies are delivered as they are.
 
         The load then repeats these, so that each second request finds the state that its first has left.
 
@@ -129,22 +134,26 @@ class Setting:
         kept, outcomes = [], dict[str, int]()
         for number, exchanges in enumerate(self.candidates):
             delivered: list[str] = []
+            seen: list[str] = []
             for n in range(len(exchanges)):
                 body = client_body("on", exchanges, n, 2 * number + n, delivered) | {"metadata": {"bench": "trial"}}
                 one = load.request(caf.address, body, b"")
-                response = ask(caf.address, one.before + b"user-trial%02d" % number + one.after)
+                response = ask(caf.address, one.before + b"trial-%06d" % number + one.after)
                 if fault := load.fault_of(response, b""):
                     raise RuntimeError(f"the guarded chatbot answers with {fault}: {response[-500:]!r}")
                 answer: dict[str, Any] = load.body_of(response)
                 outcome = answer["caf"]["outcome"]
                 outcomes[outcome] = outcomes.get(outcome, 0) + 1
-                if outcome != "accepted":
+                if outcome not in ("accepted", "warned"):
                     break
+                seen.append(outcome)
                 delivered.append(answer["choices"][0]["message"]["content"])
             else:
-                kept.append(Played(number, exchanges, delivered))
+                kept.append(Played(number, exchanges, delivered, seen))
         if len(kept) < FEWEST:
-            raise RuntimeError(f"of {len(self.candidates)} conversations only {len(kept)} were accepted: {outcomes}")
+            raise RuntimeError(
+                f"of {len(self.candidates)} conversations only {len(kept)} were delivered as drafted: {outcomes}"
+            )
         return kept, outcomes
 
 

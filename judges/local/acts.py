@@ -218,7 +218,7 @@ BELIE = _family(
 """Words that take a disclaimer back."""
 
 REFUSE = _family(
-    "can't cannot can unable won't not no don't outside afraid beyond wouldn't couldn't shouldn't isn't never",
+    "can't cannot can unable won't not don't outside afraid beyond wouldn't couldn't shouldn't isn't never",
     r"^(?:\W|(?:so|but|and|my apologies|apologies|i apologi[sz]e|please|note|keep in mind|remember|be aware|understand|"
     r"because|since|"
     r"unfortunately|however|no|yes|sorry|i'm sorry|i am sorry|i'm afraid|as an? [\w -]{3,40}|although|"
@@ -244,8 +244,7 @@ _NO_MORE = r"(?![^.?!]*\b(?:that|which|who|because|since|so|how|why)\b)"
 """A description of what the chatbot does is none if it goes on to state something."""
 
 OFFER = _family(
-    "can could happy glad will i'd here am i'm was i'll let let's allow below following short summary sum "
-    "answer answers give gives share shares pass passes provide provides offers ask find",
+    "can could happy glad will i'd here am i'm was i'll let let's allow below following short summary sum",
     r"^(?:\W|(?:so|but|and|however|instead|what|if you (?:like|want|wish|prefer|would like)|if it helps|"
     r"that said|from my sources|also|of course|certainly|yes|sure|then)[ ,:]*)*i(?:'d be| would be|'m| am|"
     r"'ll| will| can| could| was|'d)? ?"
@@ -257,6 +256,9 @@ OFFER = _family(
     r"^\W*(?:let me|let's|allow me to) (?:explain|look|see|tell|share|go|start|walk|be clear|clarify|take "
     r"a look|answer)\b",
     r"^\W*(?:here (?:is|are|'s)|here's|below (?:is|are)|the following (?:is|are)|in short|in summary|to sum up)\b",
+)
+DESCRIBE = _family(
+    "answer answers give gives share shares pass passes provide provides offer offers repeat ask find read come",
     rf"^\W*(?:i|we|this (?:(?:chat)?bot|service|assistant))(?: (?:can|will|only|just|also|simply))* (?:answers? questions?\b"
     rf"|(?:gives?|offers?|provides?|shares?) (?:you )?(?:\w+ )?information (?:about|on|from)\b"
     rf"|(?:share|pass on|give you|repeat)s? (?:only )?what (?:my|the|its) sources (?:say|contain)\b){_NO_MORE}",
@@ -264,6 +266,8 @@ OFFER = _family(
     rf"^\W*(?:(?:and|but|so) )?(?:you can )?(?:always )?ask me (?:about|again|anything|questions?)\b{_NO_MORE}",
     rf"^\W*you can (?:find|read) (?:\w+ )?more (?:about|on|in)\b{_NO_MORE}",
 )
+"""What the chatbot says of its own work."""
+
 INVITE = _family(
     "let feel would want shall welcome please just is role here i'm am",
     r"\b(?:let me know|feel free|would you like|do you want me|shall i|you(?:'re| are) (?:always "
@@ -276,7 +280,7 @@ GREET = _family(
     "understandable glad hope care alone okay ok great good sense tough must imagine course appreciate "
     "wish happy sure certainly absolutely see sorry hard sad that's that "
     "interesting yes no feel natural frightening scary worried brave listening nice pleased well fine",
-    r"^\W*(?:hi|hello|hey|dear|welcome|thanks?|thank you|goodbye|bye|good (?:morning|afternoon|evening|"
+    r"^\W*(?:hi|hello|hey|dear|welcome|thanks?|thank you|goodbye|bye|good (?:that you|morning|afternoon|evening|"
     r"luck|question|point)|cheers|take care|all the best|best wishes|great(?: question)?|okay|ok|sure|of "
     r"course|certainly|absolutely|yes|no|right|i see|glad|happy|(?:it(?:'s| is) )?(?:nice|good|pleased) to (?:meet|talk)|"
     r"i(?:'m| am) (?:doing )?(?:well|fine)(?=\W*(?:$|thank)))\b",
@@ -345,7 +349,7 @@ _ASKED = VERIFY.triggers | listed(
     review checked asked verified confirmed anyone anybody question advice permission reason need bother"""
 )
 _STATING = (VERIFY, VERIFY_NEGATED, VERIFY_WEAK, VERIFY_BARE, ASK_SOMEONE, ADMIT, ADMIT_WEAK, BELIE, REFUSE)
-_BUSY = _ASKED.union(*(family.triggers for family in (*_STATING, OFFER, INVITE, GREET, HIDDEN)))
+_BUSY = _ASKED.union(*(family.triggers for family in (*_STATING, OFFER, DESCRIBE, INVITE, GREET, HIDDEN)))
 
 
 def busy(words: frozenset[str]) -> frozenset[str]:

@@ -59,12 +59,14 @@ def _rewrite(seen: Read, unwanted: Sequence[str]) -> tuple[str, tuple[str, ...]]
     return f"{_joined(kept)}\n\n{note}", _ids(seen, kept)
 
 
-def _without_leftovers(seen: Read, kept: Sequence[Part], asserting: Collection[int], supports: set[str]) -> list[Part]:
+def _without_leftovers(
+    seen: Read, kept: Sequence[Part], asserting: Collection[int], supports: Collection[str]
+) -> list[Part]:
     """Keep the assertions, and beside supported ones the greetings, questions and offers that do not lead elsewhere.
 
     A question or an offer leads elsewhere after a dropped sentence, or with words that no kept assertion has.
     """
-    if supports == {"basic"}:
+    if set(supports) == {"basic"}:
         return [part for part in kept if id(part) in asserting]
     staying = {id(part) for part in kept}
     told = frozenset().union(*(part.reading.content for part in kept if id(part) in asserting))

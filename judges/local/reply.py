@@ -24,10 +24,12 @@ _JOINT = re.compile(
     rf"[;:,\s](?:(?<=[;:])\s|(?<=,)\s{_JOINING}|(?<=\s)(?:-\s|{_JOINING}"
     r"(?=(?:you|it|they|he|she|this|that|i|we|there|please|always|never|do|don't|stop|take|start|can|will|is|are|should)\b)))"
 )
-_OFFERS_LIST = re.compile(r"\b(?:for example|such as|including|e\.g\.?|questions (?:about|on)|(?:tell you|information) about)\b")
+_OFFERS_LIST = re.compile(
+    r"\b(?:for example|such as|including|e\.g\.?|questions (?:about|on)|(?:tell you|information) about)\b"
+)
 _VERBAL = listed(
     "is are was were be am will would can could should shall may might must do does did has have had you your it they we i he she "
-    "take use try stop start avoid increase reduce double change help helps cause causes cure cures"
+    "take use try stop start avoid increase reduce double change help helps cure cures"
 )
 _JOINERS = listed("; : and but so because although while which then since")
 _CUT = re.compile(rf"{_STRONG}|(?P<comma>,\s+)")
@@ -130,12 +132,13 @@ def _cut(text: str, told: frozenset[str]) -> list[Clause]:
     if whole == "asserts" or not (cuts := list(_CUT.finditer(reading.lowered))):
         return [Clause(text, whole, reading.words)]
     found: list[Clause] = []
+    listing = _OFFERS_LIST.search(reading.lowered)
     for piece, after_comma in _pieces(text, cuts):
         lowered = piece.lower()
         tokens = tokens_of(lowered)
         if found and after_comma and _hangs_on(lowered, found[-1].act):
             act = found[-1].act
-        elif found and found[-1].act == "offers" and _OFFERS_LIST.search(reading.lowered) and _lists(tokens):
+        elif found and found[-1].act == "offers" and listing and _lists(tokens):
             act = "offers"
         else:
             act = "asks" if text.endswith("?") and whole == "asks" else _act(lowered, tokens, told)
@@ -157,9 +160,15 @@ _LEADING = ("verifies", "refuses", "offers", "asks", "admits", "greets")
 def _lists(tokens: list[str]) -> bool:
     """Tell whether a piece only names a subject, as in a list of what can be asked: short, without verb, drug or number."""
     lexemes = [lexeme(token) for token in tokens]
-    if len(tokens) > 6 or not _VERBAL.isdisjoint(tokens) or any(lex.drug or lex.number or lex.negates for lex in lexemes):
+    if (
+        len(tokens) > 6
+        or not _VERBAL.isdisjoint(tokens)
+        or any(lex.drug or lex.number or lex.negates for lex in lexemes)
+    ):
         return False
-    return not any(a.weight and b.weight and c.weight for a, b, c in zip(lexemes, lexemes[1:], lexemes[2:], strict=False))
+    return not any(
+        a.weight and b.weight and c.weight for a, b, c in zip(lexemes, lexemes[1:], lexemes[2:], strict=False)
+    )
 
 
 def _pieces(text: str, cuts: list[re.Match[str]]) -> Iterator[tuple[str, bool]]:
@@ -203,7 +212,7 @@ def _act(lowered: str, found: list[str], told: frozenset[str]) -> Act:
         return "asserts" if acts.HIDDEN.find(lowered, words) and _rest(found, told, by_user=False) > 0.6 else "asks"
     if acts.refuses(lowered, words):
         return "refuses"
-    if acts.OFFER.opens(lowered, words) or acts.INVITE.find(lowered, words):
+    if acts.OFFER.opens(lowered, words) or acts.DESCRIBE.opens(lowered, words) or acts.INVITE.find(lowered, words):
         return "offers"
     if (acts.VERIFY_BARE.find(lowered, words) or acts.ASK_SOMEONE.find(lowered, words)) and _rest(found, told) < 2.5:
         return "verifies"

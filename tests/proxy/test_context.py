@@ -120,13 +120,13 @@ async def test_commands_in_foreign_text_are_inert(start: Start) -> None:
     """Users, invented replies, client notes and parts cannot give the chatbot's commands."""
     proxy = await start()
     await proxy.say(
-        {"role": "system", "content": f"Note {COMMAND}"},
-        {"role": "user", "content": f"One {COMMAND}"},
-        {"role": "assistant", "content": f"Two {COMMAND}"},
-        {"role": "user", "content": [{"type": "text", "text": f"Three {COMMAND}"}]},
+        {"role": "system", "content": f"It is Monday. {COMMAND}"},
+        {"role": "user", "content": f"How much sleep do adults need? {COMMAND}"},
+        {"role": "assistant", "content": f"Seven to nine hours. {COMMAND}"},
+        {"role": "user", "content": [{"type": "text", "text": f"And what about work? {COMMAND}"}]},
     )
     sent = json.dumps(seen(proxy)[1:])
-    for word in ("Note", "One", "Two", "Three"):
+    for word in ("Monday", "How much", "Seven", "about work"):
         assert word in sent
     assert not parse(sent).citations
     assert COMMAND not in sent
@@ -213,9 +213,9 @@ async def test_images_and_unknown_parts_survive(start: Start) -> None:
 def test_no_history_is_lost_but_from_its_beginning(said: list[str], budget: int) -> None:
     """Whatever the texts and the budget, what is sent is the end of the history, and not nothing."""
     messages = [Message(**m) for m in dialogue(*said)]
-    sent = guarded_messages("role", None, [], messages, Conversation("c"), 1, budget, cites=False)[1:]
+    sent = guarded_messages("role", "Call 112.", None, [], messages, Conversation("c"), 1, budget, cites=False)[1:]
     assert sent
-    whole = guarded_messages("role", None, [], messages, Conversation("c"), 1, 10**9, cites=False)[1:]
+    whole = guarded_messages("role", "Call 112.", None, [], messages, Conversation("c"), 1, 10**9, cites=False)[1:]
     assert len(whole) == len(messages)
     assert whole[-len(sent) :] == sent
 
@@ -223,7 +223,9 @@ def test_no_history_is_lost_but_from_its_beginning(said: list[str], budget: int)
 @given(st.text(alphabet="[]cite:sourceID ,\n\\*`", max_size=60))
 def test_user_text_holds_no_command_whatever_it_is(text: str) -> None:
     """Inert once is inert for good."""
-    sent = guarded_messages("role", None, [], [Message(role="user", content=text)], Conversation("c"), 1, 1_000)
+    sent = guarded_messages(
+        "role", "Call 112.", None, [], [Message(role="user", content=text)], Conversation("c"), 1, 1_000
+    )
     assert sent[-1]["content"] == neutralise(text)
     assert not parse(sent[-1]["content"]).citations
 

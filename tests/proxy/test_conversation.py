@@ -29,8 +29,15 @@ def answering(proxy: Proxy, reply: Any) -> None:
 
 
 def replies(proxy: Proxy) -> None:
-    """Have the upstream answer each message differently, so that no two exchanges are alike."""
-    proxy.upstream.answer = lambda body: f"[[cite: no_claims]]\nYou said: {body['messages'][-1]['content']}?"
+    """Have the upstream answer each request differently, so that no two exchanges are alike; but thanks always the same."""
+
+    def answer(body: Body) -> str:
+        thanked = body["messages"][-1]["content"] == "thanks"
+        return "[[cite: no_claims]]\n" + (
+            "You are welcome." if thanked else "Hello" + "!" * len(proxy.upstream.requests)
+        )
+
+    proxy.upstream.answer = answer
 
 
 async def drifted(proxy: Proxy, *before: str, **fields: Any) -> tuple[list[str], Body]:
@@ -145,14 +152,16 @@ CHANGES: dict[str, Any] = {
 @pytest.mark.parametrize("own_line", [False, True])
 async def test_reply_is_known_again_however_the_client_kept_it(start: Start, change: str, own_line: bool) -> None:
     """White space, a missing line of sources, content parts; also where the chatbot wrote such a line of its own."""
-    proxy = await start()
-    answering(proxy, SLEEP + "\nTake 400 mg of magnesium every night." + "\n\nSources: my own memory" * own_line)
+    proxy = await start(judges=[{"name": "role", "stages": ["swift"]}], length={"soft": 20, "hard": 500})
+    long = SLEEP + " Going to bed at the same time each night helps." * 2 + "\n\nSources: my own memory" * own_line
+    proxy.upstream.answer = lambda body: '{"played": []}' if body["model"] == "up-swift" else long
     reply = text_of(await proxy.say("How much sleep do adults need?"))
     assert "Sources: Sleep" in reply
     kept = {"role": "assistant", "content": CHANGES[change](reply)}
     await proxy.say(*dialogue("How much sleep do adults need?"), kept, {"role": "user", "content": "And?"})
-    assert warnings_in(last(proxy))
-    assert "[unverified" not in json.dumps(last(proxy))
+    (drafting,) = [request for request in proxy.upstream.requests[2:] if request["model"] == "up-chatbot"]
+    assert warnings_in(drafting)
+    assert "[unverified" not in json.dumps(drafting)
 
 
 async def test_chatbots_own_line_of_sources_does_not_lose_the_conversation(start: Start) -> None:
@@ -259,9 +268,9 @@ async def test_same_exchange_in_two_conversations_is_not_confused(start: Start) 
     """Where both end on the same exchange, what came before it tells them apart, also in a history that was edited."""
     proxy = await start()
     conversations = []
-    for number in (1, 2):
+    for opening in ("Good morning", "Good evening"):
         messages: list[str] = []
-        for said in (f"Opening {number}", f"Middle {number}", "thanks"):
+        for said in (opening, "How much sleep do adults need?", "thanks"):
             messages.append(said)
             replies(proxy)
             body = await proxy.say(*messages)
@@ -269,7 +278,7 @@ async def test_same_exchange_in_two_conversations_is_not_confused(start: Start) 
         conversations.append((messages, body["caf"]["conversation_id"]))
     assert conversations[0][0][-2:] == conversations[1][0][-2:]
     for messages, conversation_id in conversations:
-        edited = [*messages[:2], "Another middle", "Another reply", *messages[4:]]
+        edited = [*messages[:2], "What causes it?", "Genes play a part.", *messages[4:]]
         assert (await proxy.say(*edited, "And?"))["caf"]["conversation_id"] == conversation_id
 
 
@@ -277,9 +286,9 @@ async def test_unknown_history_that_ends_like_another_is_a_miss(start: Start) ->
     """A conversation from elsewhere does not take over one that happens to hold the same exchange."""
     proxy = await start()
     replies(proxy)
-    opening = text_of(await proxy.say("Opening"))
-    messages, body = await drifted(proxy, "Opening", opening)
-    other = await proxy.say("Another beginning", "Another reply", *messages[-2:], "And?")
+    opening = text_of(await proxy.say("Good morning"))
+    messages, body = await drifted(proxy, "Good morning", opening)
+    other = await proxy.say("Good evening", "Good evening to you.", *messages[-2:], "And?")
     assert other["caf"]["conversation_id"] != body["caf"]["conversation_id"]
     assert not warnings_in(last(proxy))
 

@@ -7,12 +7,16 @@ import math
 from typing import Any
 from urllib.parse import urlsplit
 
+import aiohttp
 import pytest
 import structlog
 from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from proxy.metrics import Metrics
+from proxy.middleware import METRICS, boundary
 from tests.proxy.conftest import Body, Proxy, Start, bot_settings, dialogue, eventually, text_of, warnings_in
 
 ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night."
@@ -522,6 +526,21 @@ async def test_nonsense_in_the_upstreams_message_is_no_fault_of_ours(start: Star
     async with proxy.session.post(f"{proxy.url}/v1/chat/completions", json=chat(stream=stream)) as response:
         assert response.status in (200, 502)
         assert b"internal" not in await response.read()
+
+
+async def test_writing_to_a_client_that_has_gone_is_no_failure() -> None:
+    """A connection that is reset while it is written to is logged as the client's leaving."""
+
+    async def gone(request: web.Request) -> web.Response:
+        raise aiohttp.ClientConnectionResetError("Cannot write to closing transport")
+
+    app = web.Application(middlewares=[boundary])
+    app[METRICS] = Metrics()
+    app.router.add_get("/", gone)
+    async with TestClient(TestServer(app)) as client:
+        with structlog.testing.capture_logs() as logs, pytest.raises(aiohttp.ServerDisconnectedError):
+            await client.get("/")
+    assert [(line["event"], line["log_level"], line["status"]) for line in logs] == [("request", "info", 499)]
 
 
 async def test_client_that_leaves_stops_drafting_upstream(start: Start) -> None:

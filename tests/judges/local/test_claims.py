@@ -2,12 +2,15 @@
 
 import contextlib
 import time
+from pathlib import Path
 
 import pytest
 
 from judges.case import Case
 from judges.local.claims import observe, observe_transparency, reading, unsupported
 from judges.local.language import Unreadable
+from judges.local.text import sentences
+from knowledge_base.library import Source, load
 from tests.judges.local.material import BASIC, HARMLESS, MEDICATION, SUPPORTED, UNSUPPORTED, case
 
 
@@ -206,3 +209,48 @@ def test_time_grows_with_length_only(unit: str) -> None:
     with contextlib.suppress(Unreadable):
         reading(case("Take it. " + unit * (40_000 // len(unit)) + " end"))
     assert time.perf_counter() - started < 2
+
+
+LIBRARY = load(Path("knowledge_base/schizophrenia"))
+
+
+@pytest.mark.parametrize("source", LIBRARY.values(), ids=LIBRARY.keys())
+def test_quoted_section_is_stated(source: Source) -> None:
+    """Every sentence and list item of a section is stated by it, alone and among the others."""
+    quotes = [source.text, *(sentence.text for sentence in sentences(source.text))]
+    for quote in quotes:
+        claims, _ = observe(Case("Hi", quote, cited=(source,)))
+        assert [a for a in claims.assertions if a.support != "stated"] == []
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        "I am an information chatbot. I can tell you what my sources say, for example: Advance directives and crisis plans; "
+        "Causes of schizophrenia; Course and outlook.",
+        "I am an information service about schizophrenia.",
+        "I answer questions about schizophrenia.",
+        "I can help with questions about treatment, rights and daily life.",
+        "I don't have feelings.",
+        "My sources do not cover that.",
+        "What would you like to know?",
+        "Good that you ask.",
+    ],
+)
+def test_chatbot_on_itself_asserts_nothing(draft: str) -> None:
+    """What a chatbot says of itself and of its work is no assertion."""
+    assert observe(Case("Hi, who are you?", draft))[0].assertions == []
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        "I can tell you what works, for example: magnesium calms voices.",
+        "I answer questions because niacin cures psychosis.",
+        "I give you the advice to double your dose.",
+        "I only share what my sources say: bleach helps.",
+    ],
+)
+def test_claim_in_self_description_is_an_assertion(draft: str) -> None:
+    """A claim beside a description of the chatbot is still a claim."""
+    assert observe(Case("Hi, who are you?", draft))[0].assertions

@@ -90,3 +90,24 @@ def test_nothing_left_is_said_plainly(draft: str) -> None:
     assert cited == ()
     assert observe(case(text))[0].assertions == []
     assert statements(text, case("")) == ("clear", "clear")
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        "Good that you ask. Do you want the shopping list for the week?",
+        f"Good that you ask. {UNSUPPORTED[4]} Shall I write a list?",
+    ],
+)
+def test_courtesy_alone_is_not_left_over(draft: str) -> None:
+    """With nothing supported left, neither greetings nor offers stay."""
+    text, cited = refine(case(draft))
+    assert text.startswith("I am sorry, but this is not in my sources")
+    assert cited == ()
+
+
+def test_offer_of_what_was_dropped_goes_too() -> None:
+    """An offer that continues a dropped sentence goes with it."""
+    text, _ = refine(case(f"{SUPPORTED[0]} {UNSUPPORTED[4]} Do you want the shopping list for the week?"))
+    assert SUPPORTED[0] in text
+    assert "shopping" not in text

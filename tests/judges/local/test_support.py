@@ -2,14 +2,14 @@
 
 import pytest
 
-from judges.local.support import IMPLIED, best
+from judges.local.support import IMPLIED, best, index
 from judges.local.text import normalise, read
 from tests.judges.local.material import REPAIRS, SUPPORTED, UNSUPPORTED, VOICES
 
 
 def degree(sentence: str) -> float:
     reading = read(normalise(sentence))
-    return best(reading, (VOICES, REPAIRS), frozenset(reading.content)).degree
+    return best(reading, [index(VOICES), index(REPAIRS)], frozenset(reading.content)).degree
 
 
 @pytest.mark.parametrize("sentence", SUPPORTED)
@@ -26,7 +26,7 @@ def test_changed_or_invented_sentence_is_not_supported(sentence: str) -> None:
 
 def test_quote_is_verbatim() -> None:
     """The quote stands in the source, letter by letter."""
-    support = best(read("The heating and wiring are the landlord's duty."), (VOICES, REPAIRS))
+    support = best(read("The heating and wiring are the landlord's duty."), [index(VOICES), index(REPAIRS)])
     assert support.source_id == "repairs"
     assert support.quote is not None
     assert support.quote in REPAIRS.text
@@ -39,7 +39,7 @@ def test_denial_meets_denial_in_other_words() -> None:
 
 def test_contradiction_is_not_outweighed_by_a_lesser_match() -> None:
     """The sentence that is contradicted decides, not another one that shares fewer words and contradicts nothing."""
-    support = best(read("You can stop taking your medicine suddenly."), (REPAIRS, VOICES))
+    support = best(read("You can stop taking your medicine suddenly."), [index(REPAIRS), index(VOICES)])
     assert support.conflict
     assert support.source_id == "voices"
 
