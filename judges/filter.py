@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from judges.case import Case
-from judges.judge import Judge, LocalJudge
+from judges.judge import OBSERVERS, Judge, LocalJudge
 from judges.modes import Mode
 from judges.observation import Claims
 from judges.rules import verified
@@ -102,11 +102,15 @@ class Filter:
         return not self.on_reply and self.emergency is None
 
     def warm_up(self) -> None:
-        """Have the local judges lay out their lexicons, so that the first user does not wait for it."""
+        """Have the local judges lay out what they know, so that the first user does not wait, nor find that it is missing.
+
+        Raises:
+            Exception: A local judge cannot judge at all.
+        """
         case = Case("Hello, how are you?", "You can ask me about sleep. Many people sleep badly.")
         for cascade in (*self.on_reply, *([self.emergency] if self.emergency else ())):
             if isinstance(cascade.stages[0], LocalJudge):
-                cascade.run_now(case)
+                OBSERVERS[cascade.name](case)
 
     async def review(self, case: Case, modes: frozenset[Mode], ledger: Ledger, *, strongest: bool = False) -> Review:
         """Have every judge of these modes look at a reply, concurrently.

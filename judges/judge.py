@@ -83,15 +83,28 @@ class LocalJudge:
         """Judge a case. Text the rules cannot read is unjudged."""
         started = time.perf_counter()
         blank = Judgement(self.name, "local", "unjudged", "unreadable")
+        part = _readable_part(case)
         try:
-            observation, score = OBSERVERS[self.name](case)
-            found = replace(_judged(blank, observation, case), score=score)
+            observation, score = OBSERVERS[self.name](part)
+            found = replace(_judged(blank, observation, part), score=score)
+            if part is not case and found.verdict == "accept":
+                found = replace(blank, reason="the local judge cannot read texts this long to the end")
         except Unreadable as unread:
             found = replace(blank, reason=f"the local judge cannot read this: {unread}")
         except Exception as error:  # as for a model: a crash has not accepted
             _log_crash(error, self.name, "local")
             found = replace(blank, reason=f"crashed: {type(error).__name__}")
         return replace(found, ms=_since(started))
+
+
+LONGEST = 100_000
+"""Characters of a message or a reply that local judges read: they hold up everybody else meanwhile, 0.1 s for so many."""
+
+
+def _readable_part(case: Case) -> Case:
+    if len(case.user_message) <= LONGEST and len(case.draft) <= LONGEST:
+        return case
+    return replace(case, user_message=case.user_message[-LONGEST:], draft=case.draft[:LONGEST])
 
 
 OBSERVERS: dict[str, Callable[[Case], tuple[Observation, float]]] = {

@@ -55,6 +55,7 @@ class Lexical:
         heads = _postings([_head(source, library) for source in library.sources])
         texts = _postings([terms(source.text) for source in library.sources])
         self._postings = _merged(heads, texts)
+        self._where = {term: frozenset(n for n, _ in found) for term, found in self._postings.items()}
         count = len(self._ids)
         rarity = [math.log(1 + (count - n + 0.5) / (n + 0.5)) for n in range(count + 1)]
         self._unknown = rarity[0]
@@ -110,7 +111,7 @@ class Lexical:
         ]
 
     def _reason(self, n: int, asked: Mapping[str, float]) -> str:
-        return "words: " + ", ".join(term for term in asked if any(n == m for m, _ in self._postings.get(term, ())))
+        return "words: " + ", ".join(term for term in asked if n in self._where.get(term, ()))
 
     def _correct(self, term: str) -> str:
         """Return the term, or the known one that it is probably a misspelling of."""

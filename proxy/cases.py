@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import orjson
+
 from judges.case import Case, Said
 from judges.modes import Mode, modes_of
 from knowledge_base import citations
@@ -31,7 +33,7 @@ def reply_case(turn: Turn, attempt: Attempt) -> tuple[Case, tuple[str, ...], fro
         sources, classes = turn.sources, ()
     case = Case(
         turn.user_message,
-        attempt.text,
+        _words(attempt.text) if turn.request.wants_json else attempt.text,
         history=history(turn),
         cited=sources,
         role=turn.bot.settings.role,
@@ -40,6 +42,22 @@ def reply_case(turn: Turn, attempt: Attempt) -> tuple[Case, tuple[str, ...], fro
     modes = modes_of(case, classes) if turn.filter != "off" else frozenset[Mode]()
     attempt.modes = sorted(modes)
     return case, (*(s.id for s in sources), *classes), modes
+
+
+def _words(document: str) -> str:
+    """Return the texts in a JSON document, a line each, or the document itself when it is none."""
+    try:
+        waiting = [orjson.loads(document)]
+    except orjson.JSONDecodeError:
+        return document
+    texts: list[str] = []
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            texts.append(value)
+        elif isinstance(value, list | dict):
+            waiting += reversed(list(value.values() if isinstance(value, dict) else value))
+    return "\n".join(texts)
 
 
 def history(turn: Turn) -> tuple[Said, ...]:

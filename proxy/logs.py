@@ -1,10 +1,13 @@
 """Structured logs: one canonical line per request. JSON, or readable on a terminal. No text of conversations above debug."""
 
+import asyncio
+import atexit
 import logging
 import sys
 import traceback
 from collections.abc import MutableMapping
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, BinaryIO
 
 import orjson
 import structlog
@@ -12,20 +15,24 @@ import structlog
 
 def configure_logs(level: str = "info") -> None:
     """Set structlog up for the process: called by the commands that serve, not at import."""
-    shared: list[Any] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        _without_messages,
-    ]
     if sys.stderr.isatty():
-        shared.append(structlog.dev.ConsoleRenderer())
+        processors: list[Any] = [
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            _without_messages,
+            structlog.dev.ConsoleRenderer(),
+        ]
         factory: Any = structlog.PrintLoggerFactory(sys.stderr)
     else:
-        shared.append(structlog.processors.JSONRenderer(serializer=_dumps))
-        factory = structlog.BytesLoggerFactory(sys.stderr.buffer)
+        processors = [_json_line]
+        lines = Lines(sys.stderr.buffer)
+        atexit.register(lines.flush)
+
+        def factory(*_: Any) -> Lines:
+            return lines
+
     structlog.configure(
-        processors=shared,
+        processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
         logger_factory=factory,
         cache_logger_on_first_use=True,
@@ -46,5 +53,44 @@ def _without_messages(_: Any, __: str, event: MutableMapping[str, Any]) -> Mutab
     return event
 
 
-def _dumps(event: dict[str, Any], **_: Any) -> bytes:
-    return orjson.dumps(event, default=str)
+def _json_line(logger: Any, method: str, event: MutableMapping[str, Any]) -> bytes:
+    """Write a line as JSON. In one go: structlog's own chain of five costs a passed-through request a tenth of its CPU."""
+    event = _without_messages(logger, method, event)
+    event["level"], event["timestamp"] = method, datetime.now(UTC)
+    return orjson.dumps(event, default=str, option=orjson.OPT_UTC_Z)
+
+
+class Lines:
+    """Writes log lines, those of one moment together: a system call for each costs as much as making it.
+
+    Warnings and worse are written at once.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._waiting: list[bytes] = []
+
+    def info(self, line: bytes) -> None:
+        self._waiting.append(line)
+        if len(self._waiting) == 1:
+            try:
+                asyncio.get_running_loop().call_later(TOGETHER_S, self.flush)
+            except RuntimeError:  # no server, or a thread of its own
+                self.flush()
+
+    def warning(self, line: bytes) -> None:
+        self._waiting.append(line)
+        self.flush()
+
+    debug = msg = info
+    error = critical = exception = fatal = warning
+
+    def flush(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            self._file.write(b"\n".join([*waiting, b""]))
+            self._file.flush()
+
+
+TOGETHER_S = 0.05
+"""Seconds that a line may wait for others."""

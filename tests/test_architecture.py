@@ -44,6 +44,8 @@ def test_package_imports_only_what_lies_below_it(package: str) -> None:
 
 def test_serving_loads_no_heavy_library() -> None:
     """What only some configurations need is not imported before one of them needs it."""
-    code = "import sys, proxy.app, cli.serve; print(*({'litellm', 'tiktoken', 'sqlalchemy', 'openai'} & set(sys.modules)))"
+    code = (
+        "import sys, proxy.app, cli.serve; print(*({'litellm', 'tiktoken', 'sqlalchemy', 'openai'} & set(sys.modules)))"
+    )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []

@@ -21,8 +21,10 @@ from sklearn.model_selection import StratifiedKFold
 
 from judges.local import emergency, role
 from judges.local.evidence import Evidence, letter_runs, word_features
+from knowledge_base import library
 
 HERE = Path(__file__).parent
+KNOWLEDGE_BASE = HERE.parent.parent / "knowledge_base" / "schizophrenia"
 WEIGHTS = HERE.parent / "local" / "weights"
 READERS = {"emergency": emergency.tokens, "role": role.tokens}
 SEED = 20261121
@@ -30,6 +32,14 @@ SEED = 20261121
 
 def load(path: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def calm(judge: str) -> list[str]:
+    """Return texts that are known to be harmless: for the role judge, what replies restate all day."""
+    if judge != "role":
+        return []
+    sources = library.load(KNOWLEDGE_BASE).sources
+    return [paragraph for source in sources for paragraph in source.text.split("\n\n")]
 
 
 class Space:
@@ -97,7 +107,7 @@ def main() -> None:
     parser.add_argument("--holdout", type=Path, action="append", default=[])
     parser.add_argument("--dry", action="store_true", help="write nothing")
     args = parser.parse_args()
-    rows = load(HERE / f"{args.judge}.jsonl")
+    rows = load(HERE / f"{args.judge}.jsonl") + [{"text": t, "label": "no", "sort": "-"} for t in calm(args.judge)]
     read = [READERS[args.judge](row["text"]) for row in rows]
     labels = np.array([int(row["label"] == "yes") for row in rows])
     scores = np.zeros(len(rows))
