@@ -5,6 +5,7 @@ decides. `judges/training` makes the weights and says how well they do on texts 
 window of whole sentences, so that one sentence counts wherever it stands.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -49,9 +50,17 @@ class Evidence:
             sorts: For each sort of the class (kinds of emergency, parts played), what tells it from the others.
         """
         self._bias = bias
-        self._weights = weights
         self._sorts = sorts
-        self._letters = lru_cache(maxsize=8192)(self._weigh_letters)
+        self._weights: dict[str, float] = {}
+        self._next: dict[str, dict[str, float]] = defaultdict(dict)
+        self._after_next: dict[str, dict[str, float]] = defaultdict(dict)
+        for feature, weight in weights.items():
+            first, *between, last = feature.split(" ") if " " in feature else (feature, feature)
+            if first == feature:
+                self._weights[feature] = weight
+            else:  # looked up word by word, which saves joining every two words of a text
+                (self._after_next if between else self._next)[first][last] = weight
+        self._letters = lru_cache(maxsize=4096)(self._weigh_letters)
 
     def strongest(self, tokens: Sequence[str]) -> Window:
         """Return the window that speaks most strongly for the class, in time linear in the number of tokens."""
@@ -74,21 +83,24 @@ class Evidence:
 
     def _running(self, tokens: Sequence[str]) -> list[Sums]:
         """Return running sums: the weights of words and pairs and how many have one, the same for runs of letters."""
-        known = self._weights.get
         words, letters, count, runs = 0.0, 0.0, 0, 0
         sums = [(words, count, letters, runs)]
-        before, first = START, ""
+        nothing: dict[str, float] = {}
+        after_before = self._after_next.get("", nothing)
+        after, before = self._next.get(START, nothing), START
         for token in tokens:
-            for feature in (token, f"{before} {token}", f"{first} _ {token}"):
-                learned = known(feature)
-                if learned is not None:
-                    words += learned
+            for learned in (self._weights, after, after_before):
+                weight = learned.get(token)
+                if weight is not None:
+                    words += weight
                     count += 1
             weight, number = self._letters(token)
             letters += weight
             runs += number
             sums.append((words, count, letters, runs))
-            before, first = token, before
+            after_before = self._after_next.get(before, nothing)
+            after = self._next.get(token, nothing)
+            before = token
         return sums
 
     def _weigh_letters(self, token: str) -> tuple[float, int]:
@@ -96,8 +108,8 @@ class Evidence:
         return sum(learned), len(learned)
 
     def _margin(self, start: Sums, end: Sums) -> float:
-        words, count, letters, runs = (b - a for a, b in zip(start, end, strict=True))
-        return self._bias + words / sqrt(count or 1) + letters / sqrt(runs or 1)
+        words, letters = end[0] - start[0], end[2] - start[2]
+        return self._bias + words / sqrt(end[1] - start[1] or 1) + letters / sqrt(end[3] - start[3] or 1)
 
 
 def _spans(ends: Sequence[int]) -> Iterator[tuple[int, int]]:
