@@ -52,7 +52,9 @@ def observe(case: Case) -> tuple[Crisis, float]:
         language.check(case.user_message)
         return Crisis(signs=[]), evidence.share(window.margin)
     words = spelt.tokens[window.start : window.end]
-    sign = Sign(kind=cast(Kind, kind), quote=spelt.quote(window.start, window.end), who=_who(words), when="now")
+    telling = max(learned.telling(spelt.tokens, window), key=lambda sentence: sentence.margin)
+    quote = spelt.quote(telling.start, telling.end)
+    sign = Sign(kind=cast(Kind, kind), quote=quote, who=_who(words), when="now")
     return Crisis(signs=[sign]), evidence.share(max(window.margin, 0.0))
 
 

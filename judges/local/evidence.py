@@ -64,13 +64,20 @@ class Evidence:
 
     def strongest(self, tokens: Sequence[str]) -> Window:
         """Return the window that speaks most strongly for the class, in time linear in the number of tokens."""
-        ends = [n + 1 for n, token in enumerate(tokens) if token in (STOP, QUESTION)]
-        if not ends or ends[-1] < len(tokens):
-            ends.append(len(tokens))
         running = self._running(tokens)
-        spans = {(0, len(tokens))} if len(tokens) <= WINDOW else set(_spans(ends))
+        spans = {(0, len(tokens))} if len(tokens) <= WINDOW else set(_spans(_ends(tokens)))
         windows = [Window(self._margin(running[start], running[end]), start, end) for start, end in spans]
         return max(windows, key=lambda window: (window.margin, -window.start))
+
+    def telling(self, tokens: Sequence[str], window: Window) -> list[Window]:
+        """Return the sentences of a window that speak for the class by themselves, or the one that comes nearest to it."""
+        part = tokens[window.start : window.end]
+        running, ends = self._running(part), _ends(part)
+        sentences = [
+            Window(self._margin(running[start], running[end]), window.start + start, window.start + end)
+            for start, end in zip([0, *ends[:-1]], ends, strict=True)
+        ]
+        return [s for s in sentences if s.margin > 0] or [max(sentences, key=lambda s: s.margin)]
 
     def sort(self, tokens: Sequence[str]) -> str:
         """Return the sort of the class that a text most likely is."""
@@ -110,6 +117,12 @@ class Evidence:
     def _margin(self, start: Sums, end: Sums) -> float:
         words, letters = end[0] - start[0], end[2] - start[2]
         return self._bias + words / sqrt(end[1] - start[1] or 1) + letters / sqrt(end[3] - start[3] or 1)
+
+
+def _ends(tokens: Sequence[str]) -> list[int]:
+    """Return where the sentences end."""
+    ends = [n + 1 for n, token in enumerate(tokens) if token in (STOP, QUESTION)]
+    return ends if ends and ends[-1] == len(tokens) else [*ends, len(tokens)]
 
 
 def _spans(ends: Sequence[int]) -> Iterator[tuple[int, int]]:

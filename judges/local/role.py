@@ -20,7 +20,7 @@ def observe(case: Case) -> tuple[RolePlay, float]:
     """Weigh a draft, sentence by sentence.
 
     Returns:
-        The part it plays most plainly, if any, and how sure it is that there is one, 0 to 1.
+        The part it plays most plainly, if any, with each sentence that plays it, and how sure it is that there is one, 0 to 1.
 
     Raises:
         Unreadable: The draft is not English.
@@ -34,10 +34,11 @@ def observe(case: Case) -> tuple[RolePlay, float]:
     score = evidence.share(window.margin)
     if window.margin <= 0:
         return RolePlay(played=[]), score
-    part = learned.sort(spelt.tokens[window.start : window.end])
-    quote = spelt.quote(window.start, window.end)
-    played = Played(part=cast(Part, part), quote=quote, degree="clear" if window.margin > CLEAR else "hint")
-    return RolePlay(played=[played]), score
+    part = cast(Part, learned.sort(spelt.tokens[window.start : window.end]))
+    degree: Literal["clear", "hint"] = "clear" if window.margin > CLEAR else "hint"
+    sentences = learned.telling(spelt.tokens, window)
+    played = [Played(part=part, quote=spelt.quote(s.start, s.end), degree=degree) for s in sentences]
+    return RolePlay(played=played), score
 
 
 def tokens(text: str) -> list[str]:

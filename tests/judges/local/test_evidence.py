@@ -36,6 +36,13 @@ def test_one_sentence_counts_wherever_it_stands_in_a_long_text() -> None:
     assert evidence().strongest(calm).margin < 0
 
 
+def test_telling_sentence_is_the_one_that_speaks_for_the_class() -> None:
+    """Of a window's sentences, those that tell are named, not the calm ones beside them."""
+    tokens = [*CALM, "i", "want", "to", "die", "."]
+    telling = evidence().telling(tokens, evidence().strongest(tokens))
+    assert [tokens[s.start : s.end] for s in telling] == [["i", "want", "to", "die", "."]]
+
+
 def test_sort_is_the_one_whose_weights_speak_most() -> None:
     """The sort of a text is the one with the largest sum."""
     assert (evidence().sort(["die"]), evidence().sort(["sleep"])) == ("a", "b")
