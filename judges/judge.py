@@ -84,10 +84,11 @@ class LocalJudge:
         started = time.perf_counter()
         blank = Judgement(self.name, "local", "unjudged", "unreadable")
         part = _readable_part(case)
+        whole = (part.user_message, part.draft) == (case.user_message, case.draft)
         try:
             observation, score = OBSERVERS[self.name](part)
             found = replace(_judged(blank, observation, part), score=score)
-            if part is not case and found.verdict == "accept":
+            if not whole and found.verdict == "accept":
                 found = replace(blank, reason="the local judge cannot read texts this long to the end")
         except Unreadable as unread:
             found = replace(blank, reason=f"the local judge cannot read this: {unread}")
@@ -102,6 +103,8 @@ LONGEST = 100_000
 
 
 def _readable_part(case: Case) -> Case:
+    if any(len(said.text) > LONGEST for said in case.history):
+        case = replace(case, history=tuple(replace(said, text=said.text[-LONGEST:]) for said in case.history))
     if len(case.user_message) <= LONGEST and len(case.draft) <= LONGEST:
         return case
     return replace(case, user_message=case.user_message[-LONGEST:], draft=case.draft[:LONGEST])

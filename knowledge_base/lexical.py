@@ -73,7 +73,9 @@ class Lexical:
             limit: the largest number of sections.
         """
         before = terms(recent[-1][-CHARACTERS:])[:WORDS] if recent else []
-        ranked = [self._rank(terms(part)[:WORDS], before) for part in parts(question[-CHARACTERS:])[-PARTS:]]
+        asked = [terms(part)[:WORDS] for part in parts(question[-CHARACTERS:])[-PARTS:]]
+        # What was said before helps only a question that says too little by itself.
+        ranked = [self._rank(part, []) or self._rank(part, before) for part in asked]
         chosen: dict[str, Choice] = {}
         for rank in range(limit):  # every part's best comes before any part's second
             for choice in sorted((part[rank] for part in ranked if rank < len(part)), key=lambda c: -c.score):

@@ -1,7 +1,7 @@
 """Answers written down once and given again, so that a test or an experiment runs on what a real model said.
 
 A recording is a JSONL file, one exchange a line: `key` (see `request_key`), `body` (the request), `content` (the text,
-or `{content, tool_calls}`). Files of the manual model (`manual_llm.py`) are such recordings. `script: {replay: FILE}`
+or `{content, tool_calls}`). `script: {replay: FILE}`
 answers from one.
 """
 

@@ -43,7 +43,10 @@ def create_app(config: Config, engines: Mapping[str, EngineFactory] | None = Non
     async def serve(app: web.Application) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             session = await stack.enter_async_context(make_session())
-            models = open_models(config.models, session, engines or {"embedded": Embedded})
+            # An alias that nobody asks needs no key.
+            asked = set().union(*(blueprint.aliases for blueprint in blueprints.values()))
+            used = {alias: settings for alias, settings in config.models.items() if alias in asked}
+            models = open_models(used, session, engines or {"embedded": Embedded})
             stack.push_async_callback(models.close)
             traces = TraceStore(config.privacy.path, stored(config), config.privacy.days)
             stack.push_async_callback(asyncio.to_thread, traces.close)

@@ -31,7 +31,7 @@ from proxy.conversation import Conversation, Identity
 from proxy.delivery import Answer, Turn
 from proxy.errors import ApiError, BadRequest, ModelNotFound, TurnTimeout
 from proxy.memory import Memory
-from proxy.messages import ChatRequest, asked, read_chat_request, read_json
+from proxy.messages import ChatRequest, asked, read_chat_request, read_json, read_loosely
 from proxy.metrics import Metrics
 from proxy.middleware import FIELDS, told
 from proxy.passthrough import passthrough
@@ -75,13 +75,20 @@ async def chat(request: web.Request) -> web.StreamResponse:
     """Answer a chat completion request."""
     service = request.app[SERVICE]
     raw = await _read(request)
-    data = read_json(raw)
+    try:
+        data, fault = read_json(raw), None
+    except BadRequest as error:
+        data, fault = read_loosely(raw), error
+        if data.get("model") not in service.chatbots:
+            raise
     bot = _chatbot(service, data)
-    if bot.settings.kind == "passthrough":
+    if bot.settings.kind == "passthrough" and fault is None:
         return await passthrough(request, bot, raw, data)
     access = keyless(request.headers, service.config.server.host)
     alarm = _hear(request, access, bot, data)
     try:
+        if fault is not None:
+            raise fault
         turn, identity = await _begin(service, request, access, bot, data, alarm)
     except Exception as error:
         if alarm.verdict != "reject":
@@ -168,7 +175,8 @@ async def _begin(
     )
     if mode == "on":
         trace.warnings_shown = [w.shown(bot.settings.role) for w in conversation.live_warnings(trace.turn)]
-    return Turn(bot, asked_for, user_message, earlier, conversation, mode, alarm, trace), identity
+    minted = explicit is None  # an id that the client chose may say who somebody is: no log holds it
+    return Turn(bot, asked_for, user_message, earlier, conversation, mode, alarm, trace, minted), identity
 
 
 def _explicit_id(request: web.Request, asked_for: ChatRequest) -> str | None:
@@ -211,7 +219,7 @@ def _finish(service: Service, request: web.Request, turn: Turn) -> None:
     trace.calls, trace.ms = turn.ledger.calls, turn.at_ms
     trace.sources_in_use = list(turn.in_use)
     request[FIELDS].update(
-        conversation_id=trace.conversation_id, turn=trace.turn, memory=trace.memory, filter=trace.filter,
+        conversation_id=trace.conversation_id if turn.minted_id else None, turn=trace.turn, memory=trace.memory, filter=trace.filter,
         outcome=trace.outcome if trace.error is None else None, calls=len(trace.calls), turn_ms=trace.ms,
         unjudged=sum(j.verdict == "unjudged" for j in (*trace.emergency, *(j for a in trace.attempts for j in a.judgements))),
     )  # fmt: skip

@@ -34,7 +34,7 @@ class JudgePlan:
             else ModelJudge(self.prompts[stage], models, self.settings.timeout_s)
             for stage in self.stages
         ]
-        modes = next(iter(self.prompts.values())).modes
+        modes = frozenset(mode for prompt in self.prompts.values() for mode in prompt.modes)
         return Cascade(self.name, modes, tuple(judges), self.settings.on_error, self.settings.accept_below)
 
 
@@ -46,6 +46,13 @@ class Blueprint:
     settings: ChatbotSettings
     library: Library | None
     plans: tuple[JudgePlan, ...]
+
+    @property
+    def aliases(self) -> set[str]:
+        """The model aliases it asks."""
+        asked = {plan.prompts[stage].model for plan in self.plans for stage in plan.stages if stage != "local"}
+        named = {self.settings.model, self.settings.refiner, self.settings.retrieval.selector}
+        return asked | {alias for alias in named if alias not in (None, "local", "lexical")}
 
     def open(self, models: Models) -> "Chatbot":
         return Chatbot(
@@ -157,7 +164,10 @@ def _plan(judge: JudgeSettings, config: Config, key: str, problems: list[str]) -
     if judge.name is None and name in OBSERVERS:
         problems.append(f"{key}: {name!r} is a built-in judge; to replace its prompt, add `name: {name}`")
     prompts: dict[Stage, Prompt] = {prompt.stage: prompt for prompt in [*map(load_prompt, _builtin(name)), *own]}
-    stages: tuple[Stage, ...] = tuple(judge.stages or sorted(prompts, key=("swift", "chief").index))
+    if name == "emergency" and judge.accept_below:
+        problems.append(f"{key}: accept_below: the emergency judge always asks its models; leave it out")
+    first: tuple[Stage, ...] = ("local",) if name == "emergency" else ()
+    stages = tuple(judge.stages or (*first, *sorted(prompts, key=("swift", "chief").index)))
     for stage in stages:
         if stage == "local" and judge.name is None:
             problems.append(f"{key}: stages: a judge of your own has no local stage")

@@ -87,7 +87,8 @@ class JudgeSettings(Settings):
     prompts: list[AnchoredPath] = []
     """The prompt files of your own judge (a swift and a chief version, or one of them), or of a built-in one to replace its own."""
     stages: list[Stage] | None = None
-    """Cheapest first. Each stage screens for the next; the last one decides. Default: the stages that have a prompt."""
+    """Cheapest first. Each stage screens for the next; the last one decides. Default: the stages that have a prompt, and for the
+    emergency judge `local` before them."""
     on_error: Literal["closed", "open"] = "closed"
     """When the judge crashes, times out or says something unreadable: closed replaces the reply by the fallback message,
     open delivers it with the outcome `unjudged`."""

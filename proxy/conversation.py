@@ -27,7 +27,7 @@ class Warned:
 
     rule: str
     detail: str
-    """Further words to the chatbot, from a judge without a rule of its own; usually empty."""
+    """Words to the chatbot in place of the rule's own; usually empty. Never what a model wrote, which may quote a draft."""
     turn: int
     """The turn it last arose in."""
     expires: int
@@ -154,8 +154,10 @@ class Identity:
         """Return the key of the exchange that this reply completes."""
         return self._key("pair", self._asked, fold(reply))
 
-    def keys_after(self, reply: str, conversation_id: str) -> list[str]:
-        """Return the keys under which to keep the state after a reply."""
+    def keys_after(self, reply: str | None, conversation_id: str) -> list[str]:
+        """Return the keys under which to keep the state after a reply; one without text does not show in a history."""
+        if reply is None:
+            return [self.id_key(conversation_id), *([self.history_key] if self.history_key else [])]
         after = self._running.copy()
         after.update(orjson.dumps(["assistant", fold(reply)]))
         return [after.hexdigest(), self.pair_after(reply), self.id_key(conversation_id)]

@@ -31,6 +31,8 @@ class Turn:
     alarm: Review
     """What the local emergency judge said before anything else was done."""
     trace: Trace
+    minted_id: bool
+    """Whether the conversation's id is one that this proxy made up."""
     ledger: Ledger = field(default_factory=Ledger)
     started: float = field(default_factory=time.perf_counter)
     selected: bool = False

@@ -4,15 +4,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
+import structlog
+
 from knowledge_base import citations
 from models.client import Body
-from models.errors import UpstreamGarbled
+from models.errors import ModelError, UpstreamGarbled
 from models.request import text_of
 from models.usage import estimate_tokens
 from proxy import context
 from proxy.delivery import Turn
 from proxy.retrieval import put_in
 from proxy.trace import Attempt, SelectedSource
+
+log = structlog.get_logger()
 
 MAX_REDRAFTS = 2
 
@@ -43,7 +47,8 @@ async def checked(turn: Turn, index: int, text: str, with_tools: bool) -> Attemp
     if estimate_tokens(attempt.text) <= turn.bot.settings.length.hard or turn.request.wants_json:
         return attempt
     shorter = await _ask_again(turn, context.shorten_messages(text, turn.bot.settings.length.soft))
-    attempt, _ = attempt_of(turn, "shortened", index, shorter)
+    if shorter is not None:
+        attempt, _ = attempt_of(turn, "shortened", index, shorter)
     attempt.text = cut(attempt.text, turn.bot.settings.length.hard)
     return attempt
 
@@ -59,13 +64,16 @@ async def _redrafted(turn: Turn, index: int, text: str, with_tools: bool) -> tup
             for source in wanted:
                 put_in(turn, source)
                 turn.trace.selected.append(SelectedSource(source, "chatbot", "asked for in its reply"))
-            text = await _ask_again(turn)
+            again = await _ask_again(turn)
         else:
             attempt.problems = [] if with_tools else _problems(turn, parsed)
             if not attempt.problems or redrafts == MAX_REDRAFTS:
                 break
             redrafts += 1
-            text = await _ask_again(turn, context.hard_check_messages(text, attempt.problems))
+            again = await _ask_again(turn, context.hard_check_messages(text, attempt.problems))
+        if again is None:
+            break
+        text = again
         attempt, parsed = attempt_of(turn, "redraft", index, text)
     return text, attempt
 
@@ -82,8 +90,13 @@ def _wanted(turn: Turn, parsed: citations.Parsed) -> list[str]:
     return [s for s in citations.requested(parsed, turn.bot.library) if s not in turn.in_use]
 
 
-async def _ask_again(turn: Turn, extra: Sequence[Body] = ()) -> str:
-    answer = await _asked(turn, _body(turn, extra), "redraft")
+async def _ask_again(turn: Turn, extra: Sequence[Body] = ()) -> str | None:
+    """Ask the chatbot once more; None when that fails: then the draft at hand is all there is, and it is judged as it is."""
+    try:
+        answer = await _asked(turn, _body(turn, extra), "redraft")
+    except ModelError as error:
+        log.warning("redraft failed", turn_id=turn.trace.turn_id, error=error.kind)
+        return None
     return answer["choices"][0]["message"].get("content") or ""
 
 

@@ -8,7 +8,6 @@ import structlog
 from judges.case import Case
 from judges.filter import Review
 from judges.refiner import Rejected
-from judges.verdict import Judgement
 from knowledge_base import citations
 from models.errors import ModelError
 from models.usage import estimate_tokens
@@ -36,7 +35,7 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
         return Delivery(attempt.text, "unfiltered", cited)
     attempt.judgements = review.judgements
     judgements, outcome = list(review.judgements), ACCEPTED
-    warnings = [(j.rule, _detail(j)) for j in review.objections if j.rule]
+    warnings = [(j.rule, "") for j in review.objections if j.rule]
     for _ in range(turn.bot.settings.max_refinements):
         if review.verdict != "reject" or review.failed_closed:
             break
@@ -48,7 +47,7 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
         review = await turn.bot.filter.review(case, modes, turn.ledger, strongest=True)
         attempt.judgements = review.judgements
         judgements += review.judgements
-        warnings += [(j.rule, _detail(j)) for j in review.objections if j.rule]
+        warnings += [(j.rule, "") for j in review.objections if j.rule]
     if review.failed_closed or review.verdict == "reject":
         return fallback(turn, replace(review, judgements=judgements), warnings)
     if estimate_tokens(attempt.text) > turn.bot.settings.length.soft:
@@ -78,11 +77,6 @@ async def _refined(turn: Turn, attempt: Attempt, case: Case, review: Review) -> 
     if not turn.request.wants_json:  # a document cut short is none
         refined.text = cut(refined.text, turn.bot.settings.length.hard)
     return refined if refined.text else None
-
-
-def _detail(judgement: Judgement) -> str:
-    """Return what a warning adds to its rule's text: the reason of a judge without a rule of its own."""
-    return " ".join(judgement.reason.split())[:300] if judgement.rule == "custom" else ""
 
 
 def fallback(turn: Turn, review: Review, warnings: Sequence[tuple[str, str]] = ()) -> Delivery:

@@ -25,8 +25,11 @@ COMMON: dict[str, frozenset[str]] = {
 
 
 def language_of(text: str, among: Iterable[str]) -> str | None:
-    """Return the code, of some, whose common words a text has most of; the first on a tie, None when it has none."""
-    words = _WORDS.findall(text.casefold())
-    counts = {code: sum(word in COMMON.get(code, ()) for word in words) for code in among}
+    """Return the code, of some, whose common words a text has most of, the first on a tie.
+
+    None when it has fewer than two different ones: single words such as `no` are common in many languages.
+    """
+    words = set(_WORDS.findall(text.casefold()))
+    counts = {code: len(words & COMMON.get(code, frozenset())) for code in among}
     best = max(counts, key=counts.__getitem__, default=None)
-    return best if best is not None and counts[best] else None
+    return best if best is not None and counts[best] > 1 else None

@@ -1,5 +1,6 @@
 """What comes over the wire: the chat request, validated at the door. Unknown fields are kept and forwarded."""
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
@@ -56,7 +57,12 @@ class ChatRequest(Wire):
     @property
     def options(self) -> dict[str, Any]:
         """The fields to forward upstream as they came."""
-        return {k: v for k, v in self.raw.items() if k not in OWN_FIELDS}
+        forwarded = {k: v for k, v in self.raw.items() if k not in OWN_FIELDS}
+        if self.metadata and "conversation_id" in self.metadata:  # this one is for the proxy
+            forwarded["metadata"] = {k: v for k, v in self.metadata.items() if k != "conversation_id"}
+            if not forwarded["metadata"]:
+                del forwarded["metadata"]
+        return forwarded
 
     @property
     def wants_json(self) -> bool:
@@ -88,6 +94,15 @@ def read_json(raw: bytes) -> dict[str, Any]:
         except TypeError as error:
             raise BadRequest("The request body is nested too deeply.") from error
     return data
+
+
+def read_loosely(raw: bytes) -> dict[str, Any]:
+    """Decode a body that `read_json` refuses, as far as that can be done: the emergency judge hears it all the same."""
+    try:
+        data = json.loads(raw.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
 
 
 def read_chat_request(data: dict[str, Any], max_messages: int) -> ChatRequest:
@@ -137,7 +152,7 @@ def asked(data: dict[str, Any]) -> tuple[str, list[str]]:
 
 def _loose_text(content: object) -> str:
     if isinstance(content, str):
-        return content
+        return content.encode("utf-8", "replace").decode()  # half of a cut emoji is no text
     parts: Iterable[Any] = content if isinstance(content, list) else ()
     texts = (part.get("text") for part in parts if isinstance(part, dict))
     return "\n".join(text for text in texts if isinstance(text, str))

@@ -59,7 +59,9 @@ def choice(turn: Turn, delivery: Delivery, index: int) -> Body:
     if delivery.refused:
         message["refusal"] = turn.bot.fallback
     elif text is None:
-        message["refusal"] = upstream.get("refusal")
+        # A refusal in the model's own words has been judged by nobody.
+        own = upstream.get("refusal")
+        message["refusal"] = turn.bot.fallback if own and turn.judged else own
     elif delivery.outcome == "emergency" and turn.request.wants_json:
         message["refusal"] = text  # tells a client that parses the content as JSON not to
     same = text is not None and text == upstream.get("content")

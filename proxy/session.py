@@ -23,9 +23,9 @@ async def recall(memory: Memory, identity: Identity) -> tuple[Conversation | Non
 
 
 async def remember(memory: Memory, turn: Turn, identity: Identity, answer: Answer) -> None:
-    """Keep the state that each choice leads to. A choice without text leaves none: the client's history does not show it."""
+    """Keep the state that each choice leads to. Mere tool calls lead to none: the turn goes on with their results."""
     for delivery in answer.deliveries:
-        if delivery.text is None:
+        if delivery.text is None and not delivery.refused:
             continue
         after = state_after(turn, identity, delivery)
         try:
@@ -48,7 +48,7 @@ def state_after(turn: Turn, identity: Identity, delivery: Delivery) -> Conversat
     turn.trace.warnings_added += [w.shown(settings.role) for w in warnings if w.rule in fresh]
     in_use = turn.in_use if turn.selected else before.sources
     sources = {s: turn.number if s in delivery.citations else last for s, last in in_use.items()}
-    pair = identity.pair_after(delivery.text or "")
-    return replace(before, warnings=warnings, sources=sources).after(
-        turn.number, delivery.text or "", delivery.citations, pair
-    )
+    after = replace(before, turn=turn.number, warnings=warnings, sources=sources)
+    if delivery.text is None:
+        return after
+    return after.after(turn.number, delivery.text, delivery.citations, identity.pair_after(delivery.text))

@@ -88,7 +88,7 @@ def _heard(alarm: Review, answer: Answer) -> Answer:
     """Add what the emergency judge said to a settled answer."""
     for delivery in answer.deliveries:
         delivery.judgements[:0] = alarm.judgements
-        if alarm.verdict == "unjudged" and delivery.outcome in ("refined", "warned", "accepted"):
+        if alarm.verdict == "unjudged" and delivery.outcome in ("refined", "warned", "accepted", "unfiltered"):
             delivery.outcome = "unjudged"
     return answer
 

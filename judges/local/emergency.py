@@ -16,8 +16,10 @@ from judges.local.spellings import KEYWORDS, SPELLING
 from judges.observation import Crisis, Sign
 
 EARLIER_TURNS = 3
-HINT = -1.0
+HINT = -0.4
 """Margin from which a message is a hint: two of them, in the newest message and in an earlier one, are a sign."""
+STILL = -1.6
+"""Margin from which the newest message is a sign when an earlier one was: what follows a crisis is said from within it."""
 USER = frozenset({"i", "me", "my", "myself", "mine"})
 OTHERS = frozenset(
     "he him his she her they them son daughter brother sister mother mum mom father dad husband wife partner friend "
@@ -44,7 +46,7 @@ def observe(case: Case) -> tuple[Crisis, float]:
     learned = evidence.load("emergency")
     window = learned.strongest(spelt.tokens)
     kind: str | None = None
-    if window.margin > 0 or (window.margin > HINT and _hinted(case)):
+    if window.margin > 0 or (window.margin > STILL and window.margin > _needed(case)):
         kind = learned.sort(spelt.tokens[window.start : window.end])
     elif is_salad(case.user_message):
         kind = "disorientation"
@@ -68,10 +70,12 @@ def speller() -> Speller:
     return Speller(SPELLING, "", KEYWORDS, numbers=True)
 
 
-def _hinted(case: Case) -> bool:
+def _needed(case: Case) -> float:
+    """Return the margin that the newest message needs after the user's earlier ones."""
     learned = evidence.load("emergency")
-    earlier = [said.text for said in case.history if said.speaker == "user"][-EARLIER_TURNS:]
-    return any(found and learned.strongest(found).margin > HINT for found in map(tokens, earlier))
+    earlier = [tokens(said.text) for said in case.history if said.speaker == "user"][-EARLIER_TURNS:]
+    strongest = max((learned.strongest(found).margin for found in earlier if found), default=STILL)
+    return STILL if strongest > 0 else HINT if strongest > HINT else 0.0
 
 
 def _who(words: Sequence[str]) -> Literal["user", "someone_else"]:

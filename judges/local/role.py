@@ -8,7 +8,10 @@ from judges.local import evidence, language
 from judges.local.spelling import Speller
 from judges.local.spellings import SPELLING
 from judges.observation import Played, RolePlay
+from judges.quotes import quoted
 
+PASSED_ON = 0.1
+"""Score of a reply whose telling sentences all stand in its sources."""
 CLEAR = 0.6
 """Margin from which a part is played clearly; below, it is a hint."""
 
@@ -36,9 +39,12 @@ def observe(case: Case) -> tuple[RolePlay, float]:
         return RolePlay(played=[]), score
     part = cast(Part, learned.sort(spelt.tokens[window.start : window.end]))
     degree: Literal["clear", "hint"] = "clear" if window.margin > CLEAR else "hint"
-    sentences = learned.telling(spelt.tokens, window)
-    played = [Played(part=part, quote=spelt.quote(s.start, s.end), degree=degree) for s in sentences]
-    return RolePlay(played=played), score
+    quotes = [spelt.quote(sentence.start, sentence.end) for sentence in learned.telling(spelt.tokens, window)]
+    # What a cited source says word for word is passed on, not played.
+    own = [quote for quote in quotes if not any(quoted(quote, source.text) for source in case.cited)]
+    return RolePlay(
+        played=[Played(part=part, quote=quote, degree=degree) for quote in own]
+    ), score if own else PASSED_ON
 
 
 def tokens(text: str) -> list[str]:

@@ -179,7 +179,7 @@ def test_bad_recording_names_its_line(tmp_path, text):
 
 
 def test_key_is_the_manual_models():
-    """Recordings of manual_llm.py must be found, so the hash must not change."""
+    """Old recordings must still be found, so the hash must not change."""
     body = asked("hé", model="m", temperature=1)
     assert request_key(body) == "ed2de9de3560ee7e498635fa89ceba5950d69bb25ec8d56be7e786032ed73cd7"
     assert request_key(body | {"temperature": 0}) == request_key(body)
