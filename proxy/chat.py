@@ -219,7 +219,8 @@ def _finish(service: Service, request: web.Request, turn: Turn) -> None:
     trace.calls, trace.ms = turn.ledger.calls, turn.at_ms
     trace.sources_in_use = list(turn.in_use)
     request[FIELDS].update(
-        conversation_id=trace.conversation_id if turn.minted_id else None, turn=trace.turn, memory=trace.memory, filter=trace.filter,
+        conversation_id=trace.conversation_id if turn.minted_id else None, turn=trace.turn,
+        memory=trace.memory, filter=trace.filter,
         outcome=trace.outcome if trace.error is None else None, calls=len(trace.calls), turn_ms=trace.ms,
         unjudged=sum(j.verdict == "unjudged" for j in (*trace.emergency, *(j for a in trace.attempts for j in a.judgements))),
     )  # fmt: skip

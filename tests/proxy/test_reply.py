@@ -10,6 +10,7 @@ import pytest
 import structlog
 from aiohttp import web
 
+from proxy.chat import SERVICE
 from proxy.trace_file import TraceError, list_turns, show
 from tests.proxy.conftest import Body, Start, dialogue, eventually, text_of, warnings_in
 
@@ -189,15 +190,15 @@ async def test_emergency_answers_every_choice_asked_for(start: Start) -> None:
     assert [c["index"] for c in body["choices"]] == [0, 1, 2]
 
 
-async def test_models_own_refusal_passes(start: Start) -> None:
-    """A refusal of the upstream is delivered as one, unfiltered."""
+async def test_models_own_refusal_is_a_refusal_in_our_words(start: Start) -> None:
+    """A refusal of the upstream is delivered as one; its words, which no judge has read, are not."""
     proxy = await start()
     proxy.upstream.answer = upstream_says(None, message={"refusal": "I cannot help with that."})
     body = await proxy.say("Hi")
     assert body["choices"][0]["message"] == {
         "role": "assistant",
         "content": None,
-        "refusal": "I cannot help with that.",
+        "refusal": proxy.app[SERVICE].chatbots["bot"].fallback,
     }
     assert body["caf"]["outcome"] == "unfiltered"
 
