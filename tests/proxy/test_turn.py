@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -391,3 +392,118 @@ async def test_model_judges_of_a_turn(start: Start) -> None:
     assert "400" not in json.dumps(body)
     assert body["caf"]["calls"] == len(proxy.upstream.requests)
     assert body["usage"]["total_tokens"] == 15 * len(proxy.upstream.requests)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"model": "bot", "x": NaN, "messages": [{"role": "user", "content": "I am going to end my life tonight"}]}',
+        b'{"model": "bot", "messages": [{"role": "user", "content": "I am going to end my life tonight \\ud83d"}]}',
+        b'{"model": "bot", "messages": [{"role": "user", "content": "I am going to end my life tonight"}], "x": '
+        + b"[" * 300
+        + b"]" * 300
+        + b"}",
+    ],
+    ids=["nan", "half an emoji", "deep"],
+)
+async def test_emergency_is_heard_in_a_body_that_is_refused(start: Start, raw: bytes) -> None:
+    """A body that cannot be served is refused, but not before the emergency judge has heard what the user says."""
+    proxy = await start()
+    status, body = await proxy.post(raw)
+    assert (status, text_of(body)) == (200, "You matter. Call 112.")
+    status, _ = await proxy.post(raw.replace(b"I am going to end my life tonight", b"How are you?"))
+    assert status == 400
+
+
+async def test_emergency_judge_has_its_local_stage_unless_told_otherwise(start: Start) -> None:
+    """Named without stages, the emergency judge begins with the one that needs no model."""
+    proxy = await start(judges=["emergency"])
+    body = await proxy.say("I am going to end my life tonight")
+    assert (text_of(body), proxy.upstream.requests) == ("You matter. Call 112.", [])
+
+
+async def test_calm_turns_after_an_emergency_are_answered(start: Start) -> None:
+    """For several turns after a crisis, ordinary questions get ordinary answers; a word from within the crisis does not."""
+    proxy = await start()
+    crisis = "I want to kill myself"
+    messages: list[Any] = [crisis, text_of(await proxy.say(crisis))]
+    proxy.upstream.answer = lambda body: SLEEP
+    for _ in range(3):
+        messages.append(ASKED)
+        body = await proxy.say(*messages)
+        assert body["caf"]["outcome"] == "accepted"
+        messages.append(text_of(body))
+    again = await proxy.say(crisis, messages[1], "I have a plan")
+    assert again["caf"]["outcome"] == "emergency"
+
+
+async def test_failing_redraft_leaves_the_draft_to_the_judges(start: Start) -> None:
+    """When asking again fails, the draft at hand is judged; the client does not pay for a request it did not write."""
+    proxy = await start()
+    answers: Any = iter(["[[cite: slepe]]\nMost adults need seven to nine hours of sleep.", {"error": "nonsense"}])
+    proxy.upstream.answer = lambda body: next(answers)
+    body = await proxy.say(ASKED)
+    assert body["caf"]["outcome"] in ("refined", "fallback", "warned")
+    assert len(proxy.upstream.requests) == 2
+
+
+async def test_conversation_id_in_the_metadata_stays_here(start: Start) -> None:
+    """The id is for the proxy: the rest of the metadata goes on, the id does not."""
+    proxy = await start()
+    await proxy.say("Hi", metadata={"conversation_id": "c-1", "a": "b"})
+    assert proxy.upstream.requests[-1]["metadata"] == {"a": "b"}
+    await proxy.say("Hi", metadata={"conversation_id": "c-1"})
+    assert "metadata" not in proxy.upstream.requests[-1]
+
+
+async def test_refused_json_reply_leaves_its_warning(start: Start) -> None:
+    """A withheld JSON reply is not in the client's history; with an id the next turn is warned all the same."""
+    proxy = await start()
+    named = {"X-Conversation-Id": "c-1"}
+    proxy.upstream.answer = lambda body: json.dumps({"advice": "Take 400 mg of magnesium every night."})
+    await proxy.say("Which supplements?", response_format={"type": "json_object"}, headers=named)
+    await proxy.say("And then?", headers=named)
+    assert any(m["content"].startswith("[warning]") for m in proxy.upstream.requests[-1]["messages"])
+
+
+async def test_what_is_too_long_to_read_is_not_accepted(start: Start) -> None:
+    """A message longer than the local judges read is unjudged, not accepted; a crisis at its end is still heard."""
+    proxy = await start()
+    calm = "What helps people to sleep well at night? " * 3_000
+    body = await proxy.say(calm)
+    assert body["caf"]["outcome"] == "fallback"
+    assert (await proxy.say(calm + "I am going to end my life tonight."))["caf"]["outcome"] == "emergency"
+
+
+async def test_judge_runs_in_the_modes_of_both_its_prompts(start: Start, tmp_path: Path) -> None:
+    """A judge whose swift and chief prompts name different modes runs in all of them."""
+    for stage, mode in (("swift", "source"), ("chief", "default")):
+        front = f"---\nname: mine\nstage: {stage}\nmodel: {stage}\nmodes: [{mode}]\nobservation: verdict\n---\n"
+        (tmp_path / f"mine.{stage}.md").write_text(front + "Judge.\n")
+    proxy = await start(judges=[{"prompts": ["mine.swift.md", "mine.chief.md"]}])
+    proxy.upstream.answer = lambda body: (
+        SLEEP if body["model"] == "up-chatbot" else '{"verdict": "reject", "reason": "r"}'
+    )
+    body = await proxy.say(ASKED)
+    assert {j["name"] for j in body["caf"]["judges"]} == {"mine"}
+
+
+async def test_custom_judges_reason_stays_out_of_the_context(start: Start, tmp_path: Path) -> None:
+    """What a judge wrote may quote the rejected draft: the chatbot is warned in fixed words."""
+    front = "---\nname: mine\nstage: chief\nmodel: chief\nobservation: verdict\n---\n"
+    (tmp_path / "mine.chief.md").write_text(front + "Judge.\n")
+    proxy = await start(judges=["mine.chief.md"], refiner=None)
+    verdict = json.dumps({"verdict": "reject", "reason": "It says: magnesium cures all."})
+    proxy.upstream.answer = lambda body: SLEEP if body["model"] == "up-chatbot" else verdict
+    reply = text_of(await proxy.say(ASKED))
+    await proxy.say(ASKED, reply, "And then?")
+    sent = [r for r in proxy.upstream.requests if r["model"] == "up-chatbot"][-1]
+    assert any(m["content"].startswith("[warning]") for m in sent["messages"])
+    assert "magnesium" not in json.dumps(sent)
+
+
+async def test_alias_that_nobody_asks_needs_no_key(start: Start) -> None:
+    """A model that is configured but not used does not keep the proxy from starting."""
+    unused = {"engine": "openai", "base_url": "http://127.0.0.1:9/v1", "api_key_env": "CAF_TEST_NO_SUCH_KEY"}
+    proxy = await start(config={"models": {"chatbot": {"engine": "embedded"}, "spare": unused}})
+    assert (await proxy.say("Hi"))["caf"]["outcome"]
