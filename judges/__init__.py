@@ -14,4 +14,5 @@ In reading order:
     refiner.py      rewrites what was rejected
     local/          judges and refiner without a model
     prompts/        one markdown file for each judge and stage
+    training/       where the local judges' weights come from; not needed to serve
 """

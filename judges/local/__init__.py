@@ -1,4 +1,6 @@
-"""Judges and a refiner without a model: rules over words, a millisecond for all of them together.
+"""Judges and a refiner without a model: rules and weighed words, about a millisecond for all of them together.
+
+README.md says how far to trust them.
 
 Reading order:
 
@@ -11,6 +13,9 @@ Reading order:
     topics.py            which sensitive topic it touches
     claims.py            the form for source_fidelity and transparency, filled in from all of these
     refine.py            a rejected reply, cut down to what its sources support
+    spelling.py          the words of a text typed in haste or distress; spellings.py, how people write
+    evidence.py          how strongly words speak for a class, by learned weights (weights/, made by judges/training)
+    incoherence.py       word salad
     role.py              which parts the reply plays that the chatbot does not have
     emergency.py         signs of danger in what the user wrote
 """
