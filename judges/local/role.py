@@ -8,7 +8,7 @@ from judges.local import evidence, language
 from judges.local.spelling import Speller
 from judges.local.spellings import SPELLING
 from judges.observation import Played, RolePlay
-from judges.quotes import quoted
+from judges.quotes import folded
 
 PASSED_ON = 0.1
 """Score of a reply whose telling sentences all stand in its sources."""
@@ -23,7 +23,7 @@ def observe(case: Case) -> tuple[RolePlay, float]:
     """Weigh a draft, sentence by sentence.
 
     Returns:
-        The part it plays most plainly, if any, with each sentence that plays it, and how sure it is that there is one, 0 to 1.
+        The sentences that play a part, if any do, and how sure it is that one does, 0 to 1.
 
     Raises:
         Unreadable: The draft is not English.
@@ -37,11 +37,11 @@ def observe(case: Case) -> tuple[RolePlay, float]:
     score = evidence.share(window.margin)
     if window.margin <= 0:
         return RolePlay(played=[]), score
-    part = cast(Part, learned.sort(spelt.tokens[window.start : window.end]))
     degree: Literal["clear", "hint"] = "clear" if window.margin > CLEAR else "hint"
+    part = cast(Part, learned.sort(spelt.tokens[window.start : window.end]))
     quotes = [spelt.quote(sentence.start, sentence.end) for sentence in learned.telling(spelt.tokens, window)]
     # What a cited source says word for word is passed on, not played.
-    own = [quote for quote in quotes if not any(quoted(quote, source.text) for source in case.cited)]
+    own = [quote for quote in quotes if not any(folded(quote) in folded(source.text) for source in case.cited)]
     return RolePlay(
         played=[Played(part=part, quote=quote, degree=degree) for quote in own]
     ), score if own else PASSED_ON
