@@ -29,6 +29,7 @@ _TURNS = frozenset({
 """Words that an ellipsis may not swallow: what they turn round or limit would read as its opposite."""
 
 
+@lru_cache(maxsize=1024)
 def quoted(quote: str, text: str) -> bool:
     """Tell whether a quote stands in a text, word for word.
 

@@ -8,9 +8,10 @@ window of whole sentences, so that one sentence counts wherever it stands.
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from math import exp, sqrt
+from typing import NamedTuple
 
 import orjson
 
@@ -23,6 +24,8 @@ SHORTEST = 6
 LETTERS = (3, 4, 5)
 """Lengths of the runs of letters within a word that are features."""
 LONGEST_WORD = 24
+MOST_ENTRIES = 4096
+"""Words whose weights are kept at hand."""
 START = "^"
 
 Sums = tuple[float, int, float, int]
@@ -36,6 +39,19 @@ class Window:
     """Above 0: enough to flag. Log odds, shifted so that the threshold chosen in training is 0."""
     start: int
     end: int
+
+
+class _Entry(NamedTuple):
+    """What was learned of one word."""
+
+    weight: float
+    known: int
+    letters: float
+    runs: int
+    after: dict[str, float] | None
+    """Weights of the pairs it begins, by the second word."""
+    later: dict[str, float] | None
+    """The same with a word between."""
 
 
 class Evidence:
@@ -60,7 +76,7 @@ class Evidence:
                 self._weights[feature] = weight
             else:  # looked up word by word, which saves joining every two words of a text
                 (self._after_next if between else self._next)[first][last] = weight
-        self._letters = lru_cache(maxsize=4096)(self._weigh_letters)
+        self._entries: dict[str, _Entry] = {}
 
     def strongest(self, tokens: Sequence[str]) -> Window:
         """Return the window that speaks most strongly for the class, in time linear in the number of tokens."""
@@ -92,27 +108,36 @@ class Evidence:
         """Return running sums: the weights of words and pairs and how many have one, the same for runs of letters."""
         words, letters, count, runs = 0.0, 0.0, 0, 0
         sums = [(words, count, letters, runs)]
-        nothing: dict[str, float] = {}
-        after_before = self._after_next.get("", nothing)
-        after, before = self._next.get(START, nothing), START
+        # What was learned of the next token after the last one, and of the one after next, for the last and the one before.
+        after, next_but_one, later = self._next.get(START), self._after_next.get(""), self._after_next.get(START)
         for token in tokens:
-            for learned in (self._weights, after, after_before):
-                weight = learned.get(token)
-                if weight is not None:
-                    words += weight
-                    count += 1
-            weight, number = self._letters(token)
-            letters += weight
-            runs += number
+            entry = self._entries.get(token) or self._enter(token)
+            words += entry.weight
+            count += entry.known
+            letters += entry.letters
+            runs += entry.runs
+            if after and (weight := after.get(token)) is not None:
+                words += weight
+                count += 1
+            if next_but_one and (weight := next_but_one.get(token)) is not None:
+                words += weight
+                count += 1
             sums.append((words, count, letters, runs))
-            after_before = self._after_next.get(before, nothing)
-            after = self._next.get(token, nothing)
-            before = token
+            after, next_but_one, later = entry.after, later, entry.later
         return sums
 
-    def _weigh_letters(self, token: str) -> tuple[float, int]:
+    def _enter(self, token: str) -> "_Entry":
+        """Look up all that was learned of a word, and keep it for the next time."""
+        weight = self._weights.get(token)
         learned = [w for run in letter_runs(token) if (w := self._weights.get(run)) is not None]
-        return sum(learned), len(learned)
+        entry = _Entry(
+            weight or 0.0, int(weight is not None), sum(learned), len(learned),
+            self._next.get(token), self._after_next.get(token),
+        )  # fmt: skip
+        if len(self._entries) >= MOST_ENTRIES:
+            self._entries.clear()
+        self._entries[token] = entry
+        return entry
 
     def _margin(self, start: Sums, end: Sums) -> float:
         words, letters = end[0] - start[0], end[2] - start[2]

@@ -38,8 +38,9 @@ def observe(case: Case) -> tuple[RolePlay, float]:
     if window.margin <= 0:
         return RolePlay(played=[]), score
     degree: Literal["clear", "hint"] = "clear" if window.margin > CLEAR else "hint"
-    part = cast(Part, learned.sort(spelt.tokens[window.start : window.end]))
-    quotes = [spelt.quote(sentence.start, sentence.end) for sentence in learned.telling(spelt.tokens, window)]
+    telling = learned.telling(spelt.tokens, window)
+    part = cast(Part, learned.sort([token for s in telling for token in spelt.tokens[s.start : s.end]]))
+    quotes = [spelt.quote(sentence.start, sentence.end) for sentence in telling]
     # What a cited source says word for word is passed on, not played.
     own = [quote for quote in quotes if not any(folded(quote) in folded(source.text) for source in case.cited)]
     return RolePlay(
