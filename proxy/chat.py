@@ -79,7 +79,7 @@ async def chat(request: web.Request) -> web.StreamResponse:
         data, fault = read_json(raw), None
     except BadRequest as error:
         data, fault = read_loosely(raw), error
-        if data.get("model") not in service.chatbots:
+        if not isinstance(data.get("model"), str) or data["model"] not in service.chatbots:
             raise
     bot = _chatbot(service, data)
     if bot.settings.kind == "passthrough" and fault is None:

@@ -67,7 +67,7 @@ def tokens(text: str) -> list[str]:
 
 @cache
 def speller() -> Speller:
-    return Speller(SPELLING, "", KEYWORDS, numbers=True)
+    return Speller(SPELLING, KEYWORDS)
 
 
 def _needed(case: Case) -> float:

@@ -55,4 +55,4 @@ def tokens(text: str) -> list[str]:
 
 @cache
 def speller() -> Speller:
-    return Speller(SPELLING, "", numbers=True)
+    return Speller(SPELLING)

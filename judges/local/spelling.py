@@ -39,7 +39,6 @@ _ENDINGS = {
     "'d": ("would",),
     "'s": (),
 }
-_PAUSE = ","
 _LONGEST = 14
 _SPACED = 4
 NUMBER = "0"
@@ -52,9 +51,7 @@ class Spelt:
 
     text: str
     tokens: list[str]
-    """Words as the lexicon knows them; a sentence ends with `.` or `?`. Pauses such as commas are in `pauses`."""
-    pauses: frozenset[int]
-    """Indices of the tokens that stand after a comma, a colon, a dash, a line's end."""
+    """Words as they are meant; a sentence ends with `.` or `?`, other punctuation is left out."""
     _places: list[int]
     _firsts: Sequence[int]
     _lasts: Sequence[int]
@@ -69,33 +66,22 @@ class Spelt:
 class Speller:
     """Reads texts with a lexicon's spelling."""
 
-    def __init__(
-        self, spelling: Mapping[str, str], dropped: str, keywords: Iterable[str] = (), *, numbers: bool = False
-    ) -> None:
+    def __init__(self, spelling: Mapping[str, str], keywords: Iterable[str] = ()) -> None:
         """Prepare to read.
 
         Args:
             spelling: what to read for a word, such as `gonna` -> `going to`.
-            dropped: words that make no difference, separated by white space.
-            numbers: whether to read `0` for every number.
             keywords: words to recognise when one letter is wrong, missing, doubled or swapped.
         """
-        self._known: dict[str, tuple[str, ...]] = dict.fromkeys(dropped.split(), ())
-        self._known |= {",": (_PAUSE,), "\n": (_PAUSE,), ":": (_PAUSE,), "(": (_PAUSE,), ")": (_PAUSE,)}
-        self._known |= {"–": (_PAUSE,), "—": (_PAUSE,), ".": (STOP,), ";": (STOP,), "!": (STOP,), "?": (QUESTION,)}
+        self._known: dict[str, tuple[str, ...]] = dict.fromkeys(",\n:()–—", ())
+        self._known |= {".": (STOP,), ";": (STOP,), "!": (STOP,), "?": (QUESTION,)}
         for word, meaning in spelling.items():
             self._known[word] = tuple(token for part in meaning.split() for token in self._known.get(part, (part,)))
-        self._numbers = numbers
         self._near: dict[str, str] = {}
         for word in keywords:
             self._known.setdefault(word, (word,))
             for variant in (word, *_without_one(word)):
                 self._near.setdefault(variant, word)
-
-    def know(self, words: Iterable[str]) -> None:
-        """Take these words as spelt right."""
-        for word in words:
-            self._known.setdefault(word, (word,))
 
     def canonical(self, word: str) -> tuple[str, ...]:
         """Return the tokens of one word of a phrase."""
@@ -110,7 +96,6 @@ class Speller:
             chunks, firsts, lasts = self._join_letters(chunks)
         tokens: list[str] = []
         places: list[int] = []
-        pauses: set[int] = set()
         known = self._known
         plain = not self._near and text.isascii()
         for n, chunk in enumerate(chunks):
@@ -121,12 +106,9 @@ class Speller:
                 if meaning is None:
                     meaning = (word,) if plain and word.isalpha() else self._spell(word)
             for token in meaning:
-                if token is _PAUSE:
-                    pauses.add(len(tokens))
-                else:
-                    tokens.append(token)
-                    places.append(n)
-        return Spelt(text, tokens, frozenset(pauses), places, firsts, lasts)
+                tokens.append(token)
+                places.append(n)
+        return Spelt(text, tokens, places, firsts, lasts)
 
     def _join_letters(self, chunks: Sequence[str]) -> tuple[list[str], list[int], list[int]]:
         """Join runs of single letters, as in `k i l l  m y s e l f`, and cut them into words.
@@ -189,8 +171,8 @@ class Speller:
     def _spell_odd(self, word: str) -> tuple[str, ...]:
         """Spell a chunk with digits, apostrophes or other signs in it."""
         if not word.strip(".!?…"):
-            return (QUESTION,) if "?" in word else (_PAUSE,) if word.startswith(("..", "…")) else (STOP,)
-        if self._numbers and (amount := _AMOUNT.fullmatch(word)):
+            return (QUESTION,) if "?" in word else () if word.startswith(("..", "…")) else (STOP,)
+        if amount := _AMOUNT.fullmatch(word):
             return (NUMBER, *self.canonical(amount[1])) if amount[1] else (NUMBER,)
         word = word.translate(_APOSTROPHES).strip("'")
         if word in self._known:

@@ -415,6 +415,14 @@ async def test_emergency_is_heard_in_a_body_that_is_refused(start: Start, raw: b
     assert status == 400
 
 
+@pytest.mark.parametrize("model", [b"[]", b"{}", b"1", b"null", b'"nobody"'])
+async def test_refused_body_with_an_odd_model_is_a_bad_request(start: Start, model: bytes) -> None:
+    """What is read loosely, for the emergency judge's sake, has any shape: the client gets the 400 it has earned."""
+    proxy = await start()
+    status, body = await proxy.post(b'{"x": NaN, "messages": [], "model": ' + model + b"}")
+    assert (status, body["error"]["type"]) == (400, "invalid_request_error")
+
+
 async def test_emergency_judge_has_its_local_stage_unless_told_otherwise(start: Start) -> None:
     """Named without stages, the emergency judge begins with the one that needs no model."""
     proxy = await start(judges=["emergency"])
