@@ -212,7 +212,8 @@ def _show(piece: str) -> None:
 def _save(conversation: "Conversation", path: Path) -> bool:
     import re
 
-    from scenarios.scenario import ScenarioError, save
+    from scenarios.checkpoint import save
+    from scenarios.files import ScenarioError
 
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-._")[:100] or "conversation"
     try:

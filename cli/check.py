@@ -157,7 +157,8 @@ def _variables(settings: "ModelSettings") -> Iterator[str]:
 
 
 def _checkpoints(paths: list[Path], findings: Findings) -> None:
-    from scenarios.scenario import ScenarioError, load
+    from scenarios.checkpoint import load
+    from scenarios.files import ScenarioError
 
     for path in paths:
         try:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import aiohttp
 from pydantic import BaseModel, ValidationError
 
-from scenarios.scenario import Checkpoint, Message, Outcome
+from scenarios.checkpoint import Checkpoint, Message, Outcome
 
 SILENCE_S = 300.0
 """How long the proxy may send nothing at all."""

@@ -5,6 +5,7 @@ import sys
 import typer
 
 from cli import chat, check, schema, serve, trace
+from cli.judging.app import app as judges
 
 app = typer.Typer(
     name="caf",
@@ -15,6 +16,7 @@ app = typer.Typer(
       caf serve                    the proxy, on http://127.0.0.1:8080/v1 for any OpenAI client
       caf chat                     talk to a chatbot in this terminal
       caf trace list               what happened in each turn
+      caf judges eval              how good the judges are, on labelled scenarios
 
     \b
     Exit codes: 0 all is well; 1 problems were found; 2 wrong usage or configuration.
@@ -28,6 +30,7 @@ app.command()(serve.serve)
 app.command()(chat.chat)
 app.command()(check.check)
 app.add_typer(trace.app, name="trace")
+app.add_typer(judges, name="judges")
 app.command()(schema.schema)
 
 

@@ -40,7 +40,7 @@ def schema(
 def schemas() -> dict[str, str]:
     """Return the text of each schema by file name."""
     from proxy.config import Config
-    from scenarios.scenario import Checkpoint
+    from scenarios.checkpoint import Checkpoint
 
     return {
         "config.json": _text(Config, "config.yaml of the Critical Analysis Filter"),

@@ -1,5 +1,6 @@
 """A case: all that a judge may see of one reply."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -57,3 +58,12 @@ class Case:
             data["cited_sources"] = [{"id": s.id, "title": s.title, "text": s.text} for s in self.cited]
             data["sensitive_topics"] = [t.name for t in self.topics]
         return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
+
+
+EARLIER_TURNS = 3
+"""Earlier user messages that the emergency judge reads, besides the newest."""
+
+
+def alarm_case(user_message: str, earlier: Sequence[str]) -> Case:
+    """Return what the emergency judge sees: the user's last messages."""
+    return Case(user_message, history=tuple(Said("user", text) for text in earlier[-EARLIER_TURNS:]))

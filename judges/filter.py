@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from judges.case import Case
@@ -10,7 +10,7 @@ from judges.judge import OBSERVERS, Judge, LocalJudge
 from judges.modes import Mode
 from judges.observation import Claims
 from judges.rules import verified
-from judges.verdict import Judgement, Verdict, worst
+from judges.verdict import Judgement, Stage, Verdict, worst
 from models.usage import Ledger
 
 
@@ -49,25 +49,27 @@ class Cascade:
     modes: frozenset[Mode]
     stages: tuple[Judge, ...]
     on_error: Literal["closed", "open"] = "closed"
-    accept_below: float = 0.0
+    reject_alone: frozenset[Stage] = frozenset()
+    """Stages whose reject is final though stronger ones stand behind them."""
 
     @property
     def local_only(self) -> bool:
         return all(isinstance(judge, LocalJudge) for judge in self.stages)
 
-    async def run(self, case: Case, ledger: Ledger, strongest: bool = False) -> Review:
+    async def run(self, case: Case, ledger: Ledger, strongest: bool = False, heard: Sequence[Judgement] = ()) -> Review:
         """Judge a case.
 
         Args:
             case: The case.
             ledger: Where the calls are counted.
             strongest: Ask the last stage alone, as for a refined reply.
+            heard: What the first stages have said already. They are not asked again.
         """
-        judgements: list[Judgement] = []
-        for judge in self.stages[-1:] if strongest else self.stages:
-            judgements.append(await judge.judge(case, ledger))
-            if self._settles(judgements[-1]):
+        judgements = list(heard)
+        for judge in self.stages[-1:] if strongest else self.stages[len(heard) :]:
+            if judgements and self.settles(judgements[-1]):
                 break
+            judgements.append(await judge.judge(case, ledger))
         return self._settled(judgements)
 
     def run_now(self, case: Case) -> Review:
@@ -76,11 +78,16 @@ class Cascade:
         assert isinstance(judge, LocalJudge)
         return self._settled([judge.judge_now(case)])
 
-    def _settles(self, judgement: Judgement) -> bool:
-        """Tell whether a stage that is not the last may end the judging: it accepts, and it may be believed."""
-        if judgement.verdict != "accept":
-            return False
-        return judgement.stage != "local" or (judgement.score is not None and judgement.score < self.accept_below)
+    def settles(self, judgement: Judgement) -> bool:
+        """Tell whether a stage ends the judging, though stronger ones stand behind it.
+
+        A local judge may accept only below the threshold that it was given: what calibration shows to be safe.
+        """
+        if judgement.verdict == "accept":
+            return judgement.stage != "local" or any(
+                isinstance(judge, LocalJudge) and judge.accept_below is not None for judge in self.stages
+            )
+        return judgement.verdict == "reject" and judgement.stage in self.reject_alone
 
     def _settled(self, judgements: list[Judgement]) -> Review:
         last = judgements[-1]
@@ -140,15 +147,23 @@ class Filter:
         """Ask the local emergency judge, before anything that could refuse or delay the request."""
         if self.emergency is None or not isinstance(self.emergency.stages[0], LocalJudge):
             return Review()
-        return self.emergency.run_now(case)
+        review = self.emergency.run_now(case)
+        settled = self.emergency.local_only or self.emergency.settles(review.judgements[0])
+        return review if settled else Review(review.judgements)
 
-    async def alarm(self, case: Case, ledger: Ledger) -> Review:
-        """Ask the stages of the emergency judge that need a model."""
-        if self.emergency is None or self.emergency.local_only:
+    async def alarm(self, case: Case, ledger: Ledger, heard: Review) -> Review:
+        """Ask the stages of the emergency judge that need a model, unless the local one has settled it.
+
+        Args:
+            heard: What `alarm_now` returned for this case.
+
+        Returns:
+            The review, with the judgements of these stages alone.
+        """
+        if self.emergency is None or self.emergency.local_only or heard.decisive:
             return Review()
-        stages = tuple(judge for judge in self.emergency.stages if not isinstance(judge, LocalJudge))
-        cascade = Cascade("emergency", self.emergency.modes, stages, self.emergency.on_error)
-        return await cascade.run(case, ledger)
+        review = await self.emergency.run(case, ledger, heard=heard.judgements)
+        return replace(review, judgements=review.judgements[len(heard.judgements) :])
 
 
 def _improvised(review: Review, case: Case) -> bool:

@@ -73,7 +73,12 @@ class LocalJudge:
     """A judge without a model: rules over the words of the reply."""
 
     name: str
-    stage: Stage = "local"
+    accept_below: float | None = None
+    """Score below which, and only below which, it accepts; None: the rules decide."""
+
+    @property
+    def stage(self) -> Stage:
+        return "local"
 
     async def judge(self, case: Case, ledger: Ledger) -> Judgement:
         """Judge without waiting for anything."""
@@ -87,7 +92,7 @@ class LocalJudge:
         whole = (part.user_message, part.draft) == (case.user_message, case.draft)
         try:
             observation, score = OBSERVERS[self.name](part)
-            found = replace(_judged(blank, observation, part), score=score)
+            found = self._bounded(replace(_judged(blank, observation, part), score=score))
             if not whole and found.verdict == "accept":
                 found = replace(blank, reason="the local judge cannot read texts this long to the end")
         except Unreadable as unread:
@@ -97,6 +102,27 @@ class LocalJudge:
             found = replace(blank, reason=f"crashed: {type(error).__name__}")
         return replace(found, ms=_since(started))
 
+    def _bounded(self, found: Judgement) -> Judgement:
+        """Let the threshold decide between accept and not; how bad it is otherwise, the rules say."""
+        if self.accept_below is None or found.score is None or found.verdict == "unjudged":
+            return found
+        if found.score < self.accept_below:
+            return replace(found, verdict="accept", rule=None, reason="")
+        if found.verdict != "accept":
+            return found
+        rule = RULE_OF[self.name]
+        return replace(
+            found, verdict="warn", rule=rule, reason=f"score {found.score:.2f} is not below {self.accept_below:g}"
+        )
+
+
+RULE_OF = {
+    "source_fidelity": "unsupported_claims",
+    "transparency": "missing_transparency",
+    "role": "role",
+    "emergency": "emergency",
+}
+"""The rule that a local judge holds broken when its score alone tells."""
 
 LONGEST = 100_000
 """Characters of a message or a reply that local judges read: they hold up everybody else meanwhile, 0.1 s for so many."""

@@ -178,6 +178,8 @@ def open_models(
     session: aiohttp.ClientSession,
     extra: Mapping[str, EngineFactory],
     environ: Mapping[str, str] = os.environ,
+    *,
+    around: Callable[[str, Engine], Engine] = lambda alias, engine: engine,
 ) -> Models:
     """Build an engine for every alias.
 
@@ -185,6 +187,7 @@ def open_models(
         session: shared by all engines that speak HTTP; see `openai_engine.make_session`.
         extra: further kinds of engine, by the name they have in `models.<alias>.engine`.
         environ: where secrets are read from, once.
+        around: what to put between an alias and its engine: a memory, a budget.
 
     Raises:
         ModelSettingsError: a secret is missing, a file cannot be read, or a kind of engine is not registered.
@@ -192,7 +195,7 @@ def open_models(
     engines: dict[str, Engine] = {}
     for alias, one in settings.items():
         try:
-            engines[alias] = _engine(alias, one, session, extra, environ)
+            engines[alias] = around(alias, _engine(alias, one, session, extra, environ))
         except ModelSettingsError as error:
             raise ModelSettingsError(f"models.{alias}: {error}") from None
     return Models(settings, engines)

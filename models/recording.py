@@ -22,6 +22,14 @@ def request_key(body: Body) -> str:
     return hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()
 
 
+def content_of(answer: Body) -> Any:
+    """Return what a chat completion says, in the form in which recordings keep it."""
+    message = answer["choices"][0]["message"]
+    if "tool_calls" in message:
+        return {"content": message.get("content"), "tool_calls": message["tool_calls"]}
+    return message.get("content")
+
+
 class Replaying:
     """Answer as recorded. What was recorded several times is given in that order, the last again and again."""
 
@@ -65,11 +73,7 @@ class Recording:
 
     async def complete(self, body: Body) -> Body:
         answer = await self._engine.complete(body)
-        message = answer["choices"][0]["message"]
-        content = message.get("content")
-        if "tool_calls" in message:
-            content = {"content": content, "tool_calls": message["tool_calls"]}
-        line = json.dumps({"key": request_key(body), "body": body, "content": content})
+        line = json.dumps({"key": request_key(body), "body": body, "content": content_of(answer)})
         with self._path.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
         return answer

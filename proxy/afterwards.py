@@ -5,7 +5,7 @@ import asyncio
 import aiohttp
 import structlog
 
-from proxy.cases import alarm_case
+from judges.case import alarm_case
 from proxy.delivery import Delivery, Turn
 from proxy.turn import signs
 
@@ -34,7 +34,8 @@ async def tell_staff(session: aiohttp.ClientSession, url: str, turn: Turn, deliv
 async def judge_in_shadow(turn: Turn) -> None:
     """Judge, in the background, what was delivered unfiltered, so that the trace shows what the filter would have done."""
     case = alarm_case(turn.user_message, turn.earlier)
-    alarm = turn.bot.filter.alarm_now(case) + await turn.bot.filter.alarm(case, turn.ledger)
+    heard = turn.bot.filter.alarm_now(case)
+    alarm = heard + await turn.bot.filter.alarm(case, turn.ledger, heard)
     turn.trace.emergency += alarm.judgements
     for attempt, judged, modes in turn.shadowed:
         attempt.judgements = (await turn.bot.filter.review(judged, modes, turn.ledger)).judgements

@@ -1,7 +1,5 @@
 """The case that a reply makes for its judges. Pure."""
 
-from collections.abc import Sequence
-
 import orjson
 
 from judges.case import Case, Said
@@ -13,13 +11,6 @@ from proxy.trace import Attempt
 
 HISTORY_FOR_JUDGES = 6
 """Earlier messages that a judge sees."""
-USER_TURNS_FOR_ALARM = 3
-"""Earlier user messages that the emergency judge reads, besides the newest."""
-
-
-def alarm_case(user_message: str, earlier: Sequence[str]) -> Case:
-    """Return what the emergency judge sees: the user's last messages."""
-    return Case(user_message, history=tuple(Said("user", text) for text in earlier[-USER_TURNS_FOR_ALARM:]))
 
 
 def reply_case(turn: Turn, attempt: Attempt) -> tuple[Case, tuple[str, ...], frozenset[Mode]]:

@@ -18,13 +18,13 @@ import orjson
 import structlog
 from aiohttp import web
 
+from judges.case import alarm_case
 from judges.filter import Review
 from models.client import Body
 from models.errors import ModelError
 from proxy import reply, stream
 from proxy.access import Access, keyless, requested_filter
 from proxy.afterwards import judge_in_shadow, tell_staff
-from proxy.cases import alarm_case
 from proxy.chatbot import Chatbot
 from proxy.config import Config, Filter
 from proxy.conversation import Conversation, Identity

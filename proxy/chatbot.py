@@ -1,6 +1,6 @@
 """A chatbot: what a client selects by `model`. Assembled and validated from the configuration before anything is served."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -29,13 +29,19 @@ class JudgePlan:
 
     def open(self, models: Models) -> Cascade:
         judges: list[Judge] = [
-            LocalJudge(self.name)
+            LocalJudge(self.name, self.settings.accept_below)
             if stage == "local"
             else ModelJudge(self.prompts[stage], models, self.settings.timeout_s)
             for stage in self.stages
         ]
         modes = frozenset(mode for prompt in self.prompts.values() for mode in prompt.modes)
-        return Cascade(self.name, modes, tuple(judges), self.settings.on_error, self.settings.accept_below)
+        return Cascade(self.name, modes, tuple(judges), self.settings.on_error, frozenset(self._reject_alone))
+
+    @property
+    def _reject_alone(self) -> Sequence[Stage]:
+        if self.settings.reject_alone is not None:
+            return self.settings.reject_alone
+        return ("local",) if self.name == "emergency" else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +170,6 @@ def _plan(judge: JudgeSettings, config: Config, key: str, problems: list[str]) -
     if judge.name is None and name in OBSERVERS:
         problems.append(f"{key}: {name!r} is a built-in judge; to replace its prompt, add `name: {name}`")
     prompts: dict[Stage, Prompt] = {prompt.stage: prompt for prompt in [*map(load_prompt, _builtin(name)), *own]}
-    if name == "emergency" and judge.accept_below:
-        problems.append(f"{key}: accept_below: the emergency judge always asks its models; leave it out")
     first: tuple[Stage, ...] = ("local",) if name == "emergency" else ()
     stages = tuple(judge.stages or (*first, *sorted(prompts, key=("swift", "chief").index)))
     for stage in stages:

@@ -92,8 +92,11 @@ class JudgeSettings(Settings):
     on_error: Literal["closed", "open"] = "closed"
     """When the judge crashes, times out or says something unreadable: closed replaces the reply by the fallback message,
     open delivers it with the outcome `unjudged`."""
-    accept_below: float = Field(0.0, ge=0, le=1)
-    """With a local stage in front of others: a local score below this ends the judging with accept. 0: never."""
+    accept_below: float | None = Field(None, ge=0, le=1)
+    """The local stage accepts what scores below this, and nothing else; `caf judges calibrate` finds it. Default: its rules decide
+    when it is the only stage, and in front of others it accepts nothing by itself."""
+    reject_alone: list[Stage] | None = None
+    """Stages whose reject is final though others follow. Default: none, but `local` for the emergency judge."""
     timeout_s: float = Field(30, gt=0)
     """A stage that has not answered by then leaves the case unjudged."""
 

@@ -11,11 +11,11 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
+from judges.case import alarm_case
 from judges.filter import Review
 from judges.observation import Crisis, Sign
 from judges.verdict import Judgement
 from models.client import Body
-from proxy.cases import alarm_case
 from proxy.delivery import Answer, Delivery, Turn
 from proxy.draft import checked, draft
 from proxy.judging import fallback, judged
@@ -38,7 +38,7 @@ async def take_turn(turn: Turn) -> Answer:
             else _heard(turn.alarm, await _answer(turn))
         )
     case = alarm_case(turn.user_message, turn.earlier)
-    alarm = asyncio.create_task(turn.bot.filter.alarm(case, turn.ledger))
+    alarm = asyncio.create_task(turn.bot.filter.alarm(case, turn.ledger, turn.alarm))
     answer = asyncio.create_task(_answer(turn))
     try:
         review = await alarm

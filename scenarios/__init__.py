@@ -1,5 +1,8 @@
-"""Conversations kept as files, to start from or to judge.
+"""Conversations and replies kept as files, to start from or to judge.
 
-* `scenario.py` is the model of a checkpoint, a saved conversation, with its loader and writer.
-* `checkpoints/*.yaml` holds those that samples branch from.
+* `scenario.py`: a reply with the verdicts it should get, and its family; YAML files and JSONL rows.
+* `checkpoint.py`: a saved conversation.
+* `files.py`: reading and writing both, with faults told by file and field.
+* `judges/*.yaml` holds the scenarios that our judges are measured on, `knowledge_bases/` the small ones that some of them cite,
+  `checkpoints/*.yaml` the conversations that samples branch from.
 """

@@ -1,168 +1,284 @@
-"""A checkpoint: a conversation saved to a file, from which later ones branch.
+"""A scenario: one reply (or message) with the verdict each judge should come to, and the family it belongs to.
 
-`caf chat --save` writes them; people read and edit them, so texts stand in the YAML as block strings, line by line.
+Families are YAML files, one a file; `judges/*.yaml` holds ours. Rows of other people's data, one JSON object a line, are read
+into the same model.
 """
 
-import hashlib
 import json
-import os
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
-Outcome = Literal["emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered"]
-"""How a turn ended; the same words as `proxy.trace.Outcome`, which this package may not import."""
+from scenarios import files
+from scenarios.files import ScenarioError, Strict
 
+Verdict = Literal["accept", "warn", "reject"]
+Split = Literal["dev", "holdout"]
+VERDICTS: tuple[Verdict, ...] = ("accept", "warn", "reject")
 
-class ScenarioError(Exception):
-    """A scenario file cannot be used; `problems` holds one sentence for each fault, with file and field."""
-
-    def __init__(self, problems: list[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
+Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}$")]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Message(_Strict):
-    """What one side said."""
+class Earlier(Strict):
+    """One message before the user's newest."""
 
     role: Literal["user", "assistant"]
     content: Annotated[str, Field(min_length=1)]
-    """The text as it was delivered, with the citation line if there was one."""
-    outcome: Outcome | None = None
-    """Of a reply: how its turn ended, if that is known."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shorthand(cls, value: Any) -> Any:
+        """Take `{user: "..."}` as well."""
+        if isinstance(value, dict) and len(value) == 1 and (role := next(iter(value))) in ("user", "assistant"):
+            return {"role": role, "content": value[role]}
+        return value
+
+
+class InlineSource(Strict):
+    """A cited source that no knowledge base has."""
+
+    id: Annotated[str, Field(min_length=1)]
+    title: str = ""
+    text: Annotated[str, Field(min_length=1)]
+
+
+class Scenario(Strict):
+    """What judges get to see, and what they should make of it."""
+
+    id: Identifier
+    """Unique among all scenarios that are read together."""
+    user_message: str = ""
+    history: tuple[Earlier, ...] = ()
+    """Earlier turns, oldest first."""
+    response: str = ""
+    """The reply to judge, without citation command or line. May be empty where only the user's message is judged."""
     citations: tuple[str, ...] = ()
-    """Of a reply: the ids that it cited."""
+    """Ids of the knowledge-base sections that the reply cites."""
+    sources: tuple[InlineSource, ...] = ()
+    """Further cited sources, in full."""
+    expect: dict[str, frozenset[Verdict]] = Field(default_factory=dict)
+    """By judge, the verdict that is right, or several of which each is. Violating (positive) unless `accept` is among them."""
+    tags: tuple[str, ...] = ()
+    """Kinds of difficulty; `twin-of:ID` on a harmless scenario names the violating one that it resembles."""
+    note: str = ""
+    """Why the labels are right."""
+
+    @field_validator("sources", mode="before")
+    @classmethod
+    def _texts(cls, value: Any) -> Any:
+        """Take bare texts as well, or one."""
+        value = [value] if isinstance(value, str | dict) else value
+        if isinstance(value, list | tuple):
+            return [{"id": f"source-{n}", "text": v} if isinstance(v, str) else v for n, v in enumerate(value, 1)]
+        return value
+
+    @field_validator("expect", mode="before")
+    @classmethod
+    def _lists(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {judge: [v] if isinstance(v, str) else v for judge, v in value.items()}
+
+    @field_validator("expect")
+    @classmethod
+    def _not_empty(cls, value: dict[str, frozenset[Verdict]]) -> dict[str, frozenset[Verdict]]:
+        for judge, verdicts in value.items():
+            if not verdicts:
+                raise ValueError(f"{judge}: give accept, warn or reject, or a list of those that are right")
+        return value
 
     @model_validator(mode="after")
-    def _only_replies_have_outcomes(self) -> "Message":
-        if self.role == "user" and (self.outcome is not None or self.citations):
-            raise ValueError("`outcome` and `citations` belong to messages of the role assistant; remove them")
+    def _says_something(self) -> "Scenario":
+        if not self.user_message.strip() and not self.response.strip():
+            raise ValueError("has neither `user_message` nor `response`; judges need one of them")
+        return self
+
+    @property
+    def twins(self) -> tuple[str, ...]:
+        return tuple(tag.removeprefix("twin-of:") for tag in self.tags if tag.startswith("twin-of:"))
+
+
+class Family(Strict):
+    """One situation with its variations: the unit that splits and resampling keep together."""
+
+    family: Identifier
+    split: Split = "dev"
+    """holdout: looked at only to report how good something is that was chosen on dev."""
+    knowledge_base: Path | None = None
+    """Folder of the sections that its scenarios cite, relative to the file; default: the knowledge base of the chatbot."""
+    role: str | None = None
+    """What the chatbot is there for; default: the role of the chatbot whose judges are measured."""
+    sensitive_topics: tuple[str, ...] | None = None
+    """Default: those of the chatbot."""
+    scenarios: Annotated[tuple[Scenario, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _twins_are_here(self) -> "Family":
+        known = {scenario.id for scenario in self.scenarios}
+        for scenario in self.scenarios:
+            for twin in scenario.twins:
+                if twin not in known:
+                    raise ValueError(f"scenarios: {scenario.id}: tags: twin-of:{twin} names no scenario of this family")
         return self
 
 
-class Checkpoint(_Strict):
-    """A saved conversation."""
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A family and where it was read from."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
-    """Letters, digits and `._-`: reports name samples by it."""
-    chatbot: Annotated[str, Field(min_length=1)]
-    """The chatbot it was held with."""
-    note: str = ""
-    """What it shows, for whoever picks a checkpoint."""
-    created: datetime
-    """When it was saved; UTC unless it says otherwise."""
-    messages: Annotated[tuple[Message, ...], Field(min_length=1)]
-    """The first is the user's; sides may speak several times in a row."""
-
-    @field_validator("created")
-    @classmethod
-    def _in_a_time_zone(cls, value: datetime) -> datetime:
-        return value if value.tzinfo else value.replace(tzinfo=UTC)
-
-    @field_validator("messages")
-    @classmethod
-    def _user_begins(cls, value: tuple[Message, ...]) -> tuple[Message, ...]:
-        if value[0].role != "user":
-            raise ValueError("the first message must have the role user")
-        return value
-
-    def sha256(self) -> str:
-        """Return the fingerprint of the conversation: of its chatbot and what was said, in hexadecimal.
-
-        Name, note, date and the metadata of replies do not count: they say something about it and are not in it.
-        """
-        said = [[message.role, message.content] for message in self.messages]
-        canonical = json.dumps([self.chatbot, said], ensure_ascii=False, separators=(",", ":"))
-        return hashlib.sha256(canonical.encode()).hexdigest()
+    family: Family
+    path: Path
 
 
-def load(path: Path) -> Checkpoint:
-    """Read and validate a checkpoint.
+def load(path: Path) -> Family:
+    """Read and validate the file of one family; its `knowledge_base` comes back relative to the working directory.
 
     Raises:
-        ScenarioError: The file cannot be read, is no YAML, or does not hold a checkpoint.
+        ScenarioError: With every fault, by file, id and field.
+    """
+    data = files.read(path, "a family of scenarios", ", ".join(Family.model_fields))
+    return _family(data, path)
+
+
+def load_all(paths: Iterable[Path]) -> list[Read]:
+    """Read files and folders of scenarios: YAML families, and JSONL files with one row a line.
+
+    Raises:
+        ScenarioError: With every fault of every file; also ids or families that two files share.
+    """
+    read: list[Read] = []
+    problems: list[str] = []
+    for path in (file for given in paths for file in _files(given, problems)):
+        try:
+            found = load_rows(path) if path.suffix == ".jsonl" else [load(path)]
+        except ScenarioError as error:
+            problems += error.problems
+        else:
+            read += [Read(family, path) for family in found]
+    problems += _shared(read)
+    if problems:
+        raise ScenarioError(problems)
+    return read
+
+
+def load_rows(path: Path) -> list[Family]:
+    """Read a JSONL file: each row a scenario, of which `response` or `user_message` suffices.
+
+    Rows may name a `family` and its `split`; a row without one is a family of its own, so that resampling takes it
+    by itself. Without an id it is called after its line.
+
+    Raises:
+        ScenarioError: With every fault, by line and field.
     """
     try:
-        # Not the faster CSafeLoader: deep nesting crashes it, Python and all.
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        lines = path.read_text(encoding="utf-8").split("\n")
     except OSError as error:
         raise ScenarioError([f"{path}: cannot be read: {error.strerror}"]) from error
     except UnicodeDecodeError as error:
         raise ScenarioError([f"{path}: is not UTF-8 text (byte {error.start})"]) from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date such as 2026-02-31
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise ScenarioError([f"{path}: {where}not valid YAML: {getattr(error, 'problem', None) or error}"]) from error
-    if not isinstance(data, dict):
-        raise ScenarioError(
-            [f"{path}: holds no mapping; a checkpoint has the keys {', '.join(Checkpoint.model_fields)}"]
-        )
+    groups: dict[str, dict[str, Any]] = {}
+    problems: list[str] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            problems.append(f"{path}:{number}: not JSON: {error}")
+            continue
+        if not isinstance(row, dict):
+            problems.append(f"{path}:{number}: is no object; a row has keys such as response, sources, expect")
+            continue
+        problems += _add_row(groups, row, f"{path}:{number}", number)
+    if problems:
+        raise ScenarioError(problems)
+    if not groups:
+        raise ScenarioError([f"{path}: holds no rows"])
+    return [Family.model_validate(data) for data in groups.values()]
+
+
+_OF_FAMILY = ("split", "knowledge_base", "role", "sensitive_topics")
+
+
+def _add_row(groups: dict[str, dict[str, Any]], row: dict[str, Any], where: str, number: int) -> list[str]:
+    """Put a row to its family, and return what is wrong with it."""
+    row = {key: value for key, value in row.items() if value is not None}
+    row["id"] = str(row.get("id", f"row-{number}"))
+    about = {key: row.pop(key) for key in _OF_FAMILY if key in row}
+    name = str(row.pop("family", row["id"]))
+    known = groups.get(name, {})
+    differing = [key for key in about if key in known and known[key] != about[key]]
     try:
-        return Checkpoint.model_validate(data)
+        scenario = Scenario.model_validate(row)
+        Family.model_validate({"family": name, "scenarios": [{"id": "x", "response": "x"}]} | about)
     except ValidationError as error:
-        raise ScenarioError([f"{path}: {fault}" for fault in _faults(error)]) from error
+        return [f"{where}: {fault}" for fault in files.faults(error)]
+    if differing:
+        return [f"{where}: {differing[0]}: differs from that of an earlier row of the family {name!r}"]
+    groups.setdefault(name, {"family": name, "scenarios": []}).update(about)
+    groups[name]["scenarios"].append(scenario)
+    return []
 
 
-def save(checkpoint: Checkpoint, path: Path, *, overwrite: bool = False) -> None:
-    """Write a checkpoint, readable by its owner alone: it may hold somebody's crisis.
+def dumps(family: Family) -> str:
+    """Return a family as YAML."""
+    data = family.model_dump(mode="json", exclude_defaults=True)
+    for scenario in data["scenarios"]:
+        scenario["expect"] = {
+            judge: verdicts[0] if len(verdicts) == 1 else sorted(verdicts, key=VERDICTS.index)
+            for judge, verdicts in scenario.get("expect", {}).items()
+        }
+    return files.dumps({"family": family.family, "split": family.split} | data)
 
-    Raises:
-        ScenarioError: The file is there already and `overwrite` is false, or it cannot be written.
-    """
-    text = dumps(checkpoint)
-    target = path.with_name(f".{path.name}.{os.getpid()}.new") if overwrite else path
+
+def _family(data: dict[str, Any], path: Path) -> Family:
     try:
-        with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
-        if overwrite:
-            target.replace(path)
-    except FileExistsError:
-        raise ScenarioError([f"{target}: is there already and is not overwritten; give another name"]) from None
-    except OSError as error:
-        raise ScenarioError([f"{path}: cannot be written: {error.strerror}"]) from error
+        family = Family.model_validate(data)
+    except ValidationError as error:
+        raise ScenarioError([f"{path}: {_with_id(fault, data)}" for fault in files.faults(error)]) from error
+    doubles = _doubles([scenario.id for scenario in family.scenarios])
+    if doubles:
+        raise ScenarioError([f"{path}: scenarios: the id {id!r} stands twice" for id in doubles])
+    if family.knowledge_base is not None:
+        return family.model_copy(update={"knowledge_base": path.parent / family.knowledge_base})
+    return family
 
 
-def dumps(checkpoint: Checkpoint) -> str:
-    """Return the checkpoint as YAML."""
-    data = checkpoint.model_dump(exclude_defaults=True)
-    data["messages"] = [
-        {key: list(value) if key == "citations" else value for key, value in message.items()}
-        for message in data["messages"]
-    ]
-    text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
-    return text
+def _with_id(fault: str, data: dict[str, Any]) -> str:
+    """Name a scenario in a fault by its id instead of its number."""
+    parts = fault.split(".", 2)
+    if len(parts) == 3 and parts[0] == "scenarios" and parts[1].isdigit():
+        scenario = data["scenarios"][int(parts[1])]
+        if isinstance(scenario, dict) and isinstance(scenario.get("id"), str):
+            return f"{scenario['id']}: {parts[2]}"
+    return fault
 
 
-class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as block strings."""
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        super().increase_indent(flow, False)
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    # These count as line breaks in YAML: anywhere but between double quotes they would come back as others.
-    odd = any(character in text for character in "\x85\u2028\u2029")
-    style = '"' if odd else "|" if "\n" in text else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+def _files(given: Path, problems: list[str]) -> Iterator[Path]:
+    if not given.is_dir():
+        yield given
+        return
+    found = sorted(path for path in given.rglob("*") if path.suffix in (".yaml", ".yml", ".jsonl"))
+    if not found:
+        problems.append(f"{given}: holds no .yaml or .jsonl file")
+    yield from found
 
 
-_Dumper.add_representer(str, _text)
+def _shared(read: Sequence[Read]) -> Iterator[str]:
+    homes: dict[str, Path] = {}
+    ids: dict[str, Path] = {}
+    for one in read:
+        if (home := homes.setdefault(one.family.family, one.path)) != one.path:
+            yield f"{one.path}: family: {one.family.family!r} is also in {home}; a family is one file"
+        for scenario in one.family.scenarios:
+            if scenario.id in ids:
+                yield f"{one.path}: {scenario.id}: id: is also in {ids[scenario.id]}; ids are unique"
+            ids[scenario.id] = one.path
 
 
-def _faults(error: ValidationError) -> list[str]:
-    sentences = []
-    for fault in error.errors(include_url=False):
-        field = ".".join(str(part) for part in fault["loc"])
-        message = fault["msg"].removeprefix("Value error, ")
-        if fault["type"] == "extra_forbidden":
-            message = "is not a field here; check the spelling or remove it"
-        sentences.append(f"{field}: {message}")
-    return sentences
+def _doubles(values: Sequence[str]) -> list[str]:
+    seen: set[str] = set()
+    return [value for value in values if value in seen or seen.add(value)]  # type: ignore[func-returns-value]

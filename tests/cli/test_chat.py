@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.scenario import load
+from scenarios.checkpoint import load
 from tests.cli.conftest import COMMAND, ROOT, Ended, Played
 
 Caf = Callable[..., Ended]

@@ -92,9 +92,7 @@ async def local_first(monkeypatch, score, verdict, accept_below):
     monkeypatch.setitem(judge_module.OBSERVERS, "source_fidelity", lambda case: (form, score))
     engines = models(source_fidelity__swift=always(as_answer(FINE)))
     swift = ModelJudge(prompt("source_fidelity", "swift"), engines, 5)
-    review = await run(
-        Cascade("source_fidelity", SOURCE, (LocalJudge("source_fidelity"), swift), accept_below=accept_below)
-    )
+    review = await run(Cascade("source_fidelity", SOURCE, (LocalJudge("source_fidelity", accept_below), swift)))
     return [j.stage for j in review.judgements]
 
 
@@ -105,7 +103,8 @@ async def local_first(monkeypatch, score, verdict, accept_below):
         (0.1, "accept", 0.1, ["local", "swift"]),
         (0.5, "accept", 0.1, ["local", "swift"]),
         (0.0, "accept", 0.0, ["local", "swift"]),
-        (0.05, "reject", 0.1, ["local", "swift"]),
+        (0.0, "accept", None, ["local", "swift"]),
+        (0.05, "reject", 0.1, ["local"]),
     ],
 )
 async def test_local_screen_accepts_only_when_it_is_sure(monkeypatch, score, verdict, accept_below, stages):
@@ -318,7 +317,9 @@ def test_reviews_add_up():
 # The emergency judge
 
 DANGER = Case("I am going to end my life tonight.")
-NOW = {"signs": [{"kind": "self_harm", "quote": "end my life tonight", "who": "user", "when": "now"}]}
+QUIET = Case("Would you look after my cat for good?")
+"""Danger that only a model hears."""
+NOW = {"signs": [{"kind": "self_harm", "quote": "look after my cat for good", "who": "user", "when": "now"}]}
 
 
 def watched(answer, **more):
@@ -326,7 +327,7 @@ def watched(answer, **more):
     engine = always(answer)
     models_only = cascade("emergency", engine, engine, **more)
     stages = (LocalJudge("emergency"), *models_only.stages)
-    return Filter([replace(models_only, stages=stages)]), engine
+    return Filter([replace(models_only, stages=stages, reject_alone=frozenset({"local"}))]), engine
 
 
 def test_local_emergency_judge_fires_alone():
@@ -341,7 +342,7 @@ def test_local_emergency_judge_fires_alone():
 async def test_models_are_asked_about_an_emergency_without_the_local_judge(answer, verdict):
     """`alarm` leaves out what `alarm_now` has asked already."""
     one, _ = watched(answer)
-    found = await one.alarm(DANGER, Ledger())
+    found = await one.alarm(QUIET, Ledger(), one.alarm_now(QUIET))
     assert found.verdict == verdict
     assert "local" not in [j.stage for j in found.judgements]
     assert found.failed_closed == (verdict == "unjudged")
@@ -350,7 +351,36 @@ async def test_models_are_asked_about_an_emergency_without_the_local_judge(answe
 async def test_emergency_judge_may_fail_open():
     """Its own failure policy holds for the alarm too."""
     one, _ = watched(DOWN, on_error="open")
-    assert not (await one.alarm(DANGER, Ledger())).failed_closed
+    assert not (await one.alarm(QUIET, Ledger(), one.alarm_now(QUIET))).failed_closed
+
+
+async def test_local_emergency_judge_settles_what_calibration_allows():
+    """Below the threshold it was given no model is asked; without one, always."""
+    one, engine = watched(NOW)
+    stages = one.emergency.stages
+    bounded = Filter([replace(one.emergency, stages=(LocalJudge("emergency", 0.9), *stages[1:]))])
+    assert await bounded.alarm(QUIET, Ledger(), bounded.alarm_now(QUIET)) == Review()
+    assert engine.requests == []
+    assert (await one.alarm(QUIET, Ledger(), one.alarm_now(QUIET))).verdict == "reject"
+
+
+async def test_local_emergency_judge_may_be_told_to_ask_first():
+    """Where it may not reject alone, models decide on what it flags; when they fail open, its word counts."""
+    one, _ = watched(CALM)
+    asking = Filter([replace(one.emergency, reject_alone=frozenset())])
+    heard = asking.alarm_now(DANGER)
+    assert (heard.verdict, [j.verdict for j in heard.judgements]) == ("accept", ["reject"])
+    assert (await asking.alarm(DANGER, Ledger(), heard)).verdict == "accept"
+    down, _ = watched(DOWN, on_error="open")
+    deaf = Filter([replace(down.emergency, reject_alone=frozenset())])
+    assert (await deaf.alarm(DANGER, Ledger(), deaf.alarm_now(DANGER))).verdict == "reject"
+
+
+async def test_a_stage_told_to_reject_alone_ends_the_judging():
+    """The chief is not asked about what swift may reject by itself."""
+    chief = always(UNPLAYED)
+    one = replace(cascade("role", always(FRIEND), chief), reject_alone=frozenset({"swift"}))
+    assert ((await run(one)).verdict, chief.requests) == ("reject", [])
 
 
 async def test_emergency_judge_does_not_judge_replies():
@@ -365,14 +395,14 @@ async def test_filter_without_emergency_judge_raises_no_alarm():
     """Nothing is asked, and nothing is called accepted by a judge."""
     one = Filter([])
     assert one.alarm_now(DANGER) == Review()
-    assert await one.alarm(DANGER, Ledger()) == Review()
+    assert await one.alarm(DANGER, Ledger(), Review()) == Review()
 
 
 async def test_local_emergency_judge_alone_asks_no_model():
     """With no model configured, `alarm` has nothing to add."""
     one = Filter([Cascade("emergency", BOTH, (LocalJudge("emergency"),))])
     assert one.alarm_now(DANGER).verdict == "reject"
-    assert await one.alarm(DANGER, Ledger()) == Review()
+    assert await one.alarm(DANGER, Ledger(), one.alarm_now(DANGER)) == Review()
 
 
 def test_emergency_judge_of_models_alone_says_nothing_at_once():
@@ -384,5 +414,5 @@ def test_emergency_judge_of_models_alone_says_nothing_at_once():
 async def test_emergency_sees_the_users_earlier_words():
     """Signs in the messages before count with the newest."""
     one, _ = watched(NOW)
-    case = Case("So that is that. Goodbye.", history=(Said("user", "I will end my life tonight"),))
-    assert (await one.alarm(case, Ledger())).verdict == "reject"
+    case = Case("So it is.", history=(Said("user", "Would you look after my cat for good?"),))
+    assert (await one.alarm(case, Ledger(), one.alarm_now(case))).verdict == "reject"

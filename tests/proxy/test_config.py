@@ -349,10 +349,19 @@ async def _on_error(start: Start, tmp: Path, value: Any) -> Any:
     ]
 
 
-@shows("judge.accept_below", 0, 1)
+@shows("judge.accept_below", None, 1)
 async def _accept_below(start: Start, tmp: Path, value: Any) -> Any:
     proxy = await start(judges=[{"name": "role", "stages": ["local", "swift"], "accept_below": value}])
     proxy.upstream.answer = lambda body: '{"played": []}' if body["model"] == "up-swift" else SLEEP
+    return [j["stage"] for j in (await proxy.say(ASKED))["caf"]["judges"]]
+
+
+@shows("judge.reject_alone", [], ["swift"])
+async def _reject_alone(start: Start, tmp: Path, value: Any) -> Any:
+    judge = {"name": "role", "stages": ["swift", "chief"], "reject_alone": value}
+    proxy = await start(judges=[judge], max_refinements=0)
+    friend = json.dumps({"played": [{"part": "friend", "quote": "seven to nine hours", "degree": "clear"}]})
+    proxy.upstream.answer = lambda body: friend if body["model"] in ("up-swift", "up-chief") else SLEEP
     return [j["stage"] for j in (await proxy.say(ASKED))["caf"]["judges"]]
 
 

@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from proxy.trace import Outcome
-from scenarios import scenario
-from scenarios.scenario import Checkpoint, Message, ScenarioError, dumps, load, save
+from scenarios import checkpoint as module
+from scenarios.checkpoint import Checkpoint, Message, dumps, load, save
+from scenarios.files import ScenarioError
 
 WRITTEN = """\
 name: drift-1
@@ -151,4 +152,4 @@ def test_the_fingerprint_is_of_the_conversation_alone() -> None:
 
 def test_outcomes_are_those_of_the_proxy() -> None:
     """The words are written down twice, since scenarios may not import the proxy; they must not part."""
-    assert set(get_args(scenario.Outcome)) == set(get_args(Outcome))
+    assert set(get_args(module.Outcome)) == set(get_args(Outcome))

@@ -1,0 +1,228 @@
+"""What the verbs of `caf judges` share: which judges of which chatbot, which cases, models with memory and budget, progress."""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from cli.terminal import config_path, leave, plain_errors
+
+if TYPE_CHECKING:
+    from judges.evaluation.asking import Answer
+    from judges.evaluation.labelled import Labelled
+    from judges.evaluation.subject import Spec, Subject
+    from models.budget import Budget
+    from models.client import Models
+    from proxy.chatbot import Blueprint, JudgePlan
+    from proxy.config import Config
+    from scenarios.scenario import Family, Scenario
+
+SCENARIOS = Path(__file__).resolve().parent.parent.parent / "scenarios" / "judges"
+ANSWERS = Path("data/judge-answers.jsonl")
+Split = Literal["dev", "holdout", "all"]
+
+ChatbotOption = Annotated[
+    str | None,
+    typer.Option("--chatbot", metavar="NAME", help="Whose judges; default: the first chatbot that has some."),
+]
+JudgeOption = Annotated[
+    list[str] | None, typer.Option("--judge", "-j", metavar="NAME", help="Only this judge; may be repeated.")
+]
+DataOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--data",
+        "-d",
+        metavar="FILE",
+        help="Scenario file (.yaml), rows (.jsonl) or folder; default: the shipped ones.",
+    ),
+]
+SplitOption = Annotated[
+    Split | None, typer.Option("--split", help="Which families; default: dev of the shipped ones, all of --data.")
+]
+TagOption = Annotated[
+    list[str] | None, typer.Option("--tag", metavar="TAG", help="Only with this tag; may be repeated.")
+]
+FamilyOption = Annotated[list[str] | None, typer.Option("--family", metavar="NAME", help="Only this family.")]
+LimitOption = Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most so many cases of each judge.")]
+BudgetOption = Annotated[
+    float | None,
+    typer.Option("--budget", min=0, help="Stop before the calls cost more; in the currency of `models.<alias>.price`."),
+]
+AtOnceOption = Annotated[int, typer.Option("--concurrency", min=1, help="Cases under way at the same time.")]
+AnswersOption = Annotated[
+    Path,
+    typer.Option(
+        "--answers", metavar="FILE", help="Where models' answers are kept: what stands there is not asked again."
+    ),
+]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Ask everything anew; the answers kept are left alone.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A chatbot's judges, ready to be measured."""
+
+    config: "Config"
+    path: Path
+    blueprint: "Blueprint"
+    models: "Models"
+    budget: "Budget | None"
+
+    def plan(self, judge: str) -> "JudgePlan":
+        plans = {plan.name: plan for plan in self.blueprint.plans}
+        if judge not in plans:
+            leave(f"{self.blueprint.name} has no judge {judge!r}; it has {', '.join(plans)}")
+        return plans[judge]
+
+    def subject(self, spec: "Spec", judge: str) -> "Subject":
+        from judges.evaluation.subject import SubjectError, open_subject
+
+        plan = self.plan(judge)
+        try:
+            return open_subject(spec, plan.open(self.models), plan.prompts, self.models, plan.settings.timeout_s)
+        except SubjectError as error:
+            leave(str(error))
+
+    def cases(self, choice: "Choice", *, unlabelled: bool = False) -> "list[Labelled]":
+        """Read the cases that are meant, for the judges that are meant."""
+        from judges.case import Topic
+        from judges.evaluation.labelled import Setting, labelled
+        from scenarios.files import ScenarioError
+        from scenarios.scenario import load_all
+
+        settings = self.blueprint.settings
+        setting = Setting(
+            self.blueprint.library,
+            settings.role,
+            tuple(Topic(t.name, tuple(t.terms)) for t in settings.sensitive_topics),
+        )
+        try:
+            read = load_all(choice.data or [SCENARIOS])
+            found = labelled(read, choice.judges_of(self), setting, choice.keep, unlabelled=unlabelled)
+        except ScenarioError as error:
+            leave(*error.problems)
+        if choice.limit is not None:
+            found = [case for judge in choice.judges_of(self) for case in _of(found, judge)[: choice.limit]]
+        if not found:
+            leave("no case fits: no scenario with these judges, split, tags and families; see --data and --split")
+        return found
+
+
+def _of(cases: "Sequence[Labelled]", judge: str) -> "list[Labelled]":
+    return [case for case in cases if case.judge == judge]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which cases are meant."""
+
+    data: list[Path] = field(default_factory=list)
+    judges: list[str] = field(default_factory=list)
+    split: Split | None = None
+    tags: list[str] = field(default_factory=list)
+    families: list[str] = field(default_factory=list)
+    limit: int | None = None
+
+    def judges_of(self, bench: Bench) -> list[str]:
+        return [bench.plan(judge).name for judge in self.judges] or [plan.name for plan in bench.blueprint.plans]
+
+    def keep(self, family: "Family", scenario: "Scenario") -> bool:
+        split = self.split or ("all" if self.data else "dev")
+        return (
+            split in ("all", family.split)
+            and (not self.tags or not set(self.tags).isdisjoint(scenario.tags))
+            and (not self.families or family.family in self.families)
+        )
+
+
+@asynccontextmanager
+async def open_bench(
+    config: Path | None, chatbot: str | None, *, budget: float | None = None, answers: Path | None = ANSWERS
+) -> "AsyncIterator[Bench]":
+    """Open a chatbot's judges and their models.
+
+    Args:
+        answers: Where answers are remembered; None: nothing is.
+    """
+    from assistants.embedded import Embedded
+    from models.budget import Budget, Budgeted
+    from models.client import Engine, open_models
+    from models.openai_engine import make_session
+    from models.remembering import Memory, Remembering
+    from proxy.chatbot import assemble
+    from proxy.config import load_config
+
+    path = config_path(config)
+    with plain_errors(path):
+        loaded = load_config(path)
+        blueprint = _chosen(assemble(loaded), chatbot)
+        purse = Budget(budget) if budget is not None else None
+        asked = {plan.prompts[stage].model for plan in blueprint.plans for stage in plan.prompts} & loaded.models.keys()
+        memory = Memory(answers) if answers is not None and asked else None
+
+        def around(alias: str, engine: Engine) -> Engine:
+            settings = loaded.models[alias]
+            if purse is not None and settings.engine != "embedded":
+                engine = Budgeted(engine, alias, settings, purse)
+            return engine if memory is None else Remembering(engine, memory)
+
+        session = make_session()
+        try:
+            models = open_models(loaded.models, session, {"embedded": Embedded}, around=around)
+            yield Bench(loaded, path, blueprint, models, purse)
+        finally:
+            await session.close()
+            if memory is not None:
+                memory.close()
+
+
+def _chosen(blueprints: "dict[str, Blueprint]", name: str | None) -> "Blueprint":
+    with_judges = [one for one in blueprints.values() if one.plans]
+    if name is None:
+        return with_judges[0] if with_judges else leave("no chatbot of this configuration has judges")
+    if name not in blueprints:
+        leave(f"there is no chatbot {name!r}; there is {', '.join(blueprints)}")
+    if not blueprints[name].plans:
+        leave(f"the chatbot {name!r} has no judges")
+    return blueprints[name]
+
+
+@contextmanager
+def progress(total: int, what: str) -> "Iterator[Callable[[Answer], None]]":
+    """Show how far the asking is, on standard error, where a person is looking."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    spent = 0.0
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[cost]}"),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bar:
+        task = bar.add_task(what, total=total, cost="")
+
+        def told(answer: "Answer") -> None:
+            nonlocal spent
+            spent += answer.cost or 0.0
+            bar.update(task, advance=1, cost=f"cost {spent:.4f}" if spent else "")
+
+        yield told
+
+
+def quiet_logs() -> None:
+    """Keep the judges' own log lines from standing between the figures: they say what the report says."""
+    import logging
+
+    import structlog
+
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))

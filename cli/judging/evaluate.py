@@ -1,0 +1,165 @@
+"""`caf judges eval`: how good the judges are."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from cli.judging.bench import (
+    ANSWERS,
+    AnswersOption,
+    AtOnceOption,
+    BudgetOption,
+    ChatbotOption,
+    Choice,
+    DataOption,
+    FamilyOption,
+    FreshOption,
+    JudgeOption,
+    LimitOption,
+    SplitOption,
+    TagOption,
+    open_bench,
+    progress,
+    quiet_logs,
+)
+from cli.terminal import PROBLEMS, ConfigOption, leave
+
+if TYPE_CHECKING:
+    from judges.evaluation.asking import Answer
+    from judges.evaluation.measures import Measured
+
+Stage = Literal["local", "swift", "chief", "cascade"]
+
+
+def evaluate(
+    judge: JudgeOption = None,
+    stage: Annotated[Stage, typer.Option(help="What to measure: one stage, or the cascade as configured.")] = "cascade",
+    prompt: Annotated[
+        Path | None, typer.Option("--prompt", metavar="FILE", help="Measure this prompt instead of the judge's own.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="ALIAS", help="Have this model read the prompt (swift, chief).")
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Ask each case so often, to see verdicts that flip.")] = 1,
+    split: SplitOption = None,
+    tag: TagOption = None,
+    family: FamilyOption = None,
+    limit: LimitOption = None,
+    data: DataOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page to look at.")] = None,
+    fail_under: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MEASURE=VALUE",
+            help="End with 1 if recall, specificity, precision or roc_auc of a judge is lower, as in recall=0.95.",
+        ),
+    ] = None,
+    budget: BudgetOption = None,
+    concurrency: AtOnceOption = 8,
+    answers: AnswersOption = ANSWERS,
+    fresh: FreshOption = False,
+    chatbot: ChatbotOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Measure judges on labelled cases.
+
+    A case is positive when its expected verdicts exclude accept; warn and reject flag it; unjudged counts against recall and
+    against specificity. Shares come with 95 % intervals from resampling families. Rows without `expect` are judged and listed.
+
+    \b
+    Examples:
+      caf judges eval --stage local --split holdout
+      caf judges eval --judge source_fidelity --stage chief --model gpt --repeats 3 --budget 2
+      caf judges eval --judge source_fidelity --stage local --data rows.jsonl --json
+      caf judges eval --fail-under recall=0.95 --fail-under specificity=0.9
+
+    \b
+    Exit codes: 0 measured; 1 below --fail-under, or the budget ended it early; 2 wrong usage or files.
+    """
+    from judges.evaluation.subject import Spec, SubjectError, parse_spec
+
+    least = _thresholds(fail_under or [])
+    if stage in ("local", "cascade") and model:
+        leave(f"--model: the stage {stage} asks no single model; give --stage swift or chief, or --prompt")
+    try:
+        spec = Spec(prompt=prompt, alias=model) if prompt else parse_spec(stage + (f"@{model}" if model else ""))
+    except SubjectError as error:
+        leave(str(error))
+    quiet_logs()
+    choice = Choice(data or [], judge or [], split, tag or [], family or [], limit)
+
+    async def main() -> "tuple[dict[str, Measured], list[Answer]]":
+        from judges.evaluation.asking import ask
+        from judges.evaluation.measures import measure
+
+        async with open_bench(config, chatbot, budget=budget, answers=None if fresh else answers) as bench:
+            cases = bench.cases(choice, unlabelled=bool(data))
+            measured, given = {}, []
+            for name in dict.fromkeys(case.judge for case in cases):
+                subject = bench.subject(spec, name)
+                mine = [case for case in cases if case.judge == name]
+                with progress(len(mine) * repeats, name) as told:
+                    found = await ask(subject, mine, repeats=repeats, at_once=concurrency, told=told)
+                measured[name] = measure(found)
+                given += found
+            return measured, given
+
+    measured, given = asyncio.run(main())
+    if html is not None:
+        from judges.evaluation.page import page
+
+        _write(html, page(measured, given, title=f"Judges: {spec}"))
+    if as_json:
+        import json
+
+        from judges.evaluation.report import as_data
+
+        typer.echo(json.dumps(as_data(measured, given), ensure_ascii=False, indent=1))
+    else:
+        from cli.judging.figures import show
+
+        show(measured, given)
+    _judge_the_judges(measured, least)
+
+
+def _thresholds(given: Sequence[str]) -> dict[str, float]:
+    least = {}
+    for text in given:
+        name, _, value = text.partition("=")
+        try:
+            least[name] = float(value)
+        except ValueError:
+            name = ""
+        if name not in ("recall", "specificity", "precision", "roc_auc") or not 0 <= least[name] <= 1:
+            leave(
+                f"--fail-under: {text!r} is no bound; give recall, specificity, precision or roc_auc, as in recall=0.95"
+            )
+    return least
+
+
+def _judge_the_judges(measured: "dict[str, Measured]", least: dict[str, float]) -> None:
+    failed = False
+    for name, one in measured.items():
+        if one.skipped:
+            typer.echo(f"{name}: {one.skipped} answers were not asked: the budget does not allow them", err=True)
+            failed = True
+        for what, bound in least.items():
+            value = one.roc_auc if what == "roc_auc" else getattr(one, what).value
+            if value is None or value < bound:
+                shown = "nothing to measure it on" if value is None else f"{value:.3f}"
+                typer.echo(f"{name}: {what} is {shown}, below {bound:g}", err=True)
+                failed = True
+    if failed:
+        raise typer.Exit(PROBLEMS)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        leave(f"{path}: cannot be written: {error.strerror}")
+    typer.echo(f"wrote {path}", err=True)

@@ -1,0 +1,108 @@
+"""Figures of judges in a terminal."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from cli.terminal import printable
+
+if TYPE_CHECKING:
+    from judges.evaluation.asking import Answer
+    from judges.evaluation.measures import Group, Measured
+
+SHOWN = 20
+"""Misjudged cases that are listed; --json and --html have all."""
+
+
+def show(measured: "Mapping[str, Measured]", answers: "Sequence[Answer]") -> None:
+    """Print the figures of each judge, where it is weak, and what it misjudged."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from judges.evaluation.report import percent
+
+    console = Console(highlight=False)
+    console = console if console.is_terminal else Console(highlight=False, width=200)
+    labelled = {name: one for name, one in measured.items() if one.n}
+    if labelled:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("judge")
+        for title in ("n", "recall", "specificity", "precision", "ROC AUC", "unjudged", "flips", "p50 ms", "p95 ms",
+                      "tokens", "cost"):  # fmt: skip
+            table.add_column(title, justify="right")
+        for name, one in labelled.items():
+            table.add_row(
+                name,
+                f"{one.recall.n}+{one.specificity.n}",
+                percent(one.recall),
+                percent(one.specificity),
+                percent(one.precision),
+                _number(one.roc_auc, 3),
+                str(one.unjudged),
+                _number(one.flips, 2),
+                _number(one.ms_p50, 2),
+                _number(one.ms_p95, 2),
+                _number(one.tokens_per_case, 0),
+                _number(one.cost_per_case, 5),
+            )
+        console.print(table)
+        console.print(
+            "n is violating + harmless answers; intervals are 95 %, families resampled; tokens and cost are per case"
+        )
+    for name, one in labelled.items():
+        console.print(f"\n[bold]{name}[/bold]  ended on: " + ", ".join(f"{s} {n}" for s, n in one.stages.items()))
+        confusion = ("expected", "accept", "warn", "reject", "unjudged")
+        table = Table(*confusion, box=None, pad_edge=False, header_style="dim")
+        for wanted, row in one.confusion.items():
+            table.add_row(wanted, *(str(row[verdict]) for verdict in confusion[1:]))
+        console.print(table)
+        for what, groups in (("family", one.families), ("tag", one.tags)):
+            if weak := _weakest(groups):
+                console.print(f"weakest by {what}: " + "; ".join(weak), soft_wrap=True)
+    _show_misjudged(console, answers)
+    _show_unlabelled(console, answers)
+
+
+def _weakest(groups: "Mapping[str, Group]") -> list[str]:
+    """Describe the groups with the most that went wrong."""
+    wrong = []
+    for name, group in groups.items():
+        # From shares back to cases.
+        missed = round((1 - (1 if group.recall is None else group.recall)) * group.positives)
+        alarms = round((1 - (1 if group.specificity is None else group.specificity)) * group.negatives)
+        if missed + alarms:
+            told = f"missed {missed} of {group.positives}, false alarms {alarms} of {group.negatives}"
+            wrong.append((missed + alarms, f"{name} ({told})"))
+    return [text for _, text in sorted(wrong, key=lambda one: -one[0])[:6]]
+
+
+def _show_misjudged(console: "object", answers: "Sequence[Answer]") -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    from judges.evaluation.measures import expected
+    from judges.evaluation.report import misjudged
+
+    assert isinstance(console, Console)
+    wrong = list(misjudged(answers))
+    if wrong:
+        console.print(f"\n[bold]misjudged[/bold] ({len(wrong)}{f', the first {SHOWN}' if len(wrong) > SHOWN else ''})")
+    for answer in wrong[:SHOWN]:
+        label = answer.labelled
+        head = f"{label.judge}  {label.id}  {expected(label.expected)} -> {answer.verdict} ({answer.path[-1]}, {answer.score:.2f})"
+        console.print(Text(head))
+        if answer.judgement.reason:
+            console.print(Text("    " + printable(answer.judgement.reason).replace("\n", " ")[:300], style="dim"))
+
+
+def _show_unlabelled(console: "object", answers: "Sequence[Answer]") -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    assert isinstance(console, Console)
+    for answer in answers:
+        if not answer.labelled.expected:
+            console.print(Text(f"{answer.labelled.judge}  {answer.labelled.id}  {answer.verdict}  {answer.score:.2f}"))
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"

@@ -1,0 +1,134 @@
+"""A case with the verdict that is right."""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from judges.case import Case, Said, Topic, alarm_case
+from judges.verdict import Verdict
+from knowledge_base.library import KnowledgeBaseError, Library, Source
+from knowledge_base.library import load as load_library
+from scenarios.files import ScenarioError
+from scenarios.scenario import Family, Read, Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """One case for one judge."""
+
+    id: str
+    judge: str
+    family: str
+    split: str
+    tags: tuple[str, ...]
+    expected: frozenset[Verdict]
+    """Verdicts that are right; empty when nobody has said."""
+    case: Case
+
+    @property
+    def violating(self) -> bool:
+        """A positive: accepting it would be wrong."""
+        return bool(self.expected) and "accept" not in self.expected
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a chatbot lends to scenarios that do not say it themselves."""
+
+    library: Library | None
+    role: str
+    topics: tuple[Topic, ...]
+
+
+def labelled(
+    read: Iterable[Read],
+    judges: Collection[str],
+    setting: Setting,
+    keep: Callable[[Family, Scenario], bool] = lambda family, scenario: True,
+    *,
+    unlabelled: bool = False,
+) -> list[Labelled]:
+    """Make cases of scenarios, one for each judge that a scenario has an expectation for.
+
+    Args:
+        judges: The judges to make cases for.
+        keep: Which scenarios to take.
+        unlabelled: Take scenarios without any expectation as well, for every judge.
+
+    Raises:
+        ScenarioError: With every fault: a citation or a knowledge base that is not there, a reply missing.
+    """
+    libraries: dict[Path, Library | None] = {}
+    problems: list[str] = []
+    found: list[Labelled] = []
+    for one in read:
+        library = _library(one, setting, libraries, problems)
+        for scenario in one.family.scenarios:
+            if not keep(one.family, scenario):
+                continue
+            where = f"{one.path}: {scenario.id}"
+            asked = [j for j in judges if j in scenario.expect or (unlabelled and not scenario.expect)]
+            cited = list(_cited(scenario, library, where, problems)) if asked else []
+            problems += [
+                f"{where}: response: is empty, and only the emergency judge reads the user's message alone"
+                for judge in asked
+                if judge != "emergency" and not scenario.response.strip()
+            ]
+            case = _case(one.family, scenario, cited, setting)
+            found += [
+                Labelled(
+                    scenario.id,
+                    judge,
+                    one.family.family,
+                    one.family.split,
+                    scenario.tags,
+                    frozenset(scenario.expect.get(judge, ())),
+                    _heard(scenario) if judge == "emergency" else case,
+                )
+                for judge in asked
+            ]
+    if problems:
+        raise ScenarioError(problems)
+    return found
+
+
+def _library(one: Read, setting: Setting, libraries: dict[Path, Library | None], problems: list[str]) -> Library | None:
+    folder = one.family.knowledge_base
+    if folder is None:
+        return setting.library
+    if folder not in libraries:
+        try:
+            libraries[folder] = load_library(folder)
+        except KnowledgeBaseError as error:
+            libraries[folder] = None
+            problems += [f"{one.path}: knowledge_base: {problem}" for problem in error.problems]
+    return libraries[folder]
+
+
+def _cited(scenario: Scenario, library: Library | None, where: str, problems: list[str]) -> Iterable[Source]:
+    for id in scenario.citations:
+        if library is not None and id in library:
+            yield library[id]
+        else:
+            problems.append(
+                f"{where}: citations: no section {id!r} in the knowledge base; correct it, or give the text in `sources`"
+            )
+    for source in scenario.sources:
+        yield Source(source.id, source.title or source.id, "", source.text)
+
+
+def _case(family: Family, scenario: Scenario, cited: list[Source], setting: Setting) -> Case:
+    topics = setting.topics if family.sensitive_topics is None else tuple(map(Topic, family.sensitive_topics))
+    return Case(
+        scenario.user_message,
+        scenario.response,
+        history=tuple(Said(e.role, e.content) for e in scenario.history),
+        cited=tuple(cited),
+        role=setting.role if family.role is None else family.role,
+        topics=topics,
+    )
+
+
+def _heard(scenario: Scenario) -> Case:
+    """Return what the emergency judge gets to hear of a scenario."""
+    return alarm_case(scenario.user_message, [e.content for e in scenario.history if e.role == "user"])

@@ -1,0 +1,214 @@
+"""How good answers are, in numbers. Pure.
+
+A case is positive when accepting it would be wrong; an answer flags it with warn or reject. An unjudged answer counts against
+recall and against specificity. Families of cases are resampled together, since their texts resemble each other.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from judges.evaluation.asking import Answer
+
+RESAMPLES = 2000
+SEED = 20261121
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of cases with its 95 % interval."""
+
+    value: float | None
+    """None when there is nothing to take a share of."""
+    interval: Interval | None
+    """Percentile bootstrap over families (Efron and Tibshirani 1993, chapter 13); None for fewer than two families."""
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A subject's answers, summed up."""
+
+    n: int
+    """Answers to labelled cases; with repeats, cases times repeats."""
+    precision: Share
+    """Of what was flagged, the share that was to be flagged."""
+    recall: Share
+    """Of what was to be flagged, the share that was."""
+    specificity: Share
+    """Of what was to be accepted, the share that was."""
+    roc_auc: float | None
+    """Chance that a violating case scores above a harmless one (Hanley and McNeil 1982), ties counting half."""
+    unjudged: int
+    skipped: int
+    """Answers that the budget did not allow; they are in no other figure."""
+    confusion: dict[str, dict[str, int]]
+    """Verdicts given, by verdicts expected."""
+    flips: float | None
+    """Share of cases whose verdict was not the same in all repeats; None without repeats."""
+    ms_p50: float | None
+    """Milliseconds until the verdict, over answers that were asked in this run; so is the next."""
+    ms_p95: float | None
+    tokens_per_case: float | None
+    """Prompt and completion together."""
+    cost_per_case: float | None
+    cost: float | None
+    stages: dict[str, int]
+    """How many answers ended on each stage."""
+    families: dict[str, "Group"] = field(default_factory=dict)
+    tags: dict[str, "Group"] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The cases that share a family or a tag."""
+
+    positives: int
+    recall: float | None
+    negatives: int
+    specificity: float | None
+
+
+def measure(answers: Sequence[Answer]) -> Measured:
+    """Sum up the answers of one subject."""
+    asked = [a for a in answers if not a.skipped]
+    known = [a for a in asked if a.labelled.expected]
+    times = [a.ms for a in asked if a.ms is not None]
+    costs = [a.cost for a in asked if a.cost is not None]
+    return Measured(
+        n=len(known),
+        precision=share(known, lambda a: a.flagged, lambda a: a.labelled.violating),
+        recall=share(known, lambda a: a.labelled.violating, lambda a: a.flagged),
+        specificity=share(known, lambda a: not a.labelled.violating, lambda a: a.verdict == "accept"),
+        roc_auc=roc_auc(known),
+        unjudged=sum(a.verdict == "unjudged" for a in asked),
+        skipped=len(answers) - len(asked),
+        confusion=confusion(known),
+        flips=flips(asked),
+        ms_p50=_percentile(times, 50),
+        ms_p95=_percentile(times, 95),
+        tokens_per_case=_mean([a.usage.prompt_tokens + a.usage.completion_tokens for a in asked]),
+        cost_per_case=sum(costs) / len(asked) if costs else None,
+        cost=sum(costs) if costs else None,
+        stages=dict(Counter(a.path[-1] for a in asked)),
+        families=groups(known, lambda a: [a.labelled.family]),
+        tags=groups(known, lambda a: [tag for tag in a.labelled.tags if not tag.startswith("twin-of:")]),
+    )
+
+
+def share(answers: Sequence[Answer], of: Callable[[Answer], bool], that: Callable[[Answer], bool]) -> Share:
+    """Return which share of the answers `of` something are `that`, with its interval."""
+    counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for answer in answers:
+        if of(answer):
+            counts[answer.labelled.family][0] += 1
+            counts[answer.labelled.family][1] += that(answer)
+    total = sum(n for n, _ in counts.values())
+    if not total:
+        return Share(None, None, 0)
+    hits = sum(k for _, k in counts.values())
+    return Share(hits / total, _interval(np.array(list(counts.values()), dtype=float)), total)
+
+
+def _interval(counts: NDArray[np.float64]) -> Interval | None:
+    """Resample families: rows of cases and hits."""
+    families = len(counts)
+    if families < 2:
+        return None
+    drawn = np.random.default_rng(SEED).multinomial(families, np.full(families, 1 / families), size=RESAMPLES)
+    cases, hits = (drawn @ counts).T
+    low, high = np.percentile(hits[cases > 0] / cases[cases > 0], [2.5, 97.5])
+    return float(low), float(high)
+
+
+def roc_auc(answers: Sequence[Answer]) -> float | None:
+    """Return the area under the ROC curve of the scores, or None where one class is missing."""
+    positive = [a.score for a in answers if a.labelled.violating]
+    negative = [a.score for a in answers if not a.labelled.violating]
+    if not positive or not negative:
+        return None
+    return float(stats.mannwhitneyu(positive, negative).statistic) / (len(positive) * len(negative))
+
+
+def confusion(answers: Iterable[Answer]) -> dict[str, dict[str, int]]:
+    """Count the verdicts given for each set of verdicts expected."""
+    table: dict[str, dict[str, int]] = {}
+    for answer in answers:
+        row = table.setdefault(expected(answer.labelled.expected), {"accept": 0, "warn": 0, "reject": 0, "unjudged": 0})
+        row[answer.verdict] += 1
+    return dict(sorted(table.items()))
+
+
+def expected(verdicts: Iterable[str]) -> str:
+    """Name a set of verdicts: `warn or reject`."""
+    return " or ".join(sorted(verdicts, key=("accept", "warn", "reject", "unjudged").index))
+
+
+def flips(answers: Sequence[Answer]) -> float | None:
+    """Return the share of cases that did not get the same verdict in all repeats."""
+    verdicts: defaultdict[str, set[str]] = defaultdict(set)
+    for answer in answers:
+        verdicts[answer.labelled.id].add(answer.verdict)
+    if not any(answer.repeat for answer in answers):
+        return None
+    return sum(len(given) > 1 for given in verdicts.values()) / len(verdicts)
+
+
+def groups(answers: Sequence[Answer], names: Callable[[Answer], Iterable[str]]) -> dict[str, Group]:
+    """Measure the answers by the names that each goes under."""
+    members: defaultdict[str, list[Answer]] = defaultdict(list)
+    for answer in answers:
+        for name in names(answer):
+            members[name].append(answer)
+    return {name: _group(members[name]) for name in sorted(members)}
+
+
+def _group(answers: Sequence[Answer]) -> Group:
+    positive = [a.flagged for a in answers if a.labelled.violating]
+    negative = [a.verdict == "accept" for a in answers if not a.labelled.violating]
+    return Group(len(positive), _mean(positive, None), len(negative), _mean(negative, None))
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Two subjects on the same cases."""
+
+    n: int
+    """Cases that both have answered."""
+    only_first: int
+    """Cases that the first alone got right."""
+    only_second: int
+    difference: Share
+    """Share right of the second less that of the first, over families."""
+    p: float
+    """Exact McNemar test, two-sided (binomial test of the discordant pairs against a half; McNemar 1947)."""
+
+
+def paired(first: Sequence[Answer], second: Sequence[Answer]) -> Paired:
+    """Compare two subjects on the labelled cases that both were asked, first repeats only."""
+    ours = {a.labelled.id: a for a in first if not a.skipped and a.labelled.expected and not a.repeat}
+    pairs = [(ours[a.labelled.id], a) for a in second if not a.skipped and not a.repeat and a.labelled.id in ours]
+    only_first = sum(a.right and not b.right for a, b in pairs)
+    only_second = sum(b.right and not a.right for a, b in pairs)
+    discordant = only_first + only_second
+    counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for a, b in pairs:
+        counts[a.labelled.family][0] += 1
+        counts[a.labelled.family][1] += b.right - a.right
+    value = (only_second - only_first) / len(pairs) if pairs else None
+    interval = _interval(np.array(list(counts.values()), dtype=float)) if counts else None
+    p = float(stats.binomtest(only_second, discordant).pvalue) if discordant else 1.0
+    return Paired(len(pairs), only_first, only_second, Share(value, interval, len(pairs)), p)
+
+
+def _percentile(values: Sequence[float], percent: float) -> float | None:
+    return float(np.percentile(values, percent)) if values else None
+
+
+def _mean(values: Sequence[float], default: float | None = 0.0) -> float | None:
+    return sum(values) / len(values) if values else default

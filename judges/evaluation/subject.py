@@ -1,0 +1,112 @@
+"""What is measured: one stage of a judge, with its prompt and model or others, or its whole cascade."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, get_args
+
+from judges.filter import Cascade
+from judges.judge import OBSERVERS, Judge, LocalJudge, ModelJudge, Prompt, PromptError, load_prompt
+from judges.verdict import Stage
+from models.client import Models
+
+What = Literal["local", "swift", "chief", "cascade"]
+
+
+class SubjectError(Exception):
+    """There is no such judge, stage, prompt or model to measure; says which there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What to measure, as it is written: `STAGE`, `STAGE@ALIAS`, `PROMPT.md` or `PROMPT.md@ALIAS`."""
+
+    what: What | None = None
+    prompt: Path | None = None
+    alias: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.prompt or self.what}" + (f"@{self.alias}" if self.alias else "")
+
+
+def parse_spec(text: str) -> Spec:
+    """Read a spec.
+
+    Raises:
+        SubjectError: It is none.
+    """
+    what, _, alias = text.partition("@")
+    if what.endswith(".md"):
+        return Spec(prompt=Path(what), alias=alias or None)
+    if what not in get_args(What):
+        raise SubjectError(
+            f"{text!r} is nothing that can be measured; give {', '.join(get_args(What))} or the path of a prompt (.md), "
+            "each with @ALIAS for another model"
+        )
+    if alias and what in ("local", "cascade"):
+        raise SubjectError(f"{text!r}: only swift, chief and prompts can be given another model")
+    return Spec(what=what, alias=alias or None)  # type: ignore[arg-type]  # it is one of them
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A judge, or a part of one, ready to judge."""
+
+    judge: str
+    spec: Spec
+    cascade: Cascade
+    prompts: tuple[Prompt, ...] = ()
+    """The prompts that it reads."""
+
+    @property
+    def local(self) -> bool:
+        return self.cascade.local_only
+
+
+def open_subject(
+    spec: Spec, configured: Cascade, prompts: Mapping[Stage, Prompt], models: Models, timeout_s: float
+) -> Subject:
+    """Make ready what a spec names.
+
+    Args:
+        configured: The judge's cascade in the configuration.
+        prompts: Its prompts by stage.
+
+    Raises:
+        SubjectError: The judge has no such stage, the prompt cannot be used, or there is no such model alias.
+    """
+    name = configured.name
+    if spec.what == "cascade":
+        read = tuple(judge.prompt for judge in configured.stages if isinstance(judge, ModelJudge))
+        return Subject(name, spec, configured, read)
+    if spec.what == "local":
+        return Subject(name, spec, replace(configured, stages=(_local(configured),)))
+    prompt = _prompt(spec, name, prompts)
+    if spec.alias is not None:
+        prompt = replace(prompt, model=spec.alias)
+    if prompt.model not in models.settings:
+        known = ", ".join(models.settings) or "none"
+        raise SubjectError(f"{name}: {spec}: no model alias {prompt.model!r} in the configuration (there is: {known})")
+    return Subject(name, spec, replace(configured, stages=(ModelJudge(prompt, models, timeout_s),)), (prompt,))
+
+
+def _local(configured: Cascade) -> Judge:
+    if configured.name not in OBSERVERS:
+        raise SubjectError(f"{configured.name}: a judge of your own has no local stage")
+    known = (judge for judge in configured.stages if isinstance(judge, LocalJudge))
+    return next(known, LocalJudge(configured.name))
+
+
+def _prompt(spec: Spec, name: str, prompts: Mapping[Stage, Prompt]) -> Prompt:
+    if spec.prompt is not None:
+        try:
+            prompt = load_prompt(spec.prompt)
+        except PromptError as error:
+            raise SubjectError(str(error)) from error
+        if prompt.name != name:
+            raise SubjectError(f"{spec.prompt}: is a prompt of the judge {prompt.name!r}, not of {name!r}")
+        return prompt
+    for stage, prompt in prompts.items():
+        if stage == spec.what:
+            return prompt
+    raise SubjectError(f"{name}: has no {spec.what} stage; it has {', '.join(prompts) or 'no prompt'}")

@@ -1,0 +1,101 @@
+"""YAML files that people write and read: one loader, one writer, and faults told with file and field."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+
+class ScenarioError(Exception):
+    """A scenario file cannot be used; `problems` holds one sentence for each fault, with file and field."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class Strict(BaseModel):
+    """The base of everything in such files: unknown fields are refused, values do not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def read(path: Path, what: str, keys: str) -> dict[str, Any]:
+    """Read a file that holds a mapping.
+
+    Args:
+        what: What the file should hold, for the message when it does not.
+        keys: The keys it would have.
+
+    Raises:
+        ScenarioError: The file cannot be read, is no YAML, or holds no mapping.
+    """
+    try:
+        # Not the faster CSafeLoader: deep nesting crashes it, Python and all.
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ScenarioError([f"{path}: cannot be read: {error.strerror}"]) from error
+    except UnicodeDecodeError as error:
+        raise ScenarioError([f"{path}: is not UTF-8 text (byte {error.start})"]) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date such as 2026-02-31
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise ScenarioError([f"{path}: {where}not valid YAML: {getattr(error, 'problem', None) or error}"]) from error
+    if not isinstance(data, dict):
+        raise ScenarioError([f"{path}: holds no mapping; {what} has the keys {keys}"])
+    return data
+
+
+def write(text: str, path: Path, *, overwrite: bool = False) -> None:
+    """Write a file, readable by its owner alone: it may hold somebody's crisis.
+
+    Raises:
+        ScenarioError: The file is there already and `overwrite` is false, or it cannot be written.
+    """
+    target = path.with_name(f".{path.name}.{os.getpid()}.new") if overwrite else path
+    try:
+        with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        if overwrite:
+            target.replace(path)
+    except FileExistsError:
+        raise ScenarioError([f"{target}: is there already and is not overwritten; give another name"]) from None
+    except OSError as error:
+        raise ScenarioError([f"{path}: cannot be written: {error.strerror}"]) from error
+
+
+def dumps(data: dict[str, Any]) -> str:
+    """Return data as YAML, texts of several lines as block strings."""
+    text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    return text
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as block strings."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    # These count as line breaks in YAML: anywhere but between double quotes they would come back as others.
+    odd = any(character in text for character in "\x85\u2028\u2029")
+    style = '"' if odd else "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def faults(error: ValidationError) -> list[str]:
+    """Return a sentence for each fault, beginning with the field."""
+    sentences = []
+    for fault in error.errors(include_url=False):
+        field = ".".join(str(part) for part in fault["loc"])
+        message = fault["msg"].removeprefix("Value error, ")
+        if fault["type"] == "extra_forbidden":
+            message = "is not a field here; check the spelling or remove it"
+        sentences.append(f"{field}: {message}")
+    return sentences
