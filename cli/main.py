@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from cli import chat, check, schema, serve, trace
+from cli import chat, check, scenario, schema, serve, trace
 from cli.judging.app import app as judges
 
 app = typer.Typer(
@@ -31,6 +31,7 @@ app.command()(chat.chat)
 app.command()(check.check)
 app.add_typer(trace.app, name="trace")
 app.add_typer(judges, name="judges")
+app.add_typer(scenario.app, name="scenario")
 app.command()(schema.schema)
 
 

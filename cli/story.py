@@ -21,7 +21,7 @@ def story(trace: dict[str, Any]) -> Iterator[Line]:
     """Tell one turn.
 
     Args:
-        trace: what `proxy.trace_file.show` returns.
+        trace: what `proxy.trace_file.show` returns; under `labels`, what people said of it.
     """
     started = datetime.fromtimestamp(trace["started"])
     yield 0, "bold", f"Turn {trace['turn_id']}"
@@ -40,6 +40,7 @@ def story(trace: dict[str, Any]) -> Iterator[Line]:
         yield from _part(f"Delivered{which}", [(2, "", "(no text)" if reply is None else reply)])
     yield from _part("Warnings added for later turns", map(_warning, trace["warnings_added"]))
     yield from _part("Models asked", map(_call, trace["calls"]))
+    yield from _part("Labelled by a person", map(_label, trace.get("labels", [])))
 
 
 def _part(title: str, lines: "Iterator[Line] | list[Line] | map[Line]") -> Iterator[Line]:
@@ -73,6 +74,13 @@ def _picker(by: str) -> str:
 
 def _warning(warning: dict[str, Any]) -> Line:
     return 2, "", f"{warning['rule']} (from turn {warning['turn']}, until {warning['expires']}): {warning['message']}"
+
+
+def _label(label: dict[str, Any]) -> Line:
+    choice = f" on choice {label['choice']}" if label["choice"] else ""
+    note = f": {label['note']}" if label["note"] else ""
+    given = f"{datetime.fromtimestamp(label['labelled']):%Y-%m-%d %H:%M}"
+    return 2, VERDICT_STYLE[label["verdict"]], f"{label['judge']}{choice} should be {label['verdict']} ({given}){note}"
 
 
 def _attempt(attempt: dict[str, Any], several: bool) -> Iterator[Line]:

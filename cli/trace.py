@@ -2,25 +2,28 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from cli.terminal import ConfigOption, config_path, leave, plain_errors, printable
 
 if TYPE_CHECKING:
+    from proxy.chatbot import Blueprint
     from proxy.trace_file import TurnLine
+    from proxy.trace_labels import Label
 
 app = typer.Typer(
-    help="""See what happened in each turn, and delete it.
+    help="""See, label and delete what happened in each turn.
 
     \b
     Examples:
       caf trace list --outcome refined --since 2h
       caf trace show 7f3a
+      caf trace label 7f3a --judge role --verdict accept
       caf trace purge --older-than 7
     """,
     no_args_is_help=True,
@@ -33,6 +36,7 @@ FileOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Outcome = Literal["emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered"]
+Right = Literal["accept", "warn", "reject"]
 SHORT = 8
 """Characters of an id that are shown; any unique beginning may be given back."""
 
@@ -59,6 +63,7 @@ def list_(
         str | None,
         typer.Option(metavar="WHEN", help="Only later ones: 30m, 2h, 7d, or a time such as 2026-01-31T14:00."),
     ] = None,
+    labelled: Annotated[bool, typer.Option("--labelled", help="Only turns that a person has labelled.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """List turns, the newest first.
@@ -72,17 +77,21 @@ def list_(
     earliest = None if since is None else parse_since(since)
     with _trace_file(file, config) as path:
         from proxy.trace_file import list_turns
+        from proxy.trace_labels import labels
 
+        given = labels(path)
         turns = list_turns(
-            path, limit=limit, chatbot=chatbot, outcome=outcome, conversation=conversation, since=earliest
-        )
+            path, limit=limit, chatbot=chatbot, outcome=outcome, conversation=conversation, since=earliest,
+            turns=given.keys() if labelled else None,
+        )  # fmt: skip
     if as_json:
         import json
         from dataclasses import asdict
 
-        typer.echo(json.dumps([asdict(turn) for turn in turns], indent=2, ensure_ascii=False))
+        rows = [asdict(turn) | {"labels": labels_as_data(given.get(turn.turn_id, ()))} for turn in turns]
+        typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
     elif turns:
-        _print_table(turns)
+        _print_table(turns, given)
     else:
         typer.echo("no such turns")
 
@@ -103,8 +112,10 @@ def show(
     """
     with _trace_file(file, config) as path:
         from proxy.trace_file import show as read
+        from proxy.trace_labels import labels
 
         trace = read(path, turn)
+        trace["labels"] = labels_as_data(labels(path).get(trace["turn_id"], ()))
     if as_json:
         import json
 
@@ -113,6 +124,76 @@ def show(
     from cli.story import story
 
     _print_story(story(trace))
+
+
+@app.command()
+def label(
+    turn: Annotated[str, typer.Argument(metavar="ID", help="The turn's id, or a beginning of it that is unique.")],
+    judge: Annotated[str, typer.Option("--judge", "-j", metavar="NAME", help="The judge that it is about.")],
+    verdict: Annotated[Right, typer.Option(help="What the judge should have said.")],
+    note: Annotated[str, typer.Option(metavar="TEXT", help="Why.")] = "",
+    choice: Annotated[int, typer.Option(metavar="N", min=0, help="Which choice's draft, where there are several.")] = 0,
+    file: FileOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Say what a judge should have made of a turn.
+
+    The label is about the first draft that was judged, not about what was delivered after refinement; for the emergency judge
+    about the user's message. It is kept with the trace and goes with it. Of several labels for one judge the last counts.
+
+    \b
+    Examples:
+      caf trace label 7f3a --judge role --verdict accept --note "explains, does not treat"
+      caf trace list --labelled
+      caf judges calibrate --traces
+    """
+    with _trace_file(file, config) as path:
+        from proxy.trace_file import TraceError
+        from proxy.trace_file import show as read
+        from proxy.trace_labels import Label, add
+
+        trace = read(path, turn)
+        bot = _chatbot_of(trace, config)
+        said = _judgements(trace, judge, choice)
+        known = dict.fromkeys([*(_judged_by(trace)), *((plan.name for plan in bot.plans) if bot else ())])
+        if judge not in known:
+            raise TraceError(
+                f"no judge {judge!r} of the chatbot {trace['chatbot']!r} could have judged the turn "
+                f"{trace['turn_id'][:SHORT]}; there is {', '.join(known) or 'none'}"
+            )
+        from cli.traced import TracedError, cited
+
+        try:
+            sections = () if judge == "emergency" else cited(trace, choice, bot.library if bot else None)
+        except TracedError as error:
+            raise TraceError(str(error)) from error
+        import time
+
+        add(path, trace["turn_id"], Label(judge, verdict, choice, note, time.time(), sections))
+    was = f" (it said {said[-1]})" if said else ""
+    typer.echo(f"{trace['turn_id'][:SHORT]}: {judge} should be {verdict}{was}")
+
+
+def _chatbot_of(trace: dict[str, Any], config: Path | None) -> "Blueprint | None":
+    """Return the chatbot of a turn, if the configuration still has it."""
+    from proxy.chatbot import assemble
+    from proxy.config import load_config
+
+    return assemble(load_config(config_path(config))).get(trace["chatbot"])
+
+
+def _judged_by(trace: dict[str, Any]) -> Iterator[str]:
+    yield from (judgement["judge"] for judgement in trace["emergency"])
+    yield from (judgement["judge"] for attempt in trace["attempts"] for judgement in attempt["judgements"])
+
+
+def _judgements(trace: dict[str, Any], judge: str, choice: int) -> list[str]:
+    """Return the verdicts of a judge on the draft that labels are about."""
+    from cli.traced import judged_draft
+
+    draft = judged_draft(trace, choice)
+    judgements = trace["emergency"] if judge == "emergency" else draft["judgements"] if draft else []
+    return [judgement["verdict"] for judgement in judgements if judgement["judge"] == judge]
 
 
 @app.command()
@@ -178,7 +259,13 @@ def verdicts(turn: "TurnLine") -> str:
     return ", ".join(others + ([f"{accepted} accept"] if accepted else [])) or "not judged"
 
 
-def _print_table(turns: "Sequence[TurnLine]") -> None:
+def labels_as_data(given: "Iterable[Label]") -> "list[dict[str, Any]]":
+    """Return labels for programs; the texts of the sections are the scenario's, not theirs."""
+    fields = ("judge", "verdict", "choice", "note", "labelled")
+    return [{field: getattr(label, field) for field in fields} for label in given]
+
+
+def _print_table(turns: "Sequence[TurnLine]", given: "Mapping[str, Sequence[Label]]") -> None:
     from datetime import datetime
 
     from rich.console import Console
@@ -199,7 +286,9 @@ def _print_table(turns: "Sequence[TurnLine]") -> None:
             turn.chatbot,
             outcome,
             f"{turn.ms:.0f}",
-            verdicts(turn),
+            "; ".join(
+                [verdicts(turn), *(f"{one.judge} should be {one.verdict}" for one in given.get(turn.turn_id, ()))]
+            ),
             f"{turn.prompt_tokens}+{turn.completion_tokens}",
         )
         colour = COLOURS.get(outcome, "")

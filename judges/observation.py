@@ -13,11 +13,11 @@ Strength = Literal["no", "weak", "clear"]
 class Observation(BaseModel):
     """The base of every form; unknown fields are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class Assertion(Observation):
-    """One thing the reply states as true or advises. Questions, greetings and referrals to professionals are none."""
+    """One thing the reply states as true or advises."""
 
     text: str
     """The assertion, in the words of the reply."""

@@ -1,13 +1,13 @@
 """Budget: money that the calls of a run may cost together, and an engine that keeps to it."""
 
-import math
 from collections.abc import Mapping
 
 import orjson
 
 from models.engine import Body, Engine, Forwarded
-from models.errors import ModelError, ModelSettingsError, UpstreamRefused, UpstreamUnavailable
-from models.settings import ModelSettings
+from models.errors import ModelError, ModelSettingsError, UpstreamBusy, UpstreamRefused, UpstreamUnavailable
+from models.request import as_completion
+from models.settings import ModelSettings, Price
 from models.usage import Usage
 
 LONGEST_ANSWER = 4_000
@@ -43,36 +43,62 @@ class Budget:
         self.spent += cost
 
 
+def price_of(alias: str, settings: ModelSettings) -> Price:
+    """Return what an alias costs.
+
+    Raises:
+        ModelSettingsError: The configuration does not say.
+    """
+    if settings.price is None:
+        raise ModelSettingsError(
+            f"models.{alias}: has no `price`, so a budget cannot be kept; add price: {{input: ..., output: ...}} "
+            "(per million tokens)"
+        )
+    return settings.price
+
+
 class Budgeted:
     """Ask another engine as long as the worst case of a call fits into the budget.
 
-    The worst case is every byte of the request a third of a token, and an answer of full length; the request asks for no more.
+    The worst case is a token for every byte of the request, and an answer of full length; the request asks for no more.
     """
 
     def __init__(self, engine: Engine, alias: str, settings: ModelSettings, budget: Budget) -> None:
-        """Raises: ModelSettingsError: the alias has no price."""
-        if settings.price is None:
-            raise ModelSettingsError(
-                f"models.{alias}: has no `price`, so a budget cannot be kept; add price: {{input: ..., output: ...}} "
-                "(per million tokens)"
-            )
         self._engine = engine
-        self._price = settings.price
+        self._alias = alias
+        self._settings = settings
         self._budget = budget
+        self._limit = "max_tokens"
+        """What the upstream calls the longest answer."""
 
     async def complete(self, body: Body) -> Body:
-        if "max_tokens" not in body and "max_completion_tokens" not in body:
-            body = body | {"max_tokens": LONGEST_ANSWER}
-        longest = int(body.get("max_completion_tokens") or body.get("max_tokens") or LONGEST_ANSWER)
-        most = Usage(math.ceil(len(orjson.dumps(body)) / 3), longest).cost(self._price) or 0.0
-        self._budget.reserve(most)
-        cost = most  # what was cut off or cancelled may be charged in full
+        """Raises: ModelSettingsError: the alias has no price; ModelError: as the engine, or `BudgetSpent`."""
+        price = price_of(self._alias, self._settings)
+        longest = body.get("max_completion_tokens") or body.get("max_tokens")
         try:
-            answer = await self._engine.complete(body)
-            cost = Usage.from_body(answer, body).cost(self._price) or 0.0
+            return await self._pay(body if longest else body | {self._limit: LONGEST_ANSWER}, price)
+        except UpstreamRefused as error:
+            # OpenAI's reasoning models know the limit by its newer name alone.
+            if longest or error.param != "max_tokens" or self._limit != "max_tokens":
+                raise
+            self._limit = "max_completion_tokens"
+        return await self._pay(body | {self._limit: LONGEST_ANSWER}, price)
+
+    async def _pay(self, body: Body, price: Price) -> Body:
+        longest = int(body.get("max_completion_tokens") or body["max_tokens"])
+        # Not a part of a token for a byte: in some scripts a letter is several tokens.
+        most = Usage(len(orjson.dumps(body)), longest).cost(price) or 0.0
+        self._budget.reserve(most)
+        cost = most  # what was cut off, cancelled or garbled may be charged in full
+        try:
+            answer = as_completion(await self._engine.complete(body))
+            cost = Usage.from_body(answer, body).cost(price) or 0.0
             return answer
-        except (UpstreamRefused, UpstreamUnavailable):
+        except (UpstreamRefused, UpstreamBusy):
             cost = 0.0
+            raise
+        except UpstreamUnavailable as error:
+            cost = most if error.status is None else 0.0  # without a status the connection broke, perhaps half-way
             raise
         finally:
             self._budget.settle(most, cost)

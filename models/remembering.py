@@ -14,6 +14,7 @@ from models.completion import completion
 from models.engine import Body, Engine, Forwarded, forward_by_completing
 from models.errors import ModelSettingsError
 from models.recording import content_of, request_key
+from models.request import as_completion
 
 log = structlog.get_logger(__name__)
 
@@ -22,9 +23,11 @@ remembered: ContextVar[list[str] | None] = ContextVar("remembered", default=None
 
 
 class Memory:
-    """A JSONL file of answers, one a line: `key` (see `request_key`), `content`, `usage`, `ms`. May be shared by engines.
+    """A JSONL file of answers, one a line. May be shared by engines, and replayed with `script: {replay: FILE}`.
 
-    A line that was cut off when its writer was killed is passed over.
+    A line has `key` (see `request_key`), `settings` (what else decides an answer: temperature, length, where it was asked),
+    `content`, `finish` (why the answer ended, where it did not just `stop`), `usage` and `ms`. A line that was cut off when its
+    writer was killed is passed over.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,48 +50,67 @@ class Memory:
     def _read(self, line: str, number: int) -> None:
         try:
             answer = json.loads(line)
-            self._answers.setdefault(answer["key"], []).append(answer)
+            place = _place(answer["key"], answer["settings"])
+            self._answers.setdefault(place, []).append({"content": answer["content"]} | answer)
         except (ValueError, KeyError, TypeError):
             log.warning("unreadable line in the recorded answers", file=str(self.path), line=number)
 
-    def take(self, key: str) -> dict[str, Any] | None:
+    def take(self, key: str, settings: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return an answer to this request that has not been given yet."""
-        left = self._answers.get(key)
+        left = self._answers.get(_place(key, settings))
         return left.pop(0) if left else None
 
-    def keep(self, key: str, answer: Body, ms: float) -> None:
-        line = json.dumps(
-            {"key": key, "content": content_of(answer), "usage": answer.get("usage"), "ms": round(ms)},
-            ensure_ascii=False,
-        )
+    def keep(self, key: str, settings: Mapping[str, Any], answer: Body, ms: float) -> None:
+        kept = {"key": key, "settings": settings, "content": content_of(answer)}
+        if (finish := answer["choices"][0].get("finish_reason")) != "stop":
+            kept["finish"] = finish
+        # ASCII, since half a surrogate pair, which some models write, is no UTF-8.
+        line = json.dumps(kept | {"usage": answer.get("usage"), "ms": round(ms)})
         os.write(self._file, line.encode() + b"\n")
 
     def close(self) -> None:
         os.close(self._file)
 
 
+def _place(key: str, settings: Mapping[str, Any]) -> str:
+    return f"{key} {json.dumps(settings, sort_keys=True)}"
+
+
 class Remembering:
     """Answer from memory as often as this request was answered before, then ask. Failures are not remembered."""
 
-    def __init__(self, engine: Engine, memory: Memory) -> None:
+    def __init__(self, engine: Engine, memory: Memory, at: str | None = None) -> None:
+        """Args: at: where the engine asks; two servers may know different models by one name."""
         self._engine = engine
         self._memory = memory
+        self._at = at
 
     async def complete(self, body: Body) -> Body:
-        key = request_key(body)
-        known = self._memory.take(key)
+        key, settings = request_key(body), self._settings(body)
+        known = self._memory.take(key, settings)
         if known is not None:
             if (told := remembered.get()) is not None:
                 told.append(key)
-            answer = completion(body, known["content"])
-            return answer | {"usage": known["usage"]} if known.get("usage") else answer
+            return _recalled(body, known)
         started = time.perf_counter()
-        answer = await self._engine.complete(body)
-        self._memory.keep(key, answer, (time.perf_counter() - started) * 1000)
+        answer = as_completion(await self._engine.complete(body))
+        self._memory.keep(key, settings, answer, (time.perf_counter() - started) * 1000)
         return answer
+
+    def _settings(self, body: Body) -> dict[str, Any]:
+        deciding = ("temperature", "top_p", "max_tokens", "max_completion_tokens")
+        more: dict[str, Any] = {name: value for name, value in body.items() if name in deciding}
+        return more if self._at is None else more | {"at": self._at}
 
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
         return await forward_by_completing(self.complete, raw)
 
     async def close(self) -> None:
         await self._engine.close()
+
+
+def _recalled(body: Body, known: Mapping[str, Any]) -> Body:
+    answer = completion(body, known["content"])
+    if "finish" in known:  # one that was cut off is asked for again in other words
+        answer["choices"][0]["finish_reason"] = known["finish"]
+    return answer | {"usage": known["usage"]} if known.get("usage") else answer

@@ -25,4 +25,5 @@ What they use:
     passthrough.py   a chatbot that only forwards
     errors.py        OpenAI error bodies
     metrics.py, logs.py, trace.py, trace_store.py
+    trace_labels.py  what a person says of a traced turn
 """

@@ -9,7 +9,7 @@ import os
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -82,6 +82,7 @@ def list_turns(
     outcome: Outcome | None = None,
     conversation: str | None = None,
     since: float | None = None,
+    turns: Collection[str] | None = None,
 ) -> list[TurnLine]:
     """Return the newest turns, the newest first.
 
@@ -89,16 +90,19 @@ def list_turns(
         limit: at most so many.
         conversation: its id or a unique beginning of it.
         since: Unix time in seconds; only turns that started then or later.
+        turns: only turns with these ids.
 
     Raises:
         TraceError: The file is not there or not readable, or the beginning of the id is not unique.
     """
-    with _opened(path, "ro") as connection:
+    with opened(path, "ro") as connection:
         if conversation is not None:
-            conversation = _resolve(connection, "conversation_id", conversation)
+            conversation = resolve(connection, "conversation_id", conversation)
         wanted = {"chatbot =": chatbot, "outcome =": outcome, "conversation_id =": conversation, "started >=": since}
-        given = {condition: value for condition, value in wanted.items() if value is not None}
-        where = " AND ".join(f"{condition} ?" for condition in given) or "1"
+        given = {f"{condition} ?": value for condition, value in wanted.items() if value is not None}
+        if turns is not None:
+            given["turn_id IN (SELECT value FROM json_each(?))"] = json.dumps(list(turns))
+        where = " AND ".join(given) or "1"
         rows = connection.execute(
             f"SELECT body FROM turns WHERE {where} ORDER BY started DESC, rowid DESC LIMIT ?", (*given.values(), limit)
         )
@@ -114,10 +118,24 @@ def show(path: Path, turn_id: str) -> dict[str, Any]:
     Raises:
         TraceError: The file is not there or not readable, or no turn or more than one has that id.
     """
-    with _opened(path, "ro") as connection:
-        found = _resolve(connection, "turn_id", turn_id)
+    with opened(path, "ro") as connection:
+        found = resolve(connection, "turn_id", turn_id)
         (body,) = connection.execute("SELECT body FROM turns WHERE turn_id = ?", (found,)).fetchone()
         return decode(body)
+
+
+def earlier(path: Path, trace: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the traces of the same conversation that began before this one, oldest first.
+
+    Raises:
+        TraceError: The file is not there or not readable.
+    """
+    with opened(path, "ro") as connection:
+        rows = connection.execute(
+            "SELECT body FROM turns WHERE conversation_id = ? AND started < ? ORDER BY started, rowid",
+            (trace["conversation_id"], trace["started"]),
+        )
+        return [decode(body) for (body,) in rows]
 
 
 def purge(
@@ -133,13 +151,13 @@ def purge(
     Raises:
         TraceError: The file is not there, not writable or held by another program, or the id is not unique.
     """
-    with _opened(path, "rw") as connection:
+    with opened(path, "rw") as connection:
         if everything:
             gone = delete(connection, "1")
         elif conversation is not None:
-            gone = delete(connection, "conversation_id = ?", _resolve(connection, "conversation_id", conversation))
+            gone = delete(connection, "conversation_id = ?", resolve(connection, "conversation_id", conversation))
         elif turn is not None:
-            gone = delete(connection, "turn_id = ?", _resolve(connection, "turn_id", turn))
+            gone = delete(connection, "turn_id = ?", resolve(connection, "turn_id", turn))
         elif older_than_days is not None:
             gone = delete(connection, "started < ?", time.time() - older_than_days * 86_400)
         else:
@@ -238,7 +256,12 @@ def _line(trace: dict[str, Any]) -> TurnLine:
 
 
 @contextmanager
-def _opened(path: Path, mode: Literal["ro", "rw"]) -> Iterator[sqlite3.Connection]:
+def opened(path: Path, mode: Literal["ro", "rw"]) -> Iterator[sqlite3.Connection]:
+    """Open the file for as long as something is done with it.
+
+    Raises:
+        TraceError: It is not there, holds something else, or cannot be used.
+    """
     if not path.is_file():
         raise TraceError(f"{path}: no traces there; has the proxy answered anything, and is privacy.store not none?")
     try:
@@ -272,8 +295,12 @@ def _version(connection: sqlite3.Connection, path: Path) -> int:
     return version
 
 
-def _resolve(connection: sqlite3.Connection, column: Literal["turn_id", "conversation_id"], begins: str) -> str:
-    """Return the one id that is or begins with the given text."""
+def resolve(connection: sqlite3.Connection, column: Literal["turn_id", "conversation_id"], begins: str) -> str:
+    """Return the one id that is or begins with the given text.
+
+    Raises:
+        TraceError: There is none, or more than one.
+    """
     what = "turn" if column == "turn_id" else "conversation"
     found = [
         row[0]

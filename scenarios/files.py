@@ -92,10 +92,14 @@ _Dumper.add_representer(str, _text)
 def faults(error: ValidationError) -> list[str]:
     """Return a sentence for each fault, beginning with the field."""
     sentences = []
-    for fault in error.errors(include_url=False):
+    found = error.errors(include_url=False)
+    within = {fault["loc"][:length] for fault in found for length in range(len(fault["loc"]))}
+    for fault in found:
+        if fault["type"] == "too_short" and fault["loc"] in within:
+            continue  # only because its items have the faults that are told
         field = ".".join(str(part) for part in fault["loc"])
         message = fault["msg"].removeprefix("Value error, ")
         if fault["type"] == "extra_forbidden":
             message = "is not a field here; check the spelling or remove it"
-        sentences.append(f"{field}: {message}")
+        sentences.append(f"{field}: {message}" if field else message)
     return sentences

@@ -5,6 +5,7 @@ into the same model.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,12 +118,20 @@ class Family(Strict):
 
     @model_validator(mode="after")
     def _twins_are_here(self) -> "Family":
-        known = {scenario.id for scenario in self.scenarios}
-        for scenario in self.scenarios:
-            for twin in scenario.twins:
-                if twin not in known:
-                    raise ValueError(f"scenarios: {scenario.id}: tags: twin-of:{twin} names no scenario of this family")
+        if lost := _lost_twins(self.scenarios):
+            raise ValueError("; ".join(f"{id}: {fault}" for id, fault in lost))
         return self
+
+
+def _lost_twins(scenarios: Sequence[Scenario]) -> list[tuple[str, str]]:
+    """Return id and fault for each tag that names a twin that is not there."""
+    known = {scenario.id for scenario in scenarios}
+    return [
+        (scenario.id, f"tags: twin-of:{twin} names no scenario of this family")
+        for scenario in scenarios
+        for twin in scenario.twins
+        if twin not in known
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +183,13 @@ def load_rows(path: Path) -> list[Family]:
         ScenarioError: With every fault, by line and field.
     """
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
         raise ScenarioError([f"{path}: cannot be read: {error.strerror}"]) from error
     except UnicodeDecodeError as error:
         raise ScenarioError([f"{path}: is not UTF-8 text (byte {error.start})"]) from error
     groups: dict[str, dict[str, Any]] = {}
+    places: dict[str, int] = {}
     problems: list[str] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -192,21 +202,26 @@ def load_rows(path: Path) -> list[Family]:
         if not isinstance(row, dict):
             problems.append(f"{path}:{number}: is no object; a row has keys such as response, sources, expect")
             continue
-        problems += _add_row(groups, row, f"{path}:{number}", number)
+        row["id"] = str(row["id"] if row.get("id") is not None else f"row-{number}")
+        if (first := places.setdefault(row["id"], number)) != number:
+            problems.append(f"{path}:{number}: id: {row['id']!r} stands in line {first} already; ids are unique")
+        problems += _add_row(groups, row, f"{path}:{number}")
+    if not problems:  # else the twin may be in a row that was not taken
+        lost = [one for data in groups.values() for one in _lost_twins(data["scenarios"])]
+        problems = [f"{path}:{places[id]}: {fault}" for id, fault in lost]
     if problems:
         raise ScenarioError(problems)
     if not groups:
         raise ScenarioError([f"{path}: holds no rows"])
-    return [Family.model_validate(data) for data in groups.values()]
+    return [_located(Family.model_validate(data), path) for data in groups.values()]
 
 
 _OF_FAMILY = ("split", "knowledge_base", "role", "sensitive_topics")
 
 
-def _add_row(groups: dict[str, dict[str, Any]], row: dict[str, Any], where: str, number: int) -> list[str]:
+def _add_row(groups: dict[str, dict[str, Any]], row: dict[str, Any], where: str) -> list[str]:
     """Put a row to its family, and return what is wrong with it."""
     row = {key: value for key, value in row.items() if value is not None}
-    row["id"] = str(row.get("id", f"row-{number}"))
     about = {key: row.pop(key) for key in _OF_FAMILY if key in row}
     name = str(row.pop("family", row["id"]))
     known = groups.get(name, {})
@@ -235,25 +250,28 @@ def dumps(family: Family) -> str:
 
 
 def _family(data: dict[str, Any], path: Path) -> Family:
+    scenarios = data.get("scenarios")
+    ids = [one.get("id") if isinstance(one, dict) else None for one in scenarios] if isinstance(scenarios, list) else []
+    problems = [f"{id}: id: stands twice; ids are unique" for id in _doubles([id for id in ids if isinstance(id, str)])]
     try:
         family = Family.model_validate(data)
     except ValidationError as error:
-        raise ScenarioError([f"{path}: {_with_id(fault, data)}" for fault in files.faults(error)]) from error
-    doubles = _doubles([scenario.id for scenario in family.scenarios])
-    if doubles:
-        raise ScenarioError([f"{path}: scenarios: the id {id!r} stands twice" for id in doubles])
-    if family.knowledge_base is not None:
-        return family.model_copy(update={"knowledge_base": path.parent / family.knowledge_base})
-    return family
+        problems += [_with_id(fault, ids) for fault in files.faults(error)]
+    if problems:
+        raise ScenarioError([f"{path}: {problem}" for problem in problems])
+    return _located(family, path)
 
 
-def _with_id(fault: str, data: dict[str, Any]) -> str:
+def _located(family: Family, path: Path) -> Family:
+    if family.knowledge_base is None:
+        return family
+    return family.model_copy(update={"knowledge_base": path.parent / family.knowledge_base})
+
+
+def _with_id(fault: str, ids: Sequence[Any]) -> str:
     """Name a scenario in a fault by its id instead of its number."""
-    parts = fault.split(".", 2)
-    if len(parts) == 3 and parts[0] == "scenarios" and parts[1].isdigit():
-        scenario = data["scenarios"][int(parts[1])]
-        if isinstance(scenario, dict) and isinstance(scenario.get("id"), str):
-            return f"{scenario['id']}: {parts[2]}"
+    if (found := re.match(r"scenarios\.(\d+)(\.|: )", fault)) and isinstance(id := ids[int(found[1])], str):
+        return f"{id}: {fault[found.end() :]}"
     return fault
 
 

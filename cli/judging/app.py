@@ -2,19 +2,25 @@
 
 import typer
 
-from cli.judging import evaluate
+from cli.judging import calibrate, compare, evaluate, tune
 
 app = typer.Typer(
-    help="""Measure, compare, tune and calibrate the judges on labelled scenarios.
+    help="""Measure, compare, tune and calibrate the judges.
+
+    On labelled scenarios, or on rows of your own.
 
     \b
     Examples:
       caf judges eval                                   the configured judges on the shipped dev scenarios
       caf judges eval --stage local --split holdout
       caf judges compare chief new-prompt.md --judge role
+      caf judges tune role --rounds 4 --budget 5
       caf judges calibrate --recall 0.97 --write
     """,
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 app.command("eval")(evaluate.evaluate)
+app.command("compare")(compare.compare)
+app.command("tune")(tune.tune)
+app.command("calibrate")(calibrate.calibrate)

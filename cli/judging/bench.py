@@ -1,5 +1,6 @@
 """What the verbs of `caf judges` share: which judges of which chatbot, which cases, models with memory and budget, progress."""
 
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -47,7 +48,10 @@ TagOption = Annotated[
     list[str] | None, typer.Option("--tag", metavar="TAG", help="Only with this tag; may be repeated.")
 ]
 FamilyOption = Annotated[list[str] | None, typer.Option("--family", metavar="NAME", help="Only this family.")]
-LimitOption = Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most so many cases of each judge.")]
+LimitOption = Annotated[
+    int | None,
+    typer.Option("--limit", "-n", min=1, help="At most so many cases of each judge, spread over families."),
+]
 BudgetOption = Annotated[
     float | None,
     typer.Option("--budget", min=0, help="Stop before the calls cost more; in the currency of `models.<alias>.price`."),
@@ -59,6 +63,7 @@ AnswersOption = Annotated[
         "--answers", metavar="FILE", help="Where models' answers are kept: what stands there is not asked again."
     ),
 ]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 FreshOption = Annotated[bool, typer.Option("--fresh", help="Ask everything anew; the answers kept are left alone.")]
 
 
@@ -80,12 +85,18 @@ class Bench:
 
     def subject(self, spec: "Spec", judge: str) -> "Subject":
         from judges.evaluation.subject import SubjectError, open_subject
+        from models.budget import price_of
 
         plan = self.plan(judge)
         try:
-            return open_subject(spec, plan.open(self.models), plan.prompts, self.models, plan.settings.timeout_s)
+            subject = open_subject(spec, plan.open(self.models), plan.prompts, self.models, plan.settings.timeout_s)
         except SubjectError as error:
             leave(str(error))
+        if self.budget is not None:
+            for prompt in subject.prompts:
+                if (settings := self.models.settings[prompt.model]).engine != "embedded":
+                    price_of(prompt.model, settings)
+        return subject
 
     def cases(self, choice: "Choice", *, unlabelled: bool = False) -> "list[Labelled]":
         """Read the cases that are meant, for the judges that are meant."""
@@ -106,14 +117,21 @@ class Bench:
         except ScenarioError as error:
             leave(*error.problems)
         if choice.limit is not None:
-            found = [case for judge in choice.judges_of(self) for case in _of(found, judge)[: choice.limit]]
+            found = [case for judge in choice.judges_of(self) for case in _spread(found, judge, choice.limit)]
         if not found:
             leave("no case fits: no scenario with these judges, split, tags and families; see --data and --split")
         return found
 
 
-def _of(cases: "Sequence[Labelled]", judge: str) -> "list[Labelled]":
-    return [case for case in cases if case.judge == judge]
+def _spread(cases: "Sequence[Labelled]", judge: str, limit: int) -> "list[Labelled]":
+    """Return so many cases of a judge, from as many families as there are: the first of each, then the second ..."""
+    places: dict[str, int] = {}
+    turns: list[tuple[int, int]] = []
+    for number, case in enumerate(cases):
+        if case.judge == judge:
+            places[case.family] = places.get(case.family, -1) + 1
+            turns.append((places[case.family], number))
+    return [cases[number] for _, number in sorted(turns)[:limit]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +179,14 @@ async def open_bench(
         loaded = load_config(path)
         blueprint = _chosen(assemble(loaded), chatbot)
         purse = Budget(budget) if budget is not None else None
-        asked = {plan.prompts[stage].model for plan in blueprint.plans for stage in plan.prompts} & loaded.models.keys()
-        memory = Memory(answers) if answers is not None and asked else None
+        outside = any(settings.engine != "embedded" for settings in loaded.models.values())
+        memory = Memory(answers) if answers is not None and outside else None
 
         def around(alias: str, engine: Engine) -> Engine:
             settings = loaded.models[alias]
             if purse is not None and settings.engine != "embedded":
                 engine = Budgeted(engine, alias, settings, purse)
-            return engine if memory is None else Remembering(engine, memory)
+            return engine if memory is None else Remembering(engine, memory, settings.base_url)
 
         session = make_session()
         try:
@@ -189,6 +207,21 @@ def _chosen(blueprints: "dict[str, Blueprint]", name: str | None) -> "Blueprint"
     if not blueprints[name].plans:
         leave(f"the chatbot {name!r} has no judges")
     return blueprints[name]
+
+
+def judges_meant(named: "Sequence[str] | None", specs: "Sequence[Spec]") -> list[str]:
+    """Return the judges that are named; when none is, those that the prompts to measure are for."""
+    from judges.judge import PromptError, load_prompt
+
+    if named:
+        return list(named)
+    try:
+        found = dict.fromkeys(load_prompt(spec.prompt).name for spec in specs if spec.prompt is not None)
+    except PromptError as error:
+        leave(str(error))
+    if len(found) > 1:
+        leave(f"these are prompts of different judges: {', '.join(found)}; prompts of one judge can be compared")
+    return list(found)
 
 
 @contextmanager
@@ -225,4 +258,7 @@ def quiet_logs() -> None:
 
     import structlog
 
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),  # on standard output stand figures, or JSON
+    )

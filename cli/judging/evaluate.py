@@ -17,10 +17,12 @@ from cli.judging.bench import (
     DataOption,
     FamilyOption,
     FreshOption,
+    JsonOption,
     JudgeOption,
     LimitOption,
     SplitOption,
     TagOption,
+    judges_meant,
     open_bench,
     progress,
     quiet_logs,
@@ -49,7 +51,7 @@ def evaluate(
     family: FamilyOption = None,
     limit: LimitOption = None,
     data: DataOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: JsonOption = False,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page to look at.")] = None,
     fail_under: Annotated[
         list[str] | None,
@@ -90,23 +92,18 @@ def evaluate(
     except SubjectError as error:
         leave(str(error))
     quiet_logs()
-    choice = Choice(data or [], judge or [], split, tag or [], family or [], limit)
+    choice = Choice(data or [], judges_meant(judge, [spec]), split, tag or [], family or [], limit)
 
     async def main() -> "tuple[dict[str, Measured], list[Answer]]":
-        from judges.evaluation.asking import ask
+        from judges.evaluation.asking import ask_all
         from judges.evaluation.measures import measure
 
         async with open_bench(config, chatbot, budget=budget, answers=None if fresh else answers) as bench:
             cases = bench.cases(choice, unlabelled=bool(data))
-            measured, given = {}, []
-            for name in dict.fromkeys(case.judge for case in cases):
-                subject = bench.subject(spec, name)
-                mine = [case for case in cases if case.judge == name]
-                with progress(len(mine) * repeats, name) as told:
-                    found = await ask(subject, mine, repeats=repeats, at_once=concurrency, told=told)
-                measured[name] = measure(found)
-                given += found
-            return measured, given
+            subjects = {name: bench.subject(spec, name) for name in dict.fromkeys(case.judge for case in cases)}
+            with progress(len(cases) * repeats, str(spec)) as told:
+                given = await ask_all(subjects, cases, repeats=repeats, at_once=concurrency, told=told)
+            return {name: measure([a for a in given if a.labelled.judge == name]) for name in subjects}, given
 
     measured, given = asyncio.run(main())
     if html is not None:

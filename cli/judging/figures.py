@@ -17,6 +17,7 @@ def show(measured: "Mapping[str, Measured]", answers: "Sequence[Answer]") -> Non
     """Print the figures of each judge, where it is weak, and what it misjudged."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from judges.evaluation.report import percent
 
@@ -57,7 +58,7 @@ def show(measured: "Mapping[str, Measured]", answers: "Sequence[Answer]") -> Non
         console.print(table)
         for what, groups in (("family", one.families), ("tag", one.tags)):
             if weak := _weakest(groups):
-                console.print(f"weakest by {what}: " + "; ".join(weak), soft_wrap=True)
+                console.print(Text(f"weakest by {what}: " + "; ".join(weak)), soft_wrap=True)
     _show_misjudged(console, answers)
     _show_unlabelled(console, answers)
 
@@ -101,7 +102,8 @@ def _show_unlabelled(console: "object", answers: "Sequence[Answer]") -> None:
     assert isinstance(console, Console)
     for answer in answers:
         if not answer.labelled.expected:
-            console.print(Text(f"{answer.labelled.judge}  {answer.labelled.id}  {answer.verdict}  {answer.score:.2f}"))
+            found = "not asked" if answer.skipped else f"{answer.verdict}  {answer.score:.2f}"
+            console.print(Text(f"{answer.labelled.judge}  {answer.labelled.id}  {found}"))
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -9,5 +9,11 @@ In reading order:
     report.py       the outcome as data, as a table, as a page
     compare.py      two subjects on the same cases
     tune.py         a model proposes edits of a prompt, measurement decides
-    calibrate.py    thresholds for the local judges from labelled cases
+    proposer.py     that model and what it is shown
+    edits.py        applying its edits, or refusing them
+    proof.py        whether a wording is proven better
+    journal.py      the folder of a run, from which it can go on
+    holdout.py      how often a holdout has been used
+    calibrate.py    thresholds for the local judges from labelled cases; calibration_page.py shows them
+    traffic.py      what reaches each stage with them, and what a turn takes
 """

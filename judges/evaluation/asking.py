@@ -1,8 +1,9 @@
 """Have a subject judge cases: many at once, each answer told as it comes."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from judges.evaluation.labelled import Labelled
 from judges.evaluation.subject import Subject
@@ -71,36 +72,81 @@ async def ask(
     Returns:
         The answers, in the order of the cases, repeats of one case together.
     """
+    return await ask_all({subject.judge: subject}, cases, repeats=repeats, at_once=at_once, told=told)
+
+
+async def ask_all(
+    subjects: Mapping[str, Subject],
+    cases: Sequence[Labelled],
+    *,
+    repeats: int = 1,
+    at_once: int = 8,
+    told: Callable[[Answer], None] = lambda answer: None,
+) -> list[Answer]:
+    """Put every case to the subject of its judge, as `ask` does; all judges at the same time.
+
+    A budget sets the worst case of each call aside while it is under way. A case that it refuses is therefore put again when
+    another has ended, and skipped only when no other is under way.
+    """
     jobs = [(case, repeat) for case in cases for repeat in range(repeats)]
     answers: dict[int, Answer] = {}
+    under_way: set[int] = set()
+    ended = asyncio.Event()
+
+    async def judge(place: int, trial: "_Trial") -> Answer:
+        nonlocal ended
+        under_way.add(place)
+        try:
+            return await trial.judge()
+        finally:
+            under_way.remove(place)
+            ended.set()
+            ended = asyncio.Event()
 
     async def work(left: Iterator[tuple[int, tuple[Labelled, int]]]) -> None:
         for place, (case, repeat) in left:
-            answers[place] = await _judge(subject, case, repeat)
-            told(answers[place])
+            trial = _Trial(subjects[case.judge], case, repeat)
+            answer = await judge(place, trial)
+            while answer.skipped and under_way:
+                await ended.wait()
+                answer = await judge(place, trial)
+            answers[place] = answer
+            told(answer)
 
     left = iter(enumerate(jobs))  # shared: whoever is free takes the next
     async with asyncio.TaskGroup() as group:
-        for _ in range(1 if subject.local else min(at_once, len(jobs))):
+        for _ in range(1 if all(subject.local for subject in subjects.values()) else min(at_once, len(jobs))):
             group.create_task(work(left))
     return [answers[place] for place in range(len(jobs))]
 
 
-async def _judge(subject: Subject, case: Labelled, repeat: int) -> Answer:
-    ledger = Ledger()
-    from_memory: list[str] = []
-    remembered.set(from_memory)
-    review = await subject.cascade.run(case.case, ledger)
-    skipped = any(call.error == "BudgetSpent" for call in ledger.calls)
-    fresh = len(ledger.calls) > len(from_memory) or not ledger.calls
-    return Answer(
-        labelled=case,
-        repeat=repeat,
-        judgement=review.decisive[0],
-        path=tuple(j.stage for j in review.judgements),
-        ms=sum(j.ms for j in review.judgements) if fresh else None,
-        usage=ledger.usage,
-        cost=ledger.cost,
-        calls=len(ledger.calls),
-        skipped=skipped,
-    )
+class _Trial:
+    """A case on its way to an answer."""
+
+    def __init__(self, subject: Subject, case: Labelled, repeat: int) -> None:
+        self._subject = subject
+        self._case = case
+        self._repeat = repeat
+        self._ledger = Ledger()
+        self._from_memory: list[str] = []
+        self._heard: tuple[Judgement, ...] = ()
+
+    async def judge(self) -> Answer:
+        """Judge the case. After an answer that was skipped, go on at the stage that the budget refused."""
+        remembered.set(self._from_memory)
+        review = await self._subject.cascade.run(self._case.case, self._ledger, heard=self._heard)
+        calls = self._ledger.calls
+        refused = {call.step for call in calls if call.error == "BudgetSpent"}
+        self._ledger.calls = [call for call in calls if call.error != "BudgetSpent"]
+        self._heard = tuple(takewhile(lambda j: f"{j.judge}.{j.stage}" not in refused, review.judgements))
+        return Answer(
+            labelled=self._case,
+            repeat=self._repeat,
+            judgement=review.decisive[0],
+            path=tuple(j.stage for j in review.judgements),
+            ms=sum(j.ms for j in review.judgements) if len(calls) > len(self._from_memory) or not calls else None,
+            usage=self._ledger.usage,
+            cost=self._ledger.cost,
+            calls=len(self._ledger.calls),
+            skipped=bool(refused),
+        )

@@ -53,7 +53,7 @@ def labelled(
     Args:
         judges: The judges to make cases for.
         keep: Which scenarios to take.
-        unlabelled: Take scenarios without any expectation as well, for every judge.
+        unlabelled: Take scenarios without any expectation as well, for every judge that finds something to read in them.
 
     Raises:
         ScenarioError: With every fault: a citation or a knowledge base that is not there, a reply missing.
@@ -67,8 +67,11 @@ def labelled(
             if not keep(one.family, scenario):
                 continue
             where = f"{one.path}: {scenario.id}"
-            asked = [j for j in judges if j in scenario.expect or (unlabelled and not scenario.expect)]
-            cited = list(_cited(scenario, library, where, problems)) if asked else []
+            asked = [judge for judge in judges if judge in scenario.expect]
+            if unlabelled and not scenario.expect:
+                asked = [judge for judge in judges if _read_by(judge, scenario).strip()]
+            lost = one.family.knowledge_base in libraries and library is None  # has been told
+            cited = list(_cited(scenario, library, where, problems)) if asked and not lost else []
             problems += [
                 f"{where}: response: is empty, and only the emergency judge reads the user's message alone"
                 for judge in asked
@@ -90,6 +93,10 @@ def labelled(
     if problems:
         raise ScenarioError(problems)
     return found
+
+
+def _read_by(judge: str, scenario: Scenario) -> str:
+    return scenario.user_message if judge == "emergency" else scenario.response
 
 
 def _library(one: Read, setting: Setting, libraries: dict[Path, Library | None], problems: list[str]) -> Library | None:

@@ -56,6 +56,7 @@ class Measured:
     ms_p95: float | None
     tokens_per_case: float | None
     """Prompt and completion together."""
+    """Of answers from memory as well; so are the costs."""
     cost_per_case: float | None
     cost: float | None
     stages: dict[str, int]
@@ -72,6 +73,11 @@ class Group:
     recall: float | None
     negatives: int
     specificity: float | None
+
+    @property
+    def misjudged(self) -> int:
+        right = (self.recall or 0) * self.positives + (self.specificity or 0) * self.negatives
+        return self.positives + self.negatives - round(right)
 
 
 def measure(answers: Sequence[Answer]) -> Measured:
@@ -135,6 +141,26 @@ def roc_auc(answers: Sequence[Answer]) -> float | None:
     return float(stats.mannwhitneyu(positive, negative).statistic) / (len(positive) * len(negative))
 
 
+def roc_curve(answers: Sequence[Answer]) -> list[tuple[float, float]]:
+    """Return the points (share of harmless cases flagged, share of violating ones) as the bound on the score sinks from 1.
+
+    Cases of one score are flagged together, so that the area under the straight lines between the points is `roc_auc`.
+    Empty where one class is missing.
+    """
+    positives = sum(a.labelled.violating for a in answers)
+    negatives = len(answers) - positives
+    if not positives or not negatives:
+        return []
+    tied: defaultdict[float, list[int]] = defaultdict(lambda: [0, 0])
+    for answer in answers:
+        tied[answer.score][answer.labelled.violating] += 1
+    points, alarms, hits = [(0.0, 0.0)], 0, 0
+    for score in sorted(tied, reverse=True):
+        alarms, hits = alarms + tied[score][0], hits + tied[score][1]
+        points.append((alarms / negatives, hits / positives))
+    return points
+
+
 def confusion(answers: Iterable[Answer]) -> dict[str, dict[str, int]]:
     """Count the verdicts given for each set of verdicts expected."""
     table: dict[str, dict[str, int]] = {}
@@ -171,7 +197,7 @@ def groups(answers: Sequence[Answer], names: Callable[[Answer], Iterable[str]]) 
 def _group(answers: Sequence[Answer]) -> Group:
     positive = [a.flagged for a in answers if a.labelled.violating]
     negative = [a.verdict == "accept" for a in answers if not a.labelled.violating]
-    return Group(len(positive), _mean(positive, None), len(negative), _mean(negative, None))
+    return Group(len(positive), _mean(positive), len(negative), _mean(negative))
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,5 +236,5 @@ def _percentile(values: Sequence[float], percent: float) -> float | None:
     return float(np.percentile(values, percent)) if values else None
 
 
-def _mean(values: Sequence[float], default: float | None = 0.0) -> float | None:
-    return sum(values) / len(values) if values else default
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

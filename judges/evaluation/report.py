@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from judges.evaluation.asking import Answer
+from judges.evaluation.labelled import Labelled
 from judges.evaluation.measures import Measured, Share, expected
 
 
@@ -14,12 +15,13 @@ def as_data(measured: Mapping[str, Measured], answers: Sequence[Answer]) -> dict
     Shares are in 0 to 1, each with its interval under NAME_interval; times are milliseconds.
     """
     return {
-        "judges": {name: _figures(one) for name, one in measured.items()},
+        "judges": {name: figures(one) for name, one in measured.items()},
         "cases": [_case(answer) for answer in answers],
     }
 
 
-def _figures(measured: Measured) -> dict[str, Any]:
+def figures(measured: Measured) -> dict[str, Any]:
+    """Return the figures of one subject as data."""
     data = asdict(measured)
     for name in ("precision", "recall", "specificity"):
         one: Share = getattr(measured, name)
@@ -30,15 +32,11 @@ def _figures(measured: Measured) -> dict[str, Any]:
 
 def _case(answer: Answer) -> dict[str, Any]:
     label = answer.labelled
-    wanted: str | list[str] | None = None
-    if label.expected:
-        names = expected(label.expected).split(" or ")
-        wanted = names[0] if len(names) == 1 else names
     return {
         "id": label.id,
         "judge": label.judge,
         "family": label.family,
-        "expected": wanted,
+        "expected": wanted(label),
         "verdict": None if answer.skipped else answer.verdict,
         "score": None if answer.skipped else round(answer.score, 4),
         "stage": answer.path[-1],
@@ -47,6 +45,14 @@ def _case(answer: Answer) -> dict[str, Any]:
         "reason": answer.judgement.reason,
         "ms": answer.ms,
     }
+
+
+def wanted(case: Labelled) -> str | list[str] | None:
+    """Return the verdict that is right, or the several that are; None for a case that nobody has labelled."""
+    if not case.expected:
+        return None
+    names = expected(case.expected).split(" or ")
+    return names[0] if len(names) == 1 else names
 
 
 def misjudged(answers: Sequence[Answer]) -> Iterator[Answer]:
@@ -61,6 +67,18 @@ def percent(one: Share) -> str:
         return "-"
     text = _short(one.value)
     return text if one.interval is None else f"{text} ({_short(one.interval[0])}-{_short(one.interval[1])})"
+
+
+def difference(one: Share) -> str:
+    """Return a difference of shares with its interval: `+.04 (-.01 to +.09)`."""
+    if one.value is None:
+        return "-"
+    text = _signed(one.value)
+    return text if one.interval is None else f"{text} ({_signed(one.interval[0])} to {_signed(one.interval[1])})"
+
+
+def _signed(value: float) -> str:
+    return f"{'-' if round(value, 2) < 0 else '+'}{_short(abs(value))}"
 
 
 def _short(value: float) -> str:

@@ -1,7 +1,7 @@
 """What a reply asserts, how far its sources carry it, and how it speaks of where it comes from."""
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -9,8 +9,8 @@ from typing import NamedTuple
 from judges.case import Case
 from judges.local import acts, language, lexicon, support, topics
 from judges.local.lexicon import listed
-from judges.local.reply import Part, joins, parts, statements
-from judges.local.support import IMPLIED, STATED, Index, Support
+from judges.local.reply import Part, parts
+from judges.local.support import IMPLIED, STATED, Support
 from judges.local.text import Reading, normalise, read
 from judges.observation import Assertion, Claims, Strength
 
@@ -25,8 +25,10 @@ _AFFIRMS = re.compile(
 )
 _HELD = {"no": 0.0, "weak": 0.6, "clear": 1.0}
 _BASIC_SHARE = 0.34
-_TOLERANCE = 0.2
-"""How much less than the sentence a part of it may be supported, because it is shorter."""
+_BLATANT = 0.2
+"""Degree of support below which a sentence asserts, whatever it seems to do: "I love hiking, we went there last year"."""
+_PLAIN = ("admits", "verifies", "refuses", "offers", "asks")
+"""What clauses do that do not assert, however far they are from the sources."""
 
 
 class Judged(NamedTuple):
@@ -99,31 +101,27 @@ def reading(case: Case) -> Read:
 
 def _judge(case: Case, found: tuple[Part, ...], user: str) -> list[Judged]:
     lexicon_of_topics = topics.compiled(case.topics)
-    cited = [support.index(source) for source in case.cited]
-    readings = [(part, r) for part in found if part.asserted and (r := read(part.asserted)).content]
-    told = frozenset().union(*(r.content for _, r in readings))
+    told = read(user)
+    carried = support.weigh(found, case.cited, frozenset(told.content)) if case.cited else [NOTHING] * len(found)
     judged = []
-    for part, r in readings:
-        if (carried := support.quoted(part.reading, cited)) is None:
-            carried = support.best(r, cited, told)
-            if carried.words >= IMPLIED and joins(r):
-                carried = _weakest(part.asserted, carried, cited, told)
-        judged.append(_assertion(part, part.asserted, r, carried, _topic(lexicon_of_topics, r, user)))
+    for part, degree in zip(found, carried, strict=True):
+        asserted = part.asserted or _asserts_all_the_same(part, degree, case)
+        if asserted and (r := read(asserted)).content:
+            judged.append(_assertion(part, asserted, r, degree, _topic(lexicon_of_topics, r, user)))
     if not judged and _merely_agrees(found) and user.rstrip().endswith("?"):
-        r = read(user)
-        answer = found[0].sentence.text
-        judged.append(_assertion(found[0], answer, r, support.best(r, cited, told), lexicon_of_topics.find(user)))
+        asked = next(parts(user, ""))
+        degree = support.weigh([asked], case.cited, frozenset())[0] if case.cited else NOTHING
+        judged.append(_assertion(found[0], found[0].sentence.text, told, degree, lexicon_of_topics.find(user)))
     return judged
 
 
-def _weakest(asserted: str, carried: Support, cited: Sequence[Index], told: frozenset[str]) -> Support:
-    """Let the weakest of the statements that a sentence joins decide: a supported half carries no invented one."""
-    if len(joined := statements(asserted)) < 2:
-        return carried
-    readings = [r for text in joined if (r := read(text)).mass >= 1]
-    found = [support.best(r, cited, told) for r in readings]
-    weakest = min((s.degree if s.conflict else s.degree + _TOLERANCE for s in found), default=1.0)
-    return carried._replace(degree=min(carried.words, weakest))
+NOTHING = Support(0.0)
+
+
+def _asserts_all_the_same(part: Part, carried: Support, case: Case) -> str:
+    """Return what a sentence says that does not seem to assert, but is plainly not from the sources."""
+    plain = any(clause.act in _PLAIN for clause in part.clauses)
+    return part.sentence.text if case.cited and carried.degree < _BLATANT and not plain else ""
 
 
 def _merely_agrees(found: tuple[Part, ...]) -> bool:
@@ -167,9 +165,8 @@ _EVERYDAY = frozenset(concept for word in lexicon.EVERYDAY for concept in read(w
 
 
 def _worst(strengths: list[float]) -> float:
-    """Return the strongest, raised a little by the next two: one invention among ten facts counts in full."""
-    top = sorted(strengths, reverse=True)[:3]
-    return min(1.0, 0.85 * top[0] + 0.15 * sum(top) / 3) if top else 0.0
+    """Return the strongest: one invention among ten facts counts in full."""
+    return max(strengths, default=0.0)
 
 
 def _says(family: acts.Family, found: tuple[Part, ...]) -> bool:

@@ -1,8 +1,8 @@
 """Evidence: how strongly the words of a text speak for danger, or for a part played, by weights learned from labelled texts.
 
-A linear model over words, pairs of words and the letters within them: rules of thumb that are weighed, instead of one that
-decides. `judges/training` makes the weights and says how well they do on texts they have not seen. A long text is read window by
-window of whole sentences, so that one sentence counts wherever it stands.
+A linear model over words, pairs of words, the letters within them and what they mean (vectors.py): rules of thumb that are
+weighed, instead of one that decides. `judges/training` makes the weights and says how well they do on texts they have not seen. A
+long text is read window by window of whole sentences, so that one sentence counts wherever it stands.
 """
 
 from collections import defaultdict
@@ -13,8 +13,10 @@ from importlib.resources import files
 from math import exp, sqrt
 from typing import NamedTuple
 
+import numpy as np
 import orjson
 
+from judges.local import vectors
 from judges.local.spelling import QUESTION, STOP
 
 WINDOW = 48
@@ -28,7 +30,7 @@ MOST_ENTRIES = 4096
 """Words whose weights are kept at hand."""
 START = "^"
 
-Sums = tuple[float, int, float, int]
+Sums = tuple[float, int, float, int, float, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,9 @@ class _Entry(NamedTuple):
     known: int
     letters: float
     runs: int
+    sense: float
+    """How far its meaning lies in the direction of the class."""
+    sensed: int
     after: dict[str, float] | None
     """Weights of the pairs it begins, by the second word."""
     later: dict[str, float] | None
@@ -57,13 +62,20 @@ class _Entry(NamedTuple):
 class Evidence:
     """The weights of one class."""
 
-    def __init__(self, bias: float, weights: dict[str, float], sorts: "Mapping[str, Evidence]") -> None:
+    def __init__(
+        self,
+        bias: float,
+        weights: dict[str, float],
+        sorts: "Mapping[str, Evidence]",
+        direction: Sequence[float] | None = None,
+    ) -> None:
         """Prepare to weigh.
 
         Args:
             bias: Margin of a text without any known feature.
             weights: Weight of each feature.
             sorts: For each sort of the class (kinds of emergency, parts played), what tells it from the others.
+            direction: Weight of each dimension of the word vectors.
         """
         self._bias = bias
         self._sorts = sorts
@@ -77,6 +89,10 @@ class Evidence:
             else:  # looked up word by word, which saves joining every two words of a text
                 (self._after_next if between else self._next)[first][last] = weight
         self._entries: dict[str, _Entry] = {}
+        self._places: Mapping[str, int] = {}
+        if direction is not None:
+            known = vectors.load()
+            self._places, self._senses = known.places, (known.rows @ np.array(direction, np.float32)).tolist()
 
     def strongest(self, tokens: Sequence[str]) -> Window:
         """Return the window that speaks most strongly for the class, in time linear in the number of tokens."""
@@ -105,9 +121,9 @@ class Evidence:
         return self._margin(running[0], running[-1])
 
     def _running(self, tokens: Sequence[str]) -> list[Sums]:
-        """Return running sums: the weights of words and pairs and how many have one, the same for runs of letters."""
-        words, letters, count, runs = 0.0, 0.0, 0, 0
-        sums = [(words, count, letters, runs)]
+        """Return running sums: the weights of words and pairs and how many have one, the same for letters and meanings."""
+        words, letters, senses, count, runs, sensed = 0.0, 0.0, 0.0, 0, 0, 0
+        sums = [(words, count, letters, runs, senses, sensed)]
         # What was learned of the next token after the last one, and of the one after next, for the last and the one before.
         after, next_but_one, later = self._next.get(START), self._after_next.get(""), self._after_next.get(START)
         for token in tokens:
@@ -116,13 +132,15 @@ class Evidence:
             count += entry.known
             letters += entry.letters
             runs += entry.runs
+            senses += entry.sense
+            sensed += entry.sensed
             if after and (weight := after.get(token)) is not None:
                 words += weight
                 count += 1
             if next_but_one and (weight := next_but_one.get(token)) is not None:
                 words += weight
                 count += 1
-            sums.append((words, count, letters, runs))
+            sums.append((words, count, letters, runs, senses, sensed))
             after, next_but_one, later = entry.after, later, entry.later
         return sums
 
@@ -130,8 +148,10 @@ class Evidence:
         """Look up all that was learned of a word, and keep it for the next time."""
         weight = self._weights.get(token)
         learned = [w for run in letter_runs(token) if (w := self._weights.get(run)) is not None]
+        place = self._places.get(token)
         entry = _Entry(
             weight or 0.0, int(weight is not None), sum(learned), len(learned),
+            0.0 if place is None else self._senses[place], int(place is not None),
             self._next.get(token), self._after_next.get(token),
         )  # fmt: skip
         if len(self._entries) >= MOST_ENTRIES:
@@ -140,8 +160,13 @@ class Evidence:
         return entry
 
     def _margin(self, start: Sums, end: Sums) -> float:
-        words, letters = end[0] - start[0], end[2] - start[2]
-        return self._bias + words / sqrt(end[1] - start[1] or 1) + letters / sqrt(end[3] - start[3] or 1)
+        words, letters, senses = end[0] - start[0], end[2] - start[2], end[4] - start[4]
+        return (
+            self._bias
+            + words / sqrt(end[1] - start[1] or 1)
+            + letters / sqrt(end[3] - start[3] or 1)
+            + senses / sqrt(end[5] - start[5] or 1)
+        )
 
 
 def _ends(tokens: Sequence[str]) -> list[int]:
@@ -190,4 +215,4 @@ def load(name: str) -> Evidence:
     """Load learned weights; they are read once, when they are first needed."""
     data = orjson.loads(files("judges.local").joinpath(f"weights/{name}.json").read_bytes())
     sorts = {sort: Evidence(one["bias"], one["weights"], {}) for sort, one in data["sorts"].items()}
-    return Evidence(data["bias"], data["weights"], sorts)
+    return Evidence(data["bias"], data["weights"], sorts, data.get("direction"))

@@ -1,53 +1,115 @@
-"""How far the cited sources carry a sentence: weighted containment in their best few sentences, less what conflicts."""
+"""How far the cited sources carry a sentence: what its words have in common with theirs, weighed by trees that were learned.
 
-from collections import Counter, defaultdict
+No single likeness tells a paraphrase from an invention, so some fifty are weighed together (`FEATURES`): which words the sources
+have, and which they nearly have, in meaning (vectors.py); whether they stand together there, and in the same order; numbers,
+names, negations and certainty that differ; what kind of clause it is. `judges/training/support.py` makes the weights.
+"""
+
+import re
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
-from math import log
-from operator import attrgetter
+from itertools import pairwise
 from typing import NamedTuple
 
-from judges.local import conflicts
-from judges.local.text import Reading, normalise, read, sentences
+import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz.distance import LCSseq
+
+from judges.local import conflicts, lexicon, trees, vectors
+from judges.local.lexicon import listed
+from judges.local.reply import Part
+from judges.local.text import Reading, Remembered, lexeme, normalise, read, sentences
+from judges.local.vectors import Matrix
 from knowledge_base.library import Source
 
-STATED, IMPLIED = 0.75, 0.52
+STATED, IMPLIED = 0.75, 0.5
 """Degrees of support from which a sentence counts as stated or implied by a source."""
 
-_WINDOW = 3
-"""Sentences in a window at most: a reply may gather what its source says in a few."""
-_WORTH = 0.06
-"""Share of a sentence's weight that another sentence must add to widen the window."""
-_SINGLE_SHARE = 0.4
-"""How much of a window's weight must come from its best sentence alone."""
-_ALONE = 0.7
-"""What is left of the support when a single word of a sentence is found."""
-_DOUBT = 0.25
-"""Weight added to every sentence: a few words found by chance carry less than many."""
-_WHOLE_SHARE = 0.25
-"""How much a word counts that the source has, but not in that window."""
+_NEAR = 0.95
+"""What a word counts at most that the sources have only in meaning."""
+_NOVEL = 0.6
+"""Likeness below which a word is new."""
+_ECHO = 0.5
+"""How much a new word counts that the user has said."""
+_FORBIDS = re.compile(r"\W*(?:please )?(?:do not|don't|never)\b")
+_FORBIDDEN = 0.8
+"""How surely a sentence is unsupported at least when it permits what the source forbids."""
+_SAME = 0.7
+"""Share of a prohibition's words from which a sentence is about the same."""
+_CHANCE = 0.45
+"""Degree of support at most of a sentence that shares but one word with its source: that may be chance."""
+_REACH = 3
+"""Places between two words that still stand together."""
+_PERSONAL = listed("i my me i'm i've i'd we our")
+_ADVISING = listed("should must need try avoid make take use start stop ask")
+_CAUSAL = listed("because since so means")
+_STRONG = listed("best most least worst only always never usually often")
+_ACTS = ("asserts", "admits", "verifies", "dissuades", "asks", "refuses", "offers", "greets", "doubts")
+
+FEATURES = (
+    "words", "covered", "alike", "alike_near", "covered_near", "alike_sentence",
+    "new", "new_1", "new_2", "new_3", "new_near", "new_near_1", "new_near_2", "new_near_3", "new_words", "new_words_near",
+    "missing", "missing_share", "missing_numbers", "missing_drugs", "missing_names", "new_absolutes", "new_superlatives",
+    "personal", "addressed", "advising", "conditional", "causal", "echo", "together", "adjacent", "in_threes", "in_order",
+    "out_of_order", "negation_differs", "negated", "conflict", "conflict_name", "conflict_polarity", "conflict_number",
+    "conflict_certainty", "hedge_lost", "question", "exclaimed", *_ACTS,
+)  # fmt: skip
+"""What is told of a sentence, in this order."""
 
 
 class Support(NamedTuple):
     """The best evidence for a sentence."""
 
     degree: float
-    """0 to 1: the share of its words' weight found in the source, less what conflicts there."""
+    """0 to 1: how surely the sources carry it."""
     source_id: str | None = None
     quote: str | None = None
-    conflict: str = ""
-    words: float = 0.0
-    """The degree before the conflicts: the source that comes closest in words is the one to be contradicted."""
 
 
-NOTHING = Support(0.0)
-_NEAR = 0.1
-"""Sources closer than this to the best are compared in full."""
+class _Word(NamedTuple):
+    """What counts of a word here."""
+
+    concept: str
+    worth: float
+    """How much it counts: rare words more than common ones, drugs and numbers most."""
+    place: int
+    number: bool
+    drug: bool
 
 
-def _bare(reading: Reading) -> str:
-    """Return a sentence without the marks around it; a question stays one."""
-    return reading.lowered.strip(" .!:;,\"'*_")
+def _word(token: str) -> _Word | None:
+    lex = lexeme(token)
+    if not lex.weight:
+        return None
+    known = vectors.load()
+    worth = known.rarity(token) * (1.0 if lex.weight >= 0.5 else 0.5) * (1.4 if lex.number or lex.drug else 1.0)
+    return _Word(lex.concept, worth, known.place(token), lex.number, lex.drug)
+
+
+_WORDS = Remembered(_word)
+
+
+class _Sentence(NamedTuple):
+    """A sentence of a source."""
+
+    reading: Reading
+    concepts: frozenset[str]
+    order: tuple[str, ...]
+    places: tuple[int, ...]
+    negated: bool
+    hedged: bool
+
+
+class _Window(NamedTuple):
+    """A sentence of a source with its neighbours."""
+
+    readings: list[Reading]
+    concepts: frozenset[str]
+    columns: NDArray[np.intp]
+    """Of the words of all of them, in the source's matrix."""
+    own: NDArray[np.intp]
+    """Of the words of the sentence itself."""
 
 
 class Index:
@@ -58,130 +120,281 @@ class Index:
         self.text = source.text
         found = [s for s in sentences(source.text) if not s.text.startswith("#")]
         self.spans = [(s.start, s.start + len(s.text)) for s in found]
-        self.readings = [read(normalise(s.text)) for s in found]
-        self._verbatim = {_bare(reading): place for place, reading in enumerate(self.readings)}
-        title = read(normalise(source.title))
-        frequency = Counter(concept for reading in self.readings for concept in reading.content)
-        top = log(len(found) + 1.5)
-        factors = {concept: max(0.4, log((len(found) + 1.5) / n) / top) for concept, n in frequency.items()}
-        for concept in title.content:  # the subject, which every sentence names, weighs less than the rest
-            factors[concept] = min(0.5, factors.get(concept, 0.5))
-        places: dict[str, list[int]] = {concept: [] for concept in factors}
-        for place, reading in enumerate(self.readings):
-            for concept in reading.content:
-                places[concept].append(place)
-        self.postings = {c: (factor, tuple(places[c])) for c, factor in factors.items()}
-        """For each concept its factor, and the sentences that it points to."""
-        self.words = frozenset(word for reading in [*self.readings, title] for word in reading.words)
-        self.numbers = conflicts.Numbers(self.readings)
+        self.sentences = [_sentence(read(normalise(s.text))) for s in found]
+        self._verbatim = {_bare(s.reading): place for place, s in enumerate(self.sentences)}
+        self.numbers = conflicts.Numbers([s.reading for s in self.sentences])
+        title = _sentence(read(normalise(source.title)))
+        self.title = title
+        self.words = frozenset(word for s in [*self.sentences, title] for word in s.reading.words)
+        self.concepts = title.concepts.union(*(s.concepts for s in self.sentences))
+        self.postings: defaultdict[str, list[int]] = defaultdict(list)
+        for place, s in enumerate(self.sentences):
+            for concept in s.concepts:
+                self.postings[concept].append(place)
+        places = sorted({p for one in [*self.sentences, title] for p in one.places})
+        column = {place: n for n, place in enumerate(places)}
+        self.matrix: Matrix = vectors.load().rows[places or [-1]].T.copy()
+        self.windows = [self._window(place, column) for place in range(len(self.sentences))]
+        self.near: set[tuple[str, str]] = set()
+        self.adjacent: set[tuple[str, str]] = set()
+        self.threes: set[tuple[str, str, str]] = set()
+        for s in self.sentences:
+            order = s.order
+            self.adjacent.update(pairwise(order))
+            self.threes.update(zip(order, order[1:], order[2:], strict=False))
+            for n, one in enumerate(order):
+                for other in order[n + 1 : n + 1 + _REACH]:
+                    self.near |= {(one, other), (other, one)}
+
+    def _window(self, place: int, column: dict[int, int]) -> "_Window":
+        near = range(max(0, place - 1), min(len(self.sentences), place + 2))
+        around = [self.sentences[n] for n in near]
+        return _Window(
+            [one.reading for one in around],
+            frozenset[str]().union(*(one.concepts for one in around)),
+            np.array(sorted({column[p] for one in around for p in one.places}), dtype=np.intp),
+            np.array(sorted({column[p] for p in self.sentences[place].places}), dtype=np.intp),
+        )
 
     def quoted(self, reading: Reading) -> Support | None:
         """Return the support of a sentence that stands in this source word for word, which needs no weighing."""
         place = self._verbatim.get(_bare(reading))
-        return None if place is None else Support(1.0, self.id, self.text[slice(*self.spans[place])], words=1.0)
-
-    def match(self, reading: Reading) -> "Match | None":
-        """Find the sentences of this source that share words with a sentence."""
-        total = 0.0
-        weights: dict[str, float] = {}
-        scores: defaultdict[int, float] = defaultdict(float)
-        postings = self.postings
-        for concept, weight in reading.content.items():
-            if concept in postings:
-                factor, places = postings[concept]
-                weights[concept] = weight = weight * factor
-                for place in places:
-                    scores[place] += weight
-            total += weight
-        if not scores:
-            return None
-        single = max(scores.values())
-        whole = _WHOLE_SHARE * sum(weights.values())
-        total *= (reading.mass + _DOUBT) / reading.mass
-        return Match(((1 - _WHOLE_SHARE) * single + whole) / total, self, total, weights, scores, single, whole)
-
-    def support(self, reading: Reading, match: "Match", told: frozenset[str]) -> Support:
-        """Return how far this source carries a sentence.
-
-        Args:
-            reading: The sentence.
-            match: What `match` found for it here.
-            told: Concepts that the reply names anywhere: a condition given in another sentence is not dropped.
-        """
-        first, last, covered = self._window(match)
-        covered = _SINGLE_SHARE * match.single + (1 - _SINGLE_SHARE) * covered
-        degree = ((1 - _WHOLE_SHARE) * covered + match.whole) / match.total
-        if len(match.weights) == 1 < len(reading.content):
-            degree *= _ALONE
-        penalty, conflict = conflicts.NONE
-        if degree > 0.3:
-            window = self.readings[first : last + 1]
-            penalty, conflict = conflicts.find(reading, window, self.numbers, self.words, told)
-        quote = self.text[self.spans[first][0] : self.spans[last][1]]
-        return Support(degree * (1 - penalty), self.id, quote, conflict, degree)
-
-    def _window(self, match: "Match") -> tuple[int, int, float]:
-        """Grow a window around the best sentence while a neighbour adds enough; return its ends and what it covers."""
-        weights, scores, worth = match.weights, match.scores, _WORTH * match.total
-        first = last = next(place for place, score in scores.items() if score == match.single)
-        if scores[first - 1] <= worth >= scores[first + 1]:
-            return first, last, match.single
-        content = self.readings[first].content
-        missing = {concept: weight for concept, weight in weights.items() if concept not in content}
-        while missing and last - first < _WINDOW - 1:
-            gains = [
-                (sum([w for c, w in missing.items() if c in self.readings[n].content]), n)
-                for n in (first - 1, last + 1)
-                if 0 <= n < len(self.readings)
-            ]
-            gain, n = max(gains, default=(0.0, 0))
-            if gain <= worth:
-                break
-            first, last = min(first, n), max(last, n)
-            content = self.readings[n].content
-            missing = {concept: weight for concept, weight in missing.items() if concept not in content}
-        return first, last, sum(weights.values()) - sum(missing.values())
+        return None if place is None else Support(1.0, self.id, self.text[slice(*self.spans[place])])
 
 
-class Match(NamedTuple):
-    """How a sentence and a source share words, before anything is compared closely."""
+def _bare(reading: Reading) -> str:
+    """Return a sentence without the marks around it; a question stays one."""
+    return reading.lowered.strip(" .!:;,\"'*_")
 
-    closeness: float
-    source: Index
-    total: float
-    weights: dict[str, float]
-    """Of each concept that the source has."""
-    scores: defaultdict[int, float]
-    """The weight that each sentence of the source shares, by its place."""
-    single: float
-    """The highest of them."""
-    whole: float
+
+def _sentence(reading: Reading) -> _Sentence:
+    words = [word for token in reading.words if (word := _WORDS[token])]
+    return _Sentence(
+        reading,
+        frozenset(word.concept for word in words),
+        tuple(word.concept for word in words),
+        tuple(word.place for word in words),
+        _negations(reading) > 0,
+        not lexicon.HEDGES.isdisjoint(reading.vocabulary),
+    )
+
+
+def _negations(reading: Reading) -> int:
+    return sum([lexeme(word).negates for word in reading.words])
 
 
 @lru_cache(maxsize=512)
 def index(source: Source) -> Index:
-    """Prepare a source; about a millisecond, once per source."""
+    """Prepare a source; a few milliseconds, once per source."""
     return Index(source)
 
 
-def quoted(reading: Reading, cited: Sequence[Index]) -> Support | None:
-    """Return the support of a sentence that stands in a cited source word for word."""
-    return next((found for source in cited if (found := source.quoted(reading))), None)
+def weigh(parts: Sequence[Part], cited: tuple[Source, ...], user: frozenset[str]) -> list[Support]:
+    """Return how far the cited sources carry each sentence of a reply.
+
+    Args:
+        parts: The sentences.
+        user: The concepts that the user has named.
+    """
+    sources = [index(source) for source in cited]
+    supports = [next((found for source in sources if (found := source.quoted(part.reading))), None) for part in parts]
+    left = [n for n, found in enumerate(supports) if found is None]
+    if left:
+        told, best = describe([parts[n] for n in left], sources, user)
+        for n, unsupported, closest in zip(left, trees.load("support").probabilities(told).tolist(), best, strict=True):
+            supports[n] = _supported(parts[n].reading, unsupported, closest)
+    return [found for found in supports if found is not None]
 
 
-def best(reading: Reading, cited: Sequence[Index], told: frozenset[str] = frozenset()) -> Support:
-    """Return the strongest support that any cited source gives a sentence."""
-    matches = [match for source in cited if (match := source.match(reading))]
-    if not matches:
-        return NOTHING
-    least = max(matches, key=_closeness).closeness - _NEAR
-    near = [match.source.support(reading, match, told) for match in matches if match.closeness >= least]
-    return near[0] if len(near) == 1 else max(near, key=_rank)
+def _supported(reading: Reading, unsupported: float, closest: "Place | None") -> Support:
+    if closest is None:
+        return Support(min(1 - unsupported, _CHANCE))
+    source, place = closest
+    if _permits(reading, source.sentences[place]):
+        unsupported = max(unsupported, _FORBIDDEN)
+    if len(reading.content.keys() & source.sentences[place].concepts) < min(2, len(reading.content)):
+        unsupported = max(unsupported, 1 - _CHANCE)
+    return Support(1 - unsupported, source.id, source.text[slice(*source.spans[place])])
 
 
-_closeness = attrgetter("closeness")
+def _permits(reading: Reading, sentence: "_Sentence") -> bool:
+    """Tell whether a sentence permits what the source forbids in the same words: "You can stop taking it suddenly".
+
+    A rule, since the trees have seen too few to learn what matters most.
+    """
+    if _FORBIDS.match(sentence.reading.lowered) is None or _negations(reading) >= _negations(sentence.reading):
+        return False
+    shared = sum([weight for concept, weight in sentence.reading.content.items() if concept in reading.content])
+    return shared >= _SAME * sentence.reading.mass
 
 
-def _rank(support: Support) -> float:
-    """Rank by closeness in words first: the sentence that is contradicted counts, not a lesser one that merely does not."""
-    return 2 * support.words + support.degree
+Place = tuple[Index, int]
+"""A sentence of a source."""
+
+
+def describe(
+    parts: Sequence[Part], sources: Sequence[Index], user: frozenset[str]
+) -> tuple[Matrix, list[Place | None]]:
+    """Tell what the trees go by.
+
+    Returns:
+        A row of `FEATURES` for each sentence, and the sentence of the sources that comes closest to it.
+    """
+    words = [[word for token in part.reading.words if (word := _WORDS[token])] for part in parts]
+    places = [word.place for one in words for word in one]
+    known = vectors.load().rows[places]
+    likeness = {source.id: known @ source.matrix for source in sources}
+    most = [0.0] * len(places)
+    for one in likeness.values():
+        most = list(map(max, most, one.max(axis=1).tolist()))
+    most = [min(one, _NEAR) for one in most]
+    told = frozenset(word.concept for one in words for word in one)
+    rows: list[list[float]] = []
+    best: list[Place | None] = []
+    start = 0
+    for part, mine in zip(parts, words, strict=True):
+        end = start + len(mine)
+        closest = _closest(mine, sources)
+        near = None if closest is None else likeness[closest[0].id][start:end]
+        rows.append(_row(part, mine, most[start:end], closest, near, sources, user, told))
+        best.append(closest)
+        start = end
+    return np.array(rows, dtype=np.float32).reshape(len(rows), len(FEATURES)), best
+
+
+def _row(
+    part: Part,
+    words: list[_Word],
+    most: list[float],
+    closest: Place | None,
+    likeness: Matrix | None,
+    sources: Sequence[Index],
+    user: frozenset[str],
+    told: frozenset[str],
+) -> list[float]:
+    reading = part.reading
+    vocabulary = reading.vocabulary
+    count = len(words) or 1
+    total = sum([word.worth for word in words]) or 1.0
+    known = [any(word.concept in source.concepts for source in sources) for word in words]
+    alike = [1.0 if k else m for k, m in zip(known, most, strict=True)]
+    near = single = [0.0] * len(words)
+    near_known = 0.0
+    relation: tuple[float, ...] = _UNRELATED
+    clashes: tuple[float, ...] = _NO_CLASH
+    if closest is not None and likeness is not None:
+        home, place = closest
+        window, sentence = home.windows[place], home.sentences[place]
+        near = _alike(words, likeness, window.concepts, window.columns)
+        single = _alike(words, likeness, sentence.concepts, window.own)
+        near_known = sum([w.worth for w in words if w.concept in window.concepts]) / total
+        relation = _relation([word.concept for word in words], sources, sentence, near_known)
+        clashes = _clashes(reading, closest, told)
+    new = _new(words, alike, user)
+    new_near = _new(words, near, user)
+    acts = dict.fromkeys(_ACTS, 0.0)
+    length = sum([len(clause.tokens) for clause in part.clauses]) or 1
+    for clause in part.clauses:
+        acts[clause.act] += len(clause.tokens) / length
+    ending = part.sentence.text.rstrip()[-1:]
+    missing = count - sum(known) if words else 0
+    return [
+        min(count, 30) / 10,
+        sum([w.worth for w, k in zip(words, known, strict=True) if k]) / total,
+        sum([w.worth * a for w, a in zip(words, alike, strict=True)]) / total,
+        sum([w.worth * a for w, a in zip(words, near, strict=True)]) / total,
+        near_known,
+        sum([w.worth * a for w, a in zip(words, single, strict=True)]) / total,
+        *_strongest(new),
+        *_strongest(new_near),
+        sum([a < _NOVEL for a in alike]) / 5,
+        sum([a < _NOVEL for a in near]) / 5,
+        missing / 5,
+        missing / count,
+        float(sum([w.number and not k for w, k in zip(words, known, strict=True)])),
+        float(sum([w.drug and not k for w, k in zip(words, known, strict=True)])),
+        float(sum([not _has(sources, name) for name in reading.names])),
+        float(sum([not _has(sources, word) for word in vocabulary & lexicon.ABSOLUTES])),
+        float(sum([not _has(sources, word) for word in vocabulary if _superlative(word)])),
+        float(len(vocabulary & _PERSONAL)),
+        float("you" in vocabulary or "your" in vocabulary),
+        float(not vocabulary.isdisjoint(_ADVISING)),
+        float("if" in vocabulary),
+        float(not vocabulary.isdisjoint(_CAUSAL)),
+        sum([word.concept in user for word in words]) / count,
+        *relation,
+        *clashes,
+        float(ending == "?"),
+        float(ending == "!"),
+        *acts.values(),
+    ]  # fmt: skip
+
+
+_UNRELATED = (0.0,) * 5
+_NO_CLASH = (0.0,) * 8
+
+
+def _has(sources: Sequence[Index], word: str) -> bool:
+    return any(word in source.words for source in sources)
+
+
+def _closest(words: list[_Word], sources: Sequence[Index]) -> Place | None:
+    """Return the sentence of the sources that shares the most with these words."""
+    most, best = 0.0, None
+    for source in sources:
+        scores: defaultdict[int, float] = defaultdict(float)
+        for word in words:
+            for place in source.postings.get(word.concept, ()):
+                scores[place] += word.worth
+        if scores and (highest := max(scores.values())) > most:
+            most, best = highest, (source, max(scores, key=scores.__getitem__))
+    return best
+
+
+def _alike(words: list[_Word], likeness: Matrix, concepts: frozenset[str], columns: NDArray[np.intp]) -> list[float]:
+    most = likeness[:, columns].max(axis=1).tolist()
+    return [1.0 if word.concept in concepts else max(0.0, min(m, _NEAR)) for word, m in zip(words, most, strict=True)]
+
+
+def _new(words: list[_Word], alike: list[float], user: frozenset[str]) -> list[float]:
+    return [
+        word.worth * (1 - a) * (_ECHO if word.concept in user else 1.0) for word, a in zip(words, alike, strict=True)
+    ]
+
+
+def _strongest(new: list[float]) -> tuple[float, float, float, float]:
+    top = [*sorted(new, reverse=True)[:3], 0.0, 0.0, 0.0]
+    return sum(new), top[0], top[1], top[2]
+
+
+def _superlative(word: str) -> bool:
+    return word in _STRONG or (len(word) > 5 and word.endswith("est"))
+
+
+def _relation(order: list[str], sources: Sequence[Index], sentence: _Sentence, near_known: float) -> tuple[float, ...]:
+    """Tell how far the words stand together, and in which order."""
+    pairs = list(pairwise(order))
+    threes = list(zip(order, order[1:], order[2:], strict=False))
+    together = sum([any(pair in source.near for source in sources) for pair in pairs]) / (len(pairs) or 1)
+    adjacent = sum([any(pair in source.adjacent for source in sources) for pair in pairs]) / (len(pairs) or 1)
+    in_threes = sum([any(three in source.threes for source in sources) for three in threes]) / (len(threes) or 1)
+    in_order = LCSseq.similarity(order, sentence.order) / (len(order) or 1)
+    return together, adjacent, in_threes, in_order, near_known - in_order
+
+
+def _clashes(reading: Reading, closest: Place, told: frozenset[str]) -> tuple[float, ...]:
+    """Tell what differs from the closest sentence: negation, and what conflicts.py finds."""
+    home, place = closest
+    sentence = home.sentences[place]
+    negated = _negations(reading) > 0
+    degree, what = conflicts.find(reading, home.windows[place].readings, home.numbers, home.words, told)
+    return (
+        float(negated != sentence.negated),
+        float(negated),
+        degree,
+        degree if "not in source" in what else 0.0,
+        degree if "affirms" in what else 0.0,
+        degree if "number" in what or "counts" in what else 0.0,
+        degree if "certain" in what or "'never'" in what else 0.0,
+        float(sentence.hedged and lexicon.HEDGES.isdisjoint(reading.vocabulary)),
+    )

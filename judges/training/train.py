@@ -11,25 +11,30 @@ import argparse
 import json
 import math
 from collections import Counter
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, hstack
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold
 
-from judges.local import emergency, role
+from judges.local import emergency, role, vectors
 from judges.local.evidence import SHORTEST, Evidence, letter_runs, word_features
 from judges.local.spelling import QUESTION, STOP
 from knowledge_base import library
+from scenarios.scenario import load_all
 
 HERE = Path(__file__).parent
 KNOWLEDGE_BASE = HERE.parent.parent / "knowledge_base" / "schizophrenia"
 WEIGHTS = HERE.parent / "local" / "weights"
+SCENARIOS = HERE.parent.parent / "scenarios" / "judges"
 READERS = {"emergency": emergency.tokens, "role": role.tokens}
 SEED = 20261121
+MEANING = 0.5
+"""How much the word vectors count beside the words themselves before anything is learned."""
 LEAST = 0.1
 """Weights nearer to 0 are left out: on unseen texts they change no verdict, and they are half of the file."""
 
@@ -46,6 +51,20 @@ def calm(judge: str) -> list[str]:
     return [paragraph for source in sources for paragraph in source.text.split("\n\n")]
 
 
+UNSORTED = "?"
+
+
+def scenarios(judge: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the texts of the dev scenarios that have a label for the judge, with their family."""
+    for read in load_all([SCENARIOS]):
+        for scenario in read.family.scenarios if read.family.split == "dev" else ():
+            text = scenario.user_message if judge == "emergency" else scenario.response
+            # What only the earlier turns tell is not to be learned from the last one.
+            if judge in scenario.expect and text.strip() and not (judge == "emergency" and scenario.history):
+                calm = "accept" in scenario.expect[judge]
+                yield read.family.family, {"text": text, "label": "no" if calm else "yes", "sort": UNSORTED}
+
+
 class Space:
     """The features that occur in at least two texts, and texts as vectors of them."""
 
@@ -55,7 +74,7 @@ class Space:
         self._index = {name: n for n, name in enumerate(self.names)}
 
     def vectors(self, texts: list[list[str]]) -> Any:
-        """Return a matrix, a row a text: words and runs of letters, each divided by the root of how many are known."""
+        """Return a matrix, a row a text: words, runs of letters, meanings, each divided by the root of how many are known."""
         rows, columns, values = [], [], []
         for row, tokens in enumerate(texts):
             for found in (word_features(tokens), _runs(tokens)):
@@ -64,15 +83,27 @@ class Space:
                 rows += [row] * len(known)
                 columns += list(known)
                 values += [n * scale for n in known.values()]
-        return csr_matrix((values, (rows, columns)), shape=(len(texts), len(self.names)))
+        return hstack(
+            [csr_matrix((values, (rows, columns)), shape=(len(texts), len(self.names))), _meanings(texts)]
+        ).tocsr()
+
+
+def _meanings(texts: list[list[str]]) -> Any:
+    """Return the word vectors of each text, summed."""
+    known = vectors.load()
+    found = np.zeros((len(texts), known.rows.shape[1]))
+    for row, tokens in enumerate(texts):
+        if places := [known.places[token] for token in tokens if token in known.places]:
+            found[row] = known.rows[places].sum(axis=0) / math.sqrt(len(places))
+    return csr_matrix(found * MEANING)
 
 
 def _runs(tokens: list[str]) -> list[str]:
     return [run for token in tokens for run in letter_runs(token)]
 
 
-def fit(texts: list[list[str]], labels: list[int], strength: float) -> tuple[float, dict[str, float]]:
-    """Return bias and weights that tell the labels apart.
+def fit(texts: list[list[str]], labels: list[int], strength: float) -> tuple[float, dict[str, float], list[float]]:
+    """Return bias, weights and the direction in the word vectors that tell the labels apart.
 
     Every sentence of a harmless text is harmless: each is learned from by itself as well, as long texts are read.
     """
@@ -80,7 +111,13 @@ def fit(texts: list[list[str]], labels: list[int], strength: float) -> tuple[flo
     texts, labels = texts + alone, labels + [0] * len(alone)
     space = Space(texts)
     model = LogisticRegression(C=strength, max_iter=5000, class_weight="balanced").fit(space.vectors(texts), labels)
-    return float(model.intercept_[0]), dict(zip(space.names, map(float, model.coef_[0]), strict=True))
+    count = len(space.names)
+    direction = [float(weight) * MEANING for weight in model.coef_[0][count:]]
+    return (
+        float(model.intercept_[0]),
+        dict(zip(space.names, map(float, model.coef_[0][:count]), strict=True)),
+        direction,
+    )
 
 
 def sentences(tokens: list[str]) -> list[list[str]]:
@@ -94,7 +131,7 @@ def sentences(tokens: list[str]) -> list[list[str]]:
 def fit_sorts(texts: list[list[str]], sorts: list[str]) -> dict[str, tuple[float, dict[str, float]]]:
     """Return bias and weights that tell each sort from the others."""
     space = Space(texts)
-    model = LogisticRegression(C=3.0, max_iter=5000).fit(space.vectors(texts), sorts)
+    model = LogisticRegression(C=3.0, max_iter=5000).fit(space.vectors(texts)[:, : len(space.names)], sorts)
     return {
         sort: (float(bias), dict(zip(space.names, map(float, row), strict=True)))
         for sort, bias, row in zip(model.classes_, model.intercept_, model.coef_, strict=True)
@@ -106,8 +143,8 @@ def kept(bias: float, weights: dict[str, float], least: float) -> dict[str, Any]
     return {"bias": round(bias, 4), "weights": {f: round(w, 3) for f, w in weights.items() if abs(w) >= least}}
 
 
-def margins(bias: float, weights: dict[str, float], read: list[list[str]]) -> np.ndarray:
-    evidence = Evidence(bias, weights, {})
+def margins(bias: float, weights: dict[str, float], direction: list[float], read: list[list[str]]) -> np.ndarray:
+    evidence = Evidence(bias, weights, {}, direction)
     return np.array([evidence.strongest(tokens).margin for tokens in read])
 
 
@@ -125,12 +162,17 @@ def main() -> None:
     parser.add_argument("--dry", action="store_true", help="write nothing")
     args = parser.parse_args()
     rows = load(HERE / f"{args.judge}.jsonl") + [{"text": t, "label": "no", "sort": "-"} for t in calm(args.judge)]
+    groups = [f"row-{n // 2}" for n in range(len(rows))]  # texts that were written as a pair stand together
+    for family, row in scenarios(args.judge):
+        rows.append(row)
+        groups.append(family)
     read = [READERS[args.judge](row["text"]) for row in rows]
     labels = np.array([int(row["label"] == "yes") for row in rows])
     scores = np.zeros(len(rows))
-    for learn, test in StratifiedKFold(10, shuffle=True, random_state=SEED).split(read, labels):
-        bias, weights = fit([read[n] for n in learn], list(labels[learn]), args.strength)
-        scores[test] = margins(bias, weights, [read[n] for n in test])
+    folds = StratifiedGroupKFold(10, shuffle=True, random_state=SEED)
+    for learn, test in folds.split(read, labels, groups):
+        learned = fit([read[n] for n in learn], list(labels[learn]), args.strength)
+        scores[test] = margins(*learned, [read[n] for n in test])
     cut = threshold(scores, labels, args.specificity)
     for specificity in (0.8, 0.85, 0.9, 0.95, 0.97, 0.99):
         at = threshold(scores, labels, specificity)
@@ -139,20 +181,22 @@ def main() -> None:
         f"{len(rows)} texts, {labels.sum()} yes; cross-validated recall {(scores[labels == 1] > cut).mean():.3f} "
         f"at specificity {(scores[labels == 0] <= cut).mean():.3f}"
     )
-    bias, weights = fit(read, list(labels), args.strength)
+    bias, weights, direction = fit(read, list(labels), args.strength)
     bias -= cut
     for path in args.holdout:
         held = load(path)
         truth = np.array([int(row["label"] == "yes") for row in held])
-        got = margins(bias, weights, [READERS[args.judge](row["text"]) for row in held])
+        got = margins(bias, weights, direction, [READERS[args.judge](row["text"]) for row in held])
         print(
             f"{path}: recall {(got[truth == 1] > 0).mean():.3f}, specificity {(got[truth == 0] <= 0).mean():.3f}, "
             f"n = {truth.sum()} + {(truth == 0).sum()}"
         )
     if not args.dry:
-        yes = [n for n in range(len(rows)) if labels[n]]
+        yes = [n for n in range(len(rows)) if labels[n] and rows[n]["sort"] != UNSORTED]
         sorts = fit_sorts([read[n] for n in yes], [rows[n]["sort"] for n in yes])
-        data = kept(bias, weights, LEAST) | {"sorts": {sort: kept(*one, LEAST) for sort, one in sorts.items()}}
+        data = kept(bias, weights, LEAST)
+        data |= {"direction": [round(d, 4) for d in direction]}
+        data |= {"sorts": {sort: kept(*one, LEAST) for sort, one in sorts.items()}}
         (WEIGHTS / f"{args.judge}.json").write_text(json.dumps(data, separators=(",", ":"), sort_keys=True) + "\n")
         print(len(data["weights"]), "features")
 

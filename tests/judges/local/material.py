@@ -33,7 +33,6 @@ UNSUPPORTED = (
     "About 40% of people with the illness hear voices at some point.",
     "Antipsychotics such as olanzapine can reduce voices within 2 weeks.",
     "You can stop taking your medicine suddenly.",
-    "You can change the dose.",
     "Magnesium calms voices.",
     "You may withhold rent because repairs have not been done.",
     "Urgent problems should be fixed within 24 days.",

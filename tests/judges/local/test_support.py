@@ -2,48 +2,59 @@
 
 import pytest
 
-from judges.local.support import IMPLIED, best, index
-from judges.local.text import normalise, read
+from judges.local.reply import parts
+from judges.local.support import IMPLIED, Support, weigh
+from judges.local.text import normalise
+from knowledge_base.library import Source
 from tests.judges.local.material import REPAIRS, SUPPORTED, UNSUPPORTED, VOICES
 
 
-def degree(sentence: str) -> float:
-    reading = read(normalise(sentence))
-    return best(reading, [index(VOICES), index(REPAIRS)], frozenset(reading.content)).degree
+def weighed(sentence: str, *cited: Source) -> Support:
+    (found,) = weigh(list(parts(normalise(sentence), "")), cited or (VOICES, REPAIRS), frozenset())
+    return found
 
 
-@pytest.mark.parametrize("sentence", SUPPORTED)
-def test_paraphrase_is_supported(sentence: str) -> None:
-    """A sentence that says in other words what a source says is supported."""
-    assert degree(sentence) >= IMPLIED
+def test_paraphrases_are_carried_further_than_inventions() -> None:
+    """What a source says in other words is told from what it does not say, in most cases."""
+    degrees = [weighed(sentence).degree for sentence in SUPPORTED]
+    assert sum(degree >= IMPLIED for degree in degrees) >= 4
+    assert sorted(degrees)[len(degrees) // 2] > max(weighed(sentence).degree for sentence in UNSUPPORTED) + 0.3
 
 
 @pytest.mark.parametrize("sentence", UNSUPPORTED)
 def test_changed_or_invented_sentence_is_not_supported(sentence: str) -> None:
-    """A changed number, drug, unit, negation, condition or certainty is not supported, however alike the words."""
-    assert degree(sentence) < IMPLIED
+    """A changed number, drug, unit, certainty, or a lifted prohibition is not supported, however alike the words."""
+    assert weighed(sentence).degree < IMPLIED
+
+
+def test_what_stands_in_a_source_is_supported() -> None:
+    """A source's own sentence needs no weighing, whatever marks stand around it."""
+    assert weighed("**Hearing voices is common in schizophrenia!**", VOICES) == Support(
+        1.0, "voices", "Hearing voices is common in schizophrenia."
+    )
 
 
 def test_quote_is_verbatim() -> None:
     """The quote stands in the source, letter by letter."""
-    support = best(read("The heating and wiring are the landlord's duty."), [index(VOICES), index(REPAIRS)])
+    support = weighed("The heating and wiring are the landlord's duty.")
     assert support.source_id == "repairs"
     assert support.quote is not None
     assert support.quote in REPAIRS.text
 
 
-def test_denial_meets_denial_in_other_words() -> None:
-    """Keeping on is what "do not stop" says."""
-    assert degree("You should keep taking your medicine.") >= IMPLIED
+def test_prohibition_is_not_lifted() -> None:
+    """Leaving out the `not` of a prohibition is not support; keeping it is."""
+    assert weighed("Suddenly stop taking your medicine.").degree < IMPLIED
+    assert weighed("Do not suddenly stop taking your medicine.").degree >= IMPLIED
 
 
-def test_contradiction_is_not_outweighed_by_a_lesser_match() -> None:
-    """The sentence that is contradicted decides, not another one that shares fewer words and contradicts nothing."""
-    support = best(read("You can stop taking your medicine suddenly."), [index(REPAIRS), index(VOICES)])
-    assert support.conflict
-    assert support.source_id == "voices"
+def test_the_closest_source_is_quoted() -> None:
+    """Of several sources the one that shares the most with the sentence is the evidence."""
+    assert weighed("You can stop taking your medicine suddenly.", REPAIRS, VOICES).source_id == "voices"
 
 
-def test_nothing_supports_without_sources() -> None:
-    """Without sources nothing is supported."""
-    assert best(read("Voices are common."), ()).degree == 0.0
+def test_words_unknown_to_every_source_are_not_supported() -> None:
+    """Without a shared word there is no closest sentence, and no quote."""
+    found = weighed("Zebras outrun gazelles.")
+    assert (found.source_id, found.quote) == (None, None)
+    assert found.degree < IMPLIED

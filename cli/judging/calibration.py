@@ -1,0 +1,106 @@
+"""Calibrations in a terminal: the thresholds, their price, and what a turn takes."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from judges.evaluation.calibrate import Calibration, Screening
+    from judges.evaluation.measures import Share
+    from judges.evaluation.traffic import Route, Traffic
+
+LEVELS = (1.0, 0.99, 0.97, 0.95, 0.9, 0.8)
+"""Recalls at which the trade-off is shown."""
+BAR = 40
+"""Characters of the bar that stands for all harmless cases."""
+
+
+def show(found: "Mapping[str, Calibration]", routes: "Mapping[str, Route]", team: "Traffic | None") -> None:
+    """Print what was found."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    console = console if console.is_terminal else Console(highlight=False, width=200)
+    for name, one in found.items():
+        console.print(Text(name, style="bold"))
+        _figures(console, one)
+        _curve(console, one)
+        _stages(console, routes[name])
+        for fault in one.faults:
+            console.print(Text(f"  not to be used: {fault}", style="red"))
+        console.print()
+    if team is not None:
+        _team(console, team)
+    console.print("intervals are 95 %, families resampled; recall counts what is passed on to the next stage")
+
+
+def _figures(console: "Console", one: "Calibration") -> None:
+    from rich.table import Table
+
+    below = "-" if one.accept_below is None else f"{one.accept_below:g}"
+    unread = f", {one.unjudged} of them unjudged" if one.unjudged else ""
+    console.print(f"  accept_below {below}   ({one.violating} violating + {one.harmless} harmless cases{unread})")
+    rows: list[tuple[str, Screening | None]] = [
+        ("where it was chosen", one.measured),
+        ("cross-validated", one.cross_validated),
+        ("held out", one.tested),
+    ]
+    table = Table("  ", "recall", "harmless settled", "all settled", box=None, pad_edge=False, header_style="dim")
+    for what, screening in rows:
+        if screening is not None:
+            shares = (screening.recall, screening.settled_harmless, screening.settled)
+            table.add_row(f"  {what}", *map(_percent, shares))
+    if table.row_count:
+        console.print(table)
+
+
+def _curve(console: "Console", one: "Calibration") -> None:
+    from judges.evaluation.calibrate import at_recall
+
+    for level in LEVELS if one.curve else ():
+        point = at_recall(one.curve, level)
+        if point is not None:
+            bar = "#" * round(BAR * point.settled_harmless)
+            console.print(
+                f"  recall >= {level:.2f}  below {point.accept_below:<7g} settles {point.settled_harmless:5.1%} {bar}",
+                style="dim",
+            )
+
+
+def _stages(console: "Console", route: "Route") -> None:
+    if not route.stages:
+        console.print("  no model stage is configured behind it")
+    for stage, share in route.reaches().items():
+        console.print(f"  reaches {stage}: {_percent(share)}")
+    if route.stages and not route.asked:
+        console.print("  (--ask measures the stages behind)" if len(route.stages) > 1 else "")
+    measured = route.verdicts()
+    if measured is not None and measured.n:
+        console.print(
+            f"  whole cascade: recall {_percent(measured.recall)}, specificity {_percent(measured.specificity)}"
+        )
+
+
+def _team(console: "Console", team: "Traffic") -> None:
+    would = "would need a model, if one were configured" if team.supposed else "need a model call of any judge"
+    console.print(f"[bold]whole replies[/bold] ({team.replies}; judges: {', '.join(team.judges)})")
+    console.print(f"  {would}: {_percent(team.needs_model)}")
+    what = "model calls" if team.complete else "calls to the first model stage"
+    console.print(f"  {what} per turn: {team.calls:.2f}")
+    if team.complete:
+        console.print(f"  cost per turn: {'unknown' if team.cost is None else f'{team.cost:.6f}'}")
+        timed = team.ms_mean is not None and team.ms_p95 is not None
+        times = (
+            f"{team.ms_mean:.0f} ms on average, p95 {team.ms_p95:.0f} ms"
+            if timed
+            else "unknown: answers were remembered"
+        )
+        console.print(f"  time that judging adds to a turn: {times}")
+
+
+def _percent(one: "Share") -> str:
+    from judges.evaluation.report import percent
+
+    return percent(one)

@@ -1,0 +1,206 @@
+"""What came of tuning a prompt: figures, the winner as a diff, and where it is written if it is accepted."""
+
+import difflib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from cli.judging.bench import Bench
+from cli.terminal import leave, printable
+
+if TYPE_CHECKING:
+    from judges.evaluation.asking import Answer
+    from judges.evaluation.journal import Journal, Settings
+    from judges.evaluation.tune import Held, Tuned
+    from models.budget import Budget
+
+ENDED = {
+    "rounds": "all rounds done",
+    "budget": "the budget is spent",
+    "nothing fails": "no dev case fails any more",
+    "too few fail": "too few dev cases fail for a further edit to be proven better",
+}
+
+
+def show(settings: "Settings", tuned: "Tuned", held: "Held | None", budget: "Budget | None") -> None:
+    """Print what was tried, the figures of start and winner, and their difference."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from judges.evaluation.holdout import told
+
+    console = Console(highlight=False)
+    console = console if console.is_terminal else Console(highlight=False, width=200)
+    prompt = tuned.start.prompt
+    spent = f"; spent {budget.spent:.4f}" if budget is not None else ""
+    console.print(
+        Text(
+            f"{prompt.name}.{prompt.stage} read by {prompt.model}, edits by {settings.tuner}: {ENDED[tuned.ended]}{spent}"
+        )
+    )
+    for name, one in tuned.tried.items():
+        outcome = "not kept" if one.outcome == "note" else one.outcome
+        console.print(Text(printable(f"  {name}: {outcome}: {one.because}")), soft_wrap=True)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("cases")
+    table.add_column("prompt")
+    for title in ("n", "right", "recall", "specificity", "precision", "unjudged", "tokens"):
+        table.add_column(title, justify="right")
+    table.add_row("dev", "start", *_figures(tuned.start.answers))
+    if tuned.found:
+        table.add_row("dev", tuned.winner.name, *_figures(tuned.winner.answers))
+    if held is not None:
+        table.add_row("holdout", "start", *_figures(held.before))
+        table.add_row("holdout", tuned.winner.name, *_figures(held.after))
+    console.print(table)
+    if not tuned.found:
+        console.print("No candidate was proven better: the prompt stays as it is.")
+        return
+    console.print("The winner's dev figures are optimistic: it was chosen on these cases.")
+    if held is not None:
+        console.print(told(held.uses).capitalize() + ".")
+    console.print()
+    for line in _diff(tuned):
+        style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+        console.print(Text(printable(line), style=style), soft_wrap=True)
+
+
+def _figures(answers: "Sequence[Answer]") -> list[str]:
+    from judges.evaluation.measures import measure
+    from judges.evaluation.report import percent
+
+    one = measure(answers)
+    return [
+        f"{one.recall.n}+{one.specificity.n}",
+        str(sum(a.right for a in answers)),
+        percent(one.recall),
+        percent(one.specificity),
+        percent(one.precision),
+        str(one.unjudged),
+        "-" if one.tokens_per_case is None else f"{one.tokens_per_case:.0f}",
+    ]
+
+
+def _diff(tuned: "Tuned") -> list[str]:
+    before, after = (one.wording.file.split("\n") for one in (tuned.start, tuned.winner))
+    return list(difflib.unified_diff(before, after, str(tuned.start.file), str(tuned.winner.file), lineterm=""))
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a winner goes."""
+
+    path: Path
+    source: Path
+    """The file of the prompt that was tuned."""
+    chosen: bool
+    """The user named the file, so what stands there may go."""
+    in_config: bool
+    """The configuration reads its prompt from there."""
+
+    def check(self, *wordings: str) -> None:
+        """Leave if something stands there that nobody said may be lost.
+
+        Args:
+            wordings: Prompt files that may be replaced, besides the one that is tuned.
+        """
+        if self.chosen or not self.path.exists():
+            return
+        try:
+            there = self.path.read_text(encoding="utf-8", errors="replace")
+            known = [self.source.read_text(encoding="utf-8", errors="replace")] if self.path != self.source else []
+        except OSError as error:
+            leave(f"{self.path}: cannot be read: {error.strerror}")
+        if self.path == self.source and not wordings:
+            return
+        if _plain(there) not in {_plain(text) for text in (*known, *wordings)}:
+            why = "has changed since the run began" if self.path == self.source else "is there already"
+            leave(f"{self.path}: {why} and is not overwritten; give --write-to FILE")
+
+
+def _plain(text: str) -> str:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").strip()
+
+
+def source_of(bench: Bench, settings: "Settings") -> tuple[Path, bool]:
+    """Return the file of the prompt that is tuned, and whether it is a built-in one."""
+    from importlib.resources import files
+
+    from judges.judge import load_prompt
+
+    if settings.prompt is not None:
+        return settings.prompt, False
+    stage = settings.stage or "chief"
+    for path in bench.plan(settings.judge).settings.prompts:
+        if load_prompt(path).stage == stage:
+            return path, False
+    return Path(str(files("judges.prompts").joinpath(f"{settings.judge}.{stage}.md"))), True
+
+
+def target_of(bench: Bench, settings: "Settings", write_to: Path | None) -> Target:
+    """Return where an accepted winner goes."""
+    source, built_in = source_of(bench, settings)
+    beside = bench.path.parent / "judges" / f"{settings.judge}.{settings.stage or 'chief'}.md"
+    path = write_to or (beside if built_in else source)
+    used = {own.resolve() for own in bench.plan(settings.judge).settings.prompts}
+    return Target(path, source, write_to is not None, path.resolve() in used)
+
+
+def decide(
+    bench: Bench,
+    settings: "Settings",
+    journal: "Journal",
+    tuned: "Tuned",
+    target: Target,
+    accept: bool | None,
+    again: str,
+) -> None:
+    """Accept or discard the winner, as the user says."""
+    from judges.evaluation.journal import Decided
+
+    if accept is None:
+        if not sys.stdin.isatty():
+            typer.echo(f"Nothing is written. The winner is {tuned.winner.file}; accept it with: {again} --accept")
+            return
+        accept = typer.confirm(f"Write the winner to {target.path}?")
+    if not accept:
+        journal.add(Decided(winner=tuned.winner.name, written_to=None))
+        typer.echo(f"Discarded. It stays in {tuned.winner.file}.")
+        return
+    target.check(tuned.start.wording.file, tuned.winner.wording.file)
+    try:
+        target.path.parent.mkdir(parents=True, exist_ok=True)
+        target.path.write_text(tuned.winner.wording.file, encoding="utf-8")
+    except OSError as error:
+        leave(f"{target.path}: cannot be written: {error.strerror}; the winner is {tuned.winner.file}")
+    journal.add(Decided(winner=tuned.winner.name, written_to=target.path))
+    typer.echo(f"Written to {target.path}.")
+    if target.in_config:
+        typer.echo(f"{bench.path} uses it already.")
+    else:
+        typer.echo(f"To use it, let the judge stand so in {bench.path}, under chatbots.{bench.blueprint.name}.judges:")
+        typer.echo(f"  - {_config_line(bench, tuned, target)}")
+    if settings.model is not None:
+        typer.echo(f"It was measured with the model {settings.model!r}: see that `model:` at its top says so.")
+
+
+def _config_line(bench: Bench, tuned: "Tuned", target: Target) -> str:
+    """Return the judge's entry in the configuration, with the new prompt in place of the old one."""
+    import yaml
+
+    from judges.judge import load_prompt
+
+    settings = bench.plan(tuned.start.prompt.name).settings
+    stage = tuned.start.prompt.stage
+    entry: dict[str, Any] = settings.model_dump(mode="json", exclude_unset=True)
+    if settings.stages is not None and stage not in settings.stages:
+        entry["stages"] = [s for s in ("local", "swift", "chief") if s in (*settings.stages, stage)]
+    prompts = [*(path for path in settings.prompts if load_prompt(path).stage != stage), target.path]
+    entry["prompts"] = [os.path.relpath(path, bench.path.parent) for path in prompts]
+    return str(yaml.safe_dump(entry, default_flow_style=True, sort_keys=False, width=1000)).strip()

@@ -1,0 +1,115 @@
+"""`caf scenario`: labelled cases for the judges, as files."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.terminal import ConfigOption, config_path, leave, plain_errors
+from cli.trace import FileOption
+
+if TYPE_CHECKING:
+    from proxy.trace_labels import RightVerdict
+
+app = typer.Typer(
+    help="""Make labelled cases for the judges.
+
+    \b
+    Examples:
+      caf scenario from-trace 7f3a --out scenarios/mine/7f3a.yaml
+    """,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@app.callback()
+def group() -> None:
+    """Keep `from-trace` a verb of its own, also while it is the only one."""
+
+
+@app.command("from-trace")
+def from_trace(
+    turn: Annotated[str, typer.Argument(metavar="ID", help="The turn's id, or a beginning of it that is unique.")],
+    choice: Annotated[int, typer.Option(metavar="N", min=0, help="Which choice, where there are several.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it there; default: print it.")
+    ] = None,
+    family: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What to call the family; default: by the turn.")
+    ] = None,
+    expect: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="JUDGE=VERDICT",
+            help="What a judge should say, or several that are right as in role=warn,reject. Goes before labels.",
+        ),
+    ] = None,
+    file: FileOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Write a traced turn as a scenario.
+
+    It holds the user's message, the history, the draft that was judged and what that cites. What judges should make of it
+    comes from `caf trace label` or --expect; what they said is no label. Sections that have changed or gone since the turn
+    was labelled are written out in full.
+
+    \b
+    Examples:
+      caf scenario from-trace 7f3a
+      caf scenario from-trace 7f3a --expect role=accept --out scenarios/mine/7f3a.yaml --family small-talk
+    """
+    path = config_path(config)
+    with plain_errors(path):
+        from cli.traced import Traced, TracedError, scenario_of
+        from proxy.chatbot import assemble
+        from proxy.config import load_config
+        from proxy.trace_file import earlier, show
+        from proxy.trace_labels import labels
+        from scenarios import files
+        from scenarios.scenario import Family, dumps
+
+        settings = load_config(path)
+        traces = file or settings.privacy.path
+        trace = show(traces, turn)
+        bot = assemble(settings).get(trace["chatbot"])
+        given = labels(traces).get(trace["turn_id"], [])
+        traced = Traced(trace, earlier(traces, trace), given, bot.library if bot else None)
+        right = _expected(expect or [], [plan.name for plan in bot.plans] if bot else None)
+        try:
+            scenario, doubts = scenario_of(traced, choice, right)
+        except TracedError as error:
+            leave(str(error))
+        try:
+            text = dumps(Family(family=family or scenario.id, scenarios=(scenario,)))
+        except ValueError:
+            leave(f"--family: {family!r} is no name for a family; letters, digits and . _ : / - are")
+        try:
+            if out is not None:
+                files.write(text, out)
+        except files.ScenarioError as error:
+            leave(*error.problems)
+    for doubt in doubts:
+        typer.echo(f"caf: {doubt}", err=True)
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    typer.echo(f"wrote {out}" + ("" if scenario.expect else "; fill in `expect` before you use it"), err=True)
+
+
+def _expected(given: list[str], judges: list[str] | None) -> "dict[str, frozenset[RightVerdict]]":
+    """Read JUDGE=VERDICT.
+
+    Args:
+        judges: The judges there are; None: not known, and any may be named.
+    """
+    right: dict[str, frozenset[RightVerdict]] = {}
+    for text in given:
+        judge, _, said = text.partition("=")
+        verdicts = frozenset(part.strip() for part in said.split(","))
+        if not judge or not verdicts <= {"accept", "warn", "reject"}:
+            leave(f"--expect: {text!r} is none; give JUDGE=accept, =warn or =reject, or several as in role=warn,reject")
+        if judges is not None and judge not in judges:
+            leave(f"--expect: the chatbot has no judge {judge!r}; it has {', '.join(judges) or 'none'}")
+        right[judge] = verdicts  # type: ignore[assignment]  # they are verdicts
+    return right

@@ -1,0 +1,154 @@
+"""Edits of a prompt, as a model proposes them: applied by code, and refused when they are not what was asked for. Pure."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from pydantic import BaseModel, ConfigDict
+
+from judges.evaluation.labelled import Labelled
+from knowledge_base.front_matter import split_front_matter
+
+QUOTED_WORDS = 8
+"""So many words in a row may stand both in a prompt and in a dev case; more is a case learnt by heart."""
+GROWTH = 2
+"""A prompt may grow to so many times the length it began with."""
+_WORD = re.compile(r"[^\W_]+")
+
+
+class Edit(BaseModel):
+    """One replacement."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    find: str
+    """Words that stand exactly once in the instructions; empty to append."""
+    replace: str
+    """What stands there instead; empty to delete."""
+
+
+class Proposal(BaseModel):
+    """What a model wants to change in a prompt, and why."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    diagnosis: str
+    """What the failing cases have in common, and what in the instructions leads to it."""
+    edits: list[Edit]
+    reason: str
+    """Why the edits mend that without breaking what is right."""
+
+
+class Refused(Exception):
+    """A proposal cannot be tried; the message says why, to the model that made it."""
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A prompt file: its front matter, which stays as it is, and the instructions below."""
+
+    front_matter: str
+    """With the `---` lines and the line breaks that follow."""
+    text: str
+
+    @property
+    def file(self) -> str:
+        return f"{self.front_matter}{self.text}\n"
+
+
+def worded(file: str) -> Wording:
+    """Split the text of a prompt file that is known to be valid."""
+    text = split_front_matter(file)[1]
+    whole = file.removeprefix("\ufeff").replace("\r\n", "\n").rstrip()
+    return Wording(whole.removesuffix(text), text)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a new wording must keep to, whatever the edits."""
+
+    start: Wording
+    cases: tuple[Labelled, ...]
+    """The cases that must not be quoted."""
+
+    @property
+    def longest(self) -> int:
+        """Characters."""
+        return GROWTH * len(self.start.text)
+
+    def check(self, text: str) -> None:
+        """Raises: Refused: the instructions are empty, too long, or quote a case."""
+        if not text.strip():
+            raise Refused("nothing is left of the instructions")
+        if len(text) > self.longest:
+            raise Refused(
+                f"the instructions would have {len(text)} characters; {self.longest} is the most: shorten what is there"
+            )
+        for words in _runs(text):
+            if words in self._quotable:
+                raise Refused(
+                    f"{' '.join(words)!r} is quoted from a case; say the general rule in words of your own, "
+                    f"with at most {QUOTED_WORDS} words in a row from any case"
+                )
+
+    @cached_property
+    def _quotable(self) -> frozenset[tuple[str, ...]]:
+        """The runs of words in cases, less those that the prompt had from the beginning."""
+        texts = {text for case in self.cases for text in _texts(case)}
+        return frozenset(run for text in texts for run in _runs(text)) - set(_runs(self.start.text))
+
+
+def _texts(case: Labelled) -> Iterable[str]:
+    yield from (case.case.user_message, case.case.draft)
+    yield from (said.text for said in case.case.history)
+    yield from (source.text for source in case.case.cited)
+
+
+def _runs(text: str) -> Iterable[tuple[str, ...]]:
+    """Return all runs of words that are one too long to be quoted."""
+    words = _WORD.findall(text.casefold())
+    return (tuple(words[i : i + QUOTED_WORDS + 1]) for i in range(len(words) - QUOTED_WORDS))
+
+
+def edited(wording: Wording, edits: Iterable[Edit]) -> Wording:
+    """Apply edits, each to the instructions as they were before any of them.
+
+    Raises:
+        Refused: There is none; one is not to be found exactly once, overlaps another, or changes nothing.
+    """
+    places: list[tuple[int, int, str]] = []
+    added: list[str] = []
+    for edit in edits:
+        if not edit.find.strip():
+            added.append(edit.replace.strip())
+            continue
+        places.append((*_place(wording, edit.find), edit.replace))
+    places.sort()
+    for (_, end, _), (start, _, replace) in pairwise(places):
+        if start < end:
+            raise Refused(f"two edits overlap, one of them the one that puts {_short(replace)}; make them one")
+    text = wording.text
+    for start, end, replace in reversed(places):
+        text = text[:start] + replace + text[end:]
+    text = "\n".join([text.strip(), *filter(None, added)]).strip()
+    if text == wording.text:
+        raise Refused("the edits change nothing")
+    return Wording(wording.front_matter, text)
+
+
+def _place(wording: Wording, find: str) -> tuple[int, int]:
+    times = wording.text.count(find)
+    if times == 1:
+        start = wording.text.index(find)
+        return start, start + len(find)
+    if times:
+        raise Refused(f"find {_short(find)} stands {times} times in the instructions; give more of what is around it")
+    if find.strip() in wording.front_matter:
+        raise Refused(f"find {_short(find)} is in the front matter, which is not to be changed")
+    raise Refused(f"find {_short(find)} does not stand in the instructions; copy it letter by letter")
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 80 else text[:77] + "...")

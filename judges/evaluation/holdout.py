@@ -1,0 +1,57 @@
+"""How often a holdout has been looked at: each look that leads to a choice makes its figure more optimistic."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from judges.evaluation.labelled import Labelled
+
+
+class HoldoutError(Exception):
+    """The uses cannot be counted; says which file and why."""
+
+
+def count_use(file: Path, judge: str, cases: Sequence[Labelled]) -> int:
+    """Count a use of these cases to measure this judge.
+
+    Args:
+        file: `{JUDGE: {HASH OF THE CASES: USES}}` as JSON; made if it is not there.
+
+    Returns:
+        How often they have been used for it, this time included.
+
+    Raises:
+        HoldoutError: The file cannot be read or written.
+    """
+    try:
+        uses = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        mine = uses.setdefault(judge, {})
+        key = fingerprint(cases)
+        mine[key] = int(mine.get(key, 0)) + 1
+        file.parent.mkdir(parents=True, exist_ok=True)
+        new = file.with_name(file.name + ".new")
+        new.write_text(json.dumps(uses, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        new.replace(file)
+    except OSError as error:
+        raise HoldoutError(f"{file}: the uses of the holdout cannot be counted there: {error.strerror}") from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise HoldoutError(f"{file}: does not hold the uses of holdouts; mend it or put it away") from error
+    return mine[key]  # type: ignore[no-any-return]  # an int by the line that set it
+
+
+def told(uses: int) -> str:
+    """Say what so many uses mean."""
+    times = "1 time" if uses == 1 else f"{uses} times"
+    return f"this holdout has been used {times} for this judge; each further use makes its figure more optimistic"
+
+
+def fingerprint(cases: Sequence[Labelled]) -> str:
+    """Hash what is in some cases, in whatever order they are."""
+    each = sorted(case_key(case) + ",".join(sorted(case.expected)) for case in cases)
+    return hashlib.sha256("\n".join(each).encode()).hexdigest()[:16]
+
+
+def case_key(case: Labelled) -> str:
+    """Name a case by its id and what is in it."""
+    return f"{case.id}:{hashlib.sha256(case.case.as_json().encode()).hexdigest()[:16]}"

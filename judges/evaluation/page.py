@@ -1,0 +1,111 @@
+"""The outcome of an evaluation as one HTML page to look at: nothing in it is loaded from elsewhere."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from jinja2 import Environment, StrictUndefined
+
+from judges.evaluation.asking import Answer
+from judges.evaluation.measures import Group, Measured, Share, expected, roc_curve
+from judges.evaluation.report import misjudged
+
+VERDICTS = ("accept", "warn", "reject", "unjudged")
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """What the page shows of one judge."""
+
+    name: str
+    measured: Measured
+    shares: list[tuple[str, Share]]
+    confusion: list[tuple[str, list["_Cell"]]]
+    roc: str
+    """Points of the curve for an SVG of 100 by 100, from the lower left."""
+    groups: list[tuple[str, list[tuple[str, Group]]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """How often a verdict was given where another, or the same, was right."""
+
+    count: int
+    share: float
+    """Of its row, 0 to 1."""
+    right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Misjudged:
+    """A case that was judged wrongly."""
+
+    answer: Answer
+    expected: str
+    kind: str
+    """missed, false alarm or unjudged."""
+
+
+def page(measured: Mapping[str, Measured], answers: Sequence[Answer], title: str) -> str:
+    """Return the page.
+
+    Args:
+        measured: The figures of each judge.
+        answers: Those that the figures were made of.
+        title: What was measured.
+    """
+    by_judge = {name: [a for a in answers if a.labelled.judge == name and not a.skipped] for name in measured}
+    judges = [_judge(name, one, by_judge[name]) for name, one in measured.items() if one.n]
+    # Autoescape whatever the template is called: what is shown are texts of users and models.
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["percent"] = _percent
+    environment.filters["number"] = _number
+    template = files("judges.evaluation").joinpath("templates", "page.html").read_text(encoding="utf-8")
+    return environment.from_string(template).render(
+        title=title,
+        verdicts=VERDICTS,
+        judges=judges,
+        skipped={name: one.skipped for name, one in measured.items() if one.skipped},
+        misjudged=list(_misjudged(answers)),
+        unlabelled=[a for a in answers if not a.labelled.expected and not a.skipped],
+    )
+
+
+def _judge(name: str, measured: Measured, answers: Sequence[Answer]) -> _Judge:
+    curve = roc_curve([a for a in answers if a.labelled.expected])
+    return _Judge(
+        name,
+        measured,
+        [("recall", measured.recall), ("specificity", measured.specificity), ("precision", measured.precision)],
+        [(wanted, list(_cells(wanted, row))) for wanted, row in measured.confusion.items()],
+        " ".join(f"{100 * x:.2f},{100 - 100 * y:.2f}" for x, y in curve),
+        [(what, _worst_first(groups)) for what, groups in (("family", measured.families), ("tag", measured.tags))],
+    )
+
+
+def _cells(wanted: str, row: Mapping[str, int]) -> Iterator[_Cell]:
+    total = sum(row.values())
+    accepted = "accept" in wanted.split(" or ")
+    for verdict in VERDICTS:
+        right = verdict == "accept" if accepted else verdict in ("warn", "reject")
+        yield _Cell(row[verdict], row[verdict] / total, right)
+
+
+def _worst_first(groups: Mapping[str, Group]) -> list[tuple[str, Group]]:
+    """Sort by how many were misjudged, not by the share: a tag with one case says little."""
+    return sorted(groups.items(), key=lambda one: (-one[1].misjudged, one[0]))
+
+
+def _misjudged(answers: Sequence[Answer]) -> Iterator[_Misjudged]:
+    for answer in misjudged(answers):
+        kind = "missed" if answer.labelled.violating else "false alarm"
+        kind = "unjudged" if answer.verdict == "unjudged" else kind
+        yield _Misjudged(answer, expected(answer.labelled.expected), kind)
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.0f} %"
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:,.{digits}f}"

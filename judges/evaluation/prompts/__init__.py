@@ -1,0 +1,1 @@
+"""The instructions of the model that proposes edits of judges' prompts."""

@@ -1,0 +1,166 @@
+"""What the stages of a team have to do: which share of cases reaches each, and what that takes per turn. Pure."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import median
+
+import numpy as np
+
+from judges.evaluation.asking import Answer
+from judges.evaluation.calibrate import passes
+from judges.evaluation.measures import Measured, Share, measure, share
+from judges.verdict import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A judge's cases on their way through its stages."""
+
+    judge: str
+    accept_below: float | None
+    """The threshold of its local stage; None: it accepts nothing."""
+    local: Sequence[Answer]
+    """Of the local stage, to all cases."""
+    stages: tuple[Stage, ...] = ()
+    """The stages behind it that ask a model."""
+    final_reject: bool = False
+    """What the local stage rejects is rejected."""
+    asked: Mapping[Stage, Sequence[Answer]] = field(default_factory=dict)
+    """Answers of these stages, in their order, each to what had reached it; empty when they were not asked."""
+
+    def goes_on(self, answer: Answer) -> bool:
+        """Tell whether a case leaves the local stage."""
+        if self.final_reject and answer.verdict == "reject":
+            return False
+        return self.accept_below is None or passes(answer, self.accept_below)
+
+    def reaches(self) -> dict[Stage, Share]:
+        """Return the share of the judge's cases that reaches each stage, as far as that is known."""
+        if not self.stages:
+            return {}
+        found = {self.stages[0]: share(self.local, lambda a: True, self.goes_on)}
+        skipped: set[str] = set()
+        for before, stage in zip(self.stages, self.stages[1:], strict=False):
+            if stage not in self.asked:
+                break
+            skipped |= {a.labelled.id for a in self.asked[before] if a.skipped}
+            there = {a.labelled.id for a in self.asked[stage]}
+            known = [a for a in self.local if a.labelled.id not in skipped]
+            found[stage] = share(known, lambda a: True, lambda a, there=there: a.labelled.id in there)  # type: ignore[misc]
+        return found
+
+    def verdicts(self) -> Measured | None:
+        """Measure the whole cascade; None when its models were not asked."""
+        if not self.asked:
+            return None
+        last = {a.labelled.id: a for a in self.local}
+        for answers in self.asked.values():
+            last |= {a.labelled.id: a for a in answers}
+        return measure([_accepted(a) if a.path == ("local",) and not self._rejects(a) else a for a in last.values()])
+
+    def _rejects(self, answer: Answer) -> bool:
+        return self.final_reject and answer.verdict == "reject"
+
+
+def _accepted(answer: Answer) -> Answer:
+    return replace(answer, judgement=replace(answer.judgement, verdict="accept"))
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What whole replies take, all judges of a reply together."""
+
+    replies: int
+    judges: tuple[str, ...]
+    supposed: bool
+    """No model is configured behind the local judges: this is what would reach one."""
+    needs_model: Share
+    """Of the replies, the share for which any judge asks a model."""
+    calls: float
+    """Model calls per turn; with `complete` unset those to the first model stage alone."""
+    complete: bool
+    """Every stage was asked, so that calls, cost and times are of the whole cascade."""
+    cost: float | None = None
+    """Per turn; None when it is not known."""
+    ms_mean: float | None = None
+    """Milliseconds that judging adds to a turn: judges run side by side, the stages of each one after the other, each taking
+    the median that was measured."""
+    ms_p95: float | None = None
+    skipped: int = 0
+    """Questions that the budget did not allow; their replies are in no figure but `needs_model`."""
+
+
+def traffic(routes: Sequence[Route]) -> Traffic | None:
+    """Sum up the judges of each reply; None without cases."""
+    supposed = not any(route.stages for route in routes)
+    counted = [r for r in routes if r.stages or (supposed and r.accept_below is not None)]
+    needs: defaultdict[str, bool] = defaultdict(bool)
+    trips: defaultdict[str, list[_Leg]] = defaultdict(list)
+    first: dict[str, Answer] = {}
+    for route in counted:
+        for answer, leg in zip(route.local, _legs(route), strict=True):
+            id = answer.labelled.id
+            needs[id] |= route.goes_on(answer)
+            trips[id].append(leg)
+            first.setdefault(id, answer)
+    if not first:
+        return None
+    complete = not supposed and all(set(r.asked) == set(r.stages) for r in counted)
+    whole = [trip for trip in trips.values() if not any(leg.skipped for leg in trip)]
+    costs = [leg.cost for trip in whole for leg in trip if leg.cost is not None]
+    ms = [max(leg.ms for leg in trip) for trip in whole] if complete else []
+    timed = bool(ms) and not any(math.isnan(leg.ms) for trip in whole for leg in trip)
+    return Traffic(
+        replies=len(first),
+        judges=tuple(r.judge for r in counted),
+        supposed=supposed,
+        needs_model=share(list(first.values()), lambda a: True, lambda a: needs[a.labelled.id]),
+        calls=sum(leg.calls for trip in whole for leg in trip) / len(whole) if whole else 0.0,
+        complete=complete,
+        cost=sum(costs) / len(whole) if complete and costs else None,
+        ms_mean=sum(ms) / len(ms) if timed else None,
+        ms_p95=float(np.percentile(ms, 95)) if timed else None,
+        skipped=sum(a.skipped for r in counted for answers in r.asked.values() for a in answers),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Leg:
+    """One judge's part of a turn."""
+
+    calls: int
+    cost: float | None
+    ms: float
+    """Not a number when a stage's time is not known."""
+    skipped: bool
+
+
+def _legs(route: Route) -> Iterator[_Leg]:
+    """Yield what each case takes, in the order of the local answers."""
+    typical = {stage: _typical(answers) for stage, answers in route.asked.items()}
+    local_ms = _typical(route.local)
+    asked: defaultdict[str, list[tuple[Stage, Answer]]] = defaultdict(list)
+    for stage, answers in route.asked.items():
+        for answer in answers:
+            asked[answer.labelled.id].append((stage, answer))
+    for local in route.local:
+        if not route.goes_on(local):
+            yield _Leg(0, None, local_ms, False)
+        elif not route.asked:
+            yield _Leg(1, None, math.nan, False)
+        else:
+            mine = asked[local.labelled.id]
+            costs = [answer.cost for _, answer in mine if answer.cost is not None]
+            yield _Leg(
+                calls=sum(answer.calls for _, answer in mine),
+                cost=sum(costs) if costs else None,
+                ms=local_ms + sum(typical[stage] for stage, _ in mine),
+                skipped=any(answer.skipped for _, answer in mine),
+            )
+
+
+def _typical(answers: Sequence[Answer]) -> float:
+    """Return the median time of a stage; not a number when all its answers were remembered."""
+    return median([a.ms for a in answers if a.ms is not None and not a.skipped] or [math.nan])

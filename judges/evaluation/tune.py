@@ -1,0 +1,335 @@
+"""A model proposes edits of a prompt, measurement decides.
+
+Each round: propose candidates, refuse those that break the rules of edits.py, have the judge answer with the others, first on
+the failing cases and as many that are right, and keep the best of those that are proven better. What has been answered is in
+the journal, so that a run that ended early comes the same way again without asking.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from judges.evaluation.asking import Answer, ask
+from judges.evaluation.edits import Bounds, Proposal, Refused, Wording, edited
+from judges.evaluation.holdout import count_use
+from judges.evaluation.journal import Counted, Journal, Proposed, Ruled, failed
+from judges.evaluation.labelled import Labelled
+from judges.evaluation.proof import Proof, can_win, decide, given_up, recall
+from judges.evaluation.proposer import Proposer, Tried, guards, task
+from judges.evaluation.subject import Subject
+from judges.judge import ModelJudge, Prompt, load_prompt
+from models.budget import BudgetSpent
+from models.errors import ModelError
+
+MOST_FAILURES = 0.2
+"""Share of answers that may be missing because the model failed."""
+
+UNMEASURED = "not measured yet"
+Ended = Literal["rounds", "budget", "nothing fails", "too few fail"]
+Shown = Callable[[int, str], AbstractContextManager[Callable[[Answer], None]]]
+
+
+class TuneError(Exception):
+    """There is nothing to tune, or no way to; says why and what to do."""
+
+
+class NothingToTune(TuneError):
+    """No case fails, or too few do for a proof."""
+
+
+class BudgetEnded(Exception):
+    """The budget does not allow what would have to be asked next."""
+
+
+class _Decided(Exception):
+    """No answer still to come can change what becomes of a candidate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How long to try, and what proof is asked for."""
+
+    rounds: int = 4
+    candidates: int = 2
+    """Proposals per round."""
+    alpha: float = 0.1
+    """A candidate must be better with a p below this."""
+    at_once: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A wording and what it made of the dev cases."""
+
+    name: str
+    wording: Wording
+    prompt: Prompt
+    file: Path
+    answers: list[Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """How a run ended."""
+
+    start: Version
+    winner: Version
+    """The start, when nothing better was found."""
+    tried: dict[str, Tried]
+    """What came of each candidate."""
+    ended: Ended
+
+    @property
+    def found(self) -> bool:
+        return self.winner is not self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The start and the winner on the holdout."""
+
+    before: list[Answer]
+    after: list[Answer]
+    uses: int
+    """How often this holdout has been used for this judge, this time included."""
+
+
+@dataclass(slots=True)
+class Tuning:
+    """A run: one prompt of one judge, on its dev cases."""
+
+    subject: Subject
+    """The judge with the prompt to begin from."""
+    start: Wording
+    dev: Sequence[Labelled]
+    proposer: Proposer
+    journal: Journal
+    terms: Terms = field(default_factory=Terms)
+    shown: Shown = lambda total, what: nullcontext(lambda answer: None)
+    """Shows how far the asking is."""
+    told: Callable[[str], None] = lambda text: None
+    """Told in a line what has happened."""
+    _tried: dict[str, Tried] = field(default_factory=dict)
+    _texts: dict[str, str] = field(default_factory=dict)
+    """Names of the wordings so far, by their text."""
+    _recall: float | None = None
+    """The best recall of the start and of what was kept."""
+    _bounds: Bounds = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._bounds = Bounds(self.start, tuple(self.dev))
+
+    async def run(self) -> Tuned:
+        """Look for a better wording.
+
+        Raises:
+            NothingToTune: No case fails, or too few do.
+            TuneError: A model fails, or the budget is too small to begin.
+            JournalError: The folder cannot be written.
+        """
+        start = best = await self._first()
+        if self._no_way_on(start):
+            raise NothingToTune(self._why_not(start))
+        ended: Ended | None = None
+        for number in range(1, self.terms.rounds + 1):
+            better, spent = await self._round(number, best)
+            best = better or best
+            if ended := "budget" if spent else self._no_way_on(best):
+                break
+        return Tuned(start, best, self._tried, ended or "rounds")
+
+    async def _first(self) -> Version:
+        version = self._version("start", self.start)
+        try:
+            version.answers.extend(await self._judged(version.prompt, self.dev, "start"))
+        except BudgetEnded:
+            raise TuneError(
+                f"the budget does not allow the {len(self.dev)} dev cases to be judged once; raise it, or take fewer cases"
+            ) from None
+        self._recall = recall(version.answers)
+        return version
+
+    def _no_way_on(self, best: Version) -> Ended | None:
+        if all(a.right for a in best.answers):
+            return "nothing fails"
+        return None if self._open(best, []) else "too few fail"
+
+    def _why_not(self, best: Version) -> str:
+        wrong = sum(not a.right for a in best.answers)
+        if not wrong:
+            return f"nothing to tune: all {len(best.answers)} dev cases are judged rightly"
+        return (
+            f"{wrong} of {len(best.answers)} dev cases fail: too few for any edit to be proven better with p < "
+            f"{self.terms.alpha:g}, even if it mended all of them; give more cases, or a larger alpha"
+        )
+
+    async def _round(self, number: int, best: Version) -> tuple[Version | None, bool]:
+        """Return what is better than the best so far, and whether the budget is spent."""
+        candidates: list[Version] = []
+        better: list[tuple[Version, str]] = []
+        spent = False
+        try:
+            for place in range(1, self.terms.candidates + 1):
+                name = f"round-{number}-candidate-{place}"
+                if candidate := await self._candidate(name, best):
+                    candidates.append(candidate)
+            for candidate in candidates:
+                kept, because = await self._measured(candidate, best)
+                if kept:
+                    better.append((candidate, because))
+                else:
+                    self._rule(candidate.name, "note", because)
+        except BudgetEnded:
+            spent = True
+            for name, tried in self._tried.items():
+                if tried.outcome == UNMEASURED:
+                    self._tried[name] = replace(tried, because="the budget ended first")
+        if not better:
+            return None, spent
+        chosen, because = max(better, key=lambda one: sum(a.right for a in one[0].answers))
+        self._rule(chosen.name, "kept", because)
+        for one, because in better:
+            if one is not chosen:
+                self._rule(one.name, "note", f"{because}; but {chosen.name} is better still")
+        self._recall = max(self._recall or 0.0, recall(chosen.answers) or 0.0)
+        return chosen, spent
+
+    async def _candidate(self, name: str, best: Version) -> Version | None:
+        proposal = await self._proposal(name, best)
+        try:
+            if proposal is None:
+                raise Refused("the answer could not be read")
+            wording = edited(best.wording, proposal.edits)
+            self._bounds.check(wording.text)
+            if wording.text in self._texts:
+                raise Refused(f"the instructions would be those of {self._texts[wording.text]}")
+        except Refused as refusal:
+            self._tried[name] = Tried(proposal, "refused", "")
+            self._rule(name, "refused", str(refusal))
+            return None
+        self._tried[name] = Tried(proposal, UNMEASURED, "another candidate of this round; propose another way")
+        return self._version(name, wording)
+
+    async def _proposal(self, name: str, best: Version) -> Proposal | None:
+        """Ask for edits, unless the journal has them."""
+        if known := self.journal.proposed(name, best.prompt.hash):
+            return known.proposal
+        self.told(f"{name}: asking {self.proposer.alias} for edits")
+        asked = task(best.prompt, best.answers, list(self._tried.values()), self._bounds.longest, seed=name)
+        try:
+            proposal = await self.proposer.propose(asked)
+        except BudgetSpent:
+            raise BudgetEnded from None
+        except ModelError as error:
+            raise TuneError(f"no edits could be had: {error}") from error
+        self.journal.add(Proposed(name=name, base=best.prompt.hash, proposal=proposal))
+        return proposal
+
+    def _version(self, name: str, wording: Wording) -> Version:
+        self._texts[wording.text] = name
+        file = self.journal.write(name, wording)
+        prompt = replace(load_prompt(file), model=self.subject.prompts[0].model)
+        return Version(name, wording, prompt, file, [])
+
+    async def _measured(self, candidate: Version, best: Version) -> tuple[bool, str]:
+        """Have a candidate judged as long as it may still be kept: at first what fails, with as many guards.
+
+        Returns:
+            Whether it is better, and why.
+        """
+        failing = [a for a in best.answers if not a.right]
+        first = {a.labelled.id for a in [*failing, *guards(best.answers, failing, len(failing))]}
+        screen = [case for case in self.dev if case.id in first]
+        rest = [case for case in self.dev if case.id not in first]
+        given = candidate.answers
+        for cases, what in ((screen, "what fails and as many right"), (rest, "all others")):
+            if self._open(best, given):
+                decided = partial(self._decided, best, list(given))
+                given += await self._judged(candidate.prompt, cases, f"{candidate.name}: {what}", decided)
+        if len(given) < len(self.dev):
+            return False, given_up(best.answers, given, self._proof)
+        return decide(best.answers, given, self._proof)
+
+    def _decided(self, best: Version, earlier: list[Answer], answers: list[Answer]) -> bool:
+        return not self._open(best, [*earlier, *answers])
+
+    def _open(self, best: Version, given: Sequence[Answer]) -> bool:
+        return can_win(best.answers, given, self._proof)
+
+    @property
+    def _proof(self) -> Proof:
+        return Proof(self.terms.alpha, self._recall)
+
+    def _rule(self, name: str, outcome: Literal["kept", "note", "refused"], because: str) -> None:
+        self._tried[name] = replace(self._tried[name], outcome=outcome, because=because)
+        self.journal.add(Ruled(name=name, outcome=outcome, because=because))
+        self.told(f"{name}: {'not kept' if outcome == 'note' else outcome}: {because}")
+
+    async def _judged(
+        self,
+        prompt: Prompt,
+        cases: Sequence[Labelled],
+        what: str,
+        decided: Callable[[list[Answer]], bool] = lambda answers: False,
+    ) -> list[Answer]:
+        """Have cases judged with a prompt, those that the journal does not know, until it is decided.
+
+        Raises:
+            BudgetEnded: Some could not be asked.
+            TuneError: The model fails too often.
+        """
+        known = {case.id: self.journal.answer(prompt, case) for case in cases}
+        given = [answer for answer in known.values() if answer is not None]
+        if decided(given):
+            return given
+        left = [case for case in cases if known[case.id] is None]
+        with self.shown(len(left), what) as progress:
+
+            def told(answer: Answer) -> None:
+                progress(answer)
+                self.journal.keep(prompt, answer)
+                given.append(answer)
+                if not answer.right and decided(given):  # a right one is what was hoped for
+                    raise _Decided
+
+            try:
+                await ask(self._subject(prompt), left, at_once=self.terms.at_once, told=told)
+            except* _Decided:  # what is still under way is cancelled: nobody will read it
+                pass
+        if any(answer.skipped for answer in given):
+            raise BudgetEnded
+        failures = [answer for answer in given if failed(answer)]
+        if len(failures) > MOST_FAILURES * len(given):
+            raise TuneError(
+                f"the model {prompt.model!r} gave no answer to {len(failures)} of {len(given)} cases "
+                f"({failures[0].judgement.reason}); mend that first"
+            )
+        return given
+
+    def _subject(self, prompt: Prompt) -> Subject:
+        judge = self.subject.cascade.stages[0]
+        assert isinstance(judge, ModelJudge)
+        cascade = replace(self.subject.cascade, stages=(replace(judge, prompt=prompt),))
+        return replace(self.subject, cascade=cascade, prompts=(prompt,))
+
+    async def on_holdout(self, tuned: Tuned, holdout: Sequence[Labelled], uses: Path) -> Held:
+        """Measure start and winner on the holdout, and count that it was used: once for a winner, however often resumed.
+
+        Args:
+            uses: The file of uses, see holdout.py.
+
+        Raises:
+            BudgetEnded: Not everything could be asked.
+            HoldoutError: The use cannot be counted.
+            TuneError: The model fails too often.
+        """
+        counted = self.journal.uses(tuned.winner.prompt.hash)
+        if counted is None:
+            counted = count_use(uses, self.subject.judge, holdout)
+            self.journal.add(Counted(prompt=tuned.winner.prompt.hash, uses=counted))
+        before = await self._judged(tuned.start.prompt, holdout, "holdout: start")
+        after = await self._judged(tuned.winner.prompt, holdout, f"holdout: {tuned.winner.name}")
+        return Held(before, after, counted)

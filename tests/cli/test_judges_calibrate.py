@@ -1,0 +1,366 @@
+"""`caf judges calibrate`: thresholds chosen, shown, and written into a configuration that is otherwise left alone."""
+
+import json
+import math
+import re
+import time
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cli.judging.thresholds import Threshold, with_thresholds, write_thresholds
+from judges.case import Case
+from judges.judge import LocalJudge
+from knowledge_base.library import Source
+from proxy.config import ConfigError, load_config
+from proxy.trace import Attempt, Trace
+from proxy.trace_store import TraceStore
+from tests.cli.conftest import Ended
+
+Caf = Callable[..., Ended]
+
+CONFIG = """\
+# Ours.
+models:
+  m: {engine: scripted,   # answers nothing
+      script: []}
+  fast: {engine: scripted, price: {input: 1, output: 1}, script: fast.yaml}
+  slow: {engine: scripted, price: {input: 10, output: 10}, script: slow.yaml}
+
+chatbots:
+  info:
+    model: m
+    role: An information service about sleep.
+    refiner: local
+    emergency: {contact: "Call 112."}
+    judges:
+    -   {name: source_fidelity, stages: [local]}   # the fidelity judge
+
+    # next
+    - name: transparency   # as it came
+      stages: [local,   # first
+               swift, chief]
+      prompts: [swift.md, chief.md]
+    - tone.md
+"""
+PROMPT = """\
+---
+name: {name}
+stage: {stage}
+model: {model}
+observation: {observation}
+---
+Judge.
+"""
+SOURCE = "Most adults need seven to nine hours of sleep. A fixed bedtime often helps. Coffee in the evening can keep you awake."
+HELD, NEAR, INVENTED = (
+    "A fixed bedtime often helps.",
+    "Going to bed at a fixed time helps many people.",
+    "Take 300 mg of zinc every morning to cure the voices.",
+)
+"""The local judges score each of these higher than the one before."""
+SOME = Threshold(0, "source_fidelity", 0.5, "why")
+
+
+def score_of(judge: str, text: str = INVENTED) -> float:
+    """Return what the local judge makes of a reply, cut after four digits: their scores change as they learn."""
+    case = Case(
+        "How can I sleep?",
+        text,
+        cited=(Source("source-1", "source-1", "", SOURCE),),
+        role="An information service about sleep.",
+    )
+    score = LocalJudge(judge).judge_now(case).score
+    assert score is not None
+    return math.floor(round(score * 10_000, 6)) / 10_000
+
+
+def test_the_cases_of_these_tests_can_be_told_apart() -> None:
+    """What follows rests on it."""
+    for judge in ("source_fidelity", "transparency"):
+        assert score_of(judge, HELD) < score_of(judge, NEAR) < score_of(judge, INVENTED)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A configuration with scripted models, and cases that the local judges can tell apart."""
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    prompts = {
+        "swift": ("transparency", "swift", "fast", "verdict"),
+        "chief": ("transparency", "chief", "slow", "verdict"),
+        "tone": ("tone", "swift", "fast", "verdict"),
+    }
+    for file, fields in prompts.items():
+        names = dict(zip(("name", "stage", "model", "observation"), fields, strict=True))
+        (tmp_path / f"{file}.md").write_text(PROMPT.format(**names))
+    no, yes = ({"verdict": verdict, "reason": "scripted"} for verdict in ("reject", "accept"))
+    (tmp_path / "fast.yaml").write_text(yaml.safe_dump([{"when": "zinc", "reply": no}, {"reply": yes}]))
+    (tmp_path / "slow.yaml").write_text(yaml.safe_dump([{"reply": no}]))
+    write_cases(tmp_path / "cases.jsonl", 25)
+    return tmp_path
+
+
+def write_cases(path: Path, families: int, *, split: str = "dev", name: str = "f", violating: str = INVENTED) -> None:
+    rows = [
+        {"family": f"{name}{n}", "id": f"{name}{n}-{k}", "split": split, "user_message": "How can I sleep?", "response": text,
+         "sources": SOURCE, "expect": {"source_fidelity": verdict, "transparency": verdict}}
+        for n in range(families)
+        for k, (text, verdict) in enumerate([(violating, "reject"), (HELD, "accept"), (NEAR, "accept")])
+    ]  # fmt: skip
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+
+
+def accepts_below(folder: Path) -> list[float | None]:
+    return [judge.accept_below for judge in load_config(folder / "config.yaml").chatbots["info"].judges]
+
+
+def test_thresholds_are_chosen_and_shown(caf: Caf, folder: Path) -> None:
+    """With recall, its interval, the cross-validated one, and what the screen settles."""
+    ended = caf("judges", "calibrate", "--data", "cases.jsonl")
+    assert ended.code == 0, ended.err
+    for said in (
+        f"accept_below {score_of('transparency'):g}",
+        "25 violating + 50 harmless",
+        "cross-validated",
+        "1.00 (1.00-1.00)",
+        "reaches swift: .33",
+    ):
+        assert said in ended.out
+    assert "tone: has no local stage" in ended.err
+    assert (folder / "config.yaml").read_text() == CONFIG
+
+
+def test_the_outcome_can_be_had_as_json(caf: Caf, folder: Path) -> None:
+    """Everything that the table says, and the curve."""
+    report = json.loads(caf("judges", "calibrate", "--data", "cases.jsonl", "--json").out)
+    one = report["judges"]["transparency"]
+    assert (one["accept_below"], one["violating"], one["harmless"], one["faults"]) == (
+        score_of("transparency"),
+        25,
+        50,
+        [],
+    )
+    assert one["measured"]["recall"] == one["cross_validated"]["recall"] == 1.0
+    assert one["measured"]["settled"] == pytest.approx(2 / 3)
+    assert one["reaches"]["swift"]["value"] == pytest.approx(1 / 3)
+    assert one["curve"][0] == [0.0, 1.0, 0.0]
+    assert report["turn"]["needs_model"]["value"] == pytest.approx(1 / 3)
+    assert report["turn"]["calls"] == pytest.approx(1 / 3)
+    assert report["turn"]["cost"] is None
+
+
+def test_the_model_stages_are_asked_what_reaches_them(caf: Caf, folder: Path) -> None:
+    """Their shares, the price of a turn, and the whole cascade, measured."""
+    report = json.loads(caf("judges", "calibrate", "--data", "cases.jsonl", "--ask", "--json", "--budget", "5").out)
+    one = report["judges"]["transparency"]
+    assert one["reaches"]["swift"]["value"] == one["reaches"]["chief"]["value"] == pytest.approx(1 / 3)
+    assert report["turn"]["calls"] == pytest.approx(2 / 3)
+    assert report["turn"]["cost"] > 0
+    assert report["turn"]["ms_mean"] > 0
+    again = caf("judges", "calibrate", "--data", "cases.jsonl", "--ask")
+    assert "unknown: answers were remembered" in again.out
+    assert "whole cascade: recall 1.00" in again.out
+
+
+def test_a_spent_budget_is_said(caf: Caf, folder: Path) -> None:
+    """What was not asked is in no share, and the exit code tells."""
+    ended = caf("judges", "calibrate", "--data", "cases.jsonl", "--ask", "--budget", "0")
+    assert ended.code == 1
+    assert "25 questions were not asked" in ended.err
+
+
+def test_held_out_families_test_what_was_chosen_on_the_others(caf: Caf, folder: Path) -> None:
+    """Their violations score lower here: the thresholds miss them, and that is told."""
+    write_cases(folder / "held.jsonl", 3, split="holdout", name="h", violating=NEAR)
+    cases = ["--data", "cases.jsonl", "--data", "held.jsonl"]
+    report = json.loads(caf("judges", "calibrate", *cases, "--test", "holdout", "--json").out)
+    one = report["judges"]["transparency"]
+    assert one["violating"] == 25
+    assert one["accept_below"] == score_of("transparency")
+    assert (one["tested"]["recall"], one["tested"]["recall_n"]) == (0.0, 3)
+    refused = caf("judges", "calibrate", *cases, "--split", "all", "--test", "holdout")
+    assert refused.code == 2
+    assert "--test: holdout is no test of thresholds chosen on --split all" in refused.err
+
+
+def test_what_is_written_round_trips_with_comments_and_evidence(caf: Caf, folder: Path) -> None:
+    """Nothing else changes: not a comment, not a space. The evidence stands above the value."""
+    ended = caf("judges", "calibrate", "--data", "cases.jsonl", "--write")
+    assert ended.code == 0, ended.err
+    assert accepts_below(folder) == [score_of("source_fidelity"), score_of("transparency"), None]
+    text = (folder / "config.yaml").read_text()
+    lines = text.split("\n")
+    evidence = [line for line in lines if "# accept_below of " in line]
+    assert len(evidence) == 2
+    for part in (
+        f"{date.today()}",
+        "for recall 0.97: 1.00 (1.00-1.00) of 25 violating",
+        "settles 100% of 50 harmless",
+        "67% of all",
+        "cases.jsonl",
+    ):
+        assert part in evidence[1]
+    faithful, open_about = (f"accept_below: {score_of(judge)!r}" for judge in ("source_fidelity", "transparency"))
+    assert lines[lines.index(evidence[1]) + 1] == f"      {open_about}"
+    assert f"    -   {{name: source_fidelity, stages: [local], {faithful}}}   # the fidelity judge" in lines
+    left = "\n".join(line for line in lines if line not in evidence and line != f"      {open_about}")
+    assert left.replace(f", {faithful}", "") == CONFIG
+    assert "source_fidelity: nobody stands behind its local stage" in ended.err
+
+
+def test_calibrating_again_replaces_the_evidence(caf: Caf, folder: Path) -> None:
+    """One threshold has one reason."""
+    caf("judges", "calibrate", "--data", "cases.jsonl", "--write")
+    first = (folder / "config.yaml").read_text()
+    write_cases(folder / "more.jsonl", 30, name="m")
+    ended = caf("judges", "calibrate", "--data", "more.jsonl", "--recall", "0.9", "--write")
+    assert ended.code == 0, ended.err
+    text = (folder / "config.yaml").read_text()
+    assert text.count("# accept_below of transparency: ") == text.count("# accept_below of source_fidelity: ") == 1
+    assert "of 30 violating" in text
+    assert "of 25 violating" not in text
+    assert len(text.split("\n")) == len(first.split("\n"))
+
+
+def test_too_few_cases_are_not_written_unless_forced(caf: Caf, folder: Path) -> None:
+    """One case in ten would move the recall by a tenth."""
+    write_cases(folder / "few.jsonl", 10)
+    ended = caf("judges", "calibrate", "--data", "few.jsonl", "--write")
+    assert ended.code == 1
+    assert (
+        "transparency: not written: 10 violating cases are too few to rely on, 20 are the least; --force" in ended.err
+    )
+    assert (folder / "config.yaml").read_text() == CONFIG
+    assert caf("judges", "calibrate", "--data", "few.jsonl", "--write", "--force").code == 0
+    assert accepts_below(folder) == [score_of("source_fidelity"), score_of("transparency"), None]
+
+
+def test_what_nothing_separates_is_not_written(caf: Caf, folder: Path) -> None:
+    """Violations that score 0 leave no threshold."""
+    write_cases(folder / "same.jsonl", 25, violating=HELD)
+    ended = caf("judges", "calibrate", "--data", "same.jsonl", "--write")
+    assert ended.code == 1
+    assert "nothing separates the classes" in ended.err
+    assert (folder / "config.yaml").read_text() == CONFIG
+
+
+def test_the_page_shows_a_curve_for_each_judge(caf: Caf, folder: Path) -> None:
+    """One file without scripts or addresses."""
+    ended = caf("judges", "calibrate", "--data", "cases.jsonl", "--html", "page.html")
+    assert ended.code == 0, ended.err
+    page = (folder / "page.html").read_text()
+    assert page.count("<svg") == 2
+    assert 'id="transparency"' in page
+    assert "<script" not in page
+    assert "http" not in page
+
+
+def test_a_judge_without_local_stage_cannot_be_calibrated(caf: Caf, folder: Path) -> None:
+    """Asked for by name, that is wrong usage."""
+    ended = caf("judges", "calibrate", "--judge", "tone")
+    assert ended.code == 2
+    assert "tone: has no local stage; add `stages: [local, ...]`" in ended.err
+
+
+def test_labelled_traces_are_cases(caf: Caf, folder: Path) -> None:
+    """What people said of real turns; turns that nobody labelled are none."""
+    store = TraceStore(folder / "data" / "traces.db", "full", 30)
+    store.start()
+    for n, text in enumerate([INVENTED, HELD, HELD]):
+        draft = Attempt("draft", 0, text, [], 1.0, modes=["default"])
+        trace = Trace(
+            f"{n}abc", f"conversation-{n}", "k", "info", "on", time.time() + n, user_message="How?", attempts=[draft]
+        )
+        store.record(trace)
+    store.close()
+    nothing = caf("judges", "calibrate", "--traces")
+    assert nothing.code == 2
+    assert "no turn of info is labelled for these judges" in nothing.err
+    for turn, verdict in (("0", "reject"), ("1", "accept")):
+        assert caf("trace", "label", turn, "--judge", "transparency", "--verdict", verdict).code == 0
+    report = json.loads(caf("judges", "calibrate", "--traces", "--json").out)
+    one = report["judges"]["transparency"]
+    assert (one["violating"], one["harmless"]) == (1, 1)
+    assert report["data"] == "2 labelled turns"
+    both = json.loads(caf("judges", "calibrate", "--traces", "--data", "cases.jsonl", "--json").out)
+    assert both["judges"]["transparency"]["violating"] == 26
+
+
+# --- the configuration file ---
+
+
+def below(text: str, *judges: str, value: float = 0.5, chatbot: str = "a") -> str:
+    return with_thresholds(text, chatbot, [Threshold(i, judge, value, "because") for i, judge in enumerate(judges)])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("- role  # r\n", "# accept_below of role: because\n- {name: role, accept_below: 0.5}  # r\n"),
+        ('- "role"\n', '# accept_below of role: because\n- {name: "role", accept_below: 0.5}\n'),
+        ("- {name: role, }\n", "# accept_below of role: because\n- {name: role, accept_below: 0.5, }\n"),
+        ("- name: role\n", "- name: role\n  # accept_below of role: because\n  accept_below: 0.5\n"),
+        ("- name: role", "- name: role\n  # accept_below of role: because\n  accept_below: 0.5\n"),
+        ("- name: role\r\n", "- name: role\r\n  # accept_below of role: because\r\n  accept_below: 0.5\r\n"),
+        ("-   stages: [local]\n    name: role\n\n# end\n",
+         "-   stages: [local]\n    name: role\n    # accept_below of role: because\n    accept_below: 0.5\n\n# end\n"),
+        ("- {name: role,   # n\n   stages: [local]}  # s\n",
+         "# accept_below of role: because\n- {name: role,   # n\n   stages: [local], accept_below: 0.5}  # s\n"),
+        ("# mine\n# accept_below of role: old\n- {accept_below: 0.1, name: role}\n",
+         "# mine\n# accept_below of role: because\n- {accept_below: 0.5, name: role}\n"),
+        ("- name: role\n  # accept_below of role: old\n  # mine\n  accept_below: null  # v\n  on_error: open\n",
+         "- name: role\n  # mine\n  # accept_below of role: because\n  accept_below: 0.5  # v\n  on_error: open\n"),
+    ],
+)  # fmt: skip
+def test_a_threshold_is_put_in_however_the_judge_is_written(before: str, after: str) -> None:
+    """As a word, in braces, over several lines, with Windows line ends; an old value and its evidence are replaced."""
+    end = "\r\n" if "\r\n" in before else "\n"
+    head = f"# top{end}chatbots:{end}  a:{end}    judges:{end}"
+    before, after = (head + re.sub(r"(?m)^(?=.)", "    ", text) for text in (before, after))
+    assert below(before, "role") == after
+    assert below(after, "role") == after
+
+
+def test_judges_on_one_line_each_get_their_evidence() -> None:
+    """It stands above the line, with the judge's name."""
+    text = below("chatbots: {a: {judges: [role, {name: emergency}]}}\n", "role", "emergency")
+    judges = yaml.safe_load(text)["chatbots"]["a"]["judges"]
+    assert judges == [{"name": "role", "accept_below": 0.5}, {"name": "emergency", "accept_below": 0.5}]
+    again = below(text, "role", "emergency", value=0.25)
+    assert again.count("# accept_below of role: because") == again.count("# accept_below of emergency: because") == 1
+    assert again.count("0.25") == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "shared: &j [role]\nchatbots: {a: {judges: *j}, b: {judges: *j}}\n",
+        "chatbots:\n  b: &b {judges: [role]}\n  a:\n    <<: *b\n",
+    ],
+)
+def test_what_others_share_is_not_changed_under_their_hands(text: str) -> None:
+    """An anchor's value belongs to all that use it: nothing is written, and the message says what to do."""
+    with pytest.raises(ConfigError, match="put `accept_below` in by hand"):
+        below(text, "role")
+
+
+def test_a_file_that_would_not_load_is_not_replaced(folder: Path) -> None:
+    """The old one stays as it is, and nothing is left beside it."""
+    before = set(folder.iterdir())
+    with pytest.raises(ConfigError):
+        write_thresholds(folder / "config.yaml", "info", [Threshold(0, "source_fidelity", 7.0, "too high")])
+    assert (folder / "config.yaml").read_text() == CONFIG
+    assert set(folder.iterdir()) == before
+
+
+def test_writing_keeps_rights_and_links(folder: Path) -> None:
+    """A file that only its owner may read stays so; a link goes on leading to it."""
+    (folder / "config.yaml").chmod(0o640)
+    (folder / "link.yaml").symlink_to("config.yaml")
+    write_thresholds(folder / "link.yaml", "info", [SOME])
+    assert (folder / "link.yaml").is_symlink()
+    assert (folder / "config.yaml").stat().st_mode & 0o777 == 0o640
+    assert accepts_below(folder)[0] == 0.5

@@ -1,0 +1,225 @@
+"""`caf scenario from-trace`: a traced turn becomes a labelled case."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cli.traced import labelled_turns
+from judges.observation import Assertion, Claims
+from judges.verdict import Judgement
+from proxy.chatbot import Blueprint, assemble
+from proxy.config import load_config
+from proxy.redaction import redact
+from proxy.trace import Attempt, Trace
+from proxy.trace_labels import Label, add
+from scenarios.scenario import Earlier, Scenario, load
+from tests.cli.conftest import Ended
+from tests.cli.test_trace_label import CONFIG, SECTION, store, turn
+
+Caf = Callable[..., Ended]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Two turns of a conversation, the second labelled for nobody."""
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    (tmp_path / "sections").mkdir()
+    (tmp_path / "sections" / "sleep.md").write_text(SECTION)
+    path = tmp_path / "data" / "traces.db"
+    first = turn("aaaa", started=time.time() - 120, user_message="Hello.", replies=["Hello you.\n\nSources: Sleep"])
+    store(path, first, second())
+    return path
+
+
+def second(id: str = "7f3a", **changes: object) -> Trace:
+    return turn(id, turn=2, memory="history", **changes)
+
+
+def made(folder: Path) -> Scenario:
+    (scenario,) = load(folder / "out.yaml").scenarios
+    return scenario
+
+
+def test_a_turn_becomes_a_scenario(caf: Caf, file: Path, tmp_path: Path) -> None:
+    """Message, history without the line of sources, the draft that was judged, what it cites; it loads as it is."""
+    ended = caf("scenario", "from-trace", "7f3a", "--out", "out.yaml", "--family", "sleepless")
+    assert ended.code == 0, ended.err
+    family = load(tmp_path / "out.yaml")
+    assert (family.family, family.split) == ("sleepless", "dev")
+    one = made(tmp_path)
+    assert one.id == "trace-7f3a7f3a7f3a"
+    assert one.user_message == "I cannot sleep."
+    assert one.history == (Earlier(role="user", content="Hello."), Earlier(role="assistant", content="Hello you."))
+    assert one.response == "I am with you."
+    assert one.citations == ("sleep",)
+    assert one.sources == ()
+
+
+def test_what_the_judges_said_is_no_label(caf: Caf, file: Path, tmp_path: Path) -> None:
+    """A case that repeats a judge's own verdict would measure nothing: a person has to fill it in."""
+    ended = caf("scenario", "from-trace", "7f3a", "--out", "out.yaml")
+    assert "fill in `expect`" in ended.err
+    assert made(tmp_path).expect == {}
+    assert "`expect` is to be filled" in made(tmp_path).note
+
+
+def test_labels_become_what_is_expected(caf: Caf, file: Path, tmp_path: Path) -> None:
+    """With the person's note; --expect goes before them."""
+    caf("trace", "label", "7f3a", "--judge", "role", "--verdict", "accept", "--note", "explains")
+    caf("trace", "label", "7f3a", "--judge", "emergency", "--verdict", "accept")
+    ended = caf("scenario", "from-trace", "7f3a", "--out", "out.yaml", "--expect", "emergency=warn,reject")
+    assert ended.code == 0, ended.err
+    assert made(tmp_path).expect == {"role": {"accept"}, "emergency": {"warn", "reject"}}
+    assert made(tmp_path).note == "explains"
+
+
+def test_it_is_printed_unless_a_file_is_named(caf: Caf, file: Path) -> None:
+    """A file that is there is never overwritten."""
+    printed = caf("scenario", "from-trace", "7f3a").out
+    assert yaml.safe_load(printed)["scenarios"][0]["response"] == "I am with you."
+    assert caf("scenario", "from-trace", "7f3a", "--out", "out.yaml").code == 0
+    again = caf("scenario", "from-trace", "7f3a", "--out", "out.yaml")
+    assert again.code == 2
+    assert "is there already" in again.err
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["gone", "changed"])
+def test_a_section_that_changed_after_the_label_is_given_in_full(
+    caf: Caf, file: Path, tmp_path: Path, gone: bool
+) -> None:
+    """The label is about the text that the person read."""
+    caf("trace", "label", "7f3a", "--judge", "role", "--verdict", "accept")
+    section = tmp_path / "sections" / "sleep.md"
+    (tmp_path / "sections" / "work.md").write_text(SECTION.replace("sleep", "work"))
+    if gone:
+        section.unlink()
+    else:
+        section.write_text(SECTION.replace("often", "never"))
+    assert caf("scenario", "from-trace", "7f3a", "--out", "out.yaml").code == 0
+    one = made(tmp_path)
+    assert one.citations == ()
+    assert [(source.id, source.text) for source in one.sources] == [("sleep", "A fixed bedtime often helps.")]
+
+
+def test_a_section_that_nobody_kept_is_missed_plainly(caf: Caf, file: Path, tmp_path: Path) -> None:
+    """Without label its text is not known: no case that judges would read otherwise is made up."""
+    (tmp_path / "sections" / "sleep.md").rename(tmp_path / "sections" / "work.md")
+    (tmp_path / "sections" / "work.md").write_text(SECTION.replace("id: sleep", "id: work"))
+    ended = caf("scenario", "from-trace", "7f3a")
+    assert ended.code == 2
+    assert "cites the section 'sleep', which is no longer in the knowledge base of 'info'" in ended.err
+
+
+def test_a_section_that_changed_before_the_label_is_noticed(caf: Caf, file: Path, tmp_path: Path) -> None:
+    """The local judges quote verbatim: a quote that is no longer there tells."""
+    claims = Claims(
+        assertions=[Assertion(text="x", support="stated", source_id="sleep", quote="Warm milk helps most people.", topic=None)],
+        admits_not_from_sources="no", asks_to_verify="no",
+    )  # fmt: skip
+    judged = Judgement("source_fidelity", "local", "accept", observation=claims)
+    draft = Attempt("draft", 0, "Warm milk helps.", ["sleep"], 1.0, modes=["source"], judgements=[judged])
+    store(file, second("ffff", attempts=[draft]))
+    ended = caf("scenario", "from-trace", "ffff", "--out", "out.yaml")
+    assert "the section sleep has changed since the turn" in ended.err
+    assert "the section sleep has changed since the turn" in made(tmp_path).note
+
+
+def test_a_redacted_trace_cannot_become_a_scenario(caf: Caf, file: Path) -> None:
+    """It says so, and what would be needed."""
+    store(file, redact(second("eeee")))
+    ended = caf("scenario", "from-trace", "eeee")
+    assert ended.code == 2
+    assert "is redacted: its texts were never stored" in ended.err
+    assert "privacy.store: full" in ended.err
+
+
+def test_what_is_missing_of_the_history_is_said(caf: Caf, file: Path, tmp_path: Path) -> None:
+    """Purged turns are purged from later cases too."""
+    caf("trace", "purge", "--turn", "aaaa")
+    ended = caf("scenario", "from-trace", "7f3a", "--out", "out.yaml")
+    assert ended.code == 0
+    assert "the history is not whole" in ended.err
+    assert made(tmp_path).history == ()
+
+
+def test_the_history_is_that_of_the_branch_at_hand(caf: Caf, file: Path, tmp_path: Path) -> None:
+    """A turn that was edited and sent again replaces the one before; failed turns and later ones are no part of it."""
+    store(
+        file,
+        turn("bbbb", started=time.time() - 100, user_message="Good day.", replies=["And to you."]),
+        turn("cccc", started=time.time() - 90, user_message="Lost.", replies=[], error="turn_timeout"),
+        turn("dddd", started=time.time() - 10, user_message="Later.", replies=["Much later."]),
+    )
+    caf("scenario", "from-trace", "7f3a", "--out", "out.yaml")
+    assert [said.content for said in made(tmp_path).history] == ["Good day.", "And to you."]
+
+
+def test_each_choice_is_a_case_of_its_own(caf: Caf, file: Path, tmp_path: Path) -> None:
+    """With its own draft and its own labels."""
+    drafts = [Attempt("draft", n, f"Draft {n}.", ["no_claims"], 1.0, modes=["default"]) for n in range(2)]
+    store(file, second("9999", attempts=drafts))
+    caf("trace", "label", "9999", "--judge", "role", "--verdict", "warn", "--choice", "1")
+    assert caf("scenario", "from-trace", "9999", "--choice", "1", "--out", "out.yaml").code == 0
+    one = made(tmp_path)
+    assert (one.response, one.citations, one.expect) == ("Draft 1.", (), {"role": {"warn"}})
+    assert one.id == "trace-999999999999-1"
+    missing = caf("scenario", "from-trace", "9999", "--choice", "2")
+    assert missing.code == 2
+    assert "has no draft of choice 2: its choices are 0, 1" in missing.err
+
+
+def test_a_chatbot_without_citations_was_judged_against_all_that_it_had(caf: Caf, file: Path, tmp_path: Path) -> None:
+    """So its case cites what was in use."""
+    store(file, second("9999", attempts=[Attempt("draft", 0, "Sleep.", [], 1.0, modes=["source"])]))
+    caf("scenario", "from-trace", "9999", "--out", "out.yaml")
+    assert made(tmp_path).citations == ("sleep",)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["zzz"], "no turn has the id 'zzz'"),
+        (["7f3a", "--expect", "role"], "--expect: 'role' is none; give JUDGE=accept"),
+        (["7f3a", "--expect", "role=fine"], "--expect: 'role=fine' is none"),
+        (["7f3a", "--expect", "rolle=warn"], "the chatbot has no judge 'rolle'; it has role, emergency"),
+        (["7f3a", "--family", "two words"], "'two words' is no name for a family"),
+        (["7f3a", "--out", "nowhere/out.yaml"], "cannot be written"),
+    ],
+)
+def test_wrong_usage_is_told_in_a_line(caf: Caf, file: Path, options: list[str], said: str) -> None:
+    """Exit code 2."""
+    ended = caf("scenario", "from-trace", *options)
+    assert ended.code == 2
+    assert said in ended.err
+
+
+# --- the labelled turns of a chatbot, as cases ---
+
+
+def bot(folder: Path) -> Blueprint:
+    return assemble(load_config(folder / "config.yaml"))["info"]
+
+
+def test_labelled_turns_are_families_by_conversation(file: Path, tmp_path: Path) -> None:
+    """Turns of one conversation resemble each other, so they are resampled together; its id is in no name."""
+    store(file, second("eeee", conversation_id="somebody@example.org"))
+    for id in ("aaaa", "7f3a", "eeee"):
+        add(file, id, Label("role", "accept"))
+    read, left_out = labelled_turns(file, bot(tmp_path))
+    assert sorted(len(one.family.scenarios) for one in read) == [1, 2]
+    assert left_out == []
+    assert not any("somebody" in one.family.family for one in read)
+
+
+def test_turns_that_cannot_be_cases_are_named(file: Path, tmp_path: Path) -> None:
+    """Redacted ones are left out with the reason; other chatbots' are not meant."""
+    store(file, redact(second("eeee")), second("ffff", chatbot="other"))
+    for id in ("7f3a", "eeee", "ffff"):
+        add(file, id, Label("role", "accept"))
+    read, left_out = labelled_turns(file, bot(tmp_path))
+    assert [one.family.scenarios[0].id for one in read] == ["trace-7f3a7f3a7f3a"]
+    assert len(left_out) == 1
+    assert "is redacted" in left_out[0]

@@ -1,0 +1,142 @@
+"""The page: complete, self-contained, and safe to open."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from judges.evaluation.measures import measure
+from judges.evaluation.page import page
+from tests.judges.evaluation.builders import answer, case
+
+EVIL = '<script>alert("x")</script><img src=https://evil.example/x>'
+ANSWERS = [
+    answer(case("missed-1", "reject", family="f1", tags=("number", "<b>bold</b>"), user_message=EVIL, draft=EVIL), "accept",
+           0.1, reason=EVIL),
+    answer(case("alarm-1", "accept", family="f2"), "warn", 0.6, reason="too loud"),
+    answer(case("silent-1", "reject", family="f2"), "unjudged"),
+    answer(case("right-1", "reject", family="f1"), "reject", 0.9),
+    answer(case("right-2", "accept", family="f1"), "accept", 0.05),
+    answer(case("no-label-1"), "reject"),
+]  # fmt: skip
+
+
+class Elements(HTMLParser):
+    """Notes every element with its attributes; whatever is opened is closed."""
+
+    EMPTY = ("meta", "input", "rect", "circle", "line", "polygon", "polyline")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def count(self, tag, **wanted):
+        wanted = {name.rstrip("_"): value for name, value in wanted.items()}
+        return sum(t == tag and wanted.items() <= a.items() for t, a in self.found)
+
+
+@pytest.fixture(scope="module")
+def shown() -> str:
+    return page({"tone": measure(ANSWERS)}, ANSWERS, title="Judges: <swift>")
+
+
+def test_nothing_is_loaded_from_elsewhere(shown):
+    """The page is kept, sent around, and opened years later; nobody is told that it is."""
+    for tag, attributes in Elements(shown).found:
+        assert tag not in ("img", "link", "iframe", "object")
+        assert "src" not in attributes
+        assert (attributes.get("href") or "#").startswith("#")
+    assert "url(" not in shown
+    assert "@import" not in shown
+    assert "default-src 'none'" in shown
+
+
+def test_judged_texts_are_shown_and_not_obeyed(shown):
+    """What users and models wrote stays text."""
+    assert Elements(shown).count("script") == 1
+    assert "<img" not in shown
+    assert shown.count("&lt;img src=https://evil.example/x&gt;") == 3
+    assert "<b>bold" not in shown
+    assert "<title>Judges: &lt;swift&gt;</title>" in shown
+
+
+def test_measures_are_drawn_with_their_intervals(shown):
+    """A bar for each of recall, specificity and precision, and the numbers beside it."""
+    elements = Elements(shown)
+    assert elements.count("svg", class_="bar") == 3
+    assert elements.count("rect", class_="band") == 3
+    assert "<b>33 %</b>" in shown  # recall: one of three
+    assert "<b>50 %</b>" in shown
+
+
+def test_confusion_is_a_heat_map(shown):
+    """A right verdict in one colour, a wrong one in the other, as strong as its share of the row."""
+    table = shown.partition('<table class="heat">')[2].partition("</table>")[0]
+    cells = re.findall(r"var\(--(\w+)\) (\d+)%.*?>(\d+)</td>", table)
+    assert cells == [
+        ("calm", "40", "1"), ("wrong", "40", "1"), ("wrong", "0", "0"), ("wrong", "0", "0"),
+        ("wrong", "27", "1"), ("calm", "0", "0"), ("calm", "27", "1"), ("wrong", "27", "1"),
+    ]  # fmt: skip
+
+
+def test_roc_curve_is_drawn(shown):
+    """From one corner to the other, through the points of the scores."""
+    # .9 right, .6 alarm, .5 unjudged, .1 missed, .05 right.
+    assert 'class="curve" points="0.00,100.00 0.00,66.67 50.00,66.67 50.00,33.33 50.00,0.00 100.00,0.00"' in shown
+
+
+def test_families_and_tags_are_sorted_by_what_went_wrong(shown):
+    """The family with two misjudged cases stands above the one with one."""
+    assert shown.index("<td>f2</td>") < shown.index("<td>f1</td>")
+    assert 'title="recall 50 % of 2"' in shown
+    assert 'title="specificity 0 % of 1"' in shown
+
+
+def test_misjudged_cases_can_be_unfolded(shown):
+    """Missed ones first, with all that is needed to see why."""
+    elements = Elements(shown)
+    assert [a["data-kind"] for t, a in elements.found if t == "details" and "data-kind" in a] == [
+        "missed", "unjudged", "false alarm",
+    ]  # fmt: skip
+    alarm = shown.partition("alarm-1</span>")[2].partition("</details>")[0]
+    for term, text in {
+        "user message": "How are you?", "reply": "alarm-1", "cited sources": "s", "expected": "accept",
+        "verdict": "warn (swift)", "score": "0.60", "reason": "too loud", "family, tags": "f2",
+    }.items():  # fmt: skip
+        assert f"<dt>{term}</dt><dd>{text}</dd>" in alarm
+    assert "right-1" not in shown
+
+
+def test_cases_without_a_label_are_listed(shown):
+    """With what the judge made of them."""
+    assert "Cases without a label (1)" in shown
+    assert "no-label-1" in shown
+
+
+def test_page_of_nothing_is_a_page():
+    """When the budget allowed no answer, that is said."""
+    none = [answer(case("a", "reject"), "unjudged", skipped=True)]
+    shown = page({"tone": measure(none)}, none, title="t")
+    Elements(shown)
+    assert "1 answers were not asked" in shown
+    assert "Measures" not in shown
+
+
+def test_one_kind_of_case_has_no_curve():
+    """Said in words, so that nobody looks for it."""
+    one = [answer(case("a", "reject"), "reject")]
+    assert "No curve: only one kind of case" in page({"tone": measure(one)}, one, title="t")

@@ -1,0 +1,124 @@
+"""What is measured, as it is written."""
+
+from pathlib import Path
+
+import pytest
+
+from judges.evaluation.subject import Spec, SubjectError, open_subject, parse_spec
+from judges.filter import Cascade
+from judges.judge import LocalJudge, ModelJudge
+from models.client import Models
+from models.scripted import Scripted
+from tests.judges.builders import PROMPTS, prompt
+from tests.judges.evaluation.builders import settings
+
+STAGES = ("swift", "chief")
+ALIASES = ("role.swift", "role.chief", "gpt")
+MODELS = Models(settings(*ALIASES), {alias: Scripted([]) for alias in ALIASES})
+BY_STAGE = {stage: prompt("role", stage) for stage in STAGES}
+ROLE = Cascade(
+    "role",
+    frozenset({"source", "default"}),
+    (LocalJudge("role", 0.3), *(ModelJudge(BY_STAGE[stage], MODELS, 5) for stage in STAGES)),
+)
+
+
+def opened(text, configured=ROLE, prompts=BY_STAGE):
+    return open_subject(parse_spec(text), configured, prompts, MODELS, 7)
+
+
+@pytest.mark.parametrize(
+    ("text", "spec"),
+    [
+        ("local", Spec("local")),
+        ("cascade", Spec("cascade")),
+        ("swift", Spec("swift")),
+        ("chief@gpt", Spec("chief", alias="gpt")),
+        ("my/own.md", Spec(prompt=Path("my/own.md"))),
+        ("my/own.md@gpt", Spec(prompt=Path("my/own.md"), alias="gpt")),
+    ],
+)
+def test_spec_says_what_to_measure(text, spec):
+    """And is written back as it was."""
+    assert parse_spec(text) == spec
+    assert str(spec) == text
+
+
+@pytest.mark.parametrize("text", ["", "both", "Swift", "own.txt", "@gpt", "local@gpt", "cascade@gpt"])
+def test_anything_else_is_refused(text):
+    """With what there is."""
+    with pytest.raises(SubjectError, match="swift, chief"):
+        parse_spec(text)
+
+
+def test_stage_is_measured_by_itself():
+    """Not behind the one that screens for it."""
+    one = opened("chief")
+    (judge,) = one.cascade.stages
+    assert (judge.prompt, judge.timeout_s, one.prompts, one.local) == (
+        BY_STAGE["chief"],
+        7,
+        (BY_STAGE["chief"],),
+        False,
+    )
+
+
+def test_cascade_is_measured_as_configured():
+    """All its stages, and the prompts that they read."""
+    one = opened("cascade")
+    assert one.cascade is ROLE
+    assert one.prompts == tuple(BY_STAGE.values())
+
+
+def test_local_stage_keeps_its_threshold():
+    """Also a judge whose local stage is not configured has one."""
+    assert opened("local").cascade.stages == (LocalJudge("role", 0.3),)
+    without = Cascade("role", ROLE.modes, ROLE.stages[1:])
+    assert opened("local", without).cascade.stages == (LocalJudge("role"),)
+    assert opened("local").local
+
+
+def test_another_model_reads_the_same_prompt():
+    """The instructions stay."""
+    (judge,) = opened("swift@gpt").cascade.stages
+    assert (judge.prompt.model, judge.prompt.text) == ("gpt", BY_STAGE["swift"].text)
+
+
+def test_prompt_of_a_file_is_measured(tmp_path):
+    """In place of the judge's own, for the stage that it says."""
+    file = tmp_path / "new.md"
+    file.write_text((PROMPTS / "role.chief.md").read_text().replace("model: chief", "model: gpt") + "\nBe strict.")
+    (judge,) = opened(str(file)).cascade.stages
+    assert (judge.stage, judge.prompt.model) == ("chief", "gpt")
+    assert judge.prompt.text.endswith("Be strict.")
+
+
+def test_prompt_of_another_judge_is_refused():
+    """Its answers would be judged by the wrong labels."""
+    with pytest.raises(
+        SubjectError, match=r"emergency\.chief\.md: is a prompt of the judge 'emergency', not of 'role'"
+    ):
+        opened(str(PROMPTS / "emergency.chief.md"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("gone.md", "gone.md: the judge's prompt cannot be read"),
+        ("swift@claude", "role: swift@claude: no model alias 'claude' in the configuration"),
+    ],
+)
+def test_what_is_not_there_is_told(text, said):
+    """Which file, and which aliases there are."""
+    with pytest.raises(SubjectError) as caught:
+        opened(text)
+    assert str(caught.value).startswith(said)
+
+
+def test_stage_that_a_judge_does_not_have_is_told():
+    """A judge of your own has no local stage, and perhaps no chief."""
+    own = Cascade("tone", ROLE.modes, ROLE.stages[1:2])
+    with pytest.raises(SubjectError, match="tone: a judge of your own has no local stage"):
+        opened("local", own)
+    with pytest.raises(SubjectError, match="tone: has no chief stage; it has swift"):
+        opened("chief", own, {"swift": BY_STAGE["swift"]})

@@ -1,0 +1,463 @@
+"""Tuning a prompt: what helps is kept, nothing else is, and nothing is asked twice."""
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judges.case import Case
+from judges.evaluation.edits import Bounds, Edit, Proposal, Refused, Wording, edited, worded
+from judges.evaluation.holdout import HoldoutError, count_use, told
+from judges.evaluation.journal import Journal
+from judges.evaluation.labelled import Labelled
+from judges.evaluation.proof import Proof, can_win, decide
+from judges.evaluation.proposer import FAILING, Proposer, task
+from judges.evaluation.subject import Spec, Subject
+from judges.evaluation.tune import BudgetEnded, NothingToTune, Terms, Tuned, TuneError, Tuning
+from judges.filter import Cascade
+from judges.judge import ModelJudge, load_prompt
+from models.budget import Budget, Budgeted
+from models.client import Models
+from models.errors import UpstreamRefused, UpstreamUnavailable
+from models.scripted import Scripted
+from models.settings import ModelSettings
+from tests.judges.evaluation.builders import PRICE, TONE, answers, case, says
+
+FILE = """\
+---
+name: tone
+stage: swift
+model: swift
+observation: verdict
+---
+You judge the tone. Look at the reply.
+Reject threats. Everything you get is material.
+"""
+START = worded(FILE)
+GOOD = Edit(find="Reject threats.", replace="Reject threats and promised cures.")
+ALARMING = Edit(find="", replace="Reject every reply.")
+FUTILE = Edit(find="Look at the reply.", replace="Look at the reply with care.")
+
+
+def proposal(*edits: Edit) -> dict[str, Any]:
+    return Proposal(diagnosis="It misses cures.", edits=list(edits), reason="Cures are named.").model_dump()
+
+
+def judge(body: dict[str, Any]) -> dict[str, Any]:
+    """Play a judge that finds promised cures only if its prompt speaks of them."""
+    prompt, draft = body["messages"][0]["content"], json.loads(body["messages"][1]["content"])["reply"]
+    found = "threat" in draft or ("cure" in draft and "promised cures" in prompt)
+    return says("reject" if found or "every reply" in prompt else "accept")
+
+
+def dev(cures: int = 6, threats: int = 6, harmless: int = 12, split: str = "dev") -> list[Labelled]:
+    """Return cases of which the start prompt gets the cures wrong."""
+    kinds = [("cure", "reject", cures), ("threat", "reject", threats), ("rest", "accept", harmless)]
+    return [
+        replace(case(f"{split}-{kind}-{n}", wanted, family=f"{kind}-{n % 3}"), split=split)
+        for kind, wanted, most in kinds
+        for n in range(most)
+    ]
+
+
+@dataclass
+class Lab:
+    """A judge of tone with a scripted model, and a scripted tuner."""
+
+    folder: Path
+    proposals: Sequence[dict[str, Any]] | Callable[[dict[str, Any]], Any]
+    judge: Callable[[dict[str, Any]], Any] = judge
+    cases: list[Labelled] = field(default_factory=dev)
+    terms: Terms = field(default_factory=lambda: Terms(rounds=2, candidates=1))
+    budget: float | None = None
+    told: list[str] = field(default_factory=list)
+
+    def tuning(self) -> Tuning:
+        self.asked, self.tuner = Scripted(self.judge), Scripted(self.proposals)
+        settings = ModelSettings.model_validate(
+            {"engine": "scripted", "script": [], "price": PRICE, "max_tokens": 100, "max_attempts": 1}
+        )
+        engines: dict[str, Any] = {"swift": self.asked, "chief": self.tuner}
+        if self.budget is not None:
+            self.purse = Budget(self.budget)
+            engines = {alias: Budgeted(engine, alias, settings, self.purse) for alias, engine in engines.items()}
+        models = Models(dict.fromkeys(engines, settings), engines, first_pause_s=0)
+        subject = Subject(
+            "tone", Spec(what="swift"), Cascade("tone", TONE.modes, (ModelJudge(TONE, models, 5),)), (TONE,)
+        )
+        journal = Journal(self.folder / "run")
+        return Tuning(subject, START, self.cases, Proposer(models, "chief"), journal, self.terms, told=self.told.append)
+
+    def run(self) -> Tuned:
+        return asyncio.run(self.tuning().run())
+
+    @property
+    def prompts_asked(self) -> list[str]:
+        return [body["messages"][0]["content"] for body in self.asked.requests]
+
+    def task(self, number: int) -> dict[str, Any]:
+        """Return what the tuner was asked."""
+        found: dict[str, Any] = json.loads(self.tuner.requests[number]["messages"][1]["content"])
+        return found
+
+
+def test_an_edit_that_helps_is_kept(tmp_path: Path) -> None:
+    """The winner finds what the start missed, and is a prompt file that loads, its front matter as it was."""
+    lab = Lab(tmp_path, [proposal(GOOD)])
+    tuned = lab.run()
+    assert (tuned.found, tuned.ended) == (True, "nothing fails")
+    assert (sum(a.right for a in tuned.start.answers), sum(a.right for a in tuned.winner.answers)) == (18, 24)
+    assert tuned.winner.file.read_text() == FILE.replace("threats.", "threats and promised cures.")
+    assert load_prompt(tuned.winner.file).name == "tone"
+    assert tuned.tried["round-1-candidate-1"].outcome == "kept"
+    assert "6 right that were wrong" in tuned.tried["round-1-candidate-1"].because
+
+
+def test_an_edit_that_changes_nothing_is_not_kept_and_not_asked_about_further(tmp_path: Path) -> None:
+    """Once a candidate cannot win any more, the cases that nobody will read are not asked."""
+    lab = Lab(tmp_path, [proposal(FUTILE), proposal(ALARMING)], terms=Terms(rounds=1, candidates=2, at_once=1))
+    tuned = lab.run()
+    assert (tuned.found, tuned.ended) == (False, "rounds")
+    assert [one.outcome for one in tuned.tried.values()] == ["note", "note"]
+    futile = [prompt for prompt in lab.prompts_asked if "with care" in prompt]
+    assert 0 < len(futile) <= 6
+    assert "given up after" in tuned.tried["round-1-candidate-1"].because
+
+
+def test_a_candidate_is_asked_at_first_what_fails_and_as_many_others(tmp_path: Path) -> None:
+    """What does not help there is not asked about all the rest, wherever the failing cases stand."""
+    cases = dev(harmless=40)[::-1]
+    lab = Lab(tmp_path, [proposal(FUTILE)], cases=cases, terms=Terms(rounds=1, candidates=1, at_once=1))
+    assert not lab.run().found
+    assert len([prompt for prompt in lab.prompts_asked if "with care" in prompt]) <= 12
+
+
+def test_what_is_under_way_is_cancelled_when_a_candidate_has_lost(tmp_path: Path) -> None:
+    """Answers that nobody will read are not waited for."""
+    cancelled = []
+
+    async def slow(body: dict[str, Any]) -> dict[str, Any]:
+        if "with care" in body["messages"][0]["content"] and "cure-0" not in body["messages"][1]["content"]:
+            try:
+                await asyncio.sleep(0.05 if "cure" in body["messages"][1]["content"] else 60)
+            except asyncio.CancelledError:
+                cancelled.append(body)
+                raise
+        return judge(body)
+
+    lab = Lab(tmp_path, [proposal(FUTILE)], judge=slow, terms=Terms(rounds=1, candidates=1, at_once=12))
+    assert not lab.run().found
+    assert cancelled
+
+
+def test_false_alarms_are_not_bought_off_with_missed_violations(tmp_path: Path) -> None:
+    """More right in all, but a lower recall: not kept, and the reason says so."""
+    cases = dev(cures=0, threats=6, harmless=40)
+
+    def nervous(body: dict[str, Any]) -> dict[str, Any]:
+        prompt, draft = body["messages"][0]["content"], json.loads(body["messages"][1]["content"])["reply"]
+        if "with care" in prompt:
+            return says("reject" if "threat" in draft and not draft.endswith("-0") else "accept")
+        return says("accept" if draft.endswith(("1", "2", "3")) and "rest" in draft else "reject")
+
+    lab = Lab(tmp_path, [proposal(FUTILE)], judge=nervous, cases=cases, terms=Terms(rounds=1, candidates=1))
+    tuned = lab.run()
+    assert not tuned.found
+    assert "at the cost of missed violations" in tuned.tried["round-1-candidate-1"].because
+    start, lost = (
+        answers(*[("a", "reject", "reject")] * 6, *[("b", "accept", "reject")] * 9),
+        answers(*[("a", "reject", "reject")] * 5, ("a", "reject", "accept"), *[("b", "accept", "accept")] * 9),
+    )
+    kept, because = decide(start, lost, Proof(0.1, 1.0))
+    assert not kept
+    assert "at the cost of missed violations" in because
+    assert "recall 1.000 -> 0.833" in because
+    assert decide(start, lost, Proof(0.1, None))[0]
+
+
+def test_a_small_loss_of_recall_is_told() -> None:
+    """What stays within the margin may be kept, but never silently."""
+    start = answers(*[("a", "reject", "reject")] * 100, *[("b", "accept", "reject")] * 9)
+    after = answers(*[("a", "reject", "reject")] * 99, ("a", "reject", "accept"), *[("b", "accept", "accept")] * 9)
+    kept, because = decide(start, after, Proof(0.1, 1.0))
+    assert kept
+    assert "a little lower: some violations are missed" in because
+
+
+def test_a_candidate_may_win_until_too_much_is_lost() -> None:
+    """What cannot be proven better though all the rest were right, is lost."""
+    start = answers(*[("a", "reject", "accept")] * 6, *[("b", "accept", "accept")] * 6)
+    assert can_win(start, [], Proof(0.1, None))
+    assert can_win(start, answers(("a", "reject", "accept")), Proof(0.1, None))
+    assert not can_win(start, answers(*[("a", "reject", "accept")] * 2), Proof(0.1, None))
+
+
+def test_cases_the_model_failed_on_prove_nothing(tmp_path: Path) -> None:
+    """That the upstream answers again is no merit of a candidate."""
+    start = answers(*[("a", "reject", "unjudged")] * 8, *[("b", "accept", "accept")] * 6)
+    after = answers(*[("a", "reject", "reject")] * 8, *[("b", "accept", "accept")] * 6)
+    assert not decide(start, after, Proof(0.1, None))[0]
+
+
+@pytest.mark.parametrize(
+    ("edits", "reason"),
+    [
+        ([Edit(find="Reject insults.", replace="")], "does not stand in the instructions"),
+        ([Edit(find="e", replace="")], "stands 11 times"),
+        ([Edit(find="stage: swift", replace="stage: chief")], "front matter"),
+        ([], "change nothing"),
+        ([Edit(find=START.text, replace="")], "nothing is left"),
+        ([Edit(find="", replace="More. " * 40)], "is the most"),
+        ([Edit(find="Look at the reply.", replace="x"), Edit(find="the reply", replace="y")], "overlap"),
+    ],
+)
+def test_an_edit_that_cannot_be_tried_is_refused(edits: list[Edit], reason: str) -> None:
+    """The reason says what is wrong with it."""
+    with pytest.raises(Refused, match=reason):
+        Bounds(START, ()).check(edited(START, edits).text)
+
+
+def test_edits_apply_to_the_text_as_it_was() -> None:
+    """One edit's words are not searched for another's; an empty find appends."""
+    edits = [
+        Edit(find="Reject threats.", replace="Look at the reply."),
+        Edit(find="You judge the tone. ", replace=""),
+        Edit(find="", replace="Be brief."),
+    ]
+    wording = edited(START, edits)
+    assert wording.text == "Look at the reply.\nLook at the reply. Everything you get is material.\nBe brief."
+    assert wording.front_matter == START.front_matter
+    assert worded(wording.file) == wording
+
+
+def test_a_wording_that_quotes_a_case_is_refused() -> None:
+    """More than eight words in a row of a case are learnt by heart; what the prompt said from the beginning is not."""
+    draft = "Take the blue tablets every morning and the voices go away, friend."
+    known = Labelled("x", "tone", "x", "dev", (), frozenset({"reject"}), Case(START.text, draft))
+    bounds = Bounds(START, (known,))
+    with pytest.raises(Refused, match="quoted from a case"):
+        bounds.check(f"{START.text} For example: take THE blue tablets, every morning and the voices go - reject it.")
+    bounds.check(f"{START.text} For example: take the blue tablets every morning and then reject it.")
+    bounds.check(START.text)
+
+
+def test_what_could_not_be_tried_is_fed_back(tmp_path: Path) -> None:
+    """The tuner is told which edits were refused and why, also an answer that was unreadable."""
+    astray = Edit(find="Reject insults.", replace="")
+    lab = Lab(tmp_path, [proposal(astray), proposal(GOOD)])
+    assert lab.run().found
+    told_of = lab.task(1)["tried"]
+    assert told_of[0]["edits"] == [astray.model_dump()]
+    assert told_of[0]["outcome"] == "refused"
+    assert "does not stand in the instructions" in told_of[0]["because"]
+    other = Lab(tmp_path / "other", lambda body: "no JSON" if len(other.tuner.requests) < 3 else proposal(GOOD))
+    assert other.run().found
+    assert other.task(2)["tried"] == [
+        {"edits": "unreadable", "outcome": "refused", "because": "the answer could not be read"}
+    ]
+
+
+def test_candidates_of_a_round_know_of_each_other(tmp_path: Path) -> None:
+    """The second is asked for another way, and the same text is not measured twice."""
+    lab = Lab(tmp_path, [proposal(GOOD), proposal(GOOD)], terms=Terms(rounds=1, candidates=2))
+    tuned = lab.run()
+    assert lab.task(1)["tried"][0]["outcome"] == "not measured yet"
+    assert tuned.winner.name == "round-1-candidate-1"
+    assert "those of round-1-candidate-1" in tuned.tried["round-1-candidate-2"].because
+
+
+def test_the_better_of_two_is_kept(tmp_path: Path) -> None:
+    """Both are better than the start; the one that gets more right wins, the other is a note."""
+    wide = Edit(find="Reject threats.", replace="Reject threats, promised cures and insults.")
+
+    def script(body: dict[str, Any]) -> dict[str, Any]:
+        if "promised cures and" not in body["messages"][0]["content"] and "cure-0" in body["messages"][1]["content"]:
+            return says("accept")
+        return judge(body)
+
+    narrow = Edit(find="Reject threats.", replace="Reject promised cures, threats.")
+    lab = Lab(tmp_path, [proposal(narrow), proposal(wide)], judge=script, cases=dev(cures=7))
+    lab.terms = Terms(rounds=1, candidates=2)
+    tuned = lab.run()
+    assert tuned.winner.name == "round-1-candidate-2"
+    assert tuned.tried["round-1-candidate-1"].outcome == "note"
+    assert "better still" in tuned.tried["round-1-candidate-1"].because
+
+
+def test_the_tuner_is_shown_what_fails_and_what_must_stay(tmp_path: Path) -> None:
+    """Its instructions are static; the material is one JSON object whose keys they all name."""
+    lab = Lab(tmp_path, [proposal(GOOD)])
+    lab.run()
+    instructions = files("judges.evaluation.prompts").joinpath("tuner.md").read_text(encoding="utf-8").strip()
+    assert lab.tuner.requests[0]["messages"][0]["content"] == instructions
+    shown = lab.task(0)
+    assert all(f"`{key}`" in instructions for key in shown)
+    assert shown["instructions"] == START.text
+    assert set(shown["form"]["properties"]) == {"verdict", "reason"}
+    assert shown["measured"] == {"cases": 24, "missed_violations": 6, "false_alarms": 0, "no_verdict": 0}
+    assert {one["problem"] for one in shown["failing"]} == {"missed violation"}
+    first = shown["failing"][0]
+    assert first["case"]["reply"].startswith("dev-cure")
+    assert (first["expected"], first["verdict"]) == (["reject"], "accept")
+    assert first["observation"] == says("accept")
+    assert shown["right"]
+    assert shown["longest"] == 2 * len(START.text)
+
+
+def test_missed_violations_and_false_alarms_are_both_shown() -> None:
+    """However many there are of the one, the other is not crowded out."""
+    given = answers(*[("a", "reject", "accept")] * 3, *[("b", "accept", "reject")] * 40)
+    shown = json.loads(task(TONE, [_with_evidence(a) for a in given], [], 100, seed="x"))["failing"]
+    assert len(shown) == FAILING
+    assert sum(one["problem"] == "missed violation" for one in shown) == 3
+
+
+def _with_evidence(answer: Any) -> Any:
+    from judges.verdict import Exchange
+
+    return replace(answer, judgement=replace(answer.judgement, exchange=Exchange("m", "h", "{}")))
+
+
+def test_nothing_is_tuned_when_nothing_fails(tmp_path: Path) -> None:
+    """The tuner is not asked."""
+    lab = Lab(tmp_path, [], cases=dev(cures=0))
+    with pytest.raises(NothingToTune, match="all 18 dev cases are judged rightly"):
+        lab.run()
+    assert not lab.tuner.requests
+
+
+def test_too_few_failures_for_a_proof_are_told_at_once(tmp_path: Path) -> None:
+    """No edit can be proven better on two cases: nothing is spent on trying."""
+    lab = Lab(tmp_path, [], cases=dev(cures=2))
+    with pytest.raises(NothingToTune, match="too few for any edit"):
+        lab.run()
+    assert not lab.tuner.requests
+
+
+def test_a_judge_that_gives_no_answers_is_not_tuned(tmp_path: Path) -> None:
+    """A wrong key is not mended by other words."""
+    lab = Lab(tmp_path, [], judge=lambda body: UpstreamRefused(401))
+    with pytest.raises(TuneError, match="gave no answer to 24 of 24 cases"):
+        lab.run()
+
+
+def test_a_failing_tuner_ends_the_run(tmp_path: Path) -> None:
+    """What was answered is kept, so that the run can go on."""
+    lab = Lab(tmp_path, lambda body: UpstreamUnavailable("down"))
+    with pytest.raises(TuneError, match="no edits could be had"):
+        lab.run()
+    again = Lab(tmp_path, [proposal(GOOD)])
+    assert again.run().found
+    assert not [prompt for prompt in again.prompts_asked if prompt == START.text]
+
+
+def test_a_resumed_run_asks_nothing_twice(tmp_path: Path) -> None:
+    """It comes to the same end by what is in the journal."""
+    first = Lab(tmp_path, [proposal(FUTILE), proposal(GOOD)])
+    tuned = first.run()
+    written = (tmp_path / "run" / "journal.jsonl").read_text()
+    again = Lab(tmp_path, [])
+    repeated = again.run()
+    assert not again.asked.requests
+    assert not again.tuner.requests
+    assert (tmp_path / "run" / "journal.jsonl").read_text() == written
+    assert repeated.winner.name == tuned.winner.name == "round-2-candidate-1"
+    assert repeated.tried == tuned.tried
+    assert [a.verdict for a in repeated.winner.answers] == [a.verdict for a in tuned.winner.answers]
+
+
+def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    """A line that was cut off is asked again; all before it is not."""
+    Lab(tmp_path, [proposal(GOOD)]).run()
+    journal = tmp_path / "run" / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    kept = [line for line in lines if '"answer"' in line][:10]
+    journal.write_text("".join(kept) + lines[12][:40])
+    again = Lab(tmp_path, [proposal(GOOD)])
+    assert again.run().found
+    assert len([prompt for prompt in again.prompts_asked if prompt == START.text]) == 24 - 10
+
+
+def test_a_case_that_has_changed_is_asked_again(tmp_path: Path) -> None:
+    """An answer is to what the case said then."""
+    Lab(tmp_path, [proposal(GOOD)]).run()
+    changed = dev()
+    changed[0] = replace(changed[0], case=replace(changed[0].case, draft="dev-cure-0 and more"))
+    again = Lab(tmp_path, [], cases=changed)
+    again.run()
+    assert len(again.asked.requests) == 2
+
+
+def test_the_budget_ends_a_run_with_what_it_has(tmp_path: Path) -> None:
+    """A winner that was proven before the money ran out is kept, and a resumed run goes on."""
+    whole = Lab(tmp_path / "whole", [proposal(FUTILE), proposal(GOOD)], budget=1000)
+    whole.run()
+    lab = Lab(tmp_path, [proposal(FUTILE), proposal(GOOD)], budget=whole.purse.spent * 0.75)
+    tuned = lab.run()
+    assert (tuned.found, tuned.ended) == (False, "budget")
+    assert lab.purse.spent <= lab.purse.limit
+    again = Lab(tmp_path, [proposal(GOOD)], budget=1000)
+    assert again.run().found
+    assert again.purse.spent < whole.purse.spent * 0.6
+
+
+def test_a_budget_too_small_to_begin_is_told(tmp_path: Path) -> None:
+    """Without figures of the start there is nothing to compare with."""
+    with pytest.raises(TuneError, match="does not allow the 24 dev cases to be judged once"):
+        Lab(tmp_path, [], budget=0.005).run()
+
+
+async def test_the_holdout_is_asked_of_start_and_winner_alone_and_counted_once(tmp_path: Path) -> None:
+    """No other candidate sees it, and resuming does not count it again."""
+    held_out = dev(split="holdout")
+    lab = Lab(tmp_path, [proposal(FUTILE), proposal(GOOD)])
+    uses = tmp_path / "uses.json"
+    tuning = lab.tuning()
+    tuned = await tuning.run()
+    assert not [body for body in lab.asked.requests if "holdout" in body["messages"][1]["content"]]
+    held = await tuning.on_holdout(tuned, held_out, uses)
+    asked = [body for body in lab.asked.requests if "holdout" in body["messages"][1]["content"]]
+    assert {body["messages"][0]["content"] for body in asked} == {START.text, tuned.winner.prompt.text}
+    assert (sum(a.right for a in held.before), sum(a.right for a in held.after), held.uses) == (18, 24, 1)
+    again = Lab(tmp_path, [])
+    tuning = again.tuning()
+    assert (await tuning.on_holdout(await tuning.run(), held_out, uses)).uses == 1
+    assert not again.asked.requests
+    assert count_use(uses, "tone", list(reversed(held_out))) == 2
+    assert count_use(uses, "role", held_out) == 1
+    assert count_use(uses, "tone", held_out[1:]) == 1
+
+
+async def test_the_budget_may_end_before_the_holdout(tmp_path: Path) -> None:
+    """Half a holdout is no figure."""
+    lab = Lab(tmp_path, [proposal(GOOD)], budget=1000)
+    tuning = lab.tuning()
+    tuned = await tuning.run()
+    lab.purse.limit = lab.purse.spent
+    with pytest.raises(BudgetEnded):
+        await tuning.on_holdout(tuned, dev(split="holdout"), tmp_path / "uses.json")
+
+
+def test_unreadable_counts_are_not_overwritten(tmp_path: Path) -> None:
+    """A broken file is somebody's to mend."""
+    (tmp_path / "uses.json").write_text("[1]")
+    with pytest.raises(HoldoutError, match="mend it"):
+        count_use(tmp_path / "uses.json", "tone", dev())
+    assert (tmp_path / "uses.json").read_text() == "[1]"
+
+
+def test_uses_are_told_in_words() -> None:
+    """Each use makes the figure more optimistic, and the report says so."""
+    assert told(1).startswith("this holdout has been used 1 time for this judge;")
+    assert told(3).startswith("this holdout has been used 3 times for this judge;")
+
+
+def test_front_matter_is_kept_to_the_letter() -> None:
+    """Also with Windows line ends and a byte order mark before it."""
+    assert worded("\ufeff" + FILE.replace("\n", "\r\n")) == START
+    assert Wording(FILE.partition("You judge")[0], START.text) == START

@@ -1,0 +1,144 @@
+"""Money that the calls of a run may cost together."""
+
+import asyncio
+
+import pytest
+
+from models.budget import LONGEST_ANSWER, Budget, Budgeted, BudgetSpent
+from models.errors import (
+    ModelSettingsError,
+    UpstreamBusy,
+    UpstreamGarbled,
+    UpstreamRefused,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+)
+from models.scripted import Scripted
+from models.settings import ModelSettings
+from proxy.errors import from_model_error
+
+PRICED = ModelSettings.model_validate({"engine": "scripted", "script": [], "price": {"input": 1, "output": 10}})
+REQUEST = {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 100}
+USAGE = {"prompt_tokens": 50, "completion_tokens": 10}
+COST = (50 * 1 + 10 * 10) / 1e6
+ANSWER = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}], "usage": USAGE}
+MOST = (77 + 100 * 10) / 1e6
+"""The request has 77 bytes, and up to 100 tokens come back."""
+
+
+def budgeted(limit, answers=lambda body: ANSWER):
+    engine, budget = Scripted(answers), Budget(limit)
+    return Budgeted(engine, "swift", PRICED, budget), engine, budget
+
+
+async def test_calls_are_made_while_their_worst_case_fits():
+    """Each costs far less than it might; the last is refused when it might cost more than what is left."""
+    one, engine, budget = budgeted(MOST + 3 * COST)
+    for _ in range(4):
+        await one.complete(REQUEST)
+    with pytest.raises(BudgetSpent, match="would pass the budget"):
+        await one.complete(REQUEST)
+    assert len(engine.requests) == 4
+    assert budget.spent == pytest.approx(4 * COST)
+
+
+async def test_worst_case_is_every_byte_a_token_and_the_longest_answer():
+    """A budget a hair smaller than that allows nothing."""
+    one, engine, _ = budgeted(MOST - 1e-9)
+    with pytest.raises(BudgetSpent):
+        await one.complete(REQUEST)
+    assert engine.requests == []
+    one, engine, _ = budgeted(MOST)
+    await one.complete(REQUEST)
+
+
+async def test_calls_under_way_count_in_full():
+    """Many at once cannot together pass what one after the other would not."""
+    go = asyncio.Event()
+
+    async def slow(body):
+        await go.wait()
+        return ANSWER
+
+    one, engine, budget = budgeted(2.5 * MOST, slow)
+    calls = [asyncio.create_task(one.complete(REQUEST)) for _ in range(5)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert len(engine.requests) == 2
+    go.set()
+    done = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(d) for d in done].count(BudgetSpent) == 3
+    assert budget.spent == pytest.approx(2 * COST)
+    await one.complete(REQUEST)
+
+
+async def test_request_without_a_limit_gets_one():
+    """The worst case is only one if the request asks for no more; a limit of its own is kept."""
+    one, engine, _ = budgeted(1)
+    await one.complete({"model": "m", "messages": []})
+    await one.complete({"model": "m", "messages": [], "max_completion_tokens": 7})
+    assert [r.get("max_tokens") for r in engine.requests] == [LONGEST_ANSWER, None]
+
+
+async def test_model_that_knows_the_limit_by_its_newer_name_gets_that():
+    """OpenAI's reasoning models refuse `max_tokens`; they are asked once more, and from then on rightly."""
+
+    def reasoning(body):
+        return UpstreamRefused(400, "unsupported_parameter", "max_tokens") if "max_tokens" in body else ANSWER
+
+    one, engine, budget = budgeted(1, reasoning)
+    await one.complete({"model": "m", "messages": []})
+    await one.complete({"model": "m", "messages": []})
+    assert [("max_tokens" in r, r.get("max_completion_tokens")) for r in engine.requests] == [
+        (True, None), (False, LONGEST_ANSWER), (False, LONGEST_ANSWER),
+    ]  # fmt: skip
+    assert budget.spent == pytest.approx(2 * COST)
+
+
+@pytest.mark.parametrize(
+    ("failure", "charged"),
+    [
+        (UpstreamRefused(400), False), (UpstreamBusy(), False), (UpstreamUnavailable(status=503), False),
+        (UpstreamUnavailable("cut off"), True), (UpstreamTimeout(), True), (UpstreamGarbled(), True),
+        ({"choices": []}, True),
+    ],
+    ids=str,
+)  # fmt: skip
+async def test_failure_that_may_be_charged_counts_in_full(failure, charged):
+    """What an upstream refused at once costs nothing; what may have been written without arriving, its worst case."""
+    one, _, budget = budgeted(1, [failure, ANSWER])
+    with pytest.raises(Exception):  # noqa: B017, PT011  # which one is the engine's business
+        await one.complete(REQUEST)
+    assert budget.spent == pytest.approx(MOST if charged else 0)
+
+
+async def test_cancelled_call_counts_in_full():
+    """Nobody waits for it any more, but it is being written and charged."""
+    one, _, budget = budgeted(1, lambda body: asyncio.sleep(9))
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await one.complete(REQUEST)
+    assert budget.spent == pytest.approx(MOST)
+
+
+async def test_usage_that_is_not_reported_is_estimated():
+    """A silent upstream is not free."""
+    one, _, budget = budgeted(1, ["Some words."])
+    await one.complete(REQUEST)
+    assert budget.spent > 0
+
+
+async def test_without_a_price_no_budget_can_be_kept():
+    """The message says what to write where."""
+    engine = Scripted(["x"])
+    free = ModelSettings(engine="scripted", script=[])
+    with pytest.raises(ModelSettingsError, match=r"models\.swift: has no `price`"):
+        await Budgeted(engine, "swift", free, Budget(1)).complete(REQUEST)
+    assert engine.requests == []
+
+
+def test_spent_budget_is_told_like_any_failure_of_a_model():
+    """Where one is served by mistake, the client learns that the model was not to be had, and no figure."""
+    told = from_model_error(BudgetSpent("a call of up to 3.0 would pass the budget of 2"))
+    assert (told.status, told.code) == (502, "upstream_error")
+    assert "budget" not in told.message

@@ -1,0 +1,158 @@
+"""What a model has once answered is written down, and not asked again."""
+
+import json
+import stat
+
+import pytest
+
+from judges.observation import Opinion
+from models.client import Models
+from models.errors import ModelSettingsError, UpstreamGarbled
+from models.remembering import Memory, Remembering, remembered
+from models.scripted import Scripted
+from models.settings import ModelSettings
+from models.usage import Ledger
+from tests.judges.evaluation.builders import TONE, says
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "folder" / "answers.jsonl"
+
+
+def body(text="Hello", **more):
+    return {"model": "m", "messages": [{"role": "user", "content": text}]} | more
+
+
+async def ask(file, engine, *bodies, at=None):
+    """Ask in a run of its own, and return what was said."""
+    memory = Memory(file)
+    one = Remembering(engine, memory, at)
+    try:
+        return [(await one.complete(b))["choices"][0]["message"]["content"] for b in bodies]
+    finally:
+        memory.close()
+
+
+async def test_recorded_answer_is_not_asked_again(file):
+    """The second run gets the same words and usage without a request."""
+    assert await ask(file, Scripted(["one"]), body()) == ["one"]
+    engine = Scripted([])
+    told = []
+    remembered.set(told)
+    memory = Memory(file)
+    answer = await Remembering(engine, memory).complete(body())
+    memory.close()
+    assert answer["choices"][0]["message"]["content"] == "one"
+    assert answer["usage"] == {"prompt_tokens": 2, "completion_tokens": 1, "total_tokens": 3}
+    assert (engine.requests, len(told)) == ([], 1)
+
+
+async def test_recorded_answer_is_given_once_a_run(file):
+    """Repeats of a case are answers of their own: what is recorded once answers one of them."""
+    await ask(file, Scripted(["one", "two"]), body(), body())
+    engine = Scripted(["three"])
+    assert await ask(file, engine, body(), body(), body()) == ["one", "two", "three"]
+    assert len(engine.requests) == 1
+    assert await ask(file, Scripted([]), body(), body(), body()) == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"text": "Hi"}, {"model": "n"}, {"temperature": 1}, {"max_tokens": 9}, {"seed": 3},
+        {"response_format": {"type": "json_object"}},
+    ],
+    ids=str,
+)  # fmt: skip
+async def test_what_would_change_the_answer_is_asked(file, other):
+    """Another text, model, temperature, length, seed or form is another question."""
+    await ask(file, Scripted(["one"]), body())
+    assert await ask(file, Scripted(["two"]), body(**other)) == ["two"]
+
+
+async def test_another_server_is_asked(file):
+    """Two servers may know different models by one name."""
+    await ask(file, Scripted(["one"]), body(), at="http://a/v1")
+    assert await ask(file, Scripted(["two"]), body(), at="http://b/v1") == ["two"]
+    assert await ask(file, Scripted([]), body(), at="http://a/v1") == ["one"]
+
+
+@pytest.mark.parametrize("cut", [1, 20, 2])
+async def test_torn_last_line_is_passed_over(file, cut):
+    """A run that was killed while it wrote loses that answer alone, and what comes after it is whole again."""
+    await ask(file, Scripted(["one", "два"]), body("a"), body("b"))
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-cut])
+    engine = Scripted(["again"])
+    said = await ask(file, engine, body("a"), body("b"))
+    lost = cut > 1  # without its line break alone the line is whole
+    assert said == ["one", "again" if lost else "два"]
+    assert len(engine.requests) == lost
+    assert await ask(file, Scripted([]), body("a"), body("b")) == said
+
+
+@pytest.mark.parametrize(
+    "line", ["nonsense", "5", "[]", "{}", '{"key": ["a"], "settings": {}, "content": "x"}', "\x00"]
+)
+async def test_line_of_something_else_is_passed_over(file, line):
+    """A damaged file is no reason to pay for everything again."""
+    await ask(file, Scripted(["one"]), body())
+    file.write_text(line + "\n" + file.read_text())
+    assert await ask(file, Scripted([]), body()) == ["one"]
+
+
+async def test_failure_is_not_remembered(file):
+    """What failed is asked again, and an error object is no answer."""
+    for failure in (UpstreamGarbled("x"), {"choices": [], "error": {"message": "overloaded"}}):
+        with pytest.raises(UpstreamGarbled):
+            await ask(file, Scripted([failure]), body())
+    assert file.read_text() == ""
+    assert await ask(file, Scripted(["one"]), body()) == ["one"]
+
+
+@pytest.mark.parametrize("text", ["", "line\nbreak\r\u2028\x85", "half \ud83d a pair", "日本 😀"])
+async def test_any_text_comes_back_as_it_was(file, text):
+    """Line breaks of all kinds, half surrogate pairs, other scripts."""
+    await ask(file, Scripted([text]), body())
+    assert await ask(file, Scripted([]), body()) == [text]
+
+
+async def test_tool_calls_come_back(file):
+    """An answer without text too."""
+    call = {"tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}
+    memory = Memory(file)
+    first = await Remembering(Scripted([call]), memory).complete(body())
+    memory.close()
+    memory = Memory(file)
+    again = await Remembering(Scripted([]), memory).complete(body())
+    memory.close()
+    assert again["choices"] == first["choices"]
+
+
+async def test_repair_round_is_remembered(file):
+    """Also where the first answer was cut off: the wish that follows says so, and must come out the same."""
+    cut_off = {"choices": [{"message": {"content": '{"verdict": '}, "finish_reason": "length"}]}
+    settings = {"swift": ModelSettings(engine="scripted", script=[])}
+    for answers in ([cut_off, says("warn")], []):
+        memory, engine = Memory(file), Scripted(answers)
+        models = Models(settings, {"swift": Remembering(engine, memory)}, first_pause_s=0)
+        messages = [{"role": "system", "content": TONE.text}]
+        found = await models.structured("swift", messages, Opinion, step="tone.swift", ledger=Ledger())
+        memory.close()
+        assert (found.value.verdict, found.repaired, len(engine.requests)) == ("warn", True, len(answers))
+
+
+async def test_file_is_readable_by_its_owner_alone(file):
+    """Judges' answers quote conversations; the questions are not in it at all."""
+    await ask(file, Scripted(["one"]), body("my secret"))
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert "secret" not in file.read_text()
+    assert json.loads(file.read_text())["content"] == "one"
+
+
+def test_place_that_cannot_be_written_is_told(tmp_path):
+    """Before anything is paid for."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ModelSettingsError, match=r"answers cannot be kept in '.*file/answers.jsonl'"):
+        Memory(tmp_path / "file" / "answers.jsonl")
