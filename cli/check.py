@@ -11,7 +11,9 @@ from cli.terminal import PROBLEMS, ConfigOption, config_path, in_file, leave, pr
 
 if TYPE_CHECKING:
     from models.settings import ModelSettings
+    from proxy.chatbot import Blueprint
     from proxy.config import Config
+    from scenarios.scenario import Family, Read
 
 DISTRIBUTION = "critical-analysis-filter"
 PACKAGES = ("assistants", "cli", "judges", "knowledge_base", "models", "proxy", "scenarios")
@@ -37,9 +39,9 @@ def check(
 ) -> None:
     """Validate a configuration and its files.
 
-    Prompts, knowledge bases and saved conversations too; every problem is told, with file and key. Notes say what is no
-    error but should be known: sections that no clinician has reviewed, keys that are not set here, what in the
-    configuration takes protection away.
+    Prompts, knowledge bases, saved conversations and scenarios too; every problem is told, with file and key. Notes say
+    what is no error but should be known: sections that no clinician has reviewed, keys that are not set here, what in the
+    configuration takes protection away, violating scenarios without a harmless twin.
 
     \b
     Examples:
@@ -69,29 +71,33 @@ def examine(path: Path, checkpoints: list[Path]) -> Findings:
     from proxy.config import ConfigError, load_config
 
     findings = Findings()
+    chatbots = None
     try:
         config = load_config(path)
     except ConfigError as error:
         findings.problems += error.problems
     else:
-        _chatbots(config, path, findings)
+        chatbots = _chatbots(config, path, findings)
         findings.problems += [f"{path}: {problem}" for problem in _models(config.models)]
         findings.notes += _unset(config.models, path)
         from cli.serve import unsafe
 
         findings.notes += [f"{path}: not safe: {warning}" for warning in unsafe(config)]
     _checkpoints([*sorted(path.parent.glob("scenarios/checkpoints/*.yaml")), *checkpoints], findings)
+    _families(sorted(path.parent.glob("scenarios/judges/*.yaml")), chatbots, findings)
     findings.problems += other_owners()
     return findings
 
 
-def _chatbots(config: "Config", path: Path, findings: Findings) -> None:
+def _chatbots(config: "Config", path: Path, findings: Findings) -> "list[Blueprint] | None":
+    """Look at the chatbots, and return them; None: not all of them could be assembled."""
     from knowledge_base.library import KnowledgeBaseError, load
     from proxy.app import assemble
     from proxy.config import ConfigError
 
+    blueprints = None
     try:
-        assemble(config)
+        blueprints = [*assemble(config).values()]
     except ConfigError as error:
         findings.problems += [in_file(path, problem) for problem in error.problems]
     findings.counted.append(_many(len(config.chatbots), "chatbot"))
@@ -111,6 +117,7 @@ def _chatbots(config: "Config", path: Path, findings: Findings) -> None:
             )
             findings.notes.append(f"{folder}: no clinician has reviewed {listed}")
     findings.counted.append(_many(sections, "section"))
+    return blueprints
 
 
 def _models(models: "dict[str, ModelSettings]") -> list[str]:
@@ -167,6 +174,76 @@ def _checkpoints(paths: list[Path], findings: Findings) -> None:
             findings.problems += error.problems
     if paths:
         findings.counted.append(_many(len(paths), "checkpoint"))
+
+
+def _families(paths: list[Path], chatbots: "list[Blueprint] | None", findings: Findings) -> None:
+    """Look at families of scenarios.
+
+    Args:
+        chatbots: Whose judges and sections they may name; None: not known, and only what needs neither is looked at.
+    """
+    from scenarios.scenario import read_all
+
+    if not paths:
+        return
+    read, problems = read_all(paths)
+    findings.problems += problems
+    findings.problems += _unknown_judges(read, chatbots) if chatbots is not None else []
+    findings.problems += _unusable(read, chatbots)
+    for one in read:
+        if lone := _without_twin(one.family):
+            findings.notes.append(f"{one.path}: violating, without a harmless twin: {', '.join(lone)}")
+    scenarios = sum(len(one.family.scenarios) for one in read)
+    findings.counted.append(
+        f"{len(read)} {'family' if len(read) == 1 else 'families'} with {_many(scenarios, 'scenario')}"
+    )
+
+
+def _unknown_judges(read: "list[Read]", chatbots: "list[Blueprint]") -> "Iterator[str]":
+    from judges.judge import OBSERVERS
+
+    judges = dict.fromkeys([*OBSERVERS, *(plan.name for bot in chatbots for plan in bot.plans)])
+    for one in read:
+        for scenario in one.family.scenarios:
+            for judge in scenario.expect:
+                if judge not in judges:
+                    yield (
+                        f"{one.path}: {scenario.id}: expect.{judge}: no chatbot has such a judge, and none is built in; "
+                        f"there is {', '.join(judges)}"
+                    )
+
+
+def _unusable(read: "list[Read]", chatbots: "list[Blueprint] | None") -> list[str]:
+    """Return what keeps scenarios from being judged with every chatbot: sections that none has, replies missing."""
+    from judges.evaluation.labelled import Setting, labelled
+    from judges.judge import OBSERVERS
+    from scenarios.files import ScenarioError
+
+    named = (judge for one in read for scenario in one.family.scenarios for judge in scenario.expect)
+    judges = dict.fromkeys([*OBSERVERS, *named])
+    if chatbots is None:
+        read = [one for one in read if one.family.knowledge_base is not None]
+    judged = [bot for bot in chatbots or [] if bot.plans]
+    found: list[list[str]] = []
+    for library in {id(bot.library): bot.library for bot in judged}.values() or [None]:
+        try:
+            labelled(read, judges, Setting(library, "", ()), unlabelled=True)
+        except ScenarioError as error:
+            found.append(error.problems)
+        else:
+            return []
+    return [problem for problem in found[0] if all(problem in others for others in found[1:])]
+
+
+def _without_twin(family: "Family") -> list[str]:
+    """Return the ids of violating scenarios without a harmless one, by a judge that they violate, that is their twin."""
+    lone = []
+    for one in family.scenarios:
+        violated = {judge for judge, right in one.expect.items() if "accept" not in right}
+        twins = [other for other in family.scenarios if other.id in one.twins or one.id in other.twins]
+        if violated and not any("accept" in twin.expect.get(judge, ()) for twin in twins for judge in violated):
+            lone.append(one.id)
+    return lone
 
 
 def other_owners() -> Iterator[str]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli import exchange
 from cli.terminal import ConfigOption, config_path, leave, plain_errors
 from cli.trace import FileOption
 
@@ -17,15 +18,16 @@ app = typer.Typer(
     \b
     Examples:
       caf scenario from-trace 7f3a --out scenarios/mine/7f3a.yaml
+      caf scenario import replies.csv --map response=answer --map sources=context --out replies.jsonl
+      caf scenario export --out scenarios.parquet
     """,
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 
-@app.callback()
-def group() -> None:
-    """Keep `from-trace` a verb of its own, also while it is the only one."""
+app.command("import")(exchange.import_)
+app.command("export")(exchange.export)
 
 
 @app.command("from-trace")

@@ -22,7 +22,7 @@ def schema(
 ) -> None:
     """Write the JSON Schemas of our files.
 
-    Of configuration and checkpoint files, for editors and other programs.
+    Of configuration, checkpoint and scenario files, for editors and other programs.
 
     \b
     Example: in an editor that knows the YAML language server, begin config.yaml with
@@ -41,10 +41,12 @@ def schemas() -> dict[str, str]:
     """Return the text of each schema by file name."""
     from proxy.config import Config
     from scenarios.checkpoint import Checkpoint
+    from scenarios.scenario import Family
 
     return {
         "config.json": _text(Config, "config.yaml of the Critical Analysis Filter"),
         "checkpoint.json": _text(Checkpoint, "A saved conversation of the Critical Analysis Filter"),
+        "scenario.json": _text(Family, "A family of scenarios of the Critical Analysis Filter"),
     }
 
 

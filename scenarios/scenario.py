@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from scenarios import files
 from scenarios.files import ScenarioError, Strict
@@ -23,15 +23,29 @@ VERDICTS: tuple[Verdict, ...] = ("accept", "warn", "reject")
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}$")]
 
 
+def _or_short(schema: dict[str, Any]) -> None:
+    """Allow `{user: "..."}` in the JSON Schema too."""
+    whole = dict(schema)
+    text = {"type": "string", "minLength": 1}
+    short = [
+        {"type": "object", "properties": {side: text}, "required": [side], "additionalProperties": False}
+        for side in ("user", "assistant")
+    ]
+    schema.clear()
+    schema["anyOf"] = [*short, whole]
+
+
 class Earlier(Strict):
     """One message before the user's newest."""
+
+    model_config = ConfigDict(json_schema_extra=_or_short)
 
     role: Literal["user", "assistant"]
     content: Annotated[str, Field(min_length=1)]
 
     @model_validator(mode="before")
     @classmethod
-    def _shorthand(cls, value: Any) -> Any:
+    def _short_form(cls, value: Any) -> Any:
         """Take `{user: "..."}` as well."""
         if isinstance(value, dict) and len(value) == 1 and (role := next(iter(value))) in ("user", "assistant"):
             return {"role": role, "content": value[role]}
@@ -67,7 +81,7 @@ class Scenario(Strict):
     note: str = ""
     """Why the labels are right."""
 
-    @field_validator("sources", mode="before")
+    @field_validator("sources", mode="before", json_schema_input_type=InlineSource | str | list[InlineSource | str])
     @classmethod
     def _texts(cls, value: Any) -> Any:
         """Take bare texts as well, or one."""
@@ -76,7 +90,7 @@ class Scenario(Strict):
             return [{"id": f"source-{n}", "text": v} if isinstance(v, str) else v for n, v in enumerate(value, 1)]
         return value
 
-    @field_validator("expect", mode="before")
+    @field_validator("expect", mode="before", json_schema_input_type=dict[str, Verdict | list[Verdict]])
     @classmethod
     def _lists(cls, value: Any) -> Any:
         if not isinstance(value, dict):
@@ -158,6 +172,14 @@ def load_all(paths: Iterable[Path]) -> list[Read]:
     Raises:
         ScenarioError: With every fault of every file; also ids or families that two files share.
     """
+    read, problems = read_all(paths)
+    if problems:
+        raise ScenarioError(problems)
+    return read
+
+
+def read_all(paths: Iterable[Path]) -> tuple[list[Read], list[str]]:
+    """Read like `load_all`, and return what could be read with every fault of the rest."""
     read: list[Read] = []
     problems: list[str] = []
     for path in (file for given in paths for file in _files(given, problems)):
@@ -167,10 +189,7 @@ def load_all(paths: Iterable[Path]) -> list[Read]:
             problems += error.problems
         else:
             read += [Read(family, path) for family in found]
-    problems += _shared(read)
-    if problems:
-        raise ScenarioError(problems)
-    return read
+    return read, [*problems, *_shared(read)]
 
 
 def load_rows(path: Path) -> list[Family]:
@@ -182,15 +201,18 @@ def load_rows(path: Path) -> list[Family]:
     Raises:
         ScenarioError: With every fault, by line and field.
     """
+    problems: list[str] = []
+    return from_rows(_objects(path, problems), path, problems)
+
+
+def _objects(path: Path, problems: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield line number and object of each line, and note the lines that hold none."""
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
         raise ScenarioError([f"{path}: cannot be read: {error.strerror}"]) from error
     except UnicodeDecodeError as error:
         raise ScenarioError([f"{path}: is not UTF-8 text (byte {error.start})"]) from error
-    groups: dict[str, dict[str, Any]] = {}
-    places: dict[str, int] = {}
-    problems: list[str] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -199,16 +221,37 @@ def load_rows(path: Path) -> list[Family]:
         except (ValueError, RecursionError) as error:
             problems.append(f"{path}:{number}: not JSON: {error}")
             continue
-        if not isinstance(row, dict):
+        if isinstance(row, dict):
+            yield number, row
+        else:
             problems.append(f"{path}:{number}: is no object; a row has keys such as response, sources, expect")
-            continue
+
+
+def from_rows(
+    rows: Iterable[tuple[int, dict[str, Any]]], path: Path, problems: list[str], unit: Literal["line", "row"] = "line"
+) -> list[Family]:
+    """Put rows together to families.
+
+    Args:
+        rows: With their numbers.
+        path: Where they are from.
+        problems: Faults found in reading `rows`; more are added.
+        unit: What the numbers count.
+
+    Raises:
+        ScenarioError: With every fault, by number and field.
+    """
+    groups: dict[str, dict[str, Any]] = {}
+    places: dict[str, int] = {}
+    prefix = f"{path}:" if unit == "line" else f"{path}: row "
+    for number, row in rows:
         row["id"] = str(row["id"] if row.get("id") is not None else f"row-{number}")
         if (first := places.setdefault(row["id"], number)) != number:
-            problems.append(f"{path}:{number}: id: {row['id']!r} stands in line {first} already; ids are unique")
-        problems += _add_row(groups, row, f"{path}:{number}")
+            problems.append(f"{prefix}{number}: id: {row['id']!r} stands in {unit} {first} already; ids are unique")
+        problems += _add_row(groups, row, f"{prefix}{number}")
     if not problems:  # else the twin may be in a row that was not taken
         lost = [one for data in groups.values() for one in _lost_twins(data["scenarios"])]
-        problems = [f"{path}:{places[id]}: {fault}" for id, fault in lost]
+        problems += [f"{prefix}{places[id]}: {fault}" for id, fault in lost]
     if problems:
         raise ScenarioError(problems)
     if not groups:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from math import exp, sqrt
+from math import exp, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -95,10 +95,14 @@ class Evidence:
             self._places, self._senses = known.places, (known.rows @ np.array(direction, np.float32)).tolist()
 
     def strongest(self, tokens: Sequence[str]) -> Window:
-        """Return the window that speaks most strongly for the class, in time linear in the number of tokens."""
+        """Return the window that speaks most strongly for the class, in time linear in the number of tokens.
+
+        The more windows there are, the likelier one of them does so by chance: each pays the logarithm of their number.
+        """
         running = self._running(tokens)
         spans = {(0, len(tokens))} if len(tokens) <= WINDOW else set(_spans(_ends(tokens)))
-        windows = [Window(self._margin(running[start], running[end]), start, end) for start, end in spans]
+        toll = log(len(spans))
+        windows = [Window(self._margin(running[start], running[end]) - toll, start, end) for start, end in spans]
         return max(windows, key=lambda window: (window.margin, -window.start))
 
     def telling(self, tokens: Sequence[str], window: Window) -> list[Window]:
@@ -117,8 +121,26 @@ class Evidence:
 
     def margin(self, tokens: Sequence[str]) -> float:
         """Return how strongly a text as a whole speaks for the class."""
-        running = self._running(tokens)
-        return self._margin(running[0], running[-1])
+        entries, enter = self._entries, self._enter
+        words = letters = senses = 0.0
+        count = runs = sensed = 0
+        after, next_but_one, later = self._next.get(START), self._after_next.get(""), self._after_next.get(START)
+        for token in tokens:
+            weight, known, letter, run, sense, has_sense, begins, begins_later = entries.get(token) or enter(token)
+            words += weight
+            count += known
+            letters += letter
+            runs += run
+            senses += sense
+            sensed += has_sense
+            if after and token in after:
+                words += after[token]
+                count += 1
+            if next_but_one and token in next_but_one:
+                words += next_but_one[token]
+                count += 1
+            after, next_but_one, later = begins, later, begins_later
+        return self._bias + words / sqrt(count or 1) + letters / sqrt(runs or 1) + senses / sqrt(sensed or 1)
 
     def _running(self, tokens: Sequence[str]) -> list[Sums]:
         """Return running sums: the weights of words and pairs and how many have one, the same for letters and meanings."""

@@ -1,8 +1,10 @@
 """How far the cited sources carry a sentence: what its words have in common with theirs, weighed by trees that were learned.
 
-No single likeness tells a paraphrase from an invention, so some fifty are weighed together (`FEATURES`): which words the sources
-have, and which they nearly have, in meaning (vectors.py); whether they stand together there, and in the same order; numbers,
-names, negations and certainty that differ; what kind of clause it is. `judges/training/support.py` makes the weights.
+No single likeness tells a paraphrase from an invention, so some forty are weighed together (`FEATURES`): which words the sources
+have; whether they stand together there, and in the same order; numbers, names, negations and certainty that differ; what kind
+of clause it is, and whether it is phrased like what replies invent or like what they may say (evidence.py).
+`judges/training/support.py` makes the weights. (How near in meaning a missing word comes to one that is there told next to
+nothing more, by word vectors.)
 """
 
 import re
@@ -13,31 +15,24 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from rapidfuzz.distance import LCSseq
 
-from judges.local import conflicts, lexicon, trees, vectors
+from judges.local import conflicts, evidence, lexicon, trees, vectors
 from judges.local.lexicon import listed
 from judges.local.reply import Part
 from judges.local.text import Reading, Remembered, lexeme, normalise, read, sentences
-from judges.local.vectors import Matrix
+from judges.local.trees import Matrix
 from knowledge_base.library import Source
 
 STATED, IMPLIED = 0.75, 0.5
 """Degrees of support from which a sentence counts as stated or implied by a source."""
 
-_NEAR = 0.95
-"""What a word counts at most that the sources have only in meaning."""
-_NOVEL = 0.6
-"""Likeness below which a word is new."""
-_ECHO = 0.5
-"""How much a new word counts that the user has said."""
 _FORBIDS = re.compile(r"\W*(?:please )?(?:do not|don't|never)\b")
 _FORBIDDEN = 0.8
 """How surely a sentence is unsupported at least when it permits what the source forbids."""
 _SAME = 0.7
 """Share of a prohibition's words from which a sentence is about the same."""
-_CHANCE = 0.45
+_CHANCE = 0.6
 """Degree of support at most of a sentence that shares but one word with its source: that may be chance."""
 _REACH = 3
 """Places between two words that still stand together."""
@@ -48,12 +43,10 @@ _STRONG = listed("best most least worst only always never usually often")
 _ACTS = ("asserts", "admits", "verifies", "dissuades", "asks", "refuses", "offers", "greets", "doubts")
 
 FEATURES = (
-    "words", "covered", "alike", "alike_near", "covered_near", "alike_sentence",
-    "new", "new_1", "new_2", "new_3", "new_near", "new_near_1", "new_near_2", "new_near_3", "new_words", "new_words_near",
-    "missing", "missing_share", "missing_numbers", "missing_drugs", "missing_names", "new_absolutes", "new_superlatives",
-    "personal", "addressed", "advising", "conditional", "causal", "echo", "together", "adjacent", "in_threes", "in_order",
-    "out_of_order", "negation_differs", "negated", "conflict", "conflict_name", "conflict_polarity", "conflict_number",
-    "conflict_certainty", "hedge_lost", "question", "exclaimed", *_ACTS,
+    "words", "covered", "covered_near", "missing", "missing_share", "missing_numbers", "missing_drugs", "missing_names",
+    "new_absolutes", "new_superlatives", "personal", "addressed", "advising", "conditional", "causal", "echo", "together",
+    "adjacent", "in_threes", "in_order", "out_of_order", "negation_differs", "negated", "conflict", "conflict_name",
+    "conflict_polarity", "conflict_number", "conflict_certainty", "hedge_lost", "question", "exclaimed", *_ACTS, "phrasing",
 )  # fmt: skip
 """What is told of a sentence, in this order."""
 
@@ -73,7 +66,6 @@ class _Word(NamedTuple):
     concept: str
     worth: float
     """How much it counts: rare words more than common ones, drugs and numbers most."""
-    place: int
     number: bool
     drug: bool
 
@@ -82,9 +74,10 @@ def _word(token: str) -> _Word | None:
     lex = lexeme(token)
     if not lex.weight:
         return None
-    known = vectors.load()
-    worth = known.rarity(token) * (1.0 if lex.weight >= 0.5 else 0.5) * (1.4 if lex.number or lex.drug else 1.0)
-    return _Word(lex.concept, worth, known.place(token), lex.number, lex.drug)
+    worth = (
+        vectors.load().rarity(token) * (1.0 if lex.weight >= 0.5 else 0.5) * (1.4 if lex.number or lex.drug else 1.0)
+    )
+    return _Word(lex.concept, worth, lex.number, lex.drug)
 
 
 _WORDS = Remembered(_word)
@@ -96,7 +89,6 @@ class _Sentence(NamedTuple):
     reading: Reading
     concepts: frozenset[str]
     order: tuple[str, ...]
-    places: tuple[int, ...]
     negated: bool
     hedged: bool
 
@@ -106,10 +98,6 @@ class _Window(NamedTuple):
 
     readings: list[Reading]
     concepts: frozenset[str]
-    columns: NDArray[np.intp]
-    """Of the words of all of them, in the source's matrix."""
-    own: NDArray[np.intp]
-    """Of the words of the sentence itself."""
 
 
 class Index:
@@ -131,10 +119,7 @@ class Index:
         for place, s in enumerate(self.sentences):
             for concept in s.concepts:
                 self.postings[concept].append(place)
-        places = sorted({p for one in [*self.sentences, title] for p in one.places})
-        column = {place: n for n, place in enumerate(places)}
-        self.matrix: Matrix = vectors.load().rows[places or [-1]].T.copy()
-        self.windows = [self._window(place, column) for place in range(len(self.sentences))]
+        self.windows = [self._window(place) for place in range(len(self.sentences))]
         self.near: set[tuple[str, str]] = set()
         self.adjacent: set[tuple[str, str]] = set()
         self.threes: set[tuple[str, str, str]] = set()
@@ -146,15 +131,9 @@ class Index:
                 for other in order[n + 1 : n + 1 + _REACH]:
                     self.near |= {(one, other), (other, one)}
 
-    def _window(self, place: int, column: dict[int, int]) -> "_Window":
-        near = range(max(0, place - 1), min(len(self.sentences), place + 2))
-        around = [self.sentences[n] for n in near]
-        return _Window(
-            [one.reading for one in around],
-            frozenset[str]().union(*(one.concepts for one in around)),
-            np.array(sorted({column[p] for one in around for p in one.places}), dtype=np.intp),
-            np.array(sorted({column[p] for p in self.sentences[place].places}), dtype=np.intp),
-        )
+    def _window(self, place: int) -> _Window:
+        around = self.sentences[max(0, place - 1) : place + 2]
+        return _Window([one.reading for one in around], frozenset[str]().union(*(one.concepts for one in around)))
 
     def quoted(self, reading: Reading) -> Support | None:
         """Return the support of a sentence that stands in this source word for word, which needs no weighing."""
@@ -173,7 +152,6 @@ def _sentence(reading: Reading) -> _Sentence:
         reading,
         frozenset(word.concept for word in words),
         tuple(word.concept for word in words),
-        tuple(word.place for word in words),
         _negations(reading) > 0,
         not lexicon.HEDGES.isdisjoint(reading.vocabulary),
     )
@@ -241,33 +219,18 @@ def describe(
         A row of `FEATURES` for each sentence, and the sentence of the sources that comes closest to it.
     """
     words = [[word for token in part.reading.words if (word := _WORDS[token])] for part in parts]
-    places = [word.place for one in words for word in one]
-    known = vectors.load().rows[places]
-    likeness = {source.id: known @ source.matrix for source in sources}
-    most = [0.0] * len(places)
-    for one in likeness.values():
-        most = list(map(max, most, one.max(axis=1).tolist()))
-    most = [min(one, _NEAR) for one in most]
     told = frozenset(word.concept for one in words for word in one)
-    rows: list[list[float]] = []
-    best: list[Place | None] = []
-    start = 0
-    for part, mine in zip(parts, words, strict=True):
-        end = start + len(mine)
-        closest = _closest(mine, sources)
-        near = None if closest is None else likeness[closest[0].id][start:end]
-        rows.append(_row(part, mine, most[start:end], closest, near, sources, user, told))
-        best.append(closest)
-        start = end
-    return np.array(rows, dtype=np.float32).reshape(len(rows), len(FEATURES)), best
+    best = [_closest(mine, sources) for mine in words]
+    rows = [
+        _row(part, mine, closest, sources, user, told) for part, mine, closest in zip(parts, words, best, strict=True)
+    ]
+    return np.array(rows, dtype=np.float32), best
 
 
 def _row(
     part: Part,
     words: list[_Word],
-    most: list[float],
     closest: Place | None,
-    likeness: Matrix | None,
     sources: Sequence[Index],
     user: frozenset[str],
     told: frozenset[str],
@@ -275,62 +238,66 @@ def _row(
     reading = part.reading
     vocabulary = reading.vocabulary
     count = len(words) or 1
-    total = sum([word.worth for word in words]) or 1.0
-    known = [any(word.concept in source.concepts for source in sources) for word in words]
-    alike = [1.0 if k else m for k, m in zip(known, most, strict=True)]
-    near = single = [0.0] * len(words)
-    near_known = 0.0
+    window = frozenset[str]()
     relation: tuple[float, ...] = _UNRELATED
     clashes: tuple[float, ...] = _NO_CLASH
-    if closest is not None and likeness is not None:
+    if closest is not None:
         home, place = closest
-        window, sentence = home.windows[place], home.sentences[place]
-        near = _alike(words, likeness, window.concepts, window.columns)
-        single = _alike(words, likeness, sentence.concepts, window.own)
-        near_known = sum([w.worth for w in words if w.concept in window.concepts]) / total
-        relation = _relation([word.concept for word in words], sources, sentence, near_known)
+        window = home.windows[place].concepts
+        relation = _relation([word.concept for word in words], sources, home.sentences[place])
         clashes = _clashes(reading, closest, told)
-    new = _new(words, alike, user)
-    new_near = _new(words, near, user)
+    total = covered = near = 0.0
+    known = numbers = drugs = echo = 0
+    for concept, worth, number, drug in words:
+        total += worth
+        echo += concept in user
+        if any(concept in source.concepts for source in sources):
+            known += 1
+            covered += worth
+            near += worth * (concept in window)
+        else:
+            numbers += number
+            drugs += drug
+    total = total or 1.0
     acts = dict.fromkeys(_ACTS, 0.0)
     length = sum([len(clause.tokens) for clause in part.clauses]) or 1
     for clause in part.clauses:
         acts[clause.act] += len(clause.tokens) / length
     ending = part.sentence.text.rstrip()[-1:]
-    missing = count - sum(known) if words else 0
     return [
         min(count, 30) / 10,
-        sum([w.worth for w, k in zip(words, known, strict=True) if k]) / total,
-        sum([w.worth * a for w, a in zip(words, alike, strict=True)]) / total,
-        sum([w.worth * a for w, a in zip(words, near, strict=True)]) / total,
-        near_known,
-        sum([w.worth * a for w, a in zip(words, single, strict=True)]) / total,
-        *_strongest(new),
-        *_strongest(new_near),
-        sum([a < _NOVEL for a in alike]) / 5,
-        sum([a < _NOVEL for a in near]) / 5,
-        missing / 5,
-        missing / count,
-        float(sum([w.number and not k for w, k in zip(words, known, strict=True)])),
-        float(sum([w.drug and not k for w, k in zip(words, known, strict=True)])),
+        covered / total,
+        near / total,
+        (len(words) - known) / 5,
+        (len(words) - known) / count,
+        float(numbers),
+        float(drugs),
         float(sum([not _has(sources, name) for name in reading.names])),
         float(sum([not _has(sources, word) for word in vocabulary & lexicon.ABSOLUTES])),
-        float(sum([not _has(sources, word) for word in vocabulary if _superlative(word)])),
+        float(sum([_SUPERLATIVES[word] and not _has(sources, word) for word in vocabulary])),
         float(len(vocabulary & _PERSONAL)),
         float("you" in vocabulary or "your" in vocabulary),
         float(not vocabulary.isdisjoint(_ADVISING)),
         float("if" in vocabulary),
         float(not vocabulary.isdisjoint(_CAUSAL)),
-        sum([word.concept in user for word in words]) / count,
+        echo / count,
         *relation,
+        near / total - relation[-1],
         *clashes,
         float(ending == "?"),
         float(ending == "!"),
         *acts.values(),
+        evidence.load("phrasing").margin(tokens(reading)),
     ]  # fmt: skip
 
 
-_UNRELATED = (0.0,) * 5
+def tokens(reading: Reading) -> list[str]:
+    """Return a sentence as the weights of its phrasing know it: its words, and how it ends."""
+    ending = reading.lowered.rstrip()[-1:]
+    return [*reading.words, ending if ending in ("?", "!") else "."]
+
+
+_UNRELATED = (0.0,) * 4
 _NO_CLASH = (0.0,) * 8
 
 
@@ -351,35 +318,23 @@ def _closest(words: list[_Word], sources: Sequence[Index]) -> Place | None:
     return best
 
 
-def _alike(words: list[_Word], likeness: Matrix, concepts: frozenset[str], columns: NDArray[np.intp]) -> list[float]:
-    most = likeness[:, columns].max(axis=1).tolist()
-    return [1.0 if word.concept in concepts else max(0.0, min(m, _NEAR)) for word, m in zip(words, most, strict=True)]
-
-
-def _new(words: list[_Word], alike: list[float], user: frozenset[str]) -> list[float]:
-    return [
-        word.worth * (1 - a) * (_ECHO if word.concept in user else 1.0) for word, a in zip(words, alike, strict=True)
-    ]
-
-
-def _strongest(new: list[float]) -> tuple[float, float, float, float]:
-    top = [*sorted(new, reverse=True)[:3], 0.0, 0.0, 0.0]
-    return sum(new), top[0], top[1], top[2]
-
-
 def _superlative(word: str) -> bool:
     return word in _STRONG or (len(word) > 5 and word.endswith("est"))
 
 
-def _relation(order: list[str], sources: Sequence[Index], sentence: _Sentence, near_known: float) -> tuple[float, ...]:
+_SUPERLATIVES = Remembered(_superlative)
+
+
+def _relation(order: list[str], sources: Sequence[Index], sentence: _Sentence) -> tuple[float, ...]:
     """Tell how far the words stand together, and in which order."""
-    pairs = list(pairwise(order))
-    threes = list(zip(order, order[1:], order[2:], strict=False))
-    together = sum([any(pair in source.near for source in sources) for pair in pairs]) / (len(pairs) or 1)
-    adjacent = sum([any(pair in source.adjacent for source in sources) for pair in pairs]) / (len(pairs) or 1)
-    in_threes = sum([any(three in source.threes for source in sources) for three in threes]) / (len(threes) or 1)
-    in_order = LCSseq.similarity(order, sentence.order) / (len(order) or 1)
-    return together, adjacent, in_threes, in_order, near_known - in_order
+    pairs = set(pairwise(order))
+    threes = set(zip(order, order[1:], order[2:], strict=False))
+    return (
+        len(set[tuple[str, str]]().union(*(pairs & source.near for source in sources))) / (len(pairs) or 1),
+        len(set[tuple[str, str]]().union(*(pairs & source.adjacent for source in sources))) / (len(pairs) or 1),
+        len(set[tuple[str, str, str]]().union(*(threes & source.threes for source in sources))) / (len(threes) or 1),
+        LCSseq.similarity(order, sentence.order) / (len(order) or 1),
+    )
 
 
 def _clashes(reading: Reading, closest: Place, told: frozenset[str]) -> tuple[float, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from judges.local.vectors import Matrix
+Matrix = NDArray[np.float32]
 
 
 @dataclass(frozen=True)

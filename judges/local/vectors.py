@@ -1,4 +1,4 @@
-"""Word vectors: how alike two words are in meaning, and how rare a word is. `judges/training/vectors.py` makes them."""
+"""Word vectors: where a word lies in meaning, and how rare it is. `judges/training/vectors.py` makes them."""
 
 from functools import cache
 from importlib.resources import files
@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-Matrix = NDArray[np.float32]
 
 _COMMON, _RARE = 50, 30_000
 """Ranks by frequency: below the first a word is as common as can be, from the second on as rare."""
@@ -19,18 +17,9 @@ class Vectors(NamedTuple):
     """Vectors of the most frequent English words."""
 
     places: dict[str, int]
-    """Row of each word, which is its rank by frequency; the last row, of zeros, is for words that are not known."""
-    rows: Matrix
-    """Of unit length, so that a product is a cosine."""
-
-    def place(self, word: str) -> int:
-        """Return the row of a lower-case word."""
-        found = self.places.get(word)
-        if found is None and "'" in word:
-            found = self.places.get(word.partition("'")[0])
-        if found is None and "-" in word:
-            found = self.places.get(word.rpartition("-")[2])
-        return len(self.rows) - 1 if found is None else found
+    """Row of each word, which is its rank by frequency."""
+    rows: NDArray[np.float32]
+    """Of unit length."""
 
     def rarity(self, word: str) -> float:
         """Return how rare a lower-case word is, 0.15 to 1."""
@@ -46,6 +35,4 @@ def load() -> Vectors:
     with folder.joinpath("weights/vectors.npy").open("rb") as file:
         rows = np.load(file).astype(np.float32)
     rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-6)
-    return Vectors(
-        {word: n for n, word in enumerate(words)}, np.vstack([rows, np.zeros((1, rows.shape[1]), np.float32)])
-    )
+    return Vectors({word: n for n, word in enumerate(words)}, rows)

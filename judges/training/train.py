@@ -11,7 +11,7 @@ import argparse
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -102,13 +102,19 @@ def _runs(tokens: list[str]) -> list[str]:
     return [run for token in tokens for run in letter_runs(token)]
 
 
-def fit(texts: list[list[str]], labels: list[int], strength: float) -> tuple[float, dict[str, float], list[float]]:
+def fit(
+    texts: list[list[str]], labels: list[int], strength: float, *, alone: bool = True
+) -> tuple[float, dict[str, float], list[float]]:
     """Return bias, weights and the direction in the word vectors that tell the labels apart.
 
-    Every sentence of a harmless text is harmless: each is learned from by itself as well, as long texts are read.
+    Args:
+        strength: Inverse of the regularisation.
+        alone: Learn from each sentence of a harmless text by itself as well, since it is harmless, and long texts are read so.
     """
-    alone = [part for tokens, label in zip(texts, labels, strict=True) if not label for part in sentences(tokens)]
-    texts, labels = texts + alone, labels + [0] * len(alone)
+    more = [
+        part for tokens, label in zip(texts, labels, strict=True) if alone and not label for part in sentences(tokens)
+    ]
+    texts, labels = texts + more, labels + [0] * len(more)
     space = Space(texts)
     model = LogisticRegression(C=strength, max_iter=5000, class_weight="balanced").fit(space.vectors(texts), labels)
     count = len(space.names)
@@ -138,9 +144,13 @@ def fit_sorts(texts: list[list[str]], sorts: list[str]) -> dict[str, tuple[float
     }
 
 
-def kept(bias: float, weights: dict[str, float], least: float) -> dict[str, Any]:
+def kept(
+    bias: float, weights: dict[str, float], least: float, direction: Sequence[float] | None = None
+) -> dict[str, Any]:
     """Return what is written down: weights that hardly count are left out."""
-    return {"bias": round(bias, 4), "weights": {f: round(w, 3) for f, w in weights.items() if abs(w) >= least}}
+    data: dict[str, Any] = {"bias": round(bias, 4)}
+    data["weights"] = {f: round(w, 3) for f, w in weights.items() if abs(w) >= least}
+    return data if direction is None else data | {"direction": [round(d, 4) for d in direction]}
 
 
 def margins(bias: float, weights: dict[str, float], direction: list[float], read: list[list[str]]) -> np.ndarray:
@@ -173,14 +183,17 @@ def main() -> None:
     for learn, test in folds.split(read, labels, groups):
         learned = fit([read[n] for n in learn], list(labels[learn]), args.strength)
         scores[test] = margins(*learned, [read[n] for n in test])
-    cut = threshold(scores, labels, args.specificity)
+    # The threshold is chosen where the texts are as in use: among the scenarios, not the short rows.
+    real = np.array([row["sort"] == UNSORTED for row in rows])
+    print(f"scenarios, cross-validated: {labels[real].sum()} yes, {(labels[real] == 0).sum()} no")
+    for specificity in (0.8, 0.9, 0.95, 0.97):
+        at = threshold(scores[real], labels[real], specificity)
+        print(f"  specificity {specificity}: recall {(scores[real & (labels == 1)] > at).mean():.3f}")
+    cut = threshold(scores[real], labels[real], args.specificity)
+    print(f"all {len(rows)} texts, {labels.sum()} yes:")
     for specificity in (0.8, 0.85, 0.9, 0.95, 0.97, 0.99):
         at = threshold(scores, labels, specificity)
         print(f"  specificity {specificity}: threshold {at:+.2f}, recall {(scores[labels == 1] > at).mean():.3f}")
-    print(
-        f"{len(rows)} texts, {labels.sum()} yes; cross-validated recall {(scores[labels == 1] > cut).mean():.3f} "
-        f"at specificity {(scores[labels == 0] <= cut).mean():.3f}"
-    )
     bias, weights, direction = fit(read, list(labels), args.strength)
     bias -= cut
     for path in args.holdout:
@@ -194,8 +207,7 @@ def main() -> None:
     if not args.dry:
         yes = [n for n in range(len(rows)) if labels[n] and rows[n]["sort"] != UNSORTED]
         sorts = fit_sorts([read[n] for n in yes], [rows[n]["sort"] for n in yes])
-        data = kept(bias, weights, LEAST)
-        data |= {"direction": [round(d, 4) for d in direction]}
+        data = kept(bias, weights, LEAST, direction)
         data |= {"sorts": {sort: kept(*one, LEAST) for sort, one in sorts.items()}}
         (WEIGHTS / f"{args.judge}.json").write_text(json.dumps(data, separators=(",", ":"), sort_keys=True) + "\n")
         print(len(data["weights"]), "features")

@@ -138,6 +138,105 @@ def test_what_takes_protection_away_is_noted(caf: Caf, folder: Path) -> None:
     assert "note     config.yaml: not safe: bot has its filter off" in caf("check").out
 
 
+FAMILY = """\
+family: {name}
+scenarios:
+  - {{id: {name}-1, response: It is this., citations: [causes], expect: {{source_fidelity: reject}}}}
+  - {{id: {name}-2, response: It is that., expect: {{source_fidelity: accept}}, tags: [twin-of:{name}-1]}}
+"""
+
+
+@pytest.fixture
+def families(folder: Path) -> Path:
+    """Put a family without faults beside the configuration."""
+    (folder / "scenarios" / "judges").mkdir()
+    (folder / "scenarios" / "judges" / "one.yaml").write_text(FAMILY.format(name="one"))
+    return folder / "scenarios" / "judges"
+
+
+def test_scenarios_without_faults_are_counted(caf: Caf, families: Path) -> None:
+    """Families and scenarios, and nothing is said of a violating one that has its harmless twin."""
+    ended = caf("check")
+    assert ended.out == "config.yaml: no problems in 1 chatbot, 1 section, 1 checkpoint, 1 family with 2 scenarios\n"
+    (families / "two.yaml").write_text(FAMILY.format(name="two"))
+    assert "2 families with 4 scenarios" in caf("check").out
+
+
+def test_every_fault_of_scenarios_is_told_by_file_id_and_field(caf: Caf, families: Path) -> None:
+    """Also sections and judges that there are not, and what two files share; the good ones still count."""
+    text = FAMILY.format(name="two").replace("[causes]", "[cuases]").replace("accept", "acept")
+    (families / "bad.yaml").write_text(text)
+    text = FAMILY.format(name="three").replace("[causes]", "[cuases]").replace("source_fidelity: a", "fidelity: a")
+    (families / "lost.yaml").write_text(text + "  - {id: three-3, user_message: Hi, expect: {role: accept}}\n")
+    (families / "same.yaml").write_text(FAMILY.format(name="one"))
+    ended = caf("check")
+    assert ended.code == 1
+    assert [line for line in ended.out.splitlines() if line.startswith("problem")] == [
+        "problem  scenarios/judges/bad.yaml: two-2: expect.source_fidelity.0: Input should be 'accept', 'warn' or 'reject'",
+        "problem  scenarios/judges/same.yaml: family: 'one' is also in scenarios/judges/one.yaml; a family is one file",
+        "problem  scenarios/judges/same.yaml: one-1: id: is also in scenarios/judges/one.yaml; ids are unique",
+        "problem  scenarios/judges/same.yaml: one-2: id: is also in scenarios/judges/one.yaml; ids are unique",
+        "problem  scenarios/judges/lost.yaml: three-2: expect.fidelity: no chatbot has such a judge, and none is built in; "
+        "there is source_fidelity, transparency, role, emergency",
+        "problem  scenarios/judges/lost.yaml: three-1: citations: no section 'cuases' in the knowledge base; correct it, or "
+        "give the text in `sources`",
+        "problem  scenarios/judges/lost.yaml: three-3: response: is empty, and only the emergency judge reads the user's "
+        "message alone",
+    ]
+    assert ended.out.endswith("3 families with 7 scenarios\n")
+
+
+def test_scenarios_may_be_for_any_chatbot_of_the_configuration(caf: Caf, folder: Path, families: Path) -> None:
+    """For a judge of its own, and with the sections of its knowledge base."""
+    (folder / "own.md").write_text(
+        "---\nname: tone\nstage: swift\nmodel: m\nmodes: [default]\nobservation: verdict\n---\nJudge the tone.\n"
+    )
+    (folder / "other").mkdir()
+    (folder / "other" / "sleep.md").write_text(
+        SECTION.replace("id: causes", "id: sleep").format(reviewer="Dr. Berg", day="2026-01-31")
+    )
+    other = CONFIG.partition("  bot:\n")[2].replace("sections", "other").replace("- {name", "- own.md\n      - {name")
+    text = FAMILY.format(name="two").replace("causes", "sleep").replace("source_fidelity", "tone")
+    (families / "two.yaml").write_text(text)
+    assert "two-1: citations: no section 'sleep'" in caf("check").out
+    assert "two-1: expect.tone: no chatbot has such a judge" in caf("check").out
+    (folder / "config.yaml").write_text(f"{CONFIG}  other:\n{other}")
+    ended = caf("check")
+    assert ended.code == 0, ended.out
+
+
+def test_violating_scenario_without_a_harmless_twin_is_noted(caf: Caf, families: Path) -> None:
+    """Harmless for the judge that the other is violating for; it is no fault."""
+    (families / "two.yaml").write_text(FAMILY.format(name="two").replace("tags: [twin-of:two-1]", "tags: []"))
+    (families / "three.yaml").write_text(
+        FAMILY.format(name="three").replace("{source_fidelity: accept}", "{role: accept}")
+    )
+    ended = caf("check")
+    assert ended.out.splitlines()[:2] == [
+        "note     scenarios/judges/three.yaml: violating, without a harmless twin: three-1",
+        "note     scenarios/judges/two.yaml: violating, without a harmless twin: two-1",
+    ]
+    assert ended.code == 0
+
+
+def test_deeply_nested_scenarios_are_a_fault_and_no_crash(caf: Caf, families: Path) -> None:
+    """The fast reader of YAML would take the whole process with it."""
+    (families / "two.yaml").write_text("- " * 200_000 + "a")
+    ended = caf("check")
+    assert (ended.code, ended.out.startswith("problem  scenarios/judges/two.yaml: not valid YAML: ")) == (1, True)
+
+
+def test_scenarios_are_looked_at_when_the_configuration_is_not_right(caf: Caf, folder: Path, families: Path) -> None:
+    """Without guessing at sections and judges, which nobody knows then."""
+    (families / "two.yaml").write_text(FAMILY.format(name="two").replace("tags", "colour"))
+    for text in (CONFIG + "colour: red\n", CONFIG + "      - {name: rloe}\n"):
+        (folder / "config.yaml").write_text(text)
+        ended = caf("check")
+        assert "scenarios/judges/two.yaml: two-2: colour: is not a field here" in ended.out
+        assert "citations" not in ended.out
+        assert len([line for line in ended.out.splitlines() if line.startswith("problem")]) == 2
+
+
 def test_a_distribution_that_owns_one_of_our_names_is_a_problem(caf: Caf, folder: Path) -> None:
     """PyPI has packages named like ours; installed together they overwrite or hide each other."""
     site = folder / "site"

@@ -13,7 +13,7 @@ from tests.cli.conftest import ROOT, Ended
 Caf = Callable[..., Ended]
 
 
-@pytest.mark.parametrize("name", ["config.json", "checkpoint.json"])
+@pytest.mark.parametrize("name", ["config.json", "checkpoint.json", "scenario.json"])
 def test_the_schemas_in_docs_are_up_to_date(name: str) -> None:
     """If this fails, run `caf schema` and commit what it writes."""
     assert (ROOT / "docs" / "schemas" / name).read_text() == schemas()[name]
@@ -21,7 +21,8 @@ def test_the_schemas_in_docs_are_up_to_date(name: str) -> None:
 
 def test_the_command_writes_them(caf: Caf, tmp_path: Path) -> None:
     """Into docs/schemas, or where it is told."""
-    assert caf("schema").out == "docs/schemas/config.json\ndocs/schemas/checkpoint.json\n"
+    names = ["config.json", "checkpoint.json", "scenario.json"]
+    assert caf("schema").out.splitlines() == [f"docs/schemas/{name}" for name in names]
     assert caf("schema", "--out", "elsewhere").code == 0
     assert (tmp_path / "elsewhere" / "config.json").read_text() == schemas()["config.json"]
 
@@ -69,3 +70,21 @@ def test_saved_conversations_obey_the_schema() -> None:
     jsonschema.validate(saved, schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(saved | {"messages": [said | {"role": "robot"}]}, schema)
+
+
+def test_scenario_families_obey_the_schema() -> None:
+    """Those that we ship, and every shorthand that is taken."""
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = jsonschema.Draft202012Validator(json.loads(schemas()["scenario.json"]))
+    for path in (ROOT / "scenarios" / "judges").glob("*.yaml"):
+        assert [error.message for error in schema.iter_errors(yaml.safe_load(path.read_text()))] == [], path
+    one = {
+        "id": "a",
+        "history": [{"user": "b"}, {"role": "assistant", "content": "c"}],
+        "sources": ["d", {"id": "e", "text": "f"}],
+    }
+    one |= {"response": "g", "expect": {"role": "accept", "emergency": ["warn", "reject"]}}
+    schema.validate({"family": "f", "scenarios": [one, one | {"sources": "d"}]})
+    for change in ({"expect": {"role": "bad"}}, {"history": ["b"]}, {"history": [{"robot": "b"}]}, {"colour": "red"}):
+        with pytest.raises(jsonschema.ValidationError):
+            schema.validate({"family": "f", "scenarios": [one | change]})

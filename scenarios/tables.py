@@ -1,0 +1,231 @@
+"""Tables as data sets come in: CSV, TSV and Parquet through Hugging Face `datasets`; JSON and JSONL.
+
+Rows may hold somebody's crisis. So the library gets a cache folder of this user alone, which is deleted afterwards, and no
+network.
+"""
+
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from scenarios import files
+from scenarios.files import ScenarioError
+
+Format = Literal["jsonl", "json", "csv", "tsv", "parquet"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+WRITTEN: tuple[Format, ...] = ("jsonl", "csv", "parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What a file holds."""
+
+    columns: tuple[str, ...]
+    rows: Any
+    """A list of objects, or a `datasets.Dataset`."""
+    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By column of classes: what its numbers stand for."""
+
+    def select(self, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yield the rows with only these columns; others, such as pictures, are not decoded."""
+        yield from (self.rows if isinstance(self.rows, list) else self.rows.select_columns(list(columns)))
+
+
+def format_of(path: Path, known: Sequence[Format]) -> Format:
+    """Tell a format by the file's ending.
+
+    Raises:
+        ScenarioError: It is none of the known ones.
+    """
+    ending = path.suffix.lower().removeprefix(".")
+    for format in known:
+        if ending == format:
+            return format
+    raise ScenarioError([f"{path}: its ending tells no format; name it .{', .'.join(known[:-1])} or .{known[-1]}"])
+
+
+def read(path: Path, format: Format | None = None) -> Table:
+    """Read a table.
+
+    Args:
+        format: Default: by the file's ending.
+
+    Raises:
+        ScenarioError: The file cannot be read as that.
+    """
+    format = format or format_of(path, FORMATS)
+    try:
+        if format == "parquet":
+            return _parquet(path)
+        if format in ("csv", "tsv"):
+            return _separated(path, format)
+        # Not through `datasets`: it makes dates of texts, and refuses columns of mixed types in files with empty lines.
+        return _objects(path, _lines(path) if format == "jsonl" else _document(path))
+    except UnicodeDecodeError as error:
+        raise ScenarioError([f"{path}: is not UTF-8 text (byte {error.start})"]) from error
+    except OSError as error:
+        raise ScenarioError([f"{path}: cannot be read: {error.strerror or error}"]) from error
+
+
+def write(rows: Sequence[Mapping[str, str | None]], columns: Sequence[str], path: Path, *, overwrite: bool) -> None:
+    """Write a table of texts, in the format that the file's ending names, for its owner alone.
+
+    Raises:
+        ScenarioError: The ending names none, or the file cannot be written.
+    """
+    format = format_of(path, WRITTEN)
+    data = io.BytesIO()
+    with _library() as (datasets, _):
+        texts = datasets.Features({column: datasets.Value("string") for column in columns})
+        try:
+            table = datasets.Dataset.from_list([{c: row.get(c) for c in columns} for row in rows], features=texts)
+        except UnicodeEncodeError as error:
+            raise ScenarioError([f"{path}: a text holds half of a character (a surrogate alone)"]) from error
+        if format == "jsonl":
+            table.to_json(data, force_ascii=False)
+        elif format == "csv":
+            table.to_csv(data, quoting=csv.QUOTE_ALL)  # pandas leaves a lone carriage return without marks
+        else:
+            table.to_parquet(data)
+    files.write(data.getvalue(), path, overwrite=overwrite)
+
+
+def _lines(path: Path) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), 1):
+        if line.strip():
+            yield f":{number}", _json(line, f"{path}:{number}")
+
+
+def _document(path: Path) -> Iterator[tuple[str, Any]]:
+    whole = _json(path.read_text(encoding="utf-8-sig"), str(path))
+    if isinstance(whole, dict):  # {"version": ..., "data": [{...}, ...]}
+        lists = [value for value in whole.values() if isinstance(value, list)]
+        whole = lists[0] if len(lists) == 1 else [whole]
+    for number, row in enumerate(whole if isinstance(whole, list) else [whole], 1):
+        yield f": row {number}", row
+
+
+def _json(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ScenarioError([f"{where}: not JSON: {error}"]) from error
+
+
+def _objects(path: Path, found: Iterator[tuple[str, Any]]) -> Table:
+    rows: list[dict[str, Any]] = []
+    for where, row in found:
+        if not isinstance(row, dict):
+            raise ScenarioError([f"{path}{where}: is no object; a row is one, with columns as its keys"])
+        rows.append(row)
+    return Table(tuple(dict.fromkeys(column for row in rows for column in row)), rows)
+
+
+def _parquet(path: Path) -> Table:
+    with _library() as (datasets, cache):
+        # Under a name of ours, as the library takes brackets and asterisks in names for patterns.
+        shutil.copyfile(path, cache / "rows.parquet")
+        with _told(path):
+            rows = datasets.Dataset.from_parquet(str(cache / "rows.parquet"), cache_dir=str(cache), keep_in_memory=True)
+        classes = {c: f.names for c, f in rows.features.items() if isinstance(f, datasets.ClassLabel)}
+        return Table(tuple(rows.column_names), rows, classes)
+
+
+def _separated(path: Path, format: Format) -> Table:
+    text = path.read_text(encoding="utf-8-sig")
+    separator = "\t" if format == "tsv" else ","
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if format == "tsv" and _unquoted(text) else csv.QUOTE_MINIMAL
+    header = _header(text, separator, quoting)
+    if not header:
+        raise ScenarioError([f"{path}: holds no rows"])
+    if format == "csv" and len(header) == 1:  # as spreadsheets write it where the comma is the decimal point
+        for other in ";\t":
+            if len(_header(text, other, quoting)) > 1:
+                separator, header = other, _header(text, other, quoting)
+    if doubles := [name for name, count in Counter(header).items() if count > 1]:
+        raise ScenarioError([f"{path}: the column {doubles[0]!r} stands twice; rename one"])
+    with _library() as (datasets, cache):
+        file = cache / "rows.csv"
+        shutil.copyfile(path, file)
+        # Everything as text: else 007 becomes 7, and a reply of "NA" or "null" becomes none.
+        texts = datasets.Features({column: datasets.Value("string") for column in header})
+        with _told(path):
+            rows = datasets.Dataset.from_csv(
+                str(file),
+                features=texts,
+                cache_dir=str(cache),
+                keep_in_memory=True,
+                sep=separator,
+                quoting=quoting,
+                encoding="utf-8-sig",
+                na_filter=False,
+                index_col=False,
+                header=0,
+                names=header,
+            )
+    return Table(tuple(header), rows)
+
+
+def _header(text: str, separator: str, quoting: Literal[0, 3]) -> list[str]:
+    first = next(csv.reader(io.StringIO(text.lstrip("\r\n")), delimiter=separator, quoting=quoting), [])
+    return [name or f"column-{number}" for number, name in enumerate(first, 1)]
+
+
+def _unquoted(text: str) -> bool:
+    """Tell whether quotation marks in a TSV are part of the text, as in sets whose writers quoted nothing.
+
+    They are if every line has all its fields, and some field has a mark where a writer that quotes had quoted the field.
+    """
+    lines = [line.split("\t") for line in re.split(r"\r?\n", text) if line]
+    if len({len(line) for line in lines}) != 1:
+        return False
+    return any('"' in part and not re.fullmatch(r'"(?:[^"]|"")*"', part) for line in lines for part in line)
+
+
+@contextmanager
+def _library() -> Iterator[tuple[Any, Path]]:
+    """Load `datasets`, silent and without network, and lend it a cache folder."""
+    offline = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_DATASETS_OFFLINE": "1"}
+    before = {name: os.environ.get(name) for name in offline}
+    os.environ.update(offline)  # read once, when the library is imported
+    try:
+        import datasets
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+    datasets.disable_progress_bars()
+    datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # it logs faults, which we tell
+    with tempfile.TemporaryDirectory(prefix="caf-") as cache:
+        yield datasets, Path(cache)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Tell in one line what the library could not read."""
+    try:
+        with warnings.catch_warnings():
+            # pandas drops fields that have no column, and only warns.
+            warnings.filterwarnings("error", message="Length of header or names")
+            yield
+    except UnicodeDecodeError:
+        raise
+    except Exception as error:  # the library's, pandas' and pyarrow's have no common ancestor
+        cause = error.__cause__ or error
+        if "corresponds to no data" in str(cause):
+            raise ScenarioError([f"{path}: holds no rows"]) from error
+        lines = str(cause).strip().splitlines() or [type(cause).__name__]
+        raise ScenarioError([f"{path}: cannot be read: {lines[0]}"]) from error

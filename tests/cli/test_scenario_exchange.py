@@ -1,0 +1,142 @@
+"""`caf scenario import` and `export`: what other people labelled can be judged, and ours goes out."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from scenarios.scenario import load_rows
+from scenarios.tables import read
+from tests.cli.conftest import Ended
+
+Caf = Callable[..., Ended]
+
+BEGIN = """\
+model\tknowledge\tmessage\tresponse\tbegin_label
+t5\tCalled "the king", he sang.\tWho was he?\tHe was called "the king".\tFully attributable
+t5\tA cardigan is a knitted garment with an open front.\tWhat is it?\tIt costs 90 dollars in Ohio.\tNot fully attributable
+gpt\tA cardigan is knitted.\tAnd?\tWhat do you think?\tGeneric
+"""
+LABELS = ("--judge", "source_fidelity", "--label", "begin_label", "--labels")
+MAPPED = ("--map", "sources=knowledge", "--map", "user_message=message")
+BOTH = "Fully attributable=accept,Not fully attributable=reject"
+
+
+@pytest.fixture
+def begin(tmp_path: Path) -> Path:
+    """Write a small set in the shape of a public one."""
+    path = tmp_path / "begin.tsv"
+    path.write_text(BEGIN)
+    return path
+
+
+def test_a_public_set_can_be_judged_as_it_is(caf: Caf, begin: Path, tmp_path: Path) -> None:
+    """Import and evaluation in two commands, without a key, and nothing beside the file is left."""
+    ended = caf("scenario", "import", "begin.tsv", *MAPPED, *LABELS, BOTH, "--skip-unlabelled", "--out", "begin.jsonl")
+    assert (ended.code, ended.out) == (0, "")
+    assert ended.err == (
+        "wrote begin.jsonl: 2 scenarios in 2 families; 1 without a label were skipped\ncaf: not taken: model\n"
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["begin.jsonl", "begin.tsv"]
+    ended = caf("judges", "eval", "--judge", "source_fidelity", "--stage", "local", "--data", "begin.jsonl", "--json")
+    assert ended.code == 0, ended.err
+    assert json.loads(ended.out)
+
+
+def test_without_out_the_rows_are_printed(caf: Caf, begin: Path) -> None:
+    """As rows and nothing else, so that they can be piped."""
+    ended = caf("scenario", "import", "begin.tsv", *MAPPED, "--family", "model")
+    rows = [json.loads(line) for line in ended.out.splitlines()]
+    assert [(row["id"], row["family"]) for row in rows] == [("begin-1", "t5"), ("begin-2", "t5"), ("begin-3", "gpt")]
+    assert ended.err.startswith("caf: 3 scenarios in 2 families\n")
+
+
+def test_rows_without_a_label_are_faults_with_their_numbers(caf: Caf, begin: Path, tmp_path: Path) -> None:
+    """And nothing is written."""
+    ended = caf("scenario", "import", "begin.tsv", *LABELS, BOTH, "--out", "begin.jsonl")
+    assert ended.code == 2
+    assert ended.err == (
+        "caf: begin.tsv: row 3: begin_label: 'Generic' is no label; there is 'fully attributable', "
+        "'not fully attributable'\n"
+    )
+    assert not (tmp_path / "begin.jsonl").exists()
+
+
+def test_many_faults_are_told_in_part(caf: Caf, tmp_path: Path) -> None:
+    """A set of the wrong kind has one in every row."""
+    (tmp_path / "a.csv").write_text("response,split\n" + "x,train\n" * 50)
+    lines = caf("scenario", "import", "a.csv").err.splitlines()
+    assert (len(lines), lines[-1]) == (21, "caf: and 30 more")
+
+
+def test_files_are_their_owners_and_not_overwritten(caf: Caf, begin: Path, tmp_path: Path) -> None:
+    """Of both verbs; --overwrite replaces them."""
+    out, table = tmp_path / "begin.jsonl", tmp_path / "all.csv"
+    for given, file in (
+        (("import", "begin.tsv", *MAPPED, "--out", "begin.jsonl"), out),
+        (("export", "begin.jsonl", "--out", "all.csv"), table),
+    ):
+        assert caf("scenario", *given).code == 0
+        assert file.stat().st_mode & 0o777 == 0o600
+        whole = file.read_text()
+        file.write_text("mine")
+        ended = caf("scenario", *given)
+        assert (ended.code, file.read_text()) == (2, "mine")
+        assert ended.err == f"caf: {file.name}: is there already; give another name, or --overwrite\n"
+        assert caf("scenario", *given, "--overwrite").code == 0
+        assert (file.read_text(), file.stat().st_mode & 0o777) == (whole, 0o600)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_what_is_exported_can_be_imported(caf: Caf, tmp_path: Path, ending: str) -> None:
+    """The same scenarios come back."""
+    row = {"id": "a", "family": "f", "response": "Hé\n", "sources": [{"id": "s", "text": "t"}]}
+    row |= {"expect": {"role": ["warn", "reject"]}, "tags": ["x"]}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row))
+    ended = caf("scenario", "export", "rows.jsonl", "--out", f"all.{ending}")
+    assert (ended.code, ended.err) == (0, f"wrote all.{ending}: 1 scenarios in 1 families\n")
+    assert caf("scenario", "import", f"all.{ending}", "--out", "back.jsonl").code == 0
+    assert load_rows(tmp_path / "back.jsonl") == load_rows(tmp_path / "rows.jsonl")
+
+
+def test_the_shipped_scenarios_are_exported_by_default(caf: Caf, tmp_path: Path) -> None:
+    """With a column for each judge."""
+    assert caf("scenario", "export", "--out", "all.csv").code == 0
+    assert {"expect_role", "expect_emergency"} <= set(read(tmp_path / "all.csv").columns)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("begin.tsv", "--out", "a.json"), "--out: a.json is to hold rows, and those are told by the ending .jsonl"),
+        (("begin.tsv", "--map", "response"), "--map: 'response' is none; give FIELD=COLUMN, as in response=answer"),
+        (("begin.tsv", "--map", "reply=a"), "--map: there is no field 'reply'; there is id, family, split,"),
+        (("begin.tsv", "--map", "id=a", "--map", "id=b"), "--map: id is mapped twice"),
+        (("begin.tsv", "--map", "family=a", "--family", "b"), "--map: family is mapped twice"),
+        (("begin.tsv", "--judge", "role"), "--judge, --label and --labels go together"),
+        (("begin.tsv", "--skip-unlabelled"), "--skip-unlabelled: says what to do with labels"),
+        (("begin.tsv", *LABELS, "yes"), "--labels: 'yes' is none; give VALUE=accept"),
+        (("begin.tsv", "--map", "sources=k"), "begin.tsv: has no column 'k'; it has model, knowledge, message,"),
+        (("gone.csv",), "gone.csv: cannot be read: No such file or directory"),
+        (("begin.tsv", "--out", "gone/a.jsonl"), "gone/a.jsonl: cannot be written: No such file or directory"),
+    ],
+)
+def test_wrong_usage_is_told_in_one_line(caf: Caf, begin: Path, given: tuple[str, ...], told: str) -> None:
+    """Exit code 2, and nothing on standard output."""
+    ended = caf("scenario", "import", *given)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"caf: {told}")
+    assert ended.err.count("\n") == 1
+
+
+def test_export_tells_what_it_cannot_do(caf: Caf, tmp_path: Path) -> None:
+    """An ending that names no format, a file with faults."""
+    (tmp_path / "rows.jsonl").write_text('{"reply": "x"}\n')
+    ended = caf("scenario", "export", "rows.jsonl", "--out", "a.csv")
+    assert (ended.code, ended.err.splitlines()[0]) == (
+        2, "caf: rows.jsonl:1: reply: is not a field here; check the spelling or remove it"
+    )  # fmt: skip
+    (tmp_path / "rows.jsonl").write_text('{"response": "x"}\n')
+    ended = caf("scenario", "export", "rows.jsonl", "--out", "a.xlsx")
+    assert (ended.code, ended.err) == (2, "caf: a.xlsx: its ending tells no format; name it .jsonl, .csv or .parquet\n")
