@@ -26,6 +26,8 @@ SHORTEST = 6
 LETTERS = (3, 4, 5)
 """Lengths of the runs of letters within a word that are features."""
 LONGEST_WORD = 24
+MOST_TOLL = 2.5
+"""Padding must not buy silence."""
 MOST_ENTRIES = 4096
 """Words whose weights are kept at hand."""
 START = "^"
@@ -68,6 +70,7 @@ class Evidence:
         weights: dict[str, float],
         sorts: "Mapping[str, Evidence]",
         direction: Sequence[float] | None = None,
+        toll: float = 0.0,
     ) -> None:
         """Prepare to weigh.
 
@@ -76,8 +79,11 @@ class Evidence:
             weights: Weight of each feature.
             sorts: For each sort of the class (kinds of emergency, parts played), what tells it from the others.
             direction: Weight of each dimension of the word vectors.
+            toll: What each window of a text pays for the logarithm of their number: the more there are, the likelier one
+                of them speaks for the class by chance.
         """
         self._bias = bias
+        self._toll = toll
         self._sorts = sorts
         self._weights: dict[str, float] = {}
         self._next: dict[str, dict[str, float]] = defaultdict(dict)
@@ -95,13 +101,10 @@ class Evidence:
             self._places, self._senses = known.places, (known.rows @ np.array(direction, np.float32)).tolist()
 
     def strongest(self, tokens: Sequence[str]) -> Window:
-        """Return the window that speaks most strongly for the class, in time linear in the number of tokens.
-
-        The more windows there are, the likelier one of them does so by chance: each pays the logarithm of their number.
-        """
+        """Return the window that speaks most strongly for the class, in time linear in the number of tokens."""
         running = self._running(tokens)
         spans = {(0, len(tokens))} if len(tokens) <= WINDOW else set(_spans(_ends(tokens)))
-        toll = log(len(spans))
+        toll = min(self._toll * log(len(spans)), MOST_TOLL)
         windows = [Window(self._margin(running[start], running[end]) - toll, start, end) for start, end in spans]
         return max(windows, key=lambda window: (window.margin, -window.start))
 
@@ -237,4 +240,4 @@ def load(name: str) -> Evidence:
     """Load learned weights; they are read once, when they are first needed."""
     data = orjson.loads(files("judges.local").joinpath(f"weights/{name}.json").read_bytes())
     sorts = {sort: Evidence(one["bias"], one["weights"], {}) for sort, one in data["sorts"].items()}
-    return Evidence(data["bias"], data["weights"], sorts, data.get("direction"))
+    return Evidence(data["bias"], data["weights"], sorts, data.get("direction"), data.get("toll", 0.0))

@@ -32,6 +32,8 @@ _FORBIDDEN = 0.8
 """How surely a sentence is unsupported at least when it permits what the source forbids."""
 _SAME = 0.7
 """Share of a prohibition's words from which a sentence is about the same."""
+_MOST = 0.7
+"""Share of a sentence's weight that one shared word must have to be more than chance."""
 _CHANCE = 0.6
 """Degree of support at most of a sentence that shares but one word with its source: that may be chance."""
 _REACH = 3
@@ -190,7 +192,8 @@ def _supported(reading: Reading, unsupported: float, closest: "Place | None") ->
     source, place = closest
     if _permits(reading, source.sentences[place]):
         unsupported = max(unsupported, _FORBIDDEN)
-    if len(reading.content.keys() & source.sentences[place].concepts) < min(2, len(reading.content)):
+    shared = reading.content.keys() & source.sentences[place].concepts
+    if len(shared) < 2 and sum([reading.content[concept] for concept in shared]) < _MOST * reading.mass:
         unsupported = max(unsupported, 1 - _CHANCE)
     return Support(1 - unsupported, source.id, source.text[slice(*source.spans[place])])
 

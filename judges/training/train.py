@@ -1,6 +1,6 @@
 """Learn the weights of a local judge from labelled texts.
 
-    python -m judges.training.train emergency|role      (needs scikit-learn: pip install -e '.[train]')
+    python -m judges.training.train emergency|role|asserts      (needs scikit-learn: pip install -e '.[train]')
 
 Logistic regression with L2 regularisation on the features of `judges.local.evidence`. The threshold is the lowest one that keeps
 the wanted specificity in ten-fold cross-validation; the same folds give the recall that is printed. Texts by an author who wrote
@@ -11,7 +11,7 @@ import argparse
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,11 @@ from scipy.sparse import csr_matrix, hstack
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold
 
-from judges.local import emergency, role, vectors
+from judges.local import emergency, role, support, vectors
 from judges.local.evidence import SHORTEST, Evidence, letter_runs, word_features
 from judges.local.spelling import QUESTION, STOP
+from judges.local.text import normalise
+from judges.local.text import read as read_sentence
 from knowledge_base import library
 from scenarios.scenario import load_all
 
@@ -31,7 +33,13 @@ HERE = Path(__file__).parent
 KNOWLEDGE_BASE = HERE.parent.parent / "knowledge_base" / "schizophrenia"
 WEIGHTS = HERE.parent / "local" / "weights"
 SCENARIOS = HERE.parent.parent / "scenarios" / "judges"
-READERS = {"emergency": emergency.tokens, "role": role.tokens}
+TOLLS = {"emergency": 0.0, "role": 1.0, "asserts": 0.0}
+"""What a window pays for being one of many; a cry for help in a long message pays nothing."""
+READERS: dict[str, Callable[[str], list[str]]] = {
+    "emergency": emergency.tokens,
+    "role": role.tokens,
+    "asserts": lambda text: support.tokens(read_sentence(normalise(text))),
+}
 SEED = 20261121
 MEANING = 0.5
 """How much the word vectors count beside the words themselves before anything is learned."""
@@ -153,8 +161,10 @@ def kept(
     return data if direction is None else data | {"direction": [round(d, 4) for d in direction]}
 
 
-def margins(bias: float, weights: dict[str, float], direction: list[float], read: list[list[str]]) -> np.ndarray:
-    evidence = Evidence(bias, weights, {}, direction)
+def margins(
+    bias: float, weights: dict[str, float], direction: list[float], toll: float, read: list[list[str]]
+) -> np.ndarray:
+    evidence = Evidence(bias, weights, {}, direction, toll)
     return np.array([evidence.strongest(tokens).margin for tokens in read])
 
 
@@ -182,10 +192,11 @@ def main() -> None:
     folds = StratifiedGroupKFold(10, shuffle=True, random_state=SEED)
     for learn, test in folds.split(read, labels, groups):
         learned = fit([read[n] for n in learn], list(labels[learn]), args.strength)
-        scores[test] = margins(*learned, [read[n] for n in test])
+        scores[test] = margins(*learned, TOLLS[args.judge], [read[n] for n in test])
     # The threshold is chosen where the texts are as in use: among the scenarios, not the short rows.
     real = np.array([row["sort"] == UNSORTED for row in rows])
     print(f"scenarios, cross-validated: {labels[real].sum()} yes, {(labels[real] == 0).sum()} no")
+    real = real if real.any() else np.ones(len(rows), bool)
     for specificity in (0.8, 0.9, 0.95, 0.97):
         at = threshold(scores[real], labels[real], specificity)
         print(f"  specificity {specificity}: recall {(scores[real & (labels == 1)] > at).mean():.3f}")
@@ -199,15 +210,16 @@ def main() -> None:
     for path in args.holdout:
         held = load(path)
         truth = np.array([int(row["label"] == "yes") for row in held])
-        got = margins(bias, weights, direction, [READERS[args.judge](row["text"]) for row in held])
+        got = margins(bias, weights, direction, TOLLS[args.judge], [READERS[args.judge](row["text"]) for row in held])
         print(
             f"{path}: recall {(got[truth == 1] > 0).mean():.3f}, specificity {(got[truth == 0] <= 0).mean():.3f}, "
             f"n = {truth.sum()} + {(truth == 0).sum()}"
         )
     if not args.dry:
         yes = [n for n in range(len(rows)) if labels[n] and rows[n]["sort"] != UNSORTED]
-        sorts = fit_sorts([read[n] for n in yes], [rows[n]["sort"] for n in yes])
-        data = kept(bias, weights, LEAST, direction)
+        sorted_texts, kinds = [read[n] for n in yes], [rows[n]["sort"] for n in yes]
+        sorts = fit_sorts(sorted_texts, kinds) if len(set(kinds)) > 1 else {}
+        data = kept(bias, weights, LEAST, direction) | {"toll": TOLLS[args.judge]}
         data |= {"sorts": {sort: kept(*one, LEAST) for sort, one in sorts.items()}}
         (WEIGHTS / f"{args.judge}.json").write_text(json.dumps(data, separators=(",", ":"), sort_keys=True) + "\n")
         print(len(data["weights"]), "features")

@@ -39,7 +39,7 @@ UNSUPPORTED = (
     "Listening to music always makes everyone's voices disappear completely.",
     "I recommend that you paint the walls with bleach.",
 )
-BASIC = ("Getting enough sleep can help.", "It may help to go for a walk and talk to a friend.")
+BASIC = ("It is good to eat well and rest.", "It may help to go for a walk and talk to a friend.")
 HARMLESS = (
     "Hello!",
     "I'm sorry that you are going through this.",

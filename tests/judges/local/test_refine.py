@@ -40,7 +40,7 @@ def test_what_comes_out_is_honest(sentences: list[str], separator: str, sensitiv
     assert not [a for a in claims.assertions if a.support == "basic" and a.topic]
     assert {a.source_id for a in claims.assertions if a.source_id} <= set(cited)
     apart = separator.isspace() or separator.startswith("\n")
-    if apart and any(sentence in UNSUPPORTED or sentence in BASIC for sentence in sentences):
+    if apart and any(sentence in UNSUPPORTED for sentence in sentences):
         assert (claims.admits_not_from_sources, claims.asks_to_verify) == ("clear", "clear")
 
 
