@@ -106,6 +106,8 @@ def evaluate(
             return {name: measure([a for a in given if a.labelled.judge == name]) for name in subjects}, given
 
     measured, given = asyncio.run(main())
+    if split == "holdout" and spec.what != "local" and not fresh:
+        _count_uses(answers.with_name("holdout-uses.json"), given)
     if html is not None:
         from judges.evaluation.page import page
 
@@ -121,6 +123,18 @@ def evaluate(
 
         show(measured, given)
     _judge_the_judges(measured, least)
+
+
+def _count_uses(file: Path, answers: "Sequence[Answer]") -> None:
+    """Count that the holdout was looked at, and say so: a prompt may have been chosen by what is seen here."""
+    from judges.evaluation.holdout import HoldoutError, count_use, told
+
+    for judge in dict.fromkeys(answer.labelled.judge for answer in answers):
+        cases = [answer.labelled for answer in answers if answer.labelled.judge == judge and not answer.repeat]
+        try:
+            typer.echo(f"{judge}: {told(count_use(file, judge, cases))}", err=True)
+        except HoldoutError as error:
+            leave(str(error))
 
 
 def _thresholds(given: Sequence[str]) -> dict[str, float]:

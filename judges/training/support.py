@@ -36,7 +36,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 KNOWLEDGE_BASE = ROOT / "knowledge_base" / "schizophrenia"
 WEIGHTS = HERE.parent / "local" / "weights"
-RECALL = 0.95
+RECALL = 0.96
 """Share of the violating dev scenarios that the local judge is to catch, by cross-validation."""
 FOLDS, ROUNDS, DEPTH, TREES, SEED = 5, 3, 6, 100, 20261121
 STRENGTH = 0.3

@@ -10,7 +10,6 @@ import argparse
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +17,12 @@ import aiohttp
 import yaml
 from aiohttp import web
 
-from judges.case import Case, Said, Topic
-from judges.judge import ModelJudge, load_prompt
-from judges.verdict import Judgement
-from knowledge_base.library import Library, load
-from models.client import Body, Engine, EngineFactory, Models
+from models.client import Body, Engine, EngineFactory
 from models.errors import UpstreamRefused
 from models.openai_engine import OpenAIEngine, make_session
 from models.recording import Recording, Replaying
 from models.scripted import Scripted
 from models.settings import ModelSettings
-from models.usage import Ledger
 from proxy.app import create_app
 from proxy.config import Config, parse_config
 
@@ -60,45 +54,6 @@ class Kept:
         raise NotImplementedError("recordings hold completions")
 
     async def close(self) -> None: ...
-
-
-@dataclass(frozen=True)
-class Tried:
-    """A judge's prompt, tried on a case."""
-
-    judge: str
-    stage: str
-    case: str
-    expect: tuple[str, ...]
-    judgement: Judgement
-
-
-async def try_judges(models: Models) -> list[Tried]:
-    """Put every case of cases.yaml to the swift and the chief judge it is for."""
-    library = load(HERE / "knowledge_base")
-    limit = asyncio.Semaphore(AT_ONCE)
-
-    async def one(judge: str, stage: str, data: Body) -> Tried:
-        prompt = load_prompt(PROMPTS / f"{judge}.{stage}.md")
-        async with limit:
-            judgement = await ModelJudge(prompt, models, 3000).judge(case_of(data, library), Ledger())
-        expect = data["expect"] if isinstance(data["expect"], list) else [data["expect"]]
-        return Tried(judge, stage, data["id"], tuple(expect), judgement)
-
-    cases = yaml.safe_load((HERE / "cases.yaml").read_text(encoding="utf-8"))
-    every = [(judge, stage, data) for judge, rows in cases.items() for data in rows for stage in ("swift", "chief")]
-    return await asyncio.gather(*(one(*job) for job in every))
-
-
-def case_of(data: Body, library: Library) -> Case:
-    return Case(
-        data["user"],
-        data.get("reply", ""),
-        history=tuple(Said("user", text) for text in data.get("history", ())),
-        cited=tuple(library[name] for name in data.get("cites", ())),
-        role=ROLE if "reply" in data else "",
-        topics=tuple(Topic(name) for name in TOPICS),
-    )
 
 
 def conversations() -> list[Body]:
@@ -167,33 +122,17 @@ async def serve(app: web.Application) -> AsyncIterator[str]:
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url", required=True)
-    parser.add_argument("--only", choices=["judges", "conversations"])
     args = parser.parse_args()
     async with make_session() as session:
-        settings = {
-            a: ModelSettings(engine="openai", base_url=args.url, timeout_s=3000, max_attempts=1) for a in ALIASES
-        }
-        asked = OpenAIEngine(settings["chief"], session)
-        if args.only != "conversations":
-            kept = Kept(HERE / "judges.jsonl", asked)
-            for tried in sorted(
-                await try_judges(Models(settings, dict.fromkeys(ALIASES, kept))), key=lambda t: (t.judge, t.stage)
-            ):
-                mark = "" if tried.judgement.verdict in tried.expect else "   <-- expected " + "|".join(tried.expect)
-                print(
-                    f"{tried.judge}.{tried.stage} {tried.case}: {tried.judgement.verdict} {tried.judgement.reason[:150]}{mark}"
-                )
-        if args.only != "judges":
-            kept = Kept(HERE / "conversations.jsonl", asked)
-            rows = conversations()
-            held = await asyncio.gather(*(hold(row, kept) for row in rows))
-            for row, replies in zip(rows, held, strict=True):
-                for reply in replies:
-                    caf = reply["caf"]
-                    print(
-                        row["id"], caf["outcome"], [f"{j['name']}.{j['stage']}:{j['verdict']}" for j in caf["judges"]]
-                    )
-                    print("   ", reply["choices"][0]["message"]["content"])
+        settings = ModelSettings(engine="openai", base_url=args.url, timeout_s=3000, max_attempts=1)
+        kept = Kept(HERE / "conversations.jsonl", OpenAIEngine(settings, session))
+        rows = conversations()
+        held = await asyncio.gather(*(hold(row, kept) for row in rows))
+    for row, replies in zip(rows, held, strict=True):
+        for reply in replies:
+            caf = reply["caf"]
+            print(row["id"], caf["outcome"], [f"{j['name']}.{j['stage']}:{j['verdict']}" for j in caf["judges"]])
+            print("   ", reply["choices"][0]["message"]["content"])
 
 
 if __name__ == "__main__":
