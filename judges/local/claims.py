@@ -110,10 +110,10 @@ def _judge(case: Case, found: tuple[Part, ...], user: str) -> list[Judged]:
     judged = []
     for part, degree in zip(found, carried, strict=True):
         asserted = part.asserted or _asserts_all_the_same(part, degree, case)
-        if asserted and degree.degree < IMPLIED and _is_talk(part):
-            continue
         if asserted and (r := read(asserted)).content:
-            judged.append(_assertion(part, asserted, r, degree, _topic(lexicon_of_topics, r, user)))
+            topic = _topic(lexicon_of_topics, r, user)
+            if degree.degree >= IMPLIED or topic is not None or not _is_talk(part):
+                judged.append(_assertion(part, asserted, r, degree, topic))
     if not judged and _merely_agrees(found) and user.rstrip().endswith("?"):
         asked = next(parts(user, ""))
         degree = support.weigh([asked], case.cited, frozenset())[0] if case.cited else NOTHING
