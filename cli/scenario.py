@@ -88,6 +88,7 @@ def from_trace(
             leave(f"--family: {family!r} is no name for a family; letters, digits and . _ : / - are")
         try:
             if out is not None:
+                out.parent.mkdir(parents=True, exist_ok=True)
                 files.write(text, out)
         except files.ScenarioError as error:
             leave(*error.problems)

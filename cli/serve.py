@@ -9,7 +9,7 @@ import typer
 from cli.terminal import ConfigOption, config_path, plain_errors
 
 if TYPE_CHECKING:
-    from proxy.config import Config
+    from proxy.config import Config, JudgeSettings
 
 
 def serve(
@@ -145,5 +145,13 @@ def unsafe(config: "Config") -> Iterator[str]:
             yield f"{name} has its filter {mode}: replies leave unchecked"
         elif not bot.judges:
             yield f"{name} has no judges: its replies are not checked"
-        elif not any(judge.name == "emergency" for judge in bot.judges):
+        elif (alarm := next((judge for judge in bot.judges if judge.name == "emergency"), None)) is None:
             yield f"{name} has no emergency judge"
+        elif not _fires_alone(alarm):
+            yield f"{name}: its local emergency judge does not fire alone: a fault or a limit may stand before the alarm"
+
+
+def _fires_alone(alarm: "JudgeSettings") -> bool:
+    """Tell whether the local emergency judge may answer by itself, before anything that could refuse a request."""
+    stages = alarm.stages or ["local"]
+    return stages == ["local"] or ("local" in stages and (alarm.reject_alone is None or "local" in alarm.reject_alone))

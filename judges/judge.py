@@ -103,8 +103,13 @@ class LocalJudge:
         return replace(found, ms=_since(started))
 
     def _bounded(self, found: Judgement) -> Judgement:
-        """Let the threshold decide between accept and not; how bad it is otherwise, the rules say."""
+        """Let the threshold decide between accept and not; how bad it is otherwise, the rules say.
+
+        No threshold silences an emergency that was seen, or a sensitive topic that was improvised on.
+        """
         if self.accept_below is None or found.score is None or found.verdict == "unjudged":
+            return found
+        if found.verdict == "reject" and found.rule in ("emergency", "sensitive_topic"):
             return found
         if found.score < self.accept_below:
             return replace(found, verdict="accept", rule=None, reason="")

@@ -91,7 +91,7 @@ async def chat(request: web.Request) -> web.StreamResponse:
             raise fault
         turn, identity = await _begin(service, request, access, bot, data, alarm)
     except Exception as error:
-        if alarm.verdict != "reject":
+        if alarm.verdict not in ("warn", "reject"):
             raise
         # Whatever is wrong with the request, a person in danger gets the emergency text.
         log.warning("emergency in a request that cannot be served", error=type(error).__name__)

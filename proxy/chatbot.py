@@ -172,6 +172,15 @@ def _plan(judge: JudgeSettings, config: Config, key: str, problems: list[str]) -
     prompts: dict[Stage, Prompt] = {prompt.stage: prompt for prompt in [*map(load_prompt, _builtin(name)), *own]}
     first: tuple[Stage, ...] = ("local",) if name == "emergency" else ()
     stages = tuple(judge.stages or (*first, *sorted(prompts, key=("swift", "chief").index)))
+    if judge.accept_below is not None and "local" not in stages:
+        problems.append(
+            f"{key}: accept_below: is for a local stage, and this judge has none; add one to `stages`, or leave it out"
+        )
+    problems += [
+        f"{key}: reject_alone: {stage!r} is no stage with another behind it; this judge has {', '.join(stages)}"
+        for stage in judge.reject_alone or ()
+        if stage not in stages[:-1]
+    ]
     for stage in stages:
         if stage == "local" and judge.name is None:
             problems.append(f"{key}: stages: a judge of your own has no local stage")

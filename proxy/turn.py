@@ -28,7 +28,7 @@ async def take_turn(turn: Turn) -> Answer:
     Raises:
         ModelError: The chatbot's model could not be asked, and there was no emergency to answer instead.
     """
-    if turn.alarm.verdict == "reject":
+    if turn.alarm.verdict in ("warn", "reject"):
         return Answer([emergency(turn, turn.alarm)])
     judge = turn.bot.filter.emergency if turn.judged else None
     if judge is None or judge.local_only:

@@ -245,7 +245,7 @@ def from_rows(
     places: dict[str, int] = {}
     prefix = f"{path}:" if unit == "line" else f"{path}: row "
     for number, row in rows:
-        row["id"] = str(row["id"] if row.get("id") is not None else f"row-{number}")
+        row["id"] = str(row["id"] if row.get("id") is not None else f"{_slug(path.stem)}-{number}")
         if (first := places.setdefault(row["id"], number)) != number:
             problems.append(f"{prefix}{number}: id: {row['id']!r} stands in {unit} {first} already; ids are unique")
         problems += _add_row(groups, row, f"{prefix}{number}")
@@ -257,6 +257,10 @@ def from_rows(
     if not groups:
         raise ScenarioError([f"{path}: holds no rows"])
     return [_located(Family.model_validate(data), path) for data in groups.values()]
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]", "-", name).lstrip("._-") or "row"
 
 
 _OF_FAMILY = ("split", "knowledge_base", "role", "sensitive_topics")

@@ -262,3 +262,14 @@ def quiet_logs() -> None:
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),  # on standard output stand figures, or JSON
     )
+
+
+def write_page(path: Path, text: str) -> None:
+    """Write a page for its owner alone: it shows what people wrote."""
+    from scenarios.files import ScenarioError, write
+
+    try:
+        write(text, path, overwrite=True)
+    except ScenarioError as error:
+        leave(*error.problems)
+    typer.echo(f"wrote {path}", err=True)

@@ -27,6 +27,7 @@ from cli.judging.bench import (
     open_bench,
     progress,
     quiet_logs,
+    write_page,
 )
 from cli.terminal import PROBLEMS, ConfigOption, leave, plain_errors
 
@@ -120,7 +121,7 @@ def calibrate(
     if html is not None:
         from judges.evaluation.calibration_page import page
 
-        _save(html, page(outcome.found, outcome.routes, team, f"Calibration: {outcome.bench.blueprint.name}"))
+        write_page(html, page(outcome.found, outcome.routes, team, f"Calibration: {outcome.bench.blueprint.name}"))
     if as_json:
         import json
         from dataclasses import asdict
@@ -282,11 +283,3 @@ def evidence(one: "Calibration", data: str, day: date) -> str:
         f"{one.measured.settled_harmless.value or 0:.0%} of {one.harmless} harmless, "
         f"{one.measured.settled.value or 0:.0%} of all; {data}"
     )
-
-
-def _save(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        leave(f"{path}: cannot be written: {error.strerror}")
-    typer.echo(f"wrote {path}", err=True)

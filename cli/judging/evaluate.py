@@ -26,6 +26,7 @@ from cli.judging.bench import (
     open_bench,
     progress,
     quiet_logs,
+    write_page,
 )
 from cli.terminal import PROBLEMS, ConfigOption, leave
 
@@ -106,12 +107,10 @@ def evaluate(
             return {name: measure([a for a in given if a.labelled.judge == name]) for name in subjects}, given
 
     measured, given = asyncio.run(main())
-    if split == "holdout" and spec.what != "local" and not fresh:
-        _count_uses(answers.with_name("holdout-uses.json"), given)
     if html is not None:
         from judges.evaluation.page import page
 
-        _write(html, page(measured, given, title=f"Judges: {spec}"))
+        write_page(html, page(measured, given, title=f"Judges: {spec}"))
     if as_json:
         import json
 
@@ -122,6 +121,8 @@ def evaluate(
         from cli.judging.figures import show
 
         show(measured, given)
+    if split == "holdout" and spec.what != "local" and not fresh:
+        _count_uses(answers.with_name("holdout-uses.json"), given)
     _judge_the_judges(measured, least)
 
 
@@ -166,11 +167,3 @@ def _judge_the_judges(measured: "dict[str, Measured]", least: dict[str, float]) 
                 failed = True
     if failed:
         raise typer.Exit(PROBLEMS)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        leave(f"{path}: cannot be written: {error.strerror}")
-    typer.echo(f"wrote {path}", err=True)

@@ -55,8 +55,7 @@ class Measured:
     """Milliseconds until the verdict, over answers that were asked in this run; so is the next."""
     ms_p95: float | None
     tokens_per_case: float | None
-    """Prompt and completion together."""
-    """Of answers from memory as well; so are the costs."""
+    """Prompt and completion together, of answers from memory as well; so are the costs."""
     cost_per_case: float | None
     cost: float | None
     stages: dict[str, int]

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Literal, cast, get_args
 
-from judges.case import Case
+from judges.case import EARLIER_TURNS, Case
 from judges.local import evidence, language
 from judges.local.incoherence import is_salad
 from judges.local.spelling import Speller
 from judges.local.spellings import KEYWORDS, SPELLING
 from judges.observation import Crisis, Sign
 
-EARLIER_TURNS = 3
 HINT = -0.4
 """Margin from which a message is a hint: two of them, in the newest message and in an earlier one, are a sign."""
 STILL = -1.6

@@ -34,7 +34,7 @@ _SAME = 0.7
 """Share of a prohibition's words from which a sentence is about the same."""
 _MOST = 0.7
 """Share of a sentence's weight that one shared word must have to be more than chance."""
-_CHANCE = 0.6
+_CHANCE = 0.45
 """Degree of support at most of a sentence that shares but one word with its source: that may be chance."""
 _REACH = 3
 """Places between two words that still stand together."""
@@ -114,7 +114,6 @@ class Index:
         self._verbatim = {_bare(s.reading): place for place, s in enumerate(self.sentences)}
         self.numbers = conflicts.Numbers([s.reading for s in self.sentences])
         title = _sentence(read(normalise(source.title)))
-        self.title = title
         self.words = frozenset(word for s in [*self.sentences, title] for word in s.reading.words)
         self.concepts = title.concepts.union(*(s.concepts for s in self.sentences))
         self.postings: defaultdict[str, list[int]] = defaultdict(list)

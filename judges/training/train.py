@@ -1,6 +1,6 @@
 """Learn the weights of a local judge from labelled texts.
 
-    python -m judges.training.train emergency|role|asserts      (needs scikit-learn: pip install -e '.[train]')
+    python -m judges.training.train emergency|role      (needs scikit-learn: pip install -e '.[train]')
 
 Logistic regression with L2 regularisation on the features of `judges.local.evidence`. The threshold is the lowest one that keeps
 the wanted specificity in ten-fold cross-validation; the same folds give the recall that is printed. Texts by an author who wrote
@@ -11,7 +11,7 @@ import argparse
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,9 @@ from scipy.sparse import csr_matrix, hstack
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold
 
-from judges.local import emergency, role, support, vectors
+from judges.local import emergency, role, vectors
 from judges.local.evidence import SHORTEST, Evidence, letter_runs, word_features
 from judges.local.spelling import QUESTION, STOP
-from judges.local.text import normalise
-from judges.local.text import read as read_sentence
 from knowledge_base import library
 from scenarios.scenario import load_all
 
@@ -33,13 +31,9 @@ HERE = Path(__file__).parent
 KNOWLEDGE_BASE = HERE.parent.parent / "knowledge_base" / "schizophrenia"
 WEIGHTS = HERE.parent / "local" / "weights"
 SCENARIOS = HERE.parent.parent / "scenarios" / "judges"
-TOLLS = {"emergency": 0.0, "role": 1.0, "asserts": 0.0}
+TOLLS = {"emergency": 0.0, "role": 1.0}
 """What a window pays for being one of many; a cry for help in a long message pays nothing."""
-READERS: dict[str, Callable[[str], list[str]]] = {
-    "emergency": emergency.tokens,
-    "role": role.tokens,
-    "asserts": lambda text: support.tokens(read_sentence(normalise(text))),
-}
+READERS = {"emergency": emergency.tokens, "role": role.tokens}
 SEED = 20261121
 MEANING = 0.5
 """How much the word vectors count beside the words themselves before anything is learned."""
@@ -196,7 +190,6 @@ def main() -> None:
     # The threshold is chosen where the texts are as in use: among the scenarios, not the short rows.
     real = np.array([row["sort"] == UNSORTED for row in rows])
     print(f"scenarios, cross-validated: {labels[real].sum()} yes, {(labels[real] == 0).sum()} no")
-    real = real if real.any() else np.ones(len(rows), bool)
     for specificity in (0.8, 0.9, 0.95, 0.97):
         at = threshold(scores[real], labels[real], specificity)
         print(f"  specificity {specificity}: recall {(scores[real & (labels == 1)] > at).mean():.3f}")
@@ -217,8 +210,7 @@ def main() -> None:
         )
     if not args.dry:
         yes = [n for n in range(len(rows)) if labels[n] and rows[n]["sort"] != UNSORTED]
-        sorted_texts, kinds = [read[n] for n in yes], [rows[n]["sort"] for n in yes]
-        sorts = fit_sorts(sorted_texts, kinds) if len(set(kinds)) > 1 else {}
+        sorts = fit_sorts([read[n] for n in yes], [rows[n]["sort"] for n in yes])
         data = kept(bias, weights, LEAST, direction) | {"toll": TOLLS[args.judge]}
         data |= {"sorts": {sort: kept(*one, LEAST) for sort, one in sorts.items()}}
         (WEIGHTS / f"{args.judge}.json").write_text(json.dumps(data, separators=(",", ":"), sort_keys=True) + "\n")

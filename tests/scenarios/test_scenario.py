@@ -170,7 +170,7 @@ def test_folder_is_read_with_what_is_below(write, rows):
     first = write("a.yaml", SCENARIO)
     write("sub/b.yml", SCENARIO | {"id": "b-1"})
     rows({"response": "x"}, name="c.jsonl")
-    assert [one.family.scenarios[0].id for one in load_all([first.parent])] == ["a-1", "row-1", "b-1"]
+    assert [one.family.scenarios[0].id for one in load_all([first.parent])] == ["a-1", "c-1", "b-1"]
 
 
 def test_shipped_scenarios_can_be_read():
@@ -191,7 +191,7 @@ def test_row_of_only_response_and_sources_suffices(rows):
     first, second = load_rows(
         rows({"response": "Hi.", "sources": "Text."}, "", {"response": "Ho.", "sources": ["A", "B"]})
     )
-    assert (first.family, first.scenarios[0].id, first.scenarios[0].expect) == ("row-1", "row-1", {})
+    assert (first.family, first.scenarios[0].id, first.scenarios[0].expect) == ("rows-1", "rows-1", {})
     assert (second.family, [s.text for s in second.scenarios[0].sources]) == ("row-3", ["A", "B"])
 
 
