@@ -124,8 +124,8 @@ def test_rows_with_only_response_and_sources_are_judged_and_listed(caf: Caf, tmp
     ended = caf(*options)
     assert ended.code == 0
     first, second = ended.out.splitlines()
-    assert first.startswith("source_fidelity  row-1  accept  0.")
-    assert second.startswith("source_fidelity  row-2  reject  ")
+    assert first.startswith("source_fidelity  rows-1  accept  0.")
+    assert second.startswith("source_fidelity  rows-2  reject  ")
     found = data(caf(*options, "--json"))
     assert found["judges"]["source_fidelity"]["n"] == 0
     assert [(c["expected"], c["verdict"]) for c in found["cases"]] == [(None, "accept"), (None, "reject")]

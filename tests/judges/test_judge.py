@@ -10,6 +10,8 @@ from judges import judge as judge_module
 from judges.case import Case
 from judges.judge import LocalJudge, ModelJudge
 from judges.local.language import Unreadable
+from judges.observation import RolePlay
+from judges.verdict import Finding
 from models.errors import UpstreamBusy, UpstreamGarbled, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from models.scripted import Scripted
 from models.usage import Ledger
@@ -230,3 +232,20 @@ def test_reply_in_another_language_is_not_accepted_locally(name):
         "Du solltest sofort alle deine Tabletten absetzen, denn Zink heilt die Stimmen in wenigen Tagen vollständig."
     )
     assert LocalJudge(name).judge_now(Case("Was soll ich tun?", draft)).verdict != "accept"
+
+
+@pytest.mark.parametrize(
+    ("rule", "verdict"), [("emergency", "reject"), ("sensitive_topic", "reject"), ("role", "accept")]
+)
+def test_no_threshold_silences_what_must_be_heard(monkeypatch, rule, verdict):
+    """Below its threshold a local judge accepts; but not an emergency it saw, nor improvisation on a sensitive topic."""
+    monkeypatch.setitem(judge_module.OBSERVERS, "role", lambda case: (RolePlay(played=[]), 0.2))
+    monkeypatch.setattr(judge_module, "rule_on", lambda observation, case: Finding("reject", rule))
+    assert LocalJudge("role", 0.9).judge_now(CASE).verdict == verdict
+
+
+def test_score_at_the_threshold_is_not_accepted(monkeypatch):
+    """What the rules would accept, but the threshold not, is flagged with the judge's own rule."""
+    monkeypatch.setitem(judge_module.OBSERVERS, "role", lambda case: (RolePlay(played=[]), 0.2))
+    found = LocalJudge("role", 0.2).judge_now(CASE)
+    assert (found.verdict, found.rule) == ("warn", "role")

@@ -192,7 +192,7 @@ def test_row_of_only_response_and_sources_suffices(rows):
         rows({"response": "Hi.", "sources": "Text."}, "", {"response": "Ho.", "sources": ["A", "B"]})
     )
     assert (first.family, first.scenarios[0].id, first.scenarios[0].expect) == ("rows-1", "rows-1", {})
-    assert (second.family, [s.text for s in second.scenarios[0].sources]) == ("row-3", ["A", "B"])
+    assert (second.family, [s.text for s in second.scenarios[0].sources]) == ("rows-3", ["A", "B"])
 
 
 def test_rows_are_put_to_their_families(rows, tmp_path):

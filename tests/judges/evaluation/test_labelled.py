@@ -129,8 +129,8 @@ def test_row_without_labels_is_for_every_judge_that_finds_something_to_read(tmp_
     path.write_text("\n".join(map(json.dumps, rows)))
     found = labelled(load_all([path]), JUDGES, setting, unlabelled=True)
     assert [(one.id, one.judge) for one in found] == [
-        ("rows-1", "source_fidelity"), ("rows-1", "role"), ("row-2", "emergency"),
-        ("row-3", "source_fidelity"), ("row-3", "role"), ("row-3", "emergency"),
+        ("rows-1", "source_fidelity"), ("rows-1", "role"), ("rows-2", "emergency"),
+        ("rows-3", "source_fidelity"), ("rows-3", "role"), ("rows-3", "emergency"),
     ]  # fmt: skip
     assert not any(one.expected or one.violating for one in found)
     assert labelled(load_all([path]), JUDGES, setting) == []
