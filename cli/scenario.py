@@ -90,6 +90,8 @@ def from_trace(
             if out is not None:
                 out.parent.mkdir(parents=True, exist_ok=True)
                 files.write(text, out)
+        except OSError as error:
+            leave(f"{out}: cannot be written: {error.strerror}")
         except files.ScenarioError as error:
             leave(*error.problems)
     for doubt in doubts:

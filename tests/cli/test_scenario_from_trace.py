@@ -186,7 +186,7 @@ def test_a_chatbot_without_citations_was_judged_against_all_that_it_had(caf: Caf
         (["7f3a", "--expect", "role=fine"], "--expect: 'role=fine' is none"),
         (["7f3a", "--expect", "rolle=warn"], "the chatbot has no judge 'rolle'; it has role, emergency"),
         (["7f3a", "--family", "two words"], "'two words' is no name for a family"),
-        (["7f3a", "--out", "nowhere/out.yaml"], "cannot be written"),
+        (["7f3a", "--out", "/dev/null/out.yaml"], "cannot be written"),
     ],
 )
 def test_wrong_usage_is_told_in_a_line(caf: Caf, file: Path, options: list[str], said: str) -> None:
