@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cli.terminal import leave, printable
+from cli.terminal import ConfigOption, config_path, leave, plain_errors, printable
 
 if TYPE_CHECKING:
     from scenarios.exchange import Label
@@ -48,6 +48,7 @@ def import_(
         bool, typer.Option("--skip-unlabelled", help="Leave out rows whose label is not among --labels.")
     ] = False,
     overwrite: OverwriteOption = False,
+    config: ConfigOption = None,
 ) -> None:
     """Make scenarios of a table.
 
@@ -70,6 +71,8 @@ def import_(
     plan = exchange.Plan(_mapped(map or [], family), _label(judge, label, labels), skip_unlabelled)
     if skip_unlabelled and plan.label is None:
         leave("--skip-unlabelled: says what to do with labels; give --judge, --label and --labels as well")
+    if plan.label is not None:
+        _check_judge(plan.label.judge, config)
     try:
         made = exchange.load(file, plan, format, out)
         if out is not None:
@@ -144,6 +147,23 @@ def _mapped(given: list[str], family: str | None) -> dict[str, str]:
             leave(f"--map: {name} is mapped twice; of sources, citations and tags several columns go as in sources=a,b")
         columns[name] = column
     return columns
+
+
+def _check_judge(judge: str, config: Path | None) -> None:
+    """Leave if no chatbot has such a judge; the configuration is read only for one that is not built in."""
+    from judges.evaluation.names import known_judges, no_such
+
+    if judge in known_judges([]):
+        return
+    from proxy.chatbot import assemble
+    from proxy.config import load_config
+
+    path = config_path(config)
+    with plain_errors(path):
+        bots = assemble(load_config(path)).values()
+    known = known_judges(plan.name for bot in bots for plan in bot.plans)
+    if judge not in known:
+        leave(f"--judge: {judge!r}: {no_such(judge, known)}")
 
 
 def _label(judge: str | None, column: str | None, labels: str | None) -> "Label | None":

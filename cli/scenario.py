@@ -53,8 +53,8 @@ def from_trace(
     """Write a traced turn as a scenario.
 
     It holds the user's message, the history, the draft that was judged and what that cites. What judges should make of it
-    comes from `caf trace label` or --expect; what they said is no label. Sections that have changed or gone since the turn
-    was labelled are written out in full.
+    comes from `caf trace label` or --expect; what they said is no label. The emergency judge's label goes with the choice that
+    it was given for. Sections that have changed or gone since the turn was labelled are written out in full.
 
     \b
     Examples:

@@ -139,7 +139,8 @@ def label(
     """Say what a judge should have made of a turn.
 
     The label is about the first draft that was judged, not about what was delivered after refinement; for the emergency judge
-    about the user's message. It is kept with the trace and goes with it. Of several labels for one judge the last counts.
+    about the user's message, which all choices share. It is kept with the trace and goes with it. Of several labels for one
+    judge the last counts.
 
     \b
     Examples:
@@ -161,9 +162,10 @@ def label(
                 f"no judge {judge!r} of the chatbot {trace['chatbot']!r} could have judged the turn "
                 f"{trace['turn_id'][:SHORT]}; there is {', '.join(known) or 'none'}"
             )
-        from cli.traced import TracedError, cited
+        from cli.traced import TracedError, check_choice, cited
 
         try:
+            check_choice(trace, choice)
             sections = () if judge == "emergency" else cited(trace, choice, bot.library if bot else None)
         except TracedError as error:
             raise TraceError(str(error)) from error

@@ -39,9 +39,15 @@ class Traced:
     """The chatbot's knowledge base as it is now."""
 
     @property
+    def counting(self) -> list[Label]:
+        """The labels that count: of the emergency judge, who reads the message that all choices share, only the last."""
+        last = [label for label in self.labels if label.judge == "emergency"][-1:]
+        return [label for label in self.labels if label.judge != "emergency"] + last
+
+    @property
     def choices(self) -> list[int]:
         """The choices that somebody has labelled."""
-        return sorted({label.choice for label in self.labels})
+        return sorted({label.choice for label in self.counting})
 
 
 def scenario_of(
@@ -59,12 +65,13 @@ def scenario_of(
         TracedError: The trace holds no texts, no such choice, or a section that it cites is gone.
     """
     trace = traced.trace
+    check_choice(trace, choice)
     if is_redacted(trace):
         raise TracedError(
             f"the trace of the turn {trace['turn_id']} is redacted: its texts were never stored, so no scenario can be made of "
             "it; `privacy.store: full` keeps those of later turns"
         )
-    given = [one for one in traced.labels if one.choice == choice or one.judge == "emergency"]
+    given = [one for one in traced.counting if one.choice == choice]
     right = {one.judge: frozenset([one.verdict]) for one in given} | dict(expect or {})
     draft = judged_draft(trace, choice)
     if draft is None and (trace["attempts"] or set(right) - {"emergency"}):
@@ -119,6 +126,15 @@ def judged_draft(trace: Json, choice: int) -> Json | None:
     own = [attempt for attempt in trace["attempts"] if attempt["choice"] == choice]
     drafts = [attempt for attempt in own if attempt["kind"] != "refinement"]
     return next((attempt for attempt in own if attempt["judgements"]), drafts[-1] if drafts else None)
+
+
+def check_choice(trace: Json, choice: int) -> None:
+    """Raises: TracedError: the turn has no such choice. One that was answered without a draft has those of its answer."""
+    there = {0, *(attempt["choice"] for attempt in trace["attempts"]), *range(len(trace["replies"]))}
+    if choice not in there:
+        raise TracedError(
+            f"the turn {trace['turn_id']} has no choice {choice}: its choices are {', '.join(map(str, sorted(there)))}"
+        )
 
 
 def cited(trace: Json, choice: int, library: Library | None) -> tuple[Source, ...]:

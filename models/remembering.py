@@ -18,6 +18,20 @@ from models.request import as_completion
 
 log = structlog.get_logger(__name__)
 
+IN_KEY = ("model", "messages", "response_format", "tools", "seed")
+"""Fields that `request_key` has hashed."""
+NOT_DECIDING = (
+    "user",
+    "metadata",
+    "store",
+    "service_tier",
+    "stream",
+    "stream_options",
+    "safety_identifier",
+    "prompt_cache_key",
+)
+"""Fields that say who asks and how the answer travels. Any other may change the answer, also one that nobody has heard of yet."""
+
 remembered: ContextVar[list[str] | None] = ContextVar("remembered", default=None)
 """If somebody puts a list here, the key of every request that was answered from memory is added to it."""
 
@@ -98,8 +112,7 @@ class Remembering:
         return answer
 
     def _settings(self, body: Body) -> dict[str, Any]:
-        deciding = ("temperature", "top_p", "max_tokens", "max_completion_tokens")
-        more: dict[str, Any] = {name: value for name, value in body.items() if name in deciding}
+        more: dict[str, Any] = {n: value for n, value in body.items() if n not in IN_KEY and n not in NOT_DECIDING}
         return more if self._at is None else more | {"at": self._at}
 
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:

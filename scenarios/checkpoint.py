@@ -43,6 +43,8 @@ class Checkpoint(Strict):
     """Letters, digits and `._-`: reports name samples by it."""
     chatbot: Annotated[str, Field(min_length=1)]
     """The chatbot it was held with."""
+    facilitator: str | None = None
+    """The facilitator that led it there and is to go on from it."""
     note: str = ""
     """What it shows, for whoever picks a checkpoint."""
     created: datetime

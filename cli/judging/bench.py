@@ -1,10 +1,13 @@
 """What the verbs of `caf judges` share: which judges of which chatbot, which cases, models with memory and budget, progress."""
 
+import errno
+import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -13,13 +16,13 @@ from cli.terminal import config_path, leave, plain_errors
 
 if TYPE_CHECKING:
     from judges.evaluation.asking import Answer
-    from judges.evaluation.labelled import Labelled
+    from judges.evaluation.labelled import Labelled, Setting
     from judges.evaluation.subject import Spec, Subject
     from models.budget import Budget
     from models.client import Models
     from proxy.chatbot import Blueprint, JudgePlan
     from proxy.config import Config
-    from scenarios.scenario import Family, Scenario
+    from scenarios.scenario import Family, Read, Scenario
 
 SCENARIOS = Path(__file__).resolve().parent.parent.parent / "scenarios" / "judges"
 ANSWERS = Path("data/judge-answers.jsonl")
@@ -76,6 +79,8 @@ class Bench:
     blueprint: "Blueprint"
     models: "Models"
     budget: "Budget | None"
+    known: list[str]
+    """Judges that scenarios may name: those built in and those of all chatbots."""
 
     def plan(self, judge: str) -> "JudgePlan":
         plans = {plan.name: plan for plan in self.blueprint.plans}
@@ -100,27 +105,56 @@ class Bench:
 
     def cases(self, choice: "Choice", *, unlabelled: bool = False) -> "list[Labelled]":
         """Read the cases that are meant, for the judges that are meant."""
-        from judges.case import Topic
-        from judges.evaluation.labelled import Setting, labelled
-        from scenarios.files import ScenarioError
-        from scenarios.scenario import load_all
-
-        settings = self.blueprint.settings
-        setting = Setting(
-            self.blueprint.library,
-            settings.role,
-            tuple(Topic(t.name, tuple(t.terms)) for t in settings.sensitive_topics),
-        )
-        try:
-            read = load_all(choice.data or [SCENARIOS])
-            found = labelled(read, choice.judges_of(self), setting, choice.keep, unlabelled=unlabelled)
-        except ScenarioError as error:
-            leave(*error.problems)
+        found = self.labelled(self._read(choice.data), choice.judges_of(self), choice.keep, unlabelled=unlabelled)
         if choice.limit is not None:
             found = [case for judge in choice.judges_of(self) for case in _spread(found, judge, choice.limit)]
         if not found:
             leave("no case fits: no scenario with these judges, split, tags and families; see --data and --split")
         return found
+
+    def holdout(self, data: list[Path], judges: list[str]) -> "list[Labelled]":
+        """Read the held-out cases of judges: all that there are, since a choice among them is a look at this holdout too."""
+        return self.labelled(self._read(data), judges, lambda family, scenario: family.split == "holdout")
+
+    def labelled(
+        self,
+        read: "Sequence[Read]",
+        judges: "Sequence[str]",
+        keep: "Callable[[Family, Scenario], bool]" = lambda family, scenario: True,
+        *,
+        unlabelled: bool = False,
+    ) -> "list[Labelled]":
+        """Make cases of scenarios, with what the chatbot lends to them."""
+        from judges.evaluation.labelled import labelled
+        from scenarios.files import ScenarioError
+
+        try:
+            return labelled(read, judges, self.setting, keep, unlabelled=unlabelled)
+        except ScenarioError as error:
+            leave(*error.problems)
+
+    @property
+    def setting(self) -> "Setting":
+        """What the chatbot lends to scenarios that do not say it themselves."""
+        from judges.case import Topic
+        from judges.evaluation.labelled import Setting
+
+        settings = self.blueprint.settings
+        topics = tuple(Topic(topic.name, tuple(topic.terms)) for topic in settings.sensitive_topics)
+        return Setting(self.blueprint.library, settings.role, topics)
+
+    def _read(self, data: list[Path]) -> "list[Read]":
+        from judges.evaluation.names import misnamed
+        from scenarios.files import ScenarioError
+        from scenarios.scenario import load_all
+
+        try:
+            read = load_all(data or [SCENARIOS])
+        except ScenarioError as error:
+            leave(*error.problems)
+        if problems := misnamed(read, self.known):
+            leave(*problems)
+        return read
 
 
 def _spread(cases: "Sequence[Labelled]", judge: str, limit: int) -> "list[Labelled]":
@@ -167,6 +201,7 @@ async def open_bench(
         answers: Where answers are remembered; None: nothing is.
     """
     from assistants.embedded import Embedded
+    from judges.evaluation.names import known_judges
     from models.budget import Budget, Budgeted
     from models.client import Engine, open_models
     from models.openai_engine import make_session
@@ -177,7 +212,9 @@ async def open_bench(
     path = config_path(config)
     with plain_errors(path):
         loaded = load_config(path)
-        blueprint = _chosen(assemble(loaded), chatbot)
+        blueprints = assemble(loaded)
+        blueprint = _chosen(blueprints, chatbot)
+        known = known_judges(plan.name for bot in blueprints.values() for plan in bot.plans)
         purse = Budget(budget) if budget is not None else None
         outside = any(settings.engine != "embedded" for settings in loaded.models.values())
         memory = Memory(answers) if answers is not None and outside else None
@@ -191,7 +228,7 @@ async def open_bench(
         session = make_session()
         try:
             models = open_models(loaded.models, session, {"embedded": Embedded}, around=around)
-            yield Bench(loaded, path, blueprint, models, purse)
+            yield Bench(loaded, path, blueprint, models, purse, known)
         finally:
             await session.close()
             if memory is not None:
@@ -262,6 +299,21 @@ def quiet_logs() -> None:
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),  # on standard output stand figures, or JSON
     )
+
+
+def check_page(path: Path | None) -> None:
+    """Leave if a page could not be written there: to be told so after everything was asked and paid for is too late."""
+    if path is None:
+        return
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        with NamedTemporaryFile(
+            dir=path.parent, prefix=f".{path.name}."
+        ):  # permissions alone do not tell: disks are full
+            pass
+    except OSError as error:
+        leave(f"{path}: cannot be written: {error.strerror}")
 
 
 def write_page(path: Path, text: str) -> None:

@@ -24,11 +24,13 @@ from cli.judging.bench import (
     LimitOption,
     SplitOption,
     TagOption,
+    check_page,
     open_bench,
     progress,
     quiet_logs,
     write_page,
 )
+from cli.judging.looks import count_looks
 from cli.terminal import PROBLEMS, ConfigOption, leave, plain_errors
 
 if TYPE_CHECKING:
@@ -53,6 +55,8 @@ class Outcome:
     """Labelled traces that could not be used, and why."""
     data: str
     """Where the cases are from."""
+    looks: str | None
+    """How often held-out cases among them have been used."""
 
 
 def calibrate(
@@ -87,7 +91,8 @@ def calibrate(
     """Choose the scores below which the local judges accept alone.
 
     For each judge with a local stage the highest `accept_below` is chosen that keeps the recall on labelled cases. What
-    scores at or above it goes to the next stage, as does what the local judge cannot read.
+    scores at or above it goes to the next stage, as does what the local judge cannot read. Runs that read held-out families are
+    counted.
 
     \b
     Examples:
@@ -101,6 +106,7 @@ def calibrate(
     """
     if test and split not in (None, "dev"):
         leave(f"--test: {test} is no test of thresholds chosen on --split {split}; choose them on dev")
+    check_page(html)
     quiet_logs()
     choice = Choice(data or [], judge or [], "dev" if test and split is None else split, tag or [], family or [], limit)
 
@@ -110,7 +116,9 @@ def calibrate(
             choice_of = replace(choice, judges=names)
             cases, left_out, source = _cases(bench, choice_of, traces)
             held_out = bench.cases(replace(choice_of, split=test)) if test else []
-            return await _calibrated(bench, cases, held_out, recall, ask, concurrency, (without, left_out, source))
+            looks = count_looks(bench, [*cases, *held_out], choice_of.data, answers)
+            about = without, left_out, source, looks
+            return await _calibrated(bench, cases, held_out, recall, ask, concurrency, about)
 
     outcome = asyncio.run(main())
     from cli.judging.calibration import show
@@ -139,6 +147,8 @@ def calibrate(
         typer.echo(f"caf: {name}: has no local stage, so there is nothing to calibrate", err=True)
     for problem in outcome.left_out:
         typer.echo(f"caf: left out: {problem}", err=True)
+    if outcome.looks:
+        typer.echo(f"caf: {outcome.looks}", err=True)
     whole = _write(outcome, force) if write else True
     if team is not None and team.skipped:
         typer.echo(f"caf: {team.skipped} questions were not asked: the budget does not allow them", err=True)
@@ -165,18 +175,10 @@ def _cases(bench: Bench, choice: Choice, traces: bool) -> "tuple[list[Labelled],
     if not traces:
         return bench.cases(choice), [], source
     from cli.traced import labelled_turns
-    from judges.case import Topic
-    from judges.evaluation.labelled import Setting, labelled
-    from scenarios.files import ScenarioError
 
     with plain_errors(bench.path):
         read, left_out = labelled_turns(bench.config.privacy.path, bench.blueprint)
-    settings = bench.blueprint.settings
-    topics = tuple(Topic(t.name, tuple(t.terms)) for t in settings.sensitive_topics)
-    try:
-        found = labelled(read, choice.judges, Setting(bench.blueprint.library, settings.role, topics))
-    except ScenarioError as error:
-        leave(*error.problems)
+    found = bench.labelled(read, choice.judges)
     told = f"{len({case.id for case in found})} labelled turns"
     if choice.data:
         return [*bench.cases(choice), *found], left_out, f"{source} + {told}"
@@ -192,7 +194,7 @@ async def _calibrated(
     recall: float,
     with_models: bool,
     at_once: int,
-    about: tuple[list[str], list[str], str],
+    about: tuple[list[str], list[str], str, str | None],
 ) -> Outcome:
     from judges.evaluation.asking import ask
     from judges.evaluation.calibrate import calibrate

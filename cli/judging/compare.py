@@ -26,6 +26,7 @@ from cli.judging.bench import (
     progress,
     quiet_logs,
 )
+from cli.judging.looks import count_looks
 from cli.terminal import PROBLEMS, ConfigOption, leave
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ def compare(
     """Compare two prompts, stages or models on the same cases.
 
     The difference is that in cases judged right, B less A, with its 95 % interval from resampling families; p is the exact
-    McNemar test. On violating cases the difference is that of recall, on harmless ones that of specificity.
+    McNemar test. On violating cases the difference is that of recall, on harmless ones that of specificity. Runs that read
+    held-out families are counted.
 
     \b
     Examples:
@@ -77,13 +79,14 @@ def compare(
     quiet_logs()
     choice = Choice(data or [], judges_meant(judge, specs), split, tag or [], family or [], limit)
 
-    async def main() -> "tuple[list[Answer], list[Answer]]":
+    async def main() -> "tuple[list[Answer], list[Answer], str | None]":
         from judges.evaluation.asking import ask_all
 
         async with open_bench(config, chatbot, budget=budget, answers=None if fresh else answers) as bench:
             cases = bench.cases(choice, unlabelled=bool(data))
             names = dict.fromkeys(case.judge for case in cases)
             sides = [{name: bench.subject(spec, name) for name in names} for spec in specs]
+            looks = count_looks(bench, cases, choice.data, answers)
             found: tuple[list[Answer], list[Answer]] = ([], [])
             # Within a budget both sides go through the cases together: what one has answered alone is no comparison.
             portion = len(cases) if budget is None else concurrency
@@ -91,9 +94,9 @@ def compare(
                 for start in range(0, len(cases), portion):
                     for side, given in zip(sides, found, strict=True):
                         given += await ask_all(side, cases[start : start + portion], at_once=concurrency, told=told)
-            return found
+            return *found, looks
 
-    ours, theirs = asyncio.run(main())
+    ours, theirs, looks = asyncio.run(main())
     compared = _by_judge(ours, theirs)
     if as_json:
         import json
@@ -103,6 +106,8 @@ def compare(
         typer.echo(json.dumps(as_data(str(specs[0]), str(specs[1]), compared), ensure_ascii=False, indent=1))
     else:
         _show(str(specs[0]), str(specs[1]), compared)
+    if looks:
+        typer.echo(looks, err=True)
     if skipped := sum(answer.skipped for answer in (*ours, *theirs)):
         typer.echo(f"{skipped} answers were not asked: the budget does not allow them", err=True)
         raise typer.Exit(PROBLEMS)

@@ -22,12 +22,14 @@ from cli.judging.bench import (
     LimitOption,
     SplitOption,
     TagOption,
+    check_page,
     judges_meant,
     open_bench,
     progress,
     quiet_logs,
     write_page,
 )
+from cli.judging.looks import count_looks
 from cli.terminal import PROBLEMS, ConfigOption, leave
 
 if TYPE_CHECKING:
@@ -72,6 +74,7 @@ def evaluate(
 
     A case is positive when its expected verdicts exclude accept; warn and reject flag it; unjudged counts against recall and
     against specificity. Shares come with 95 % intervals from resampling families. Rows without `expect` are judged and listed.
+    Runs that read held-out families are counted.
 
     \b
     Examples:
@@ -92,21 +95,23 @@ def evaluate(
         spec = Spec(prompt=prompt, alias=model) if prompt else parse_spec(stage + (f"@{model}" if model else ""))
     except SubjectError as error:
         leave(str(error))
+    check_page(html)
     quiet_logs()
     choice = Choice(data or [], judges_meant(judge, [spec]), split, tag or [], family or [], limit)
 
-    async def main() -> "tuple[dict[str, Measured], list[Answer]]":
+    async def main() -> "tuple[dict[str, Measured], list[Answer], str | None]":
         from judges.evaluation.asking import ask_all
         from judges.evaluation.measures import measure
 
         async with open_bench(config, chatbot, budget=budget, answers=None if fresh else answers) as bench:
             cases = bench.cases(choice, unlabelled=bool(data))
             subjects = {name: bench.subject(spec, name) for name in dict.fromkeys(case.judge for case in cases)}
+            looks = count_looks(bench, cases, choice.data, answers)
             with progress(len(cases) * repeats, str(spec)) as told:
                 given = await ask_all(subjects, cases, repeats=repeats, at_once=concurrency, told=told)
-            return {name: measure([a for a in given if a.labelled.judge == name]) for name in subjects}, given
+            return {name: measure([a for a in given if a.labelled.judge == name]) for name in subjects}, given, looks
 
-    measured, given = asyncio.run(main())
+    measured, given, looks = asyncio.run(main())
     if html is not None:
         from judges.evaluation.page import page
 
@@ -121,21 +126,9 @@ def evaluate(
         from cli.judging.figures import show
 
         show(measured, given)
-    if split == "holdout" and spec.what != "local" and not fresh:
-        _count_uses(answers.with_name("holdout-uses.json"), given)
+    if looks:
+        typer.echo(looks, err=True)
     _judge_the_judges(measured, least)
-
-
-def _count_uses(file: Path, answers: "Sequence[Answer]") -> None:
-    """Count that the holdout was looked at, and say so: a prompt may have been chosen by what is seen here."""
-    from judges.evaluation.holdout import HoldoutError, count_use, told
-
-    for judge in dict.fromkeys(answer.labelled.judge for answer in answers):
-        cases = [answer.labelled for answer in answers if answer.labelled.judge == judge and not answer.repeat]
-        try:
-            typer.echo(f"{judge}: {told(count_use(file, judge, cases))}", err=True)
-        except HoldoutError as error:
-            leave(str(error))
 
 
 def _thresholds(given: Sequence[str]) -> dict[str, float]:

@@ -28,6 +28,7 @@ from cli.judging.bench import (
     progress,
     quiet_logs,
 )
+from cli.judging.looks import USES
 from cli.judging.tuned import decide, show, source_of, target_of
 from cli.terminal import PROBLEMS, ConfigOption, leave, printable
 
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from judges.evaluation.tune import Held, Tuned, Tuning
 
 RUNS = Path("data/tuning")
-USES = "holdout-uses.json"
-"""Beside the answers: how often which holdout was used."""
 
 
 def tune(
@@ -146,7 +145,7 @@ def tune(
             tuning.terms = replace(tuning.terms, at_once=concurrency)
             again = f"caf judges tune --resume {tuning.journal.folder}" + (f" --config {config}" if config else "")
             try:
-                held_back = _holdout(bench, settings) if holdout else []
+                held_back = bench.holdout(settings.data, [settings.judge]) if holdout else []
                 tuned, held = await _measured(tuning, held_back, answers.with_name(USES))
             except NothingToTune as error:
                 leave(f"{settings.judge}: {error}")
@@ -241,10 +240,6 @@ def _check_tuner(bench: Bench, alias: str) -> None:
         leave(f"--tuner: no model alias {alias!r} in the configuration (there is: {known})")
     if bench.budget is not None:
         price_of(alias, bench.models.settings[alias])
-
-
-def _holdout(bench: Bench, settings: "Settings") -> "list[Labelled]":
-    return [case for case in bench.cases(Choice(settings.data, [settings.judge], "all")) if case.split == "holdout"]
 
 
 async def _measured(tuning: "Tuning", holdout: "Sequence[Labelled]", uses: Path) -> "tuple[Tuned, Held | None]":

@@ -64,7 +64,8 @@ def show(settings: "Settings", tuned: "Tuned", held: "Held | None", budget: "Bud
         return
     console.print("The winner's dev figures are optimistic: it was chosen on these cases.")
     if held is not None:
-        console.print(told(held.uses).capitalize() + ".")
+        looks = told({prompt.name: held.uses})
+        console.print(Text(f"{looks[0].upper()}{looks[1:]}."), soft_wrap=True)
     console.print()
     for line in _diff(tuned):
         style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")

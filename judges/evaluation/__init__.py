@@ -3,6 +3,7 @@
 In reading order:
 
     labelled.py     a case with the verdict that is right, made of scenarios and a knowledge base
+    names.py        names in scenarios that no judge has
     subject.py      what is measured: one stage of a judge with a prompt and a model, or its whole cascade
     asking.py       have a subject judge the cases: concurrent, resumable, within a budget
     measures.py     precision, recall, specificity, ROC AUC with intervals; agreement with oneself; exact tests

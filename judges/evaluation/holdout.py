@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from judges.evaluation.labelled import Labelled
@@ -40,10 +40,10 @@ def count_use(file: Path, judge: str, cases: Sequence[Labelled]) -> int:
     return mine[key]  # type: ignore[no-any-return]  # an int by the line that set it
 
 
-def told(uses: int) -> str:
-    """Say what so many uses mean."""
-    times = "1 time" if uses == 1 else f"{uses} times"
-    return f"this holdout has been used {times} for this judge; each further use makes its figure more optimistic"
+def told(uses: Mapping[str, int]) -> str:
+    """Say what so many uses mean, by judge."""
+    each = ", ".join(f"{'1 time' if count == 1 else f'{count} times'} for {judge}" for judge, count in uses.items())
+    return f"this holdout has been used {each}; each further use makes its figure more optimistic"
 
 
 def fingerprint(cases: Sequence[Labelled]) -> str:

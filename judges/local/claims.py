@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from judges.case import Case
-from judges.local import acts, language, lexicon, support, topics
+from judges.local import acts, language, lexicon, support, talk, topics
 from judges.local.lexicon import listed
 from judges.local.reply import Part, parts
 from judges.local.support import IMPLIED, STATED, Support
@@ -103,7 +103,10 @@ def _judge(case: Case, found: tuple[Part, ...], user: str) -> list[Judged]:
     for part, degree in zip(found, carried, strict=True):
         asserted = part.asserted or _asserts_all_the_same(part, degree, case)
         if asserted and (r := read(asserted)).content:
-            judged.append(_assertion(part, asserted, r, degree, _topic(lexicon_of_topics, r, user)))
+            topic = _topic(lexicon_of_topics, r, user)
+            if topic is None and degree.degree < IMPLIED and talk.merely_talks(part.reading):
+                continue
+            judged.append(_assertion(part, asserted, r, degree, topic))
     if not judged and _merely_agrees(found) and user.rstrip().endswith("?"):
         asked = next(parts(user, ""))
         degree = support.weigh([asked], case.cited, frozenset())[0] if case.cited else NOTHING

@@ -28,6 +28,13 @@ STATED, IMPLIED = 0.75, 0.5
 """Degrees of support from which a sentence counts as stated or implied by a source."""
 
 _FORBIDS = re.compile(r"\W*(?:please )?(?:do not|don't|never)\b")
+_LICENSES = re.compile(
+    r"\b(?:you (?:can|could|may|might)|(?:ok(?:ay)?|fine|safe|all ?right|no harm) (?:for you )?to|no harm in|feel free to|"
+    r"nothing wrong with|(?:no need to|do not|don't) worry about)\b"
+    r"[^.?!;]{0,30}\b(?:(?:skip|stop|miss|reduc|lower|halv|doubl|rais|increas|chang|quit|drop|leav)\w*\b[^.?!;]{0,30}"
+    r"\b(?:medic\w+|meds|tablets?|pills?|doses?|injections?)|(?:drink|alcohol|beer|wine)\b)"
+)
+"""Leave to do what a prescriber must decide: "you can skip your tablets"."""
 _FORBIDDEN = 0.8
 """How surely a sentence is unsupported at least when it permits what the source forbids."""
 _SAME = 0.7
@@ -200,8 +207,11 @@ def _supported(reading: Reading, unsupported: float, closest: "Place | None") ->
 def _permits(reading: Reading, sentence: "_Sentence") -> bool:
     """Tell whether a sentence permits what the source forbids in the same words: "You can stop taking it suddenly".
 
-    A rule, since the trees have seen too few to learn what matters most.
+    So does leave to do with medicine what the source gives no such leave for. Rules, since the trees have seen too few to
+    learn what matters most.
     """
+    if _LICENSES.search(reading.lowered) and not _LICENSES.search(sentence.reading.lowered):
+        return True
     if _FORBIDS.match(sentence.reading.lowered) is None or _negations(reading) >= _negations(sentence.reading):
         return False
     shared = sum([weight for concept, weight in sentence.reading.content.items() if concept in reading.content])

@@ -45,12 +45,13 @@ def load(path: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-def calm(judge: str) -> list[str]:
-    """Return texts that are known to be harmless: for the role judge, what replies restate all day."""
-    if judge != "role":
-        return []
+def calm(judge: str) -> list[dict[str, str]]:
+    """Return texts that are known to be harmless: what people ask all day, or what replies restate."""
+    if judge == "emergency":
+        return load(HERE / "ordinary.jsonl")
     sources = library.load(KNOWLEDGE_BASE).sources
-    return [paragraph for source in sources for paragraph in source.text.split("\n\n")]
+    paragraphs = [paragraph for source in sources for paragraph in source.text.split("\n\n")]
+    return [{"text": text, "label": "no", "sort": "-"} for text in paragraphs]
 
 
 UNSORTED = "?"
@@ -175,7 +176,7 @@ def main() -> None:
     parser.add_argument("--holdout", type=Path, action="append", default=[])
     parser.add_argument("--dry", action="store_true", help="write nothing")
     args = parser.parse_args()
-    rows = load(HERE / f"{args.judge}.jsonl") + [{"text": t, "label": "no", "sort": "-"} for t in calm(args.judge)]
+    rows = load(HERE / f"{args.judge}.jsonl") + calm(args.judge)
     groups = [f"row-{n // 2}" for n in range(len(rows))]  # texts that were written as a pair stand together
     for family, row in scenarios(args.judge):
         rows.append(row)

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from aiohttp import web
+from typer.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-W", "error", "-m", "cli"]
@@ -53,6 +55,23 @@ def caf(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Ended]:
         return ended
 
     return run
+
+
+@pytest.fixture
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Ended]]:
+    """Run the command like `caf` in this process: 0.1 s instead of one, where nothing hangs on the process."""
+    from cli.main import app
+
+    monkeypatch.chdir(tmp_path)
+    logging = structlog.get_config()
+
+    def run(*arguments: object) -> Ended:
+        done = CliRunner().invoke(app, [*map(str, arguments)], prog_name="caf")
+        assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
+        return Ended(done.exit_code, done.stdout, done.stderr)
+
+    yield run
+    structlog.configure(**logging)
 
 
 @dataclass

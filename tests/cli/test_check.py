@@ -177,7 +177,7 @@ def test_every_fault_of_scenarios_is_told_by_file_id_and_field(caf: Caf, familie
         "problem  scenarios/judges/same.yaml: one-1: id: is also in scenarios/judges/one.yaml; ids are unique",
         "problem  scenarios/judges/same.yaml: one-2: id: is also in scenarios/judges/one.yaml; ids are unique",
         "problem  scenarios/judges/lost.yaml: three-2: expect.fidelity: no chatbot has such a judge, and none is built in; "
-        "there is source_fidelity, transparency, role, emergency",
+        "the nearest is 'source_fidelity'; there is source_fidelity, transparency, role, emergency",
         "problem  scenarios/judges/lost.yaml: three-1: citations: no section 'cuases' in the knowledge base; correct it, or "
         "give the text in `sources`",
         "problem  scenarios/judges/lost.yaml: three-3: response: is empty, and only the emergency judge reads the user's "
@@ -203,6 +203,116 @@ def test_scenarios_may_be_for_any_chatbot_of_the_configuration(caf: Caf, folder:
     (folder / "config.yaml").write_text(f"{CONFIG}  other:\n{other}")
     ended = caf("check")
     assert ended.code == 0, ended.out
+
+
+# Files that are given
+
+
+ROW = '{"id": "r1", "response": "It is this.", "expect": {"role": "reject"}}\n'
+NEITHER = "a.yaml: is neither a checkpoint, which has the keys name, chatbot, "
+
+
+def told(ended: Ended) -> list[str]:
+    return [line.removeprefix("problem  ") for line in ended.out.splitlines() if line.startswith("problem  ")]
+
+
+def test_given_files_are_told_apart_by_what_is_in_them(inside: Caf, folder: Path) -> None:
+    """Checkpoints, families and rows, in whatever order and folder; YAML may be JSON, too."""
+    (folder / "mine").mkdir()
+    (folder / "mine" / "a.yaml").write_text(FAMILY.format(name="a"))
+    (folder / "mine" / "b.yml").write_text(CHECKPOINT)
+    (folder / "mine" / "c.jsonl").write_text("\n" + ROW + '{"user_message": "Hi", "expect": {"emergency": "accept"}}\n')
+    (folder / "d.yaml").write_text('{"family": "d", "scenarios": [{"id": "d-1", "response": "x"}]}\n')
+    (folder / "e.json").write_text('{\n "name": "e", "chatbot": "bot", "created": "2026-11-21T10:00:00",\n'
+                                   ' "messages": [{"role": "user", "content": "Hi"}]\n}\n')  # fmt: skip
+    ended = inside("check", "mine", "d.yaml", "e.json")
+    assert (ended.code, told(ended)) == (0, []), ended.out
+    assert ended.out.endswith(
+        "config.yaml: no problems in 1 chatbot, 1 section, 3 checkpoints, 4 families with 5 scenarios\n"
+    )
+
+
+def test_faults_of_given_files_name_file_place_and_field(inside: Caf, folder: Path) -> None:
+    """Each kind as what it is, whatever else is wrong with it."""
+    (folder / "a.yaml").write_text(FAMILY.format(name="a").replace("[causes]", "[cuases]"))
+    (folder / "b.yaml").write_text(
+        FAMILY.format(name="b").replace("accept", "acept").replace("scenarios:", "split: x\nscenarios:")
+    )
+    (folder / "c.yaml").write_text(CHECKPOINT.replace("messages", "mesages"))
+    (folder / "d.jsonl").write_text(ROW + ROW.replace("response", "respnse") + "{no\n")
+    (folder / "e.jsonl").write_text(ROW.replace("role", "rolle").replace("r1", "e1") + '{"response": "y"}\n')
+    assert told(inside("check", "a.yaml", "b.yaml", "c.yaml", "d.jsonl", "e.jsonl")) == [
+        "c.yaml: messages: Field required",
+        "c.yaml: mesages: is not a field here; check the spelling or remove it",
+        "b.yaml: split: Input should be 'dev' or 'holdout'",
+        "b.yaml: b-2: expect.source_fidelity.0: Input should be 'accept', 'warn' or 'reject'",
+        "d.jsonl:2: id: 'r1' stands in line 1 already; ids are unique",
+        "d.jsonl:2: respnse: is not a field here; check the spelling or remove it",
+        "d.jsonl:3: not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
+        "e.jsonl: e1: expect.rolle: no chatbot has such a judge, and none is built in; the nearest is 'role'; there is "
+        "source_fidelity, transparency, role, emergency",
+        "a.yaml: a-1: citations: no section 'cuases' in the knowledge base; correct it, or give the text in `sources`",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.yaml", ROW, "a.yaml: holds rows of scenarios, which are read from files named .jsonl; name it so"),
+        (
+            "a.jsonl",
+            FAMILY.format(name="a"),
+            "a.jsonl: holds a family, and files named .jsonl are read as rows; name it .yaml",
+        ),
+        ("a.jsonl", CHECKPOINT, "a.jsonl: holds a checkpoint, and files named .jsonl are read as rows; name it .yaml"),
+        ("a.jsonl", "{response: x}\n", "a.jsonl:1: not JSON: "),
+        ("a.jsonl", "", "a.jsonl: holds no rows"),
+        ("a.yaml", "theme: x\nchatbot: bot\nquestions: []\n", NEITHER),
+        ("a.yaml", "{}", NEITHER),
+        (
+            "a.yaml",
+            "- a",
+            "a.yaml: holds no mapping; a checkpoint or a family of scenarios has the keys name, chatbot, ",
+        ),
+        ("a.yaml", "a: [", "a.yaml: line 1, column 5: not valid YAML: "),
+        ("a.yaml", None, "a.yaml: cannot be read: No such file or directory"),
+        ("a.jsonl", None, "a.jsonl: cannot be read: No such file or directory"),
+    ],
+)
+def test_what_is_none_of_these_is_said(inside: Caf, folder: Path, name: str, text: str | None, said: str) -> None:
+    """One problem, with the name of the file."""
+    if text is not None:
+        (folder / name).write_text(text)
+    (problem,) = told(inside("check", name))
+    assert problem.startswith(said)
+
+
+def test_a_folder_without_such_files_is_a_problem(inside: Caf, folder: Path) -> None:
+    """Whoever names it thinks that something is in it."""
+    (folder / "mine").mkdir()
+    assert told(inside("check", "mine")) == ["mine: holds no .yaml or .jsonl file"]
+
+
+def test_files_are_looked_at_once(inside: Caf, families: Path) -> None:
+    """Also where one is named that lies beside the configuration; a copy of it is no fault, since nobody reads both."""
+    (families.parent / "copy.yaml").write_text((families / "one.yaml").read_text())
+    ended = inside("check", "scenarios/judges/one.yaml", "scenarios/copy.yaml", "scenarios/../scenarios/copy.yaml")
+    assert told(ended) == []
+    assert ended.out.endswith("2 families with 4 scenarios\n")
+    (families.parent / "third.yaml").write_text((families / "one.yaml").read_text())
+    assert len(told(inside("check", "scenarios/copy.yaml", "scenarios/third.yaml"))) == 3
+
+
+def test_a_misspelt_judge_is_told_once_a_file(inside: Caf, folder: Path) -> None:
+    """However many rows have it; a name that resembles none is told without a guess."""
+    (folder / "a.jsonl").write_text("".join(ROW.replace("r1", f"r{n}").replace("role", "emergncy") for n in range(9)))
+    (folder / "b.jsonl").write_text(ROW.replace("r1", "b1").replace("role", "zzz"))
+    there = "there is source_fidelity, transparency, role, emergency"
+    nobody = "no chatbot has such a judge, and none is built in"
+    assert told(inside("check", "a.jsonl", "b.jsonl")) == [
+        f"a.jsonl: r0: expect.emergncy: {nobody}; the nearest is 'emergency'; {there}; so it stands in 9 scenarios",
+        f"b.jsonl: b1: expect.zzz: {nobody}; {there}",
+    ]
 
 
 def test_violating_scenario_without_a_harmless_twin_is_noted(caf: Caf, families: Path) -> None:

@@ -1,5 +1,6 @@
 """`caf judges calibrate`: thresholds chosen, shown, and written into a configuration that is otherwise left alone."""
 
+import asyncio
 import json
 import math
 import re
@@ -11,12 +12,16 @@ from pathlib import Path
 import pytest
 import yaml
 
+from cli.judging.bench import Choice, open_bench
+from cli.judging.calibrate import _cases
 from cli.judging.thresholds import Threshold, with_thresholds, write_thresholds
 from judges.case import Case
+from judges.evaluation.labelled import Labelled, Setting
 from judges.judge import LocalJudge
 from knowledge_base.library import Source
 from proxy.config import ConfigError, load_config
 from proxy.trace import Attempt, Trace
+from proxy.trace_labels import Label, add
 from proxy.trace_store import TraceStore
 from tests.cli.conftest import Ended
 
@@ -256,6 +261,51 @@ def test_the_page_shows_a_curve_for_each_judge(caf: Caf, folder: Path) -> None:
     assert 'id="transparency"' in page
     assert "<script" not in page
     assert "http" not in page
+
+
+def test_a_page_that_cannot_be_written_is_told_first(inside: Caf, folder: Path) -> None:
+    """Before a model is asked, or a threshold written."""
+    given = ("judges", "calibrate", "--data", "cases.jsonl", "--ask", "--write")
+    ended = inside(*given, "--html", "gone/page.html")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "caf: gone/page.html: cannot be written: No such file or directory\n"
+    assert (folder / "config.yaml").read_text() == CONFIG
+    assert not (folder / "data").exists()
+
+
+def test_looks_at_held_out_families_are_counted(inside: Caf, folder: Path) -> None:
+    """Whether they test the thresholds or choose them; those chosen on dev look at none."""
+    write_cases(folder / "held.jsonl", 3, split="holdout", name="h")
+    cases = ("judges", "calibrate", "--data", "cases.jsonl", "--data", "held.jsonl")
+    told = "caf: this holdout has been used {0} for source_fidelity, {0} for transparency; each further use makes its figure"
+    assert "holdout" not in inside(*cases, "--split", "dev").err
+    assert told.format("1 time") in inside(*cases, "--test", "holdout").err
+    assert told.format("2 times") in inside(*cases, "--split", "all", "--fresh").err
+    assert told.format("3 times") in inside(*cases, "--split", "holdout", "--json").err
+
+
+def test_labelled_traces_get_what_the_chatbot_lends_to_scenarios(folder: Path) -> None:
+    """A turn is judged by the same role and sensitive topics, whether it comes from a file or from a trace."""
+    text = CONFIG.replace(
+        "    refiner: local", "    sensitive_topics: [{name: zinc, terms: [zinc]}]\n    refiner: local"
+    )
+    (folder / "config.yaml").write_text(text.replace("models:", f"privacy: {{path: {folder}/traces.db}}\nmodels:"))
+    draft = Attempt("draft", 0, INVENTED, [], 1.0, modes=["default"])
+    store = TraceStore(folder / "traces.db", "full", 30)
+    store.start()
+    store.record(Trace("0abc", "c", "k", "info", "on", time.time(), user_message="How?", attempts=[draft]))
+    store.close()
+    add(folder / "traces.db", "0abc", Label("transparency", "reject"))
+    choice = Choice([folder / "cases.jsonl"], ["transparency"])
+
+    async def cases() -> tuple[list[Labelled], Setting]:
+        async with open_bench(folder / "config.yaml", None, answers=None) as bench:
+            return _cases(bench, choice, traces=True)[0], bench.setting
+
+    found, setting = asyncio.run(cases())
+    assert {case.family[:5] for case in found if case.id.startswith("trace-")} == {"conve"}
+    assert {(case.case.role, case.case.topics) for case in found} == {(setting.role, setting.topics)}
+    assert (setting.role, [topic.name for topic in setting.topics]) == ("An information service about sleep.", ["zinc"])
 
 
 def test_a_judge_without_local_stage_cannot_be_calibrated(caf: Caf, folder: Path) -> None:

@@ -85,6 +85,19 @@ def test_eval_and_compare_share_their_answers(caf: Caf, upstream: Upstream) -> N
     assert [r["model"] for r in upstream.requests] == ["swift"] * 6 + ["chief"] * 6
 
 
+def test_a_comparison_on_held_out_cases_is_counted_once(inside: Caf, upstream: Upstream, tmp_path: Path) -> None:
+    """Both sides are one look, for which `caf judges eval` counts as well."""
+    cases = tmp_path / "cases.yaml"
+    dev = inside(*COMPARE, "swift", "chief", "--judge", "tone")
+    assert (dev.code, dev.err) == (0, "")
+    cases.write_text(cases.read_text().replace("family: f\n", "family: f\nsplit: holdout\n"))
+    told = "this holdout has been used {} for tone; each further use makes its figure more optimistic\n"
+    assert inside(*COMPARE, "swift", "chief", "--judge", "tone").err == told.format("1 time")
+    assert inside(*COMPARE, "swift", "chief", "--judge", "tone", "--fresh", "--json").err == told.format("2 times")
+    evaluation = ("judges", "eval", "--data", "cases.yaml", "--stage", "swift", "--judge", "tone")
+    assert inside(*evaluation).err == told.format("3 times")
+
+
 def test_budget_is_spent_on_both_alike(caf: Caf, upstream: Upstream) -> None:
     """What one of them answered alone would be no comparison."""
     ended = caf(*COMPARE, "swift", "chief", "--judge", "tone", "--budget", 7 * COST, "--concurrency", 2, "--json")

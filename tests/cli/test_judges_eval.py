@@ -72,7 +72,34 @@ def test_page_is_written(caf: Caf, upstream: Upstream, tmp_path: Path) -> None:
     page = (tmp_path / "page.html").read_text()
     assert "<title>Judges: swift</title>" in page
     assert ">c1</span>" in page
-    assert caf(*EVAL, "--html", "gone/page.html").code == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("gone/page.html", "gone/page.html: cannot be written: No such file or directory"),
+        ("taken", "taken: cannot be written: Is a directory"),
+        ("cases.yaml/page.html", "cases.yaml/page.html: cannot be written: Not a directory"),
+    ],
+)
+def test_page_that_cannot_be_written_is_told_before_anything_is_asked(
+    inside: Caf, upstream: Upstream, tmp_path: Path, path: str, said: str
+) -> None:
+    """Answers cost money, and figures that are not shown are lost."""
+    (tmp_path / "taken").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    ended = inside(*EVAL, "--html", path)
+    assert (ended.code, ended.out, ended.err) == (2, "", f"caf: {said}\n")
+    assert upstream.requests == []
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_page_that_is_there_stays_until_there_is_a_new_one(inside: Caf, upstream: Upstream, tmp_path: Path) -> None:
+    """Looking whether it can be written writes nothing."""
+    (tmp_path / "page.html").write_text("mine")
+    assert inside(*EVAL, "--html", "page.html", "--tag", "t9").code == 2
+    assert (tmp_path / "page.html").read_text() == "mine"
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
 def test_unjudged_counts_against_recall_and_specificity(caf: Caf, upstream: Upstream) -> None:
@@ -168,6 +195,110 @@ def test_faults_of_scenarios_are_told_with_file_id_and_field(caf: Caf, upstream:
     assert [line.split(": ")[1:4] for line in ended.err.splitlines()] == [
         ["cases.yaml", f"c{n}", "expect.tone.0"] for n in (1, 3, 5)
     ]
+
+
+def test_expectations_for_a_judge_that_nobody_has_are_told(inside: Caf, upstream: Upstream, tmp_path: Path) -> None:
+    """They would count for nobody, unnoticed. Judges of other chatbots, and built-in ones that none has, are known."""
+    config = tmp_path / "config.yaml"
+    text = config.read_text()
+    config.write_text(
+        f"{text}  other:\n    model: bot\n    role: Answers.\n    refiner: null\n    emergency: {{contact: Call 112.}}\n"
+        "    judges: [manners.md]\n"
+    )
+    write_prompt(tmp_path / "manners.md", name="manners")
+    path = tmp_path / "cases.yaml"
+    path.write_text(path.read_text().replace("{tone: reject}", "{tone: reject, manners: warn, transparency: warn}"))
+    assert inside(*EVAL).code == 0
+    upstream.requests.clear()
+    path.write_text(path.read_text().replace("manners", "maners"))
+    ended = inside(*EVAL, "--fresh")
+    assert (ended.code, ended.out, upstream.requests) == (2, "", [])
+    assert ended.err == (
+        "caf: cases.yaml: c1: expect.maners: no chatbot has such a judge, and none is built in; the nearest is 'manners'; "
+        "there is source_fidelity, transparency, role, emergency, tone, manners; so it stands in 3 scenarios\n"
+    )
+
+
+# What is held out
+
+
+def uses(folder: Path) -> dict[str, list[int]]:
+    file = folder / "data" / "holdout-uses.json"
+    return (
+        {judge: [*counts.values()] for judge, counts in json.loads(file.read_text()).items()} if file.exists() else {}
+    )
+
+
+@pytest.fixture
+def held(upstream: Upstream, tmp_path: Path) -> None:
+    """Hold out c4 and c5 of the six cases, in a family of their own."""
+    first, rest = (tmp_path / "cases.yaml").read_text().split("  - {id: c4", 1)
+    (tmp_path / "cases.yaml").write_text(first)
+    (tmp_path / "held.yaml").write_text(f"family: h\nsplit: holdout\nscenarios:\n  - {{id: c4{rest}")
+
+
+@pytest.mark.usefixtures("held")
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--split", "holdout"],
+        ["--split", "all"],
+        [],
+        ["--fresh"],
+        ["--tag", "t2"],
+        ["--limit", "1", "--family", "h"],
+        ["--json"],
+    ],
+    ids=" ".join,
+)
+def test_every_run_that_reads_held_out_cases_is_counted(
+    inside: Caf, upstream: Upstream, tmp_path: Path, options: list[str]
+) -> None:
+    """However they came in, also where only some of them did; the same holdout has one count, told in one line."""
+    given = (*EVAL, "--data", "held.yaml")
+    for count, times in ((1, "1 time"), (2, "2 times")):
+        ended = inside(*given, *options)
+        assert ended.code == 0
+        assert ended.err == (
+            f"this holdout has been used {times} for tone; each further use makes its figure more optimistic\n"
+        )
+        assert uses(tmp_path) == {"tone": [count]}
+    assert inside(*given).code == 0
+    assert uses(tmp_path) == {"tone": [3]}
+
+
+@pytest.mark.usefixtures("held")
+def test_dev_cases_are_no_look_at_the_holdout(inside: Caf, upstream: Upstream, tmp_path: Path) -> None:
+    """Neither are held-out ones that nobody has labelled: they have no figure."""
+    (tmp_path / "rows.jsonl").write_text('{"response": "r1", "split": "holdout"}\n')
+    for options in ([], ["--data", "held.yaml", "--split", "dev"], ["--data", "rows.jsonl"]):
+        ended = inside(*EVAL, *options)
+        assert (ended.code, ended.err) == (0, "")
+    assert uses(tmp_path) == {}
+
+
+def test_local_judges_are_counted_too(inside: Caf, tmp_path: Path) -> None:
+    """They have thresholds and weights, which are chosen as well. All judges of a run are told in the one line."""
+    ended = inside("judges", "eval", "--stage", "local", "--split", "holdout", "--limit", "1")
+    assert ended.code == 0
+    assert ended.err.startswith(
+        "this holdout has been used 1 time for emergency, 1 time for source_fidelity, 1 time for "
+    )
+    assert ended.err.count("\n") == 1
+    assert uses(tmp_path) == {name: [1] for name in ("emergency", "role", "source_fidelity", "transparency")}
+
+
+@pytest.mark.usefixtures("held")
+def test_a_look_that_cannot_be_counted_is_none(inside: Caf, upstream: Upstream, tmp_path: Path) -> None:
+    """Nothing is asked, so nothing is seen."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "holdout-uses.json").write_text("[]")
+    ended = inside(*EVAL, "--data", "held.yaml")
+    assert (ended.code, ended.out, upstream.requests) == (2, "", [])
+    assert ended.err == (
+        "caf: data/holdout-uses.json: does not hold the uses of holdouts; mend it or put it away; it stands beside the file "
+        "that --answers names\n"
+    )
 
 
 # What is kept

@@ -96,7 +96,7 @@ def test_an_accepted_winner_replaces_the_prompt(caf: Caf, folder: Path) -> None:
         ["holdout", "round-1-candidate-1", "10+10", "20"],
     ]
     assert "-Judge the tone. Reject threats.\n+Judge the tone. Reject threats and promised cures.\n" in ended.out
-    assert "This holdout has been used 1 time for this judge; each further use makes its figure more optim" in ended.out
+    assert "This holdout has been used 1 time for tone; each further use makes its figure more optimistic." in ended.out
     assert "chosen on these cases" in ended.out
     assert "uses it already" in ended.out
     assert (folder / "tone.md").read_text() == BETTER

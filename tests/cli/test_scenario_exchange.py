@@ -130,6 +130,50 @@ def test_wrong_usage_is_told_in_one_line(caf: Caf, begin: Path, given: tuple[str
     assert ended.err.count("\n") == 1
 
 
+@pytest.fixture
+def tone(tmp_path: Path) -> Path:
+    """Write a configuration with a judge of its own."""
+    (tmp_path / "tone.md").write_text("---\nname: tone\nstage: swift\nmodel: m\nobservation: verdict\n---\nJudge.\n")
+    path = tmp_path / "clinic.yaml"
+    path.write_text(
+        "models: {m: {engine: embedded}}\nchatbots:\n  bot: {model: m, role: Answers., refiner: null, "
+        "emergency: {contact: Call 112.}, judges: [tone.md]}\n"
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("judge", "options", "nearest"),
+    [
+        ("source_fidelty", [], "the nearest is 'source_fidelity'; "),
+        ("tone", [], ""),
+        ("tonne", ["--config", "clinic.yaml"], "the nearest is 'tone'; "),
+    ],
+)
+def test_labels_for_a_judge_that_nobody_has_are_refused(
+    inside: Caf, begin: Path, tone: Path, tmp_path: Path, judge: str, options: list[str], nearest: str
+) -> None:
+    """They would count for nobody, unnoticed; nothing is written."""
+    given = ("begin.tsv", "--judge", judge, *LABELS[2:], BOTH, "--skip-unlabelled", "--out", "begin.jsonl")
+    ended = inside("scenario", "import", *given, *options)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(
+        f"caf: --judge: {judge!r}: no chatbot has such a judge, and none is built in; {nearest}there is source_fidelity, "
+    )
+    assert not (tmp_path / "begin.jsonl").exists()
+
+
+def test_labels_may_be_for_a_judge_of_the_configuration(inside: Caf, begin: Path, tone: Path, tmp_path: Path) -> None:
+    """Which is not looked at for those that are built in."""
+    given = ("scenario", "import", "begin.tsv", *LABELS[2:], BOTH, "--skip-unlabelled")
+    assert inside(*given, "--judge", "tone", "--config", "clinic.yaml").code == 0
+    faulty = tmp_path / "faulty.yaml"
+    faulty.write_text("colour: red\n")
+    assert inside(*given, "--judge", "role", "--config", "faulty.yaml").code == 0
+    ended = inside(*given, "--judge", "tone", "--config", "faulty.yaml")
+    assert (ended.code, "faulty.yaml: colour: is not a setting here" in ended.err) == (2, True)
+
+
 def test_export_tells_what_it_cannot_do(caf: Caf, tmp_path: Path) -> None:
     """An ending that names no format, a file with faults."""
     (tmp_path / "rows.jsonl").write_text('{"reply": "x"}\n')

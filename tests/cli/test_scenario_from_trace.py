@@ -14,7 +14,7 @@ from proxy.chatbot import Blueprint, assemble
 from proxy.config import load_config
 from proxy.redaction import redact
 from proxy.trace import Attempt, Trace
-from proxy.trace_labels import Label, add
+from proxy.trace_labels import Label, RightVerdict, add
 from scenarios.scenario import Earlier, Scenario, load
 from tests.cli.conftest import Ended
 from tests.cli.test_trace_label import CONFIG, SECTION, store, turn
@@ -168,7 +168,7 @@ def test_each_choice_is_a_case_of_its_own(caf: Caf, file: Path, tmp_path: Path) 
     assert one.id == "trace-999999999999-1"
     missing = caf("scenario", "from-trace", "9999", "--choice", "2")
     assert missing.code == 2
-    assert "has no draft of choice 2: its choices are 0, 1" in missing.err
+    assert "has no choice 2: its choices are 0, 1" in missing.err
 
 
 def test_a_chatbot_without_citations_was_judged_against_all_that_it_had(caf: Caf, file: Path, tmp_path: Path) -> None:
@@ -212,6 +212,42 @@ def test_labelled_turns_are_families_by_conversation(file: Path, tmp_path: Path)
     assert sorted(len(one.family.scenarios) for one in read) == [1, 2]
     assert left_out == []
     assert not any("somebody" in one.family.family for one in read)
+
+
+@pytest.mark.parametrize(
+    ("emergency", "expected"),
+    [
+        ([(0, "reject")], [{"role": {"warn"}, "emergency": {"reject"}}, {"role": {"accept"}}]),
+        ([(1, "reject")], [{"role": {"warn"}}, {"role": {"accept"}, "emergency": {"reject"}}]),
+        ([(0, "reject"), (1, "accept")], [{"role": {"warn"}}, {"role": {"accept"}, "emergency": {"accept"}}]),
+        ([(1, "reject"), (0, "accept")], [{"role": {"warn"}, "emergency": {"accept"}}, {"role": {"accept"}}]),
+    ],
+)
+def test_an_emergency_case_counts_once_however_many_choices_are_labelled(
+    file: Path, tmp_path: Path, emergency: list[tuple[int, RightVerdict]], expected: list[dict[str, set[str]]]
+) -> None:
+    """All choices share the message: it is one case, and the last that was said of it counts."""
+    drafts = [Attempt("draft", n, f"Draft {n}.", ["no_claims"], 1.0, modes=["default"]) for n in range(2)]
+    store(file, second("9999", attempts=drafts))
+    add(file, "9999", Label("role", "warn", 0))
+    add(file, "9999", Label("role", "accept", 1))
+    for choice, verdict in emergency:
+        add(file, "9999", Label("emergency", verdict, choice))
+    read, left_out = labelled_turns(file, bot(tmp_path))
+    assert [scenario.expect for one in read for scenario in one.family.scenarios] == expected
+    assert left_out == []
+
+
+def test_a_choice_that_only_an_outdated_label_names_is_no_case(file: Path, tmp_path: Path) -> None:
+    """Without a label there is nothing to measure on it."""
+    drafts = [Attempt("draft", n, f"Draft {n}.", ["no_claims"], 1.0, modes=["default"]) for n in range(2)]
+    store(file, second("9999", attempts=drafts))
+    add(file, "9999", Label("emergency", "accept", 0))
+    add(file, "9999", Label("emergency", "reject", 1))
+    read, _ = labelled_turns(file, bot(tmp_path))
+    assert [(scenario.id, scenario.response) for one in read for scenario in one.family.scenarios] == [
+        ("trace-999999999999-1", "Draft 1.")
+    ]
 
 
 def test_turns_that_cannot_be_cases_are_named(file: Path, tmp_path: Path) -> None:

@@ -164,7 +164,8 @@ def test_labels_go_when_their_turn_is_too_old(file: Path) -> None:
         (["7f3a", "--judge", "rolle", "--verdict", "accept"],
          "no judge 'rolle' of the chatbot 'info' could have judged the turn 7f3a7f3a; there is emergency, role"),
         (["7f3a", "--judge", "role", "--verdict", "fine"], "Invalid value for --verdict"),
-        (["7f3a", "--judge", "role", "--verdict", "accept", "--choice", "2"], "has no draft of choice 2: its choices are 0"),
+        (["7f3a", "--judge", "role", "--verdict", "accept", "--choice", "2"], "has no choice 2: its choices are 0"),
+        (["7f3a", "--judge", "emergency", "--verdict", "accept", "--choice", "2"], "has no choice 2: its choices are 0"),
         (["7f3a", "--verdict", "accept"], "Missing option"),
     ],
 )  # fmt: skip
@@ -197,6 +198,16 @@ def test_an_emergency_turn_without_draft_can_be_labelled(caf: Caf, file: Path) -
     refused = caf("trace", "label", "eeee", "--judge", "role", "--verdict", "accept")
     assert refused.code == 2
     assert "it was answered without one" in refused.err
+
+
+def test_an_emergency_turn_has_the_choices_of_its_answer(inside: Caf, file: Path) -> None:
+    """Whoever asked for two was answered twice, without a draft."""
+    store(file, turn("eeee", attempts=[], replies=["Call 112.", "Call 112."], outcome="emergency"))
+    given = ("trace", "label", "eeee", "--judge", "emergency", "--verdict", "accept", "--choice")
+    assert inside(*given, "1").code == 0
+    refused = inside(*given, "2")
+    assert (refused.code, refused.err) == (2, f"caf: the turn {'eeee' * 8} has no choice 2: its choices are 0, 1\n")
+    assert [label.choice for label in labels(file)["eeee" * 8]] == [1]
 
 
 def test_a_label_keeps_the_sections_that_it_is_about(file: Path, caf: Caf) -> None:

@@ -8,6 +8,7 @@ import pytest
 from judges.observation import Opinion
 from models.client import Models
 from models.errors import ModelSettingsError, UpstreamGarbled
+from models.recording import request_key
 from models.remembering import Memory, Remembering, remembered
 from models.scripted import Scripted
 from models.settings import ModelSettings
@@ -60,15 +61,38 @@ async def test_recorded_answer_is_given_once_a_run(file):
 @pytest.mark.parametrize(
     "other",
     [
-        {"text": "Hi"}, {"model": "n"}, {"temperature": 1}, {"max_tokens": 9}, {"seed": 3},
-        {"response_format": {"type": "json_object"}},
+        {"text": "Hi"}, {"model": "n"}, {"temperature": 1}, {"temperature": 0}, {"top_p": 0.5}, {"max_tokens": 9},
+        {"max_completion_tokens": 9}, {"seed": 3}, {"response_format": {"type": "json_object"}}, {"stop": ["."]},
+        {"tools": [{"type": "function", "function": {"name": "f"}}]}, {"tool_choice": "none"}, {"presence_penalty": 1},
+        {"frequency_penalty": 1}, {"logit_bias": {"1": 5}}, {"n": 2}, {"reasoning_effort": "low"}, {"not_yet_invented": 1},
     ],
     ids=str,
 )  # fmt: skip
 async def test_what_would_change_the_answer_is_asked(file, other):
-    """Another text, model, temperature, length, seed or form is another question."""
+    """Another text, model or form, and every setting, also one of a server's own, is another question."""
     await ask(file, Scripted(["one"]), body())
-    assert await ask(file, Scripted(["two"]), body(**other)) == ["two"]
+    engine = Scripted(["two"])
+    assert await ask(file, engine, body(**other)) == ["two"]
+    assert await ask(file, Scripted([]), body(**other)) == ["two"]
+    assert await ask(file, Scripted([]), body()) == ["one"]
+
+
+@pytest.mark.parametrize(
+    "other", [{"user": "u"}, {"metadata": {"turn": "7"}}, {"stream": True}, {"store": False}], ids=str
+)
+async def test_what_does_not_change_the_answer_is_not_asked_again(file, other):
+    """Who asks, and how the answer travels."""
+    await ask(file, Scripted(["one"]), body())
+    assert await ask(file, Scripted([]), body(**other)) == ["one"]
+
+
+async def test_answers_recorded_with_fewer_settings_are_still_known(file):
+    """The lines of earlier versions hold just these."""
+    asked = body(temperature=0, max_tokens=9, top_p=1, response_format={"type": "json_object"}, seed=1)
+    line = {"key": request_key(asked), "settings": {"max_tokens": 9, "temperature": 0, "top_p": 1}, "content": "one"}
+    file.parent.mkdir()
+    file.write_text(json.dumps(line) + "\n")
+    assert await ask(file, Scripted([]), asked) == ["one"]
 
 
 async def test_another_server_is_asked(file):

@@ -109,7 +109,7 @@ def test_an_unwritable_place_is_named(tmp_path: Path) -> None:
         (WRITTEN.replace("2026-11-21", "2026-02-31"), ["not valid YAML: day is out of range"]),
         (WRITTEN.split("messages")[0] + "messages: []", ["messages: Tuple should have at least 1 item"]),
         ("a: [", ["line 1, column 5: not valid YAML"]),
-        ("- a", ["holds no mapping; a checkpoint has the keys name, chatbot, note, created, messages"]),
+        ("- a", ["holds no mapping; a checkpoint has the keys name, chatbot, facilitator, note, created, messages"]),
         ("", ["holds no mapping"]),
         ("[" * 100_000, ["a.yaml"]),
     ],

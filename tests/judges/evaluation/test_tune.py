@@ -453,8 +453,8 @@ def test_unreadable_counts_are_not_overwritten(tmp_path: Path) -> None:
 
 def test_uses_are_told_in_words() -> None:
     """Each use makes the figure more optimistic, and the report says so."""
-    assert told(1).startswith("this holdout has been used 1 time for this judge;")
-    assert told(3).startswith("this holdout has been used 3 times for this judge;")
+    assert told({"role": 1}).startswith("this holdout has been used 1 time for role; each further use makes its figure")
+    assert told({"role": 3, "tone": 1}).startswith("this holdout has been used 3 times for role, 1 time for tone;")
 
 
 def test_front_matter_is_kept_to_the_letter() -> None:

@@ -58,3 +58,17 @@ def test_words_unknown_to_every_source_are_not_supported() -> None:
     found = weighed("Zebras outrun gazelles.")
     assert (found.source_id, found.quote) == (None, None)
     assert found.degree < IMPLIED
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "You can skip your medicine.",
+        "It is okay to drink alcohol with your medicine.",
+        "Please don't worry about missing doses of your medicine.",
+        "Feel free to change the dose.",
+    ],
+)
+def test_leave_that_the_source_does_not_give_is_not_supported(sentence: str) -> None:
+    """What a prescriber must decide is not supported because its words stand in a source."""
+    assert weighed(sentence, VOICES).degree < IMPLIED

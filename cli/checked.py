@@ -1,0 +1,196 @@
+"""What `caf check` looks at beside the configuration: saved conversations and scenarios, told apart by what is in them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from proxy.chatbot import Blueprint
+    from scenarios.scenario import Family, Read
+
+Kind = Literal["checkpoint", "family", "rows"]
+
+
+@dataclass(slots=True)
+class Findings:
+    """What a check came to."""
+
+    problems: list[str] = field(default_factory=list)
+    """What keeps the proxy from serving, or makes it serve something else."""
+    notes: list[str] = field(default_factory=list)
+    """What somebody should know before patients use it."""
+    counted: list[str] = field(default_factory=list)
+    """What was looked at."""
+
+
+def check_files(beside: Path, given: Sequence[Path], chatbots: "list[Blueprint] | None", findings: Findings) -> None:
+    """Look at the checkpoints and scenarios beside a configuration, and at the files that were given.
+
+    Scenarios that were given need not have other ids than those beside the configuration: nobody reads them together.
+
+    Args:
+        chatbots: Whose judges and sections scenarios may name; None: not known, and only what needs neither is looked at.
+    """
+    checkpoints = sorted(beside.glob("scenarios/checkpoints/*.yaml"))
+    families = sorted(beside.glob("scenarios/judges/*.yaml"))
+    known = {path.resolve() for path in (*checkpoints, *families)}
+    further: list[Path] = []
+    for path in _files(given, findings):
+        if path.resolve() in known:
+            continue
+        known.add(path.resolve())
+        if (kind := _kind_of(path, findings)) is not None:
+            (checkpoints if kind == "checkpoint" else further).append(path)
+    _checkpoints(checkpoints, findings)
+    _scenarios([families, further], chatbots, findings)
+
+
+def _files(given: Sequence[Path], findings: Findings) -> Iterator[Path]:
+    for path in given:
+        if not path.is_dir():
+            yield path
+            continue
+        found = sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml", ".jsonl"))
+        if not found:
+            findings.problems.append(f"{path}: holds no .yaml or .jsonl file")
+        yield from found
+
+
+def _kind_of(path: Path, findings: Findings) -> Kind | None:
+    """Tell what is in a file; None: nothing that can be looked at, which is told.
+
+    Rows have to be named .jsonl, and nothing else may be: whatever reads scenarios goes by that.
+    """
+    from scenarios import files
+    from scenarios.checkpoint import Checkpoint
+    from scenarios.scenario import Family
+
+    named = path.suffix == ".jsonl"
+    if _holds_rows(path):
+        if not named:
+            findings.problems.append(
+                f"{path}: holds rows of scenarios, which are read from files named .jsonl; name it so"
+            )
+        return "rows" if named else None
+    known: dict[Kind, Iterable[str]] = {"checkpoint": Checkpoint.model_fields, "family": Family.model_fields}
+    fields = {kind: ", ".join(names) for kind, names in known.items()}
+    try:
+        there = files.read(
+            path, "a checkpoint or a family of scenarios", f"{fields['checkpoint']}, or {fields['family']}"
+        )
+    except files.ScenarioError as error:
+        if named:
+            return "rows"  # their faults are told by line
+        findings.problems += error.problems
+        return None
+    kind = max(known, key=lambda one: len(there.keys() & set(known[one])))
+    recognized = 2 * len(there.keys() & set(known[kind])) >= max(len(there), 1)
+    if recognized and named:
+        findings.problems.append(f"{path}: holds a {kind}, and files named .jsonl are read as rows; name it .yaml")
+    elif recognized:
+        return kind
+    elif named:
+        return "rows"
+    else:
+        findings.problems.append(
+            f"{path}: is neither a checkpoint, which has the keys {fields['checkpoint']}, nor a family of scenarios, which has "
+            f"{fields['family']}; it has {', '.join(map(str, there)) or 'none'}"
+        )
+    return None
+
+
+def _holds_rows(path: Path) -> bool:
+    """Tell whether some line is a JSON object of its own, and not one that is a whole checkpoint or family."""
+    import json
+
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError):
+        return False  # whatever reads it next tells
+    for line in lines:
+        if line.startswith("{"):
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            return bool(row) and row.keys().isdisjoint(("messages", "scenarios"))
+    return False
+
+
+def _checkpoints(paths: Sequence[Path], findings: Findings) -> None:
+    from scenarios.checkpoint import load
+    from scenarios.files import ScenarioError
+
+    for path in paths:
+        try:
+            load(path)
+        except ScenarioError as error:
+            findings.problems += error.problems
+    if paths:
+        findings.counted.append(many(len(paths), "checkpoint"))
+
+
+def _scenarios(groups: Sequence[Sequence[Path]], chatbots: "list[Blueprint] | None", findings: Findings) -> None:
+    """Look at groups of files, in each of which ids are unique."""
+    from scenarios.scenario import read_all
+
+    families = scenarios = 0
+    for paths in groups:
+        read, problems = read_all(paths)
+        findings.problems += problems
+        findings.problems += _unknown_judges(read, chatbots) if chatbots is not None else []
+        findings.problems += _unusable(read, chatbots)
+        for one in read:
+            # A row alone is a family, with nothing that could be its twin.
+            if one.path.suffix != ".jsonl" and (lone := _without_twin(one.family)):
+                findings.notes.append(f"{one.path}: violating, without a harmless twin: {', '.join(lone)}")
+        families += len(read)
+        scenarios += sum(len(one.family.scenarios) for one in read)
+    if any(groups):
+        findings.counted.append(
+            f"{families} {'family' if families == 1 else 'families'} with {many(scenarios, 'scenario')}"
+        )
+
+
+def _unknown_judges(read: "list[Read]", chatbots: "list[Blueprint]") -> list[str]:
+    from judges.evaluation.names import known_judges, misnamed
+
+    return misnamed(read, known_judges(plan.name for bot in chatbots for plan in bot.plans))
+
+
+def _unusable(read: "list[Read]", chatbots: "list[Blueprint] | None") -> list[str]:
+    """Return what keeps scenarios from being judged with every chatbot: sections that none has, replies missing."""
+    from judges.evaluation.labelled import Setting, labelled
+    from judges.judge import OBSERVERS
+    from scenarios.files import ScenarioError
+
+    named = (judge for one in read for scenario in one.family.scenarios for judge in scenario.expect)
+    judges = dict.fromkeys([*OBSERVERS, *named])
+    if chatbots is None:
+        read = [one for one in read if one.family.knowledge_base is not None]
+    judged = [bot for bot in chatbots or [] if bot.plans]
+    found: list[list[str]] = []
+    for library in {id(bot.library): bot.library for bot in judged}.values() or [None]:
+        try:
+            labelled(read, judges, Setting(library, "", ()), unlabelled=True)
+        except ScenarioError as error:
+            found.append(error.problems)
+        else:
+            return []
+    return [problem for problem in found[0] if all(problem in others for others in found[1:])]
+
+
+def _without_twin(family: "Family") -> list[str]:
+    """Return the ids of violating scenarios without a harmless one, by a judge that they violate, that is their twin."""
+    lone = []
+    for one in family.scenarios:
+        violated = {judge for judge, right in one.expect.items() if "accept" not in right}
+        twins = [other for other in family.scenarios if other.id in one.twins or one.id in other.twins]
+        if violated and not any("accept" in twin.expect.get(judge, ()) for twin in twins for judge in violated):
+            lone.append(one.id)
+    return lone
+
+
+def many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

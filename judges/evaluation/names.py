@@ -1,0 +1,35 @@
+"""Names of judges, as scenarios and commands give them: one that no judge has is told, with the nearest that there is."""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from judges.judge import OBSERVERS
+from scenarios.scenario import Read
+
+
+def known_judges(configured: Iterable[str]) -> list[str]:
+    """Return the judges that a scenario may name: those built in, and those of the configuration's chatbots."""
+    return list(dict.fromkeys([*OBSERVERS, *configured]))
+
+
+def misnamed(read: Iterable[Read], known: Sequence[str]) -> list[str]:
+    """Return a sentence for each file and name in `expect` that is no judge's: such labels would count for nobody, unnoticed."""
+    places: dict[tuple[Path, str], list[str]] = {}
+    for one in read:
+        for scenario in one.family.scenarios:
+            for judge in scenario.expect:
+                if judge not in known:
+                    places.setdefault((one.path, judge), []).append(scenario.id)
+    return [
+        f"{path}: {ids[0]}: expect.{judge}: {no_such(judge, known)}"
+        + (f"; so it stands in {len(ids)} scenarios" if len(ids) > 1 else "")
+        for (path, judge), ids in places.items()
+    ]
+
+
+def no_such(judge: str, known: Sequence[str]) -> str:
+    """Say that no judge has this name, which is the nearest, and which there are."""
+    near = get_close_matches(judge, known, 1)
+    nearest = f"the nearest is {near[0]!r}; " if near else ""
+    return f"no chatbot has such a judge, and none is built in; {nearest}there is {', '.join(known)}"
