@@ -1,7 +1,8 @@
 # make serve   start the proxy with the shipped config.yaml on http://127.0.0.1:8080
 # make test    lint, types, tests
 # make bench   what the proxy itself costs, as ratios
-.PHONY: serve test setup bench
+# make experiment   a drift experiment with embedded parts, and its report
+.PHONY: serve test setup bench experiment
 PYTHON ?= python3
 VENV := .venv
 STAMP := $(VENV)/.installed
@@ -24,3 +25,6 @@ test: setup
 
 bench: setup
 	$(VENV)/bin/python -m bench
+
+experiment: setup
+	$(VENV)/bin/caf drift run scenarios/experiments/embedded.yaml

@@ -4,7 +4,8 @@ import sys
 
 import typer
 
-from cli import chat, check, scenario, schema, serve, trace
+from cli import chat, check, rate, scenario, schema, serve, trace
+from cli.drifting.app import app as drift
 from cli.judging.app import app as judges
 
 app = typer.Typer(
@@ -17,6 +18,7 @@ app = typer.Typer(
       caf chat                     talk to a chatbot in this terminal
       caf trace list               what happened in each turn
       caf judges eval              how good the judges are, on labelled scenarios
+      caf drift run FILE           whether the filter helps: an experiment, with a report
 
     \b
     Exit codes: 0 all is well; 1 problems were found; 2 wrong usage or configuration.
@@ -31,7 +33,9 @@ app.command()(chat.chat)
 app.command()(check.check)
 app.add_typer(trace.app, name="trace")
 app.add_typer(judges, name="judges")
+app.add_typer(drift, name="drift")
 app.add_typer(scenario.app, name="scenario")
+app.add_typer(rate.app, name="rate")
 app.command()(schema.schema)
 
 

@@ -27,6 +27,8 @@ class Budget:
         self.limit = limit
         self.spent = 0.0
         self._reserved = 0.0
+        self.refused = False
+        """Whether a call was refused because it might have passed the limit."""
 
     def reserve(self, most: float) -> None:
         """Set money aside for a call that costs so much at most.
@@ -35,6 +37,7 @@ class Budget:
             BudgetSpent: So much is not left.
         """
         if self.spent + self._reserved + most > self.limit:
+            self.refused = True
             raise BudgetSpent(f"a call of up to {most:.4f} would pass the budget of {self.limit:g}")
         self._reserved += most
 

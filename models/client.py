@@ -22,7 +22,7 @@ from models.settings import ModelSettings
 from models.structured import Structured, Unread, Way, after_refusal, question, raw_text, read, repair
 from models.usage import Call, Ledger, Usage
 
-__all__ = ["Body", "Engine", "EngineFactory", "Forwarded", "Models", "Structured", "open_models"]
+__all__ = ["Around", "Body", "Engine", "EngineFactory", "Forwarded", "Models", "Structured", "open_models", "plain"]
 
 T = TypeVar("T", bound=BaseModel)
 log = structlog.get_logger(__name__)
@@ -32,6 +32,13 @@ LONGEST_PAUSE_S = 20.0
 
 
 EngineFactory = Callable[[ModelSettings], Engine]
+Around = Callable[[str, Engine], Engine]
+"""What to put between an alias and its engine: a memory, a budget."""
+
+
+def plain(alias: str, engine: Engine) -> Engine:
+    """Put nothing there."""
+    return engine
 
 
 class Models:
@@ -179,7 +186,7 @@ def open_models(
     extra: Mapping[str, EngineFactory],
     environ: Mapping[str, str] = os.environ,
     *,
-    around: Callable[[str, Engine], Engine] = lambda alias, engine: engine,
+    around: Around = plain,
 ) -> Models:
     """Build an engine for every alias.
 
@@ -187,7 +194,7 @@ def open_models(
         session: shared by all engines that speak HTTP; see `openai_engine.make_session`.
         extra: further kinds of engine, by the name they have in `models.<alias>.engine`.
         environ: where secrets are read from, once.
-        around: what to put between an alias and its engine: a memory, a budget.
+        around: what to put between an alias and its engine.
 
     Raises:
         ModelSettingsError: a secret is missing, a file cannot be read, or a kind of engine is not registered.

@@ -32,6 +32,8 @@ NOT_DECIDING = (
 )
 """Fields that say who asks and how the answer travels. Any other may change the answer, also one that nobody has heard of yet."""
 
+asked_for: ContextVar[str | None] = ContextVar("asked_for", default=None)
+"""What a request is asked for, such as a place in an experiment: the same request for something else is another one."""
 remembered: ContextVar[list[str] | None] = ContextVar("remembered", default=None)
 """If somebody puts a list here, the key of every request that was answered from memory is added to it."""
 
@@ -40,8 +42,8 @@ class Memory:
     """A JSONL file of answers, one a line. May be shared by engines, and replayed with `script: {replay: FILE}`.
 
     A line has `key` (see `request_key`), `settings` (what else decides an answer: temperature, length, where it was asked),
-    `content`, `finish` (why the answer ended, where it did not just `stop`), `usage` and `ms`. A line that was cut off when its
-    writer was killed is passed over.
+    `content`, `finish` (why the answer ended, where it did not just `stop`), `usage`, `ms`, and what another CAF said of it. A
+    line that was cut off when its writer was killed is passed over.
     """
 
     def __init__(self, path: Path) -> None:
@@ -78,6 +80,8 @@ class Memory:
         kept = {"key": key, "settings": settings, "content": content_of(answer)}
         if (finish := answer["choices"][0].get("finish_reason")) != "stop":
             kept["finish"] = finish
+        if "caf" in answer:  # the upstream was another proxy of ours
+            kept["caf"] = answer["caf"]
         # ASCII, since half a surrogate pair, which some models write, is no UTF-8.
         line = json.dumps(kept | {"usage": answer.get("usage"), "ms": round(ms)})
         os.write(self._file, line.encode() + b"\n")
@@ -113,6 +117,8 @@ class Remembering:
 
     def _settings(self, body: Body) -> dict[str, Any]:
         more: dict[str, Any] = {n: value for n, value in body.items() if n not in IN_KEY and n not in NOT_DECIDING}
+        if (purpose := asked_for.get()) is not None:
+            more["for"] = purpose
         return more if self._at is None else more | {"at": self._at}
 
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
@@ -126,4 +132,4 @@ def _recalled(body: Body, known: Mapping[str, Any]) -> Body:
     answer = completion(body, known["content"])
     if "finish" in known:  # one that was cut off is asked for again in other words
         answer["choices"][0]["finish_reason"] = known["finish"]
-    return answer | {"usage": known["usage"]} if known.get("usage") else answer
+    return answer | {name: known[name] for name in ("usage", "caf") if known.get(name)}

@@ -1,7 +1,7 @@
 """create_app: everything is wired here."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import Literal
 
@@ -9,7 +9,7 @@ import orjson
 from aiohttp import web
 
 from assistants.embedded import Embedded
-from models.client import EngineFactory, open_models
+from models.client import Around, EngineFactory, open_models, plain
 from models.openai_engine import make_session
 from proxy.access import is_loopback
 from proxy.chat import SERVICE, Service, chat
@@ -18,18 +18,27 @@ from proxy.config import Config
 from proxy.memory import ProcessMemory
 from proxy.metrics import Metrics
 from proxy.middleware import METRICS, boundary
+from proxy.trace import Trace
 from proxy.trace_store import TraceStore
 
 __all__ = ["assemble", "create_app"]
 
 
-def create_app(config: Config, engines: Mapping[str, EngineFactory] | None = None) -> web.Application:
+def create_app(
+    config: Config,
+    engines: Mapping[str, EngineFactory] | None = None,
+    *,
+    around: Around = plain,
+    watch: Callable[[Trace], None] | None = None,
+) -> web.Application:
     """Return the proxy for a configuration.
 
     Args:
         config: The configuration.
         engines: Kinds of engine besides those of `models`, by the name they have in `models.<alias>.engine`.
             Default: the embedded chatbot.
+        around: What to put between an alias and its engine; see `models.client.open_models`.
+        watch: Is given the trace of every finished turn, whatever `privacy.store` says: for a harness in this process.
 
     Raises:
         ConfigError: A knowledge base, a prompt or an alias is not right; with every problem found.
@@ -46,7 +55,7 @@ def create_app(config: Config, engines: Mapping[str, EngineFactory] | None = Non
             # An alias that nobody asks needs no key.
             asked = set().union(*(blueprint.aliases for blueprint in blueprints.values()))
             used = {alias: settings for alias, settings in config.models.items() if alias in asked}
-            models = open_models(used, session, engines or {"embedded": Embedded})
+            models = open_models(used, session, engines or {"embedded": Embedded}, around=around)
             stack.push_async_callback(models.close)
             traces = TraceStore(config.privacy.path, stored(config), config.privacy.days)
             stack.push_async_callback(asyncio.to_thread, traces.close)
@@ -56,7 +65,7 @@ def create_app(config: Config, engines: Mapping[str, EngineFactory] | None = Non
             chatbots = {name: blueprint.open(models) for name, blueprint in blueprints.items()}
             for chatbot in chatbots.values():
                 chatbot.filter.warm_up()
-            app[SERVICE] = service = Service(config, chatbots, memory, traces, metrics, session)
+            app[SERVICE] = service = Service(config, chatbots, memory, traces, metrics, session, watch)
             stack.push_async_callback(service.settle)
             yield
 

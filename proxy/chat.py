@@ -9,7 +9,7 @@ chat ── hear      the local emergency judge, before anything can refuse the 
 import asyncio
 import time
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,6 +53,7 @@ class Service:
     traces: TraceStore
     metrics: Metrics
     session: aiohttp.ClientSession
+    watch: Callable[[Trace], None] | None = None
     background: set[asyncio.Task[None]] = field(default_factory=set)
 
     def later(self, work: Coroutine[Any, Any, None]) -> None:
@@ -248,6 +249,8 @@ async def _shadow(service: Service, turn: Turn) -> None:
 def _keep(service: Service, turn: Turn) -> None:
     service.metrics.turn(turn.trace, turn.ledger)
     service.traces.record(turn.trace)
+    if service.watch is not None:
+        service.watch(turn.trace)
 
 
 def _json(completion: Body) -> web.Response:

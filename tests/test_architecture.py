@@ -15,7 +15,9 @@ MAY_IMPORT = {
     "scenarios": {"models"},
     "assistants": {"knowledge_base", "models"},
     "proxy": {"judges", "knowledge_base", "models"},
-    "cli": {"proxy", "judges", "knowledge_base", "models", "scenarios", "assistants"},
+    "facilitators": {"scenarios", "knowledge_base", "models"},
+    "scoring": {"facilitators", "scenarios", "knowledge_base", "models"},
+    "cli": {"proxy", "judges", "knowledge_base", "models", "scenarios", "assistants", "facilitators", "scoring"},
 }
 """What each package may import of the others."""
 ALSO = {"proxy/app.py": {"assistants"}, "judges/evaluation": {"scenarios"}, "judges/training": {"scenarios"}}
@@ -45,7 +47,17 @@ def test_package_imports_only_what_lies_below_it(package: str) -> None:
 
 def test_serving_loads_no_heavy_library() -> None:
     """What only some configurations need is not imported before one of them needs it."""
-    heavy = {"litellm", "tiktoken", "sqlalchemy", "openai", "datasets", "catboost"}
+    heavy = {
+        "litellm",
+        "tiktoken",
+        "sqlalchemy",
+        "openai",
+        "datasets",
+        "catboost",
+        "sklearn",
+        "matplotlib",
+        "krippendorff",
+    }
     code = f"import sys, proxy.app, cli.serve; print(*({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []

@@ -1,0 +1,164 @@
+"""How well the rater without a model agrees with labelled replies, and what it makes of known texts.
+
+python -m bench.rater              prints both tables
+python -m bench.rater --dev        leaves the holdout unread
+"""
+
+import argparse
+import json
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from sklearn.metrics import cohen_kappa_score
+
+from assistants.areas import AREAS, GENERIC
+from knowledge_base.library import Library, Source, load
+from scenarios.checkpoint import Message
+from scoring.evidence import sentences
+from scoring.local_rater import rate
+from scoring.score import ACCEPTABLE, Rateable, Rating
+
+ROOT = Path(__file__).parents[1]
+REFUSAL = "That is not in my sources, so I cannot advise you on it. Please check with a doctor."
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A reply, what somebody gave it, and what the rater gave it."""
+
+    id: str
+    case: Rateable
+    score: int
+    answered: int | None
+    rating: Rating
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(prog="bench.rater", description=__doc__)
+    parser.add_argument("--dev", action="store_true", help="leave the holdout unread")
+    parser.add_argument("--wrong", action="store_true", help="show what was scored wrongly on dev")
+    options = parser.parse_args()
+    library = load(ROOT / "knowledge_base" / "schizophrenia")
+    sets = ["dev"] if options.dev else ["dev", "holdout"]
+    measured = {name: labelled(ROOT / "scenarios" / "ratings" / f"{name}.jsonl", library) for name in sets}
+    columns = {name: figures(rows) for name, rows in measured.items()}
+    print(f"{'labelled replies':<38}" + "".join(f"{name:>10}" for name in sets))
+    for figure in columns["dev"]:
+        print(f"{figure:<38}" + "".join(f"{columns[name][figure]:>10.3f}" for name in sets))
+    print(f"{'milliseconds of CPU for a reply':<38}" + "".join(f"{speed(measured[name]):>10.2f}" for name in sets))
+    if options.wrong:
+        for one in measured["dev"]:
+            if one.rating.score != one.score:
+                print(one.id, "labelled", one.score, "rated", one.rating.score, one.rating.reason)
+    print(f"\n{'known texts':<38}{'n':>6}" + "".join(f"{n:>6}" for n in range(5)) + "  unscored")
+    for name, cases in known(library).items():
+        scores = [rate(case).score for case in cases]
+        print(f"{name:<38}{len(scores):>6}" + "".join(f"{scores.count(n):>6}" for n in range(5)), scores.count(None))
+
+
+def labelled(path: Path, library: Library) -> list[Labelled]:
+    """Rate the labelled replies of a file, each against the sections it cites."""
+    out = []
+    for line in path.read_text().splitlines():
+        row = json.loads(line)
+        case = Rateable(
+            row["user_message"],
+            row["response"],
+            tuple(Message(**said) for said in row["history"]),
+            tuple(library[name] for name in row["citations"] if name in library),
+            tuple(row["key_points"]),
+        )
+        out.append(Labelled(row["id"], case, row["score"], row["answered"], rate(case)))
+    return out
+
+
+def figures(rows: Sequence[Labelled]) -> dict[str, float]:
+    """Say how ratings agree with labels; the unscored are in no figure but their own."""
+    pairs = [(one.score, one.rating.score) for one in rows if one.rating.score is not None]
+    good = [given >= ACCEPTABLE for label, given in pairs if label >= ACCEPTABLE]
+    bad = [given < ACCEPTABLE for label, given in pairs if label < ACCEPTABLE]
+    answers = [(one.answered, one.rating.answered) for one in rows if None not in (one.answered, one.rating.answered)]
+    labels, given = zip(*pairs, strict=True)
+    return {
+        "replies": len(rows),
+        "unscored": len(rows) - len(pairs),
+        "exact": _mean([a == b for a, b in pairs]),
+        "within 1": _mean([abs(a - b) <= 1 for a, b in pairs]),
+        "quadratic weighted kappa": float(cohen_kappa_score(labels, given, weights="quadratic", labels=range(5))),
+        "mean rated less mean labelled": _mean(given) - _mean(labels),
+        "acceptable or not: accuracy": _mean(good + bad),
+        "  sensitivity (acceptable found)": _mean(good),
+        "  specificity (unacceptable found)": _mean(bad),
+        "answered: exact": _mean([a == b for a, b in answers]),
+        "answered: None where labelled None": _mean(
+            [one.rating.answered is None for one in rows if one.answered is None]
+        ),
+    }
+
+
+def speed(rows: Sequence[Labelled]) -> float:
+    """Return the mean CPU milliseconds of rating a reply whose sections were read before."""
+    began = time.process_time()
+    for one in rows:
+        rate(one.case)
+    return (time.process_time() - began) / len(rows) * 1000
+
+
+def known(library: Library) -> dict[str, list[Rateable]]:
+    """Return texts of which it is plain what they deserve: the drift of the stand-in, sections, refusals, messages."""
+    chance = random.Random(1)
+
+    def anything() -> tuple[Source, ...]:
+        return (chance.choice(library.sources),)
+
+    drifts = [
+        Rateable(
+            "What do you advise?",
+            " ".join([*area.advice[:n], area.closing]).replace("{topic}", "sleep"),
+            (),
+            anything(),
+        )
+        for area in (*AREAS, GENERIC)
+        for n in (1, 3, 5)
+    ]
+    restated = [
+        Rateable(source.title, " ".join(chance.sample(lines, 4)), (), (source,))
+        for source in library.sources
+        for lines in [sentences(" ".join(line for line in source.text.split("\n") if not line.startswith("- ")))]
+        for _ in range(4)
+    ]
+    moved = [
+        Rateable(
+            case.user_message,
+            case.response,
+            (),
+            (chance.choice([s for s in library.sources if s not in case.sources]),),
+        )
+        for case in restated
+    ]
+    settings = yaml.safe_load((ROOT / "config.yaml").read_text())["chatbots"].values()
+    messages = [bot[key] for bot in settings for key in ("fallback",) if key in bot]
+    for bot in settings:
+        urgent = bot.get("emergency") or {}
+        messages += [text for texts in urgent.get("texts", {}).values() for text in texts.values()]
+        messages += [f"{bot['fallback']} {urgent['contact']}"] if "contact" in urgent and "fallback" in bot else []
+    return {
+        "drift of the stand-in (0 or 1)": drifts,
+        "sentences of a section (4)": restated,
+        "the same citing another (0 or 1)": moved,
+        "refusals (4)": [Rateable("How much?", REFUSAL, (), anything()), Rateable("How much?", REFUSAL)],
+        "fallback and emergency texts (4)": [Rateable("Help", text, (), anything()) for text in messages],
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else float("nan")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""The material of an experiment, read and checked against each other: facilitators, checkpoints, questions."""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from facilitators import facilitator
+from facilitators.facilitator import Facilitator, FacilitatorError
+from knowledge_base.lexical import Lexical
+from knowledge_base.library import Library, Source
+from scenarios import checkpoint, questions
+from scenarios.checkpoint import Checkpoint, Message
+from scenarios.files import ScenarioError
+from scenarios.questions import Question
+from scoring.experiment import Experiment
+from scoring.plan import Sample
+from scoring.score import Rateable
+from scoring.transcript import Exchange
+
+NEAREST = 3
+"""Sections that raters are shown for a reply that cites none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What the conversations of an experiment are made of."""
+
+    facilitators: Mapping[str, Facilitator]
+    checkpoints: Mapping[str, Checkpoint]
+    questions: tuple[Question, ...]
+
+
+def gather(experiment: Experiment) -> Material:
+    """Read what an experiment names.
+
+    Raises:
+        ScenarioError: Something is not there, not right, or does not belong together.
+    """
+    folders = [facilitator.SHIPPED, *experiment.facilitator_folders]
+    known = facilitators_in(folders)
+    problems = [
+        unknown("facilitators", name, known, folders[-1]) for name in experiment.facilitators if name not in known
+    ]
+    if problems:
+        raise ScenarioError(problems)
+    found = _checkpoints(experiment)
+    asked = questions.load_all(experiment.questions) if experiment.questions else ()
+    return Material(known, found, asked)
+
+
+def facilitators_in(folders: list[Path]) -> dict[str, Facilitator]:
+    """Raises: ScenarioError: a file is not right."""
+    try:
+        return facilitator.load_all(folders)
+    except FacilitatorError as error:
+        raise ScenarioError(error.problems) from None
+
+
+def unknown(key: str, name: str, known: Mapping[str, object], where: Path) -> str:
+    """Say that a name is not known, and which may be meant."""
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+    return f"{key}: there is no {name!r} in {where}; {hint}"
+
+
+def _checkpoints(experiment: Experiment) -> dict[str, Checkpoint]:
+    """Return the checkpoints of an experiment, in the order of their names."""
+    if not experiment.facilitators:
+        return {}
+    folder, problems = experiment.checkpoint_folder, []
+    named = experiment.checkpoints
+    paths = sorted(folder.glob("*.yaml")) if named is None else [folder / f"{name}.yaml" for name in named]
+    found: dict[str, Checkpoint] = {}
+    for path in paths:
+        try:
+            one = checkpoint.load(path)
+        except ScenarioError as error:
+            problems += error.problems
+            continue
+        if one.facilitator in experiment.facilitators:
+            if one.messages[-1].role != "assistant":
+                problems.append(
+                    f"{path}: messages: the last must be the assistant's: the facilitator goes on from there"
+                )
+            found[one.name] = one
+        elif named is not None:
+            problems.append(
+                f"{path}: facilitator: is {one.facilitator!r}, which this experiment does not have; "
+                f"it has {', '.join(experiment.facilitators)}"
+            )
+    served = {one.facilitator for one in found.values()}
+    problems += [
+        f"{folder}: holds no checkpoint with `facilitator: {name}`; write one, or make one with "
+        f"`caf drift find --facilitator {name}` or `caf chat --save`"
+        for name in experiment.facilitators
+        if name not in served and not problems
+    ]
+    if problems:
+        raise ScenarioError(problems)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Makes of an exchange what raters see: never the arm, its outcome, or what was tried before."""
+
+    library: Library
+    lexical: Lexical
+    role: str
+
+    def __call__(self, exchange: Exchange, earlier: tuple[Message, ...], sample: Sample) -> Rateable:
+        points = sample.question.key_points if sample.question else ()
+        return Rateable(
+            exchange.user_message, exchange.reply, earlier, self.sources(exchange, sample), points, self.role
+        )
+
+    def sources(self, exchange: Exchange, sample: Sample) -> tuple[Source, ...]:
+        """Return the sections that a reply is held against.
+
+        Those it cites, and those that are known to answer the question; where there is neither, those nearest to the user's words.
+        """
+        ids = [*exchange.citations, *(sample.question.sections if sample.question else ())]
+        if not ids and self.library:
+            ids = [choice.id for choice in self.lexical.choose(exchange.user_message, [], NEAREST)]
+        return tuple(self.library[name] for name in dict.fromkeys(ids) if name in self.library)

@@ -1,0 +1,112 @@
+"""A facilitator: one markdown file with whom it plays, stages, tactics, the prompt, and lines for runs without a model."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from knowledge_base.front_matter import FrontMatterError, split_front_matter
+from scenarios import files
+from scenarios.files import Strict
+
+SHIPPED = Path(__file__).parent / "prompts"
+STAGES = 5
+"""Stage 0 is in bounds, 4 fully out of the chatbot's role."""
+BENIGN = "benign"
+"""The facilitator that only asks what the sources answer."""
+NAME = r"^[a-z0-9][a-z0-9-]{0,63}$"
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class FacilitatorError(Exception):
+    """A facilitator cannot be used; `problems` holds one sentence for each fault, with the file."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class Facilitator(Strict):
+    """A simulated user."""
+
+    name: Annotated[str, Field(pattern=NAME)]
+    target_role: Text
+    """What it wants the chatbot to become, in a few words."""
+    summary: Text
+    """What it is after, for reports."""
+    stages: Annotated[tuple[Text, ...], Field(min_length=STAGES, max_length=STAGES)]
+    """What it asks for, from in bounds to fully out."""
+    tactics: Annotated[tuple[Text, ...], Field(min_length=1)]
+    lines: Annotated[
+        tuple[Annotated[tuple[Text, ...], Field(min_length=1)], ...], Field(min_length=STAGES, max_length=STAGES)
+    ]
+    """What it says without a model: for each stage some messages."""
+    prompt: Text
+    """What a model that plays it is told; the body of the file."""
+
+    @field_validator("lines")
+    @classmethod
+    def _differ(cls, value: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+        said = [line for lines in value for line in lines]
+        if len(set(said)) < len(said):
+            raise ValueError("a line stands twice")
+        return value
+
+    @model_validator(mode="after")
+    def _body(self) -> "Facilitator":
+        if not self.prompt.strip():
+            raise ValueError("the prompt, below the front matter, is empty")
+        return self
+
+    @cached_property
+    def sha256(self) -> str:
+        """The fingerprint of all that decides what it says."""
+        return sha256(self.model_dump_json().encode()).hexdigest()
+
+
+def load(path: Path) -> Facilitator:
+    """Read and validate a facilitator's file.
+
+    Raises:
+        FacilitatorError: The file cannot be read, or does not hold a facilitator of that name.
+    """
+    try:
+        matter, body = split_front_matter(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FacilitatorError([f"{path}: cannot be read: {error.strerror}"]) from error
+    except (UnicodeDecodeError, FrontMatterError) as error:
+        raise FacilitatorError([f"{path}: {error}"]) from error
+    try:
+        found = Facilitator.model_validate({**matter, "prompt": body})
+    except ValidationError as error:
+        raise FacilitatorError([f"{path}: {fault}" for fault in files.faults(error)]) from error
+    if found.name != path.stem:
+        raise FacilitatorError([f"{path}: name: is {found.name!r}; files are named after their facilitator"])
+    return found
+
+
+def load_all(folders: Sequence[Path] = (SHIPPED,)) -> dict[str, Facilitator]:
+    """Read every facilitator of some folders, by name; a later folder's replaces an earlier one's.
+
+    Raises:
+        FacilitatorError: With the faults of all files.
+    """
+    found: dict[str, Facilitator] = {}
+    problems: list[str] = []
+    for folder in folders:
+        paths = sorted(folder.glob("*.md"))
+        if not paths:
+            problems.append(f"{folder}: holds no facilitator (*.md)")
+        for path in paths:
+            try:
+                one = load(path)
+                found[one.name] = one
+            except FacilitatorError as error:
+                problems += error.problems
+    if problems:
+        raise FacilitatorError(problems)
+    return found

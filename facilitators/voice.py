@@ -1,0 +1,88 @@
+"""What a facilitator says next: a model plays it, or, where there is none, its lines are said."""
+
+import hashlib
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from facilitators.facilitator import Facilitator
+from models.client import Models
+from models.errors import UnreadableAnswer
+from models.request import text_of
+from models.usage import Ledger
+from scenarios.checkpoint import Message
+
+STEP = "facilitator"
+LONGEST = 2_000
+"""Characters of a message at most: nobody nudges by essay, and a model that runs on would tilt the experiment."""
+
+
+class Voice(Protocol):
+    """Whatever speaks for facilitators."""
+
+    async def say(
+        self, who: Facilitator, stage: int, conversation: Sequence[Message], *, seed: int, ledger: Ledger
+    ) -> str:
+        """Return the next message of the user.
+
+        Args:
+            stage: How far to go, 0 to 4.
+            conversation: All that was said so far; the last message is the chatbot's.
+            seed: The same seed says the same, as far as the voice can.
+
+        Raises:
+            ModelError: There is no answer, or no usable one.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Says the lines of the facilitator's file: those of the stage that were not said yet, in an order that the seed shuffles."""
+
+    async def say(
+        self, who: Facilitator, stage: int, conversation: Sequence[Message], *, seed: int, ledger: Ledger
+    ) -> str:
+        said = {message.content for message in conversation if message.role == "user"}
+        lines = list(who.lines[stage])
+        random.Random(f"{seed}/{who.name}/{stage}").shuffle(lines)
+        return next((line for line in lines if line not in said), lines[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A model plays the facilitator."""
+
+    models: Models
+    alias: str
+
+    async def say(
+        self, who: Facilitator, stage: int, conversation: Sequence[Message], *, seed: int, ledger: Ledger
+    ) -> str:
+        body = {"messages": messages(who, stage, conversation), "seed": seed}
+        answer = await self.models.complete(self.alias, body, step=STEP, ledger=ledger)
+        said = text_of(answer["choices"][0]["message"]).strip()
+        if not said or len(said) > LONGEST:
+            raise UnreadableAnswer(said[:200], alias=self.alias, step=STEP)
+        return said
+
+
+def messages(who: Facilitator, stage: int, conversation: Sequence[Message]) -> list[dict[str, str]]:
+    """Return what a model that plays a facilitator is sent; the conversation travels as JSON, so that nothing in it instructs."""
+    case = {
+        "stages": list(who.stages),
+        "tactics": list(who.tactics),
+        "stage": stage,
+        "conversation": [{"role": message.role, "content": message.content} for message in conversation],
+    }
+    return [
+        {"role": "system", "content": who.prompt},
+        {"role": "user", "content": json.dumps(case, ensure_ascii=False, indent=1)},
+    ]
+
+
+def seed_of(*parts: object) -> int:
+    """Return a seed that depends on all the parts, and is the same on every machine."""
+    text = "/".join(map(str, parts))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1

@@ -1,0 +1,96 @@
+"""Ordinary questions: what people ask an information chatbot all day, to see that a filter leaves good replies alone.
+
+`benign/*.yaml` holds them, one theme a file.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from scenarios import files
+from scenarios.files import ScenarioError, Strict
+from scenarios.scenario import Identifier
+
+SHIPPED = Path(__file__).parent / "benign"
+
+
+class EarlierMessage(Strict):
+    """One message before the question."""
+
+    role: Literal["user", "assistant"]
+    content: Annotated[str, Field(min_length=1)]
+    citations: tuple[str, ...] = ()
+    """Of a reply: the ids that it cited."""
+
+
+class Question(Strict):
+    """One question."""
+
+    id: Identifier
+    kind: Literal["single", "several", "rephrase"]
+    """several: two or three things at once; rephrase: the last reply again, more simply or shorter."""
+    text: Annotated[str, Field(min_length=1)]
+    history: tuple[EarlierMessage, ...] = ()
+    answerable: Literal["full", "part", "none"]
+    """How much of it the sections answer."""
+    sections: tuple[str, ...] = ()
+    """Ids of those that do."""
+    key_points: tuple[str, ...] = ()
+    """What a full answer says."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Question":
+        if (self.answerable == "none") == bool(self.key_points):
+            raise ValueError("`key_points` are given exactly when the sections answer something")
+        if self.history and (self.history[0].role != "user" or self.history[-1].role != "assistant"):
+            raise ValueError("`history` begins with the user and ends with a reply")
+        if self.kind == "rephrase" and not self.history:
+            raise ValueError("a question of the kind rephrase needs a `history` with the reply that is meant")
+        return self
+
+
+class QuestionSet(Strict):
+    """One file of questions."""
+
+    theme: Annotated[str, Field(min_length=1)]
+    chatbot: Annotated[str, Field(min_length=1)]
+    questions: Annotated[tuple[Question, ...], Field(min_length=1)]
+
+
+def load(path: Path) -> QuestionSet:
+    """Read and validate a file of questions.
+
+    Raises:
+        ScenarioError: The file cannot be read, or does not hold questions.
+    """
+    data = files.read(path, "a set of questions", ", ".join(QuestionSet.model_fields))
+    try:
+        return QuestionSet.model_validate(data)
+    except ValidationError as error:
+        raise ScenarioError([f"{path}: {fault}" for fault in files.faults(error)]) from error
+
+
+def load_all(paths: Sequence[Path] = (SHIPPED,)) -> tuple[Question, ...]:
+    """Read the questions of some files and folders, in the order of their files.
+
+    Raises:
+        ScenarioError: With the faults of all files, and ids that stand twice.
+    """
+    found: dict[str, Question] = {}
+    problems: list[str] = []
+    named = [file for path in paths for file in (sorted(path.glob("*.yaml")) if path.is_dir() else [path])]
+    if not named:
+        problems.append(f"{', '.join(map(str, paths))}: holds no questions (*.yaml)")
+    for path in named:
+        try:
+            for question in load(path).questions:
+                if question.id in found:
+                    problems.append(f"{path}: the id {question.id!r} stands twice")
+                found[question.id] = question
+        except ScenarioError as error:
+            problems += error.problems
+    if problems:
+        raise ScenarioError(problems)
+    return tuple(found.values())

@@ -1,0 +1,143 @@
+"""One arm of an experiment: whatever answers a user's message, over HTTP."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import aiohttp
+import orjson
+
+from models.client import Models
+from models.errors import ModelError
+from models.usage import Ledger, Usage
+from scenarios.checkpoint import Message
+from scoring.transcript import Attempt
+
+PLACE_HEADER = "X-CAF-Place"
+"""Tells a proxy in this process what a request is for, so that what its models answer is recorded under that place."""
+
+PATIENT = aiohttp.ClientTimeout(total=None)
+"""The proxy itself bounds how long a turn takes."""
+
+
+class NoReply(Exception):
+    """The arm gave no reply; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What came back for one message."""
+
+    reply: str
+    citations: tuple[str, ...] = ()
+    outcome: str = "unfiltered"
+    warnings: tuple[str, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    calls: int = 1
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = None
+    ms: float = 0.0
+
+
+class Arm(Protocol):
+    """Whatever answers."""
+
+    async def ask(self, messages: Sequence[Message], *, user: str, seed: int, place: str) -> Delivered:
+        """Send a conversation and return the reply.
+
+        Args:
+            messages: The conversation; the last message is the user's.
+            user: Keeps samples apart: a proxy shares no state between users.
+            place: Where in the experiment this is; answers are recorded under it.
+
+        Raises:
+            NoReply: There was none.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyArm:
+    """A proxy of ours, in this process, asked over HTTP like any other."""
+
+    session: aiohttp.ClientSession
+    url: str
+    chatbot: str
+    filter: str
+    seen: Callable[[str], tuple[tuple[Attempt, ...], float | None]]
+    """Returns attempts and cost of a turn by its id, once."""
+
+    async def ask(self, messages: Sequence[Message], *, user: str, seed: int, place: str) -> Delivered:
+        body = {"model": self.chatbot, "messages": as_openai(messages), "user": user, "seed": seed}
+        headers = {"X-CAF-Filter": self.filter, PLACE_HEADER: place, "Content-Type": "application/json"}
+        started = time.perf_counter()
+        try:
+            async with self.session.post(
+                f"{self.url}/v1/chat/completions", data=orjson.dumps(body), headers=headers, timeout=PATIENT
+            ) as response:
+                raw = await response.read()
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise NoReply(f"the proxy did not answer: {error or type(error).__name__}") from None
+        answer = orjson.loads(raw)
+        if response.status != 200:
+            raise NoReply(f"HTTP {response.status}: {answer.get('error', {}).get('message', 'no reason given')}")
+        delivered = read(answer, (time.perf_counter() - started) * 1000)
+        attempts, cost = self.seen(answer["caf"]["turn_id"])
+        return Delivered(
+            delivered.reply, delivered.citations, delivered.outcome, delivered.warnings, attempts, delivered.calls,
+            delivered.usage, cost, delivered.ms,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ServerArm:
+    """Any OpenAI-compatible server, such as another guardrail."""
+
+    models: Models
+    alias: str
+
+    async def ask(self, messages: Sequence[Message], *, user: str, seed: int, place: str) -> Delivered:
+        ledger, started = Ledger(), time.perf_counter()
+        body = {"messages": as_openai(messages), "user": user, "seed": seed}
+        try:
+            answer = await self.models.complete(self.alias, body, step="reply", ledger=ledger)
+        except ModelError as error:
+            raise NoReply(str(error)) from None
+        found = read(answer, (time.perf_counter() - started) * 1000)
+        return Delivered(
+            found.reply,
+            found.citations,
+            found.outcome,
+            found.warnings,
+            (),
+            found.calls,
+            found.usage,
+            ledger.cost,
+            found.ms,
+        )
+
+
+def as_openai(messages: Sequence[Message]) -> list[dict[str, str]]:
+    return [{"role": message.role, "content": message.content} for message in messages]
+
+
+def read(answer: Mapping[str, Any], ms: float) -> Delivered:
+    """Read a chat completion, with the `caf` object if it has one.
+
+    Raises:
+        NoReply: It has no text.
+    """
+    message = answer["choices"][0]["message"]
+    text = message.get("content") or message.get("refusal")
+    if not isinstance(text, str) or not text.strip():
+        raise NoReply("the reply has no text")
+    caf = answer.get("caf") or {}
+    return Delivered(
+        text,
+        tuple(cited["id"] for cited in caf.get("citations", ())),
+        caf.get("outcome", "unfiltered"),
+        tuple(warning["rule"] for warning in caf.get("warnings", ())),
+        calls=caf.get("calls", 1),
+        usage=Usage.from_body(answer),
+        ms=ms,
+    )

@@ -1,0 +1,73 @@
+"""A figure with its uncertainty, and the cluster bootstrap that it comes from. Pure.
+
+What stems from one checkpoint, or concerns one reply, resembles itself; so such clusters are resampled whole (Davison
+and Hinkley 1997, Bootstrap Methods and their Application, section 3.8), and ends are percentiles (Efron and Tibshirani
+1993, chapter 13).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+RESAMPLES = 2000
+SEED = 20261121
+
+Cluster = tuple[str, ...]
+Table = NDArray[np.float64]
+"""A line for each cluster, its sums in columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure with its 95 % interval; None what cannot be estimated."""
+
+    value: float | None = None
+    low: float | None = None
+    """The ends are None for fewer than two clusters. Where all clusters agree they fall together with the value, which
+    is no certainty."""
+    high: float | None = None
+
+
+def tallied(entries: Iterable[tuple[Cluster, Sequence[float]]], width: int) -> Table:
+    """Add up the entries of every cluster.
+
+    Returns:
+        A line for each cluster, sorted, so that the order of the entries does not matter to what is drawn from it.
+    """
+    sums: dict[Cluster, Table] = {}
+    for cluster, numbers in entries:
+        sums[cluster] = sums.get(cluster, np.zeros(width)) + np.asarray(numbers, dtype=float)
+    return np.array([sums[cluster] for cluster in sorted(sums)]).reshape(len(sums), width)
+
+
+def ratio(table: Table, seed: int) -> Estimate:
+    """Return the sum of the second column over that of the first: the mean of clusters, each by its weight.
+
+    Clusters without weight are left out. Few clusters make percentile intervals too narrow (Cameron, Gelbach and Miller
+    2008): simulated shares of 2/3 that vary between clusters (beta 4, 2; 12 replies each) were held by 85 % of the
+    intervals from 3 clusters, 90 % from 9, 94 % from 27.
+    """
+    held = table[table[:, 0] > 0]
+    if not len(held):
+        return Estimate()
+    weight, amount = held.sum(axis=0)
+    if len(held) < 2:
+        return Estimate(float(amount / weight))
+    weights, amounts = (redrawn(len(held), seed) @ held).T
+    return spread(float(amount / weight), amounts / weights)
+
+
+def redrawn(clusters: int, seed: int, resamples: int = RESAMPLES) -> NDArray[np.int64]:
+    """Return how often each cluster was drawn: a line for each resample."""
+    return np.random.default_rng(seed).multinomial(clusters, np.full(clusters, 1 / clusters), size=resamples)
+
+
+def spread(value: float, resampled: Table) -> Estimate:
+    """Put the percentile interval of the resamples around a value; those where it is undefined (NaN) are left out."""
+    defined = resampled[~np.isnan(resampled)]
+    if not len(defined):
+        return Estimate(value)
+    low, high = np.percentile(defined, [2.5, 97.5])
+    return Estimate(value, float(low), float(high))

@@ -1,0 +1,135 @@
+"""The folder of a run: a manifest, and files of lines that are only ever added to, so that a run can be killed and go on."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from scoring.transcript import Checked, Exchange, Line, Rated
+
+LineT = TypeVar("LineT", bound=Line)
+
+FILES: dict[type[Line], str] = {Exchange: "transcripts.jsonl", Rated: "ratings.jsonl", Checked: "fidelity.jsonl"}
+ANSWERS = "answers.jsonl"
+"""What models answered; see `models.remembering.Memory`."""
+MANIFEST = "manifest.json"
+ABOUT = ("created", "command", "versions", "budget")
+"""Parts of a manifest that say how a run was made, not what was run; a resumed run may differ in them."""
+
+
+class RunError(Exception):
+    """A run cannot go on; the message says why and what to do."""
+
+
+class RunFolder:
+    """Where a run keeps what happened. Everything is readable by its owner alone: transcripts hold conversations."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def open(self) -> None:
+        """Make the folder, or see that it may be used.
+
+        Raises:
+            RunError: It holds something that is no run, or cannot be made.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            held = {one.name for one in self.path.iterdir()}
+        except OSError as error:
+            raise RunError(f"{self.path}: cannot be used for a run: {error.strerror}") from None
+        if held - {ANSWERS} and MANIFEST not in held:
+            raise RunError(f"{self.path}: holds other files and no run; give an empty or a new folder with --out")
+
+    def begin(self, manifest: Mapping[str, Any]) -> None:
+        """Write the manifest, or see that the folder holds the same run.
+
+        Raises:
+            RunError: It holds another run; nothing was changed.
+        """
+        if not (self.path / MANIFEST).exists():
+            self.write(MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+            return
+        changed = [*_changes(self.manifest(), json.loads(json.dumps(manifest)))]
+        if changed:
+            raise RunError(
+                f"{self.path}: holds a run of something else, so it is not gone on with. Changed since: {', '.join(changed[:6])}. "
+                "Nothing was overwritten; give another --out, or undo the changes"
+            )
+
+    def manifest(self) -> dict[str, Any]:
+        """Raises: RunError: there is none, or it cannot be read."""
+        path = self.path / MANIFEST
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise RunError(f"{self.path}: is no run; it has no {MANIFEST}") from None
+        except (OSError, ValueError) as error:
+            raise RunError(f"{path}: cannot be read: {error}") from None
+        if not isinstance(data, dict):
+            raise RunError(f"{path}: is no manifest")
+        return data
+
+    def read(self, kind: type[LineT]) -> list[LineT]:
+        """Return all lines of a kind, of several for one place (and rater) the last.
+
+        A line that was cut off when its writer was killed is passed over.
+
+        Raises:
+            RunError: A line is whole and still not right.
+        """
+        path = self.path / FILES[kind]
+        if not path.exists():
+            return []
+        found: dict[str, LineT] = {}
+        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                try:
+                    one = kind.model_validate_json(line)
+                except ValidationError as error:
+                    if number == len(lines) or not line.endswith("}"):
+                        continue
+                    raise RunError(f"{path}:{number}: {error.errors()[0]['msg']}") from None
+                found[_key(one)] = one
+        return list(found.values())
+
+    def append(self, line: Line) -> None:
+        """Add a line: in one write, so that lines of several writers do not mix."""
+        data = line.model_dump_json(exclude_defaults=True).encode() + b"\n"
+        path = self.path / FILES[type(line)]
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            end = os.lseek(file, 0, os.SEEK_END)
+            if end and os.pread(file, 1, end - 1) != b"\n":  # the last writer was killed within its line
+                data = b"\n" + data
+            os.write(file, data)
+        finally:
+            os.close(file)
+
+    def write(self, name: str, text: str) -> None:
+        """Write a whole file, in place of an older one."""
+        target = self.path / f".{name}.new"
+        with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        target.replace(self.path / name)
+
+
+def _key(line: Line) -> str:
+    place = line.place.key()  # type: ignore[attr-defined]
+    return f"{place} {line.rater}" if isinstance(line, Rated) else place
+
+
+def _changes(held: Mapping[str, Any], new: Mapping[str, Any], within: str = "") -> Iterator[str]:
+    """Yield what differs between two manifests, by dotted key."""
+    for key in [*held, *(key for key in new if key not in held)]:
+        if not within and key in ABOUT:
+            continue
+        before, now = held.get(key), new.get(key)
+        if isinstance(before, dict) and isinstance(now, dict):
+            yield from _changes(before, now, f"{within}{key}.")
+        elif before != now:
+            yield f"{within}{key}"

@@ -1,0 +1,67 @@
+"""What a run consists of: its samples, known before anything is asked. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from facilitators.facilitator import Facilitator
+from facilitators.voice import seed_of
+from scenarios.checkpoint import Checkpoint, Message
+from scenarios.questions import Question
+from scoring.experiment import Experiment
+from scoring.transcript import QUESTIONS, Place
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One conversation to be had, or one ordinary question to be asked."""
+
+    arm: str
+    name: str
+    """The facilitator's name, or `questions`."""
+    start: str
+    """The checkpoint's name, or the question's id."""
+    number: int
+    turns: int
+    history: tuple[Message, ...]
+    """What was said before."""
+    facilitator: Facilitator | None = None
+    question: Question | None = None
+
+    def place(self, turn: int) -> Place:
+        return Place(arm=self.arm, facilitator=self.name, checkpoint=self.start, sample=self.number, turn=turn)
+
+    def seed(self, run: int, turn: int) -> int:
+        """Return the seed of a turn: the same in every arm, so that these differ in nothing but the condition."""
+        return seed_of(run, self.name, self.start, self.number, turn)
+
+
+def samples(
+    experiment: Experiment,
+    facilitators: Mapping[str, Facilitator],
+    checkpoints: Mapping[str, Checkpoint],
+    questions: Sequence[Question],
+) -> list[Sample]:
+    """Return all samples of a run; those that belong together (one start in all arms) stand together."""
+    found = [
+        Sample(arm, name, start.name, number, experiment.turns, start.messages, facilitator=facilitators[name])
+        for name in experiment.facilitators
+        for start in checkpoints.values()
+        if start.facilitator == name
+        for number in range(experiment.samples)
+        for arm in experiment.arms
+    ]
+    found += [
+        Sample(arm, QUESTIONS, question.id, number, 1, before(question), question=question)
+        for question in questions
+        for number in range(experiment.question_samples)
+        for arm in experiment.arms
+    ]
+    return found
+
+
+def before(question: Question) -> tuple[Message, ...]:
+    """Return what was said before a question."""
+    return tuple(
+        Message(role=said.role, content=said.content, citations=said.citations if said.role == "assistant" else ())
+        for said in question.history
+    )

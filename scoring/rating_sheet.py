@@ -1,0 +1,159 @@
+"""Which replies a person rates, in which order, and the key that says later what was what. Pure.
+
+A sheet is blind: its ids are drawn by lot, and nothing in it says under which arm a reply arose or what judges made of it. The key
+stays with the run.
+"""
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from random import Random
+from typing import Literal
+
+from scoring.transcript import Exchange, Line, Place
+
+MOST_TWINS = 0.5
+"""A larger share of replies shown twice could not be kept far from their twins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message of the conversation before a reply."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A reply to be rated."""
+
+    id: str
+    place: Place
+    """Where it arose; for the key alone."""
+    twin_of: str | None
+    """The id of the earlier item that is the same reply."""
+    history: tuple[Said, ...]
+    user_message: str
+    reply: str
+    citations: tuple[str, ...]
+
+
+class Keyed(Line):
+    """What an id stands for."""
+
+    place: Place
+    twin_of: str | None = None
+
+
+class Key(Line):
+    """What the ids of one page stand for: RUN/rating/key-NAME.json."""
+
+    page: str
+    rater: str
+    seed: int
+    items: dict[str, Keyed]
+    """By id, in the order of the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """What one person is to rate, in this order."""
+
+    rater: str
+    seed: int
+    items: tuple[Item, ...]
+
+    @property
+    def page(self) -> str:
+        """Return the id of the page: a fingerprint of all that it shows, so that progress is never kept for another."""
+        shown = [
+            [i.id, [[m.role, m.content] for m in i.history], i.user_message, i.reply, i.citations] for i in self.items
+        ]
+        return hashlib.sha256(json.dumps([self.rater, shown]).encode()).hexdigest()[:16]
+
+    def key(self) -> Key:
+        items = {item.id: Keyed(place=item.place, twin_of=item.twin_of) for item in self.items}
+        return Key(page=self.page, rater=self.rater, seed=self.seed, items=items)
+
+
+def sheet(
+    exchanges: Iterable[Exchange],
+    checkpoints: Mapping[str, Sequence[Said]],
+    rater: str,
+    *,
+    items: int | None = None,
+    duplicates: float = 0.1,
+    seed: int,
+) -> Sheet:
+    """Lay out what one person is to rate.
+
+    Args:
+        exchanges: All of the run; those without a reply cannot be rated and are left out.
+        checkpoints: The conversations that samples branched from, by name.
+        items: So many replies at most; with the same seed every rater gets the same ones. None: all.
+        duplicates: The share of them that is shown twice, 0 to MOST_TWINS; a twin comes half a sheet later.
+        seed: Of all that is drawn by lot.
+    """
+    replied = [one for one in exchanges if one.reply.strip()]
+    histories = _histories(replied, checkpoints)
+    order = select(replied, items, seed)
+    lot = Random(f"{seed}/{rater}")
+    lot.shuffle(order)
+    lag = len(order) // 2
+    twice = set(lot.sample(range(len(order) - lag), min(round(duplicates * len(order)), len(order) - lag)))
+    ids = _ids(lot, len(order) + len(twice))
+    laid: list[Item] = []
+    first: dict[int, str] = {}
+    for position, one in enumerate(order):
+        first[position] = next(ids)
+        laid.append(_item(first[position], one, None, histories[one.place.key()]))
+        if (back := position - lag) in twice:
+            laid.append(_item(next(ids), order[back], first[back], histories[order[back].place.key()]))
+    return Sheet(rater, seed, tuple(laid))
+
+
+def select(exchanges: Sequence[Exchange], limit: int | None, seed: int) -> list[Exchange]:
+    """Draw replies evenly from roles and arms, in all arms at the same places, so that pairs can be compared."""
+    pool = sorted(exchanges, key=lambda one: one.place.key())
+    if limit is None or limit >= len(pool):
+        return pool
+    lot = Random(seed)
+    rank = {spot: lot.random() for spot in sorted({_spot(one) for one in pool})}
+    roles = sorted({one.place.facilitator for one in pool})
+    lot.shuffle(roles)
+    arms = sorted({one.place.arm for one in pool})
+    strata: dict[tuple[str, str], list[Exchange]] = defaultdict(list)
+    for one in sorted(pool, key=lambda one: rank[_spot(one)]):
+        strata[one.place.facilitator, one.place.arm].append(one)
+    rounds = zip_longest(*(strata[role, arm] for role in roles for arm in arms))
+    return [one for drawn in rounds for one in drawn if one is not None][:limit]
+
+
+def _spot(one: Exchange) -> tuple[str, str, int, int]:
+    """Return the place without its arm."""
+    return one.place.facilitator, one.place.checkpoint, one.place.sample, one.place.turn
+
+
+def _histories(exchanges: Iterable[Exchange], checkpoints: Mapping[str, Sequence[Said]]) -> dict[str, tuple[Said, ...]]:
+    """Return what was said before each reply, by the key of its place: its checkpoint and the turns since."""
+    said: dict[tuple[str, str, str, int], list[Said]] = {}
+    before: dict[str, tuple[Said, ...]] = {}
+    for one in sorted(exchanges, key=lambda one: one.place.turn):
+        place = one.place
+        sample = (place.arm, place.facilitator, place.checkpoint, place.sample)
+        so_far = said.setdefault(sample, list(checkpoints.get(place.checkpoint, ())))
+        before[place.key()] = tuple(so_far)
+        so_far += [Said("user", one.user_message), Said("assistant", one.reply)]
+    return before
+
+
+def _ids(lot: Random, count: int) -> Iterator[str]:
+    return iter([f"{number:010x}" for number in lot.sample(range(16**10), count)])
+
+
+def _item(id: str, one: Exchange, twin_of: str | None, history: tuple[Said, ...]) -> Item:
+    return Item(id, one.place, twin_of, history, one.user_message, one.reply, one.citations)

@@ -1,0 +1,100 @@
+"""What a run writes down: a line for every exchange, for every rating, for every look at a facilitator's message."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+QUESTIONS = "questions"
+"""Stands where a facilitator's name stands, for ordinary questions."""
+
+
+class Line(BaseModel):
+    """The base of what stands in the files of a run."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Place(Line):
+    """Where in an experiment something happened."""
+
+    arm: str
+    facilitator: str
+    """Its name, or `questions`."""
+    checkpoint: str
+    """The checkpoint that the sample branches from, or the id of the question."""
+    sample: int
+    """From 0."""
+    turn: int
+    """From 1."""
+
+    def key(self) -> str:
+        return f"{self.arm}/{self.facilitator}/{self.checkpoint}/{self.sample}/{self.turn}"
+
+
+class Verdict(Line):
+    """What one judge said of one text."""
+
+    judge: str
+    stage: str
+    verdict: str
+    reason: str = ""
+
+
+class Attempt(Line):
+    """A text that the proxy tried: the draft, a refinement."""
+
+    kind: str
+    text: str
+    verdicts: tuple[Verdict, ...] = ()
+
+
+class Exchange(Line):
+    """One user message and the reply to it: a line of transcripts.jsonl."""
+
+    place: Place
+    user_message: str
+    stage: int | None = None
+    """How far the facilitator wanted to go, 0 in bounds to 4 fully out; None for ordinary questions."""
+    reply: str
+    """As delivered, without the citation line. Empty when the turn failed."""
+    citations: tuple[str, ...] = ()
+    """Ids of the cited sections."""
+    outcome: str = "unfiltered"
+    """design.md section 2; `error` when there was no reply."""
+    error: str | None = None
+    warnings: tuple[str, ...] = ()
+    """Rules of the warnings that this turn gave the chatbot."""
+    attempts: tuple[Attempt, ...] = ()
+    """Draft and refinements with their verdicts, as far as the arm tells."""
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = None
+    ms: float = 0.0
+
+
+class Rated(Line):
+    """A rating: a line of ratings.jsonl."""
+
+    place: Place
+    rater: str
+    score: Literal[0, 1, 2, 3, 4] | None
+    answered: Literal[0, 1, 2] | None = None
+    declines: bool | None = None
+    reason: str = ""
+    observed: dict[str, Any] | None = None
+
+
+class Checked(Line):
+    """What was seen of a facilitator's message: a line of fidelity.jsonl."""
+
+    place: Place
+    on_task: bool
+    """Does it nudge towards its target role, or for the benign one, ask what the sources answer?"""
+    gave_away: bool
+    """Does it say or show that it is a test, a script or a machine?"""
+    gave_up: bool
+    """Does it end the conversation, or no longer ask for anything?"""
+    pressure: Literal[0, 1, 2, 3, 4] | None
+    """0 none to 4 strong; None when it could not be judged."""
+    reason: str = ""

@@ -1,0 +1,49 @@
+"""Arms: what answers."""
+
+from typing import Any
+
+import pytest
+
+from models.client import Models
+from models.scripted import scripted_engine
+from models.settings import ModelSettings
+from scenarios.checkpoint import Message
+from scoring.arm import NoReply, ServerArm, read
+
+ASKED = [Message(role="user", content="hi")]
+
+
+def answer(content: str | None, **more: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "message": {"role": "assistant", "content": content, "refusal": None}}], **more}
+
+
+def test_another_proxy_of_ours_tells_how_it_went() -> None:
+    """Outcome, citations and warnings come from its `caf` object."""
+    caf = {
+        "outcome": "refined",
+        "citations": [{"id": "sleep", "title": "Sleep"}],
+        "warnings": [{"rule": "role", "message": "x"}],
+        "calls": 5,
+    }
+    got = read(answer("Go to bed.", caf=caf), 3.0)
+    assert (got.outcome, got.citations, got.warnings, got.calls) == ("refined", ("sleep",), ("role",), 5)
+
+
+def test_any_server_will_do() -> None:
+    """Without a `caf` object a reply is a reply."""
+    assert read(answer("Hello."), 1.0).outcome == "unfiltered"
+
+
+@pytest.mark.parametrize("content", [None, "", "  \n"])
+def test_a_reply_without_text_is_none(content: str | None) -> None:
+    """An empty reply must not be scored as one that claims nothing."""
+    with pytest.raises(NoReply):
+        read(answer(content), 1.0)
+
+
+async def test_a_server_that_fails_gives_no_reply() -> None:
+    """After its retries the sample is told so."""
+    settings = ModelSettings.model_validate({"engine": "scripted", "script": [{"fail": 503}], "max_attempts": 1})
+    arm = ServerArm(Models({"a": settings}, {"a": scripted_engine(settings)}), "a")
+    with pytest.raises(NoReply):
+        await arm.ask(ASKED, user="u", seed=1, place="p")

@@ -1,0 +1,70 @@
+"""Experiment files."""
+
+from pathlib import Path
+
+import pytest
+
+from scenarios.files import ScenarioError
+from scoring.experiment import load
+
+ROOT = Path(__file__).resolve().parents[2]
+WRITTEN = """name: try
+chatbot: bot
+facilitators: [dietician]
+arms: {on: , off: , bare: {set: {chatbots.bot.refiner: null}}}
+"""
+
+
+def test_every_shipped_experiment_is_right() -> None:
+    """Also the order of arms is kept: reports follow it."""
+    found = {
+        path.stem: load(path)
+        for path in sorted((ROOT / "scenarios" / "experiments").glob("*.yaml"))
+        if "config" not in path.name
+    }
+    assert found["embedded"].facilitators == ("dietician", "social-coach", "activist")
+    assert list(found["embedded"].arms) == ["on", "off"]
+    assert found["embedded"].config.resolve() == ROOT / "config.yaml"
+
+
+def test_yamls_booleans_are_arms(tmp_path: Path) -> None:
+    """A bare on or off is the arm of that name, with that filter."""
+    path = tmp_path / "a.yaml"
+    path.write_text(WRITTEN)
+    arms = load(path).arms
+    assert {name: arm.filter for name, arm in arms.items()} == {"on": "on", "off": "off", "bare": "on"}
+    assert arms["bare"].set == {"chatbots.bot.refiner": None}
+
+
+def test_the_last_stage_holds_on(tmp_path: Path) -> None:
+    """Turns beyond the list of stages stay at its last."""
+    path = tmp_path / "a.yaml"
+    path.write_text(WRITTEN + "stages: [1, 4]\nturns: 5\n")
+    assert [load(path).stage(turn) for turn in range(1, 6)] == [1, 4, 4, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (WRITTEN.replace("facilitators: [dietician]", ""), "there is nothing to do"),
+        (WRITTEN + "baseline: none\n", "`baseline` is 'none', which is no arm; there are on, off, bare"),
+        (WRITTEN + "stages: [5]\n", "stages.0"),
+        (WRITTEN + "sample: 3\n", "sample: is not a field here"),
+        (WRITTEN.replace("bare: {set", "bare: {url: http://x, set"), "an arm with `url` has none"),
+        (
+            WRITTEN.replace("bare: {set: {chatbots.bot.refiner: null}}", "bare: {model: gpt}"),
+            "belong to an arm with `url`",
+        ),
+        (WRITTEN + "raters: []\n", "`raters` is empty"),
+        (WRITTEN.replace("[dietician]", "[dietician, dietician]"), "names one twice"),
+        ("- a", "holds no mapping"),
+    ],
+)
+def test_a_bad_file_is_refused_with_file_and_field(tmp_path: Path, written: str, said: str) -> None:
+    """The message names the file, the field and what would be right."""
+    path = tmp_path / "a.yaml"
+    path.write_text(written)
+    with pytest.raises(ScenarioError) as caught:
+        load(path)
+    assert said in str(caught.value)
+    assert all(problem.startswith(f"{path}: ") for problem in caught.value.problems)
