@@ -2,6 +2,8 @@
 
 * `main.py` is the entry point and lists the verbs.
 * `serve.py`, `chat.py`, `check.py`, `trace.py` and `schema.py` hold them.
+* `judging/` holds the verbs of `caf judges`, `drifting/` those of `caf drift`, `rate.py` those of `caf rate`.
+* `checked.py` is what `caf check FILE` looks at.
 * `scenario.py` makes scenarios of traced turns; `traced.py` is how. `exchange.py` makes them of tables, and tables of them.
 * `listening.py` runs the proxy on an address, for `serve` and `chat`.
 * `conversation.py` is the client side of a chat: what is sent, what comes back.

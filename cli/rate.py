@@ -9,9 +9,9 @@ import typer
 from cli.terminal import leave, printable
 
 if TYPE_CHECKING:
-    from scoring.rating_page import Section
-    from scoring.rating_return import Accepted
-    from scoring.rating_sheet import Key, Said, Sheet
+    from scoring.people.page import Section
+    from scoring.people.returned import Accepted
+    from scoring.people.sheet import Key, Said, Sheet
     from scoring.transcript import Exchange
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run, with its transcripts.jsonl.")]
@@ -70,10 +70,10 @@ def export(
     """
     import secrets
 
-    from scoring import rating_folder as folder
     from scoring.folder import RunError
-    from scoring.rating_page import page
-    from scoring.rating_sheet import sheet
+    from scoring.people import folder as folder
+    from scoring.people.page import page
+    from scoring.people.sheet import sheet
 
     _check_names(rater)
     chance = secrets.randbelow(10**6) if seed is None else seed
@@ -118,9 +118,9 @@ def import_(
       caf rate import runs/7 ratings-anna.json ratings-ben.json
       caf rate import runs/7 ratings-anna.json --partial --replace
     """
-    from scoring import rating_folder as folder
     from scoring.folder import RunError
-    from scoring.rating_return import ReturnError
+    from scoring.people import folder as folder
+    from scoring.people.returned import ReturnError
 
     try:
         keys = folder.keys(run)
@@ -147,7 +147,7 @@ def import_(
 
 
 def _read(file: Path, keys: "Mapping[str, Key]", partial: bool) -> "tuple[str, Accepted]":
-    from scoring.rating_return import ReturnError, accept, key_of, parse
+    from scoring.people.returned import ReturnError, accept, key_of, parse
 
     try:
         text = file.read_bytes()
@@ -191,7 +191,7 @@ def _check_free(key: "Key | None", sheet: "Sheet", path: Path, replace: bool) ->
 
 def _read_sections(path: Path | None) -> "dict[str, Section]":
     from knowledge_base.library import KnowledgeBaseError, load
-    from scoring.rating_page import Section
+    from scoring.people.page import Section
 
     if path is None:
         return {}
@@ -204,7 +204,7 @@ def _read_sections(path: Path | None) -> "dict[str, Section]":
 def _warn(
     said: "Sequence[Exchange]", before: "Mapping[str, Sequence[Said]]", sections: "Mapping[str, Section]"
 ) -> None:
-    from scoring.rating_folder import CHECKPOINTS
+    from scoring.people.folder import CHECKPOINTS
     from scoring.transcript import QUESTIONS
 
     branched = {one.place.checkpoint for one in said if one.place.facilitator != QUESTIONS}

@@ -22,7 +22,7 @@ from scenarios.checkpoint import Message
 from scoring.arm import Arm, NoReply
 from scoring.folder import RunError, RunFolder
 from scoring.plan import Sample
-from scoring.rater import Rater
+from scoring.raters.rater import Rater
 from scoring.score import Rateable
 from scoring.transcript import Checked, Exchange, Place, Rated
 

@@ -5,7 +5,9 @@ import typer
 from cli.drifting import compare, find, run
 
 app = typer.Typer(
-    help="""Measure drift: simulated users nudge the chatbot out of its role, with the filter on and off.
+    help="""Measure whether the filter helps.
+
+    Simulated users nudge the chatbot out of its role, with the filter on and off.
 
     \b
     Examples:

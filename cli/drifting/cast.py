@@ -28,7 +28,7 @@ from proxy.trace import Trace
 from scenarios import files
 from scoring.arm import PLACE_HEADER, Arm, ProxyArm, ServerArm
 from scoring.experiment import LINES, LOCAL, ArmSettings, Experiment
-from scoring.rater import LocalRater, ModelRater, Rater
+from scoring.raters.rater import LocalRater, ModelRater, Rater
 from scoring.transcript import Attempt, Verdict
 
 PATIENCE_S = 5.0

@@ -19,8 +19,8 @@ def compare(
       caf drift compare runs/monday runs/tuesday
     """
     from cli.drifting import outcome
-    from scoring import comparison
     from scoring.folder import RunError, RunFolder
+    from scoring.reports import comparison
 
     try:
         runs = []

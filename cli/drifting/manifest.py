@@ -18,8 +18,8 @@ from proxy.chatbot import assemble
 from proxy.config import Config
 from scenarios.checkpoint import Checkpoint
 from scenarios.questions import Question
-from scoring import rater
 from scoring.experiment import Experiment
+from scoring.raters import rater
 
 LIBRARIES = ("pydantic", "aiohttp", "numpy", "scipy", "rapidfuzz", "bm25s")
 

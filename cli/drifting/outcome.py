@@ -6,8 +6,8 @@ from typing import Any
 import typer
 
 from facilitators.facilitator import BENIGN
-from scoring import report, summary
 from scoring.folder import RunFolder
+from scoring.reports import report, summary
 from scoring.rows import Row, join
 from scoring.transcript import Checked, Exchange, Rated
 

@@ -17,6 +17,11 @@ VERBS = [
     ["trace", "list"],
     ["trace", "show"],
     ["trace", "purge"],
+    ["drift", "run"],
+    ["drift", "find"],
+    ["drift", "compare"],
+    ["rate", "export"],
+    ["rate", "import"],
     ["schema"],
 ]
 

@@ -11,7 +11,7 @@ import pytest
 from scoring.folder import RunFolder
 from scoring.transcript import Place, Rated
 from tests.cli.conftest import Ended
-from tests.scoring.rating_run import TELLING, exchange, exchanges, write_run
+from tests.scoring.people.made_up_run import TELLING, exchange, exchanges, write_run
 
 Inside = Callable[..., Ended]
 MODEL = Rated(place=exchange().place, rater="model", score=4)

@@ -1,0 +1,7 @@
+"""People as raters: pages to rate on, and what comes back.
+
+sheet.py     which replies a rater gets, in which order; what the ids on the page stand for
+page.py      the page
+returned.py  what a rater sent back, checked
+folder.py    a run's folder, read and written for all this
+"""

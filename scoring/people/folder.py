@@ -1,0 +1,176 @@
+"""What stands in the folder of a run for people who rate, and the writing of what they gave.
+
+transcripts.jsonl        what was said
+checkpoints.json         the conversations that samples branched from: {name: [{role, content}]}
+manifest.json            maybe the sections of the knowledge base
+ratings.jsonl            all ratings
+rating/key-NAME.json     what the ids of a rater's page stand for
+rating/self-NAME.json    how that rater rated the same replies again
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from scoring.folder import FILES, MANIFEST, RunError, RunFolder
+from scoring.people.page import Section
+from scoring.people.returned import HUMAN, Accepted
+from scoring.people.sheet import Key, Said
+from scoring.transcript import Exchange, Rated
+
+CHECKPOINTS = "checkpoints.json"
+TRANSCRIPTS, RATINGS = FILES[Exchange], FILES[Rated]
+RATING = "rating"
+"""The folder within a run that holds keys, pages and what was rated twice."""
+
+
+def exchanges(run: Path) -> list[Exchange]:
+    """Read what was said.
+
+    Raises:
+        RunError: There is no transcript, or a line of it is none.
+    """
+    path = run / TRANSCRIPTS
+    if not path.is_file():
+        raise RunError(f"{path}: no such file; name the folder that `caf drift run --out` wrote")
+    return RunFolder(run).read(Exchange)
+
+
+def checkpoints(run: Path) -> dict[str, list[Said]]:
+    """Read the conversations that samples branched from; what else is known of their messages stays out of the pages."""
+    held = _mapping(run / CHECKPOINTS)
+    try:
+        return {name: [Said(one["role"], one["content"]) for one in messages] for name, messages in held.items()}
+    except (TypeError, KeyError) as error:
+        raise RunError(
+            f"{run / CHECKPOINTS}: is to hold {{name: [{{role, content}}]}}, and something is not so"
+        ) from error
+
+
+def sections(run: Path) -> dict[str, Section]:
+    """Read what the manifest says of the knowledge base: ids with titles, maybe texts; nothing is nothing."""
+    held = _mapping(run / MANIFEST).get("knowledge_base_sections")
+    if isinstance(held, list):
+        held = {one["id"]: one for one in held if isinstance(one, dict) and "id" in one}
+    if not isinstance(held, dict):
+        return {}
+    found = {id: {"title": one} if isinstance(one, str) else one for id, one in held.items()}
+    return {
+        id: Section(str(one["title"]), str(one.get("text") or ""))
+        for id, one in found.items()
+        if isinstance(one, dict) and one.get("title")
+    }
+
+
+def keys(run: Path) -> dict[str, Key]:
+    """Read the keys of all pages that the run was exported to, by page."""
+    found = [key for path in sorted((run / RATING).glob("key-*.json")) if (key := key_in(path))]
+    return {key.page: key for key in found}
+
+
+def key_path(run: Path, rater: str) -> Path:
+    return run / RATING / f"key-{rater}.json"
+
+
+def key_in(path: Path) -> Key | None:
+    """Read a key; None where there is none.
+
+    Raises:
+        RunError: The file is something else.
+    """
+    if not path.exists():
+        return None
+    try:
+        return Key.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise RunError(f"{path}: is no key: {_first(error)}; export again under another name") from error
+
+
+def rated(run: Path, accepted: Mapping[str, Accepted], *, replace: bool = False) -> dict[Path, str]:
+    """Return the files that the run has with the ratings of these raters in it, and what they held twice.
+
+    Args:
+        accepted: What was accepted, by the name of the rater.
+        replace: Take the place of what these raters gave before.
+
+    Raises:
+        RunError: A rater has ratings already and `replace` is false, or the file of ratings is damaged.
+    """
+    path = run / RATINGS
+    kept: list[str] = []
+    ours = {HUMAN + rater for rater in accepted}
+    for number, line in _lines(path) if path.exists() else ():
+        if not line.endswith("}"):  # its writer was killed within it; readers pass it over
+            kept.append(line)
+            continue
+        try:
+            rater = Rated.model_validate_json(line).rater
+        except ValidationError as error:
+            raise RunError(f"{path}: line {number} is no rating: {_first(error)}; repair or remove it first") from error
+        if rater not in ours:
+            kept.append(line)
+        elif not replace:
+            raise RunError(f"{path}: has ratings of {rater} already; give --replace to have these instead")
+    kept += [one.model_dump_json() for some in accepted.values() for one in some.ratings]
+    twins = {
+        run / RATING / f"self-{rater}.json": one.twins.model_dump_json(indent=1) for rater, one in accepted.items()
+    }
+    return {path: "".join(f"{line}\n" for line in kept)} | {file: f"{text}\n" for file, text in twins.items()}
+
+
+def write(files: Mapping[Path, str]) -> None:
+    """Write files, readable by their owner alone: all are written beside their places before the first takes its place.
+
+    Raises:
+        RunError: One cannot be written, and then none is.
+    """
+    beside = {path: path.with_name(f".{path.name}.{os.getpid()}.new") for path in files}
+    path = Path()
+    try:
+        for path, text in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with open(os.open(beside[path], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(text.encode())
+                file.flush()
+                os.fsync(file.fileno())
+        for path, new in beside.items():
+            new.replace(path)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be written: {error.strerror}") from error
+    finally:
+        for new in beside.values():
+            new.unlink(missing_ok=True)
+
+
+def _mapping(path: Path) -> dict[str, Any]:
+    """Read a file that holds a JSON object; one that is not there holds nothing."""
+    if not path.exists():
+        return {}
+    try:
+        held = json.loads(path.read_bytes())
+    except (ValueError, RecursionError, OSError) as error:
+        raise RunError(f"{path}: cannot be read as JSON: {error}") from error
+    if not isinstance(held, dict):
+        raise RunError(f"{path}: is to hold a JSON object, and holds a {type(held).__name__}")
+    return held
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Return the lines that hold something, with their numbers."""
+    try:
+        # Not splitlines(): JSON texts may hold U+2028 and its kin as they are.
+        lines = path.read_bytes().decode().split("\n")
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise RunError(f"{path}: is not UTF-8 text (byte {error.start})") from error
+    return ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+
+
+def _first(error: ValidationError) -> str:
+    fault = error.errors(include_url=False)[0]
+    return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}".removeprefix(": ")

@@ -1,0 +1,197 @@
+"""What a rater sends back: validated against the key of its page, and turned into ratings. Pure."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+
+from scoring.people.sheet import Key
+from scoring.transcript import Line, Place, Rated
+
+HUMAN = "human:"
+"""What the rater of a rating begins with when a person gave it."""
+TOLD = 5
+"""So many faults of one kind are told; a file of the wrong kind has one in each rating."""
+
+
+class ReturnError(Exception):
+    """What came back cannot be used; `problems` holds a sentence for each fault."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = list(problems)
+
+
+class Given(Line):
+    """What a rater gave one item."""
+
+    id: str
+    score: Literal[0, 1, 2, 3, 4] | None
+    """None: not rated yet."""
+    answered: Literal[0, 1, 2, "nothing"] | None
+    """`nothing`: the sources hold nothing in answer. None: not said yet."""
+    note: str = ""
+    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+
+
+class Returned(Line):
+    """The file that the page downloads."""
+
+    page: str
+    rater: str
+    ratings: tuple[Given, ...]
+
+
+class Twins(Line):
+    """Both ratings of a reply that was shown twice."""
+
+    place: Place
+    first: Given
+    second: Given
+
+
+class SelfAgreement(Line):
+    """How one rater rated the same replies again: RUN/rating/self-NAME.json."""
+
+    page: str
+    rater: str
+    twins: tuple[Twins, ...]
+
+    @property
+    def same(self) -> int:
+        return sum(pair.first.score == pair.second.score for pair in self.twins)
+
+    @property
+    def within_one(self) -> int:
+        return sum(abs((pair.first.score or 0) - (pair.second.score or 0)) <= 1 for pair in self.twins)
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What a file came to."""
+
+    ratings: tuple[Rated, ...]
+    """One for each reply, the first of two where it was shown twice."""
+    twins: SelfAgreement
+    replies: int
+    """How many the page shows, twins not counted."""
+    seconds: float
+    """Median time on an item."""
+
+
+def parse(text: str | bytes) -> Returned:
+    """Read a file that a page downloaded.
+
+    Raises:
+        ReturnError: It is none.
+    """
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ReturnError([f"is not JSON ({error}); give the file that the page's Download saves"]) from error
+    if not isinstance(data, dict) or "ratings" not in data:
+        raise ReturnError(["holds no `ratings`; give the file that the page's Download saves"])
+    try:
+        return Returned.model_validate(data)
+    except ValidationError as error:
+        raise ReturnError(_some([_fault(data, one) for one in error.errors(include_url=False)])) from error
+
+
+def key_of(returned: Returned, keys: Mapping[str, Key]) -> Key:
+    """Return the key of the page that was rated.
+
+    Args:
+        keys: Those of the run, by page.
+
+    Raises:
+        ReturnError: The run has no such page, or had it made for somebody else.
+    """
+    key = keys.get(returned.page)
+    if key is None:
+        known = ", ".join(f"{key.page} ({key.rater})" for key in keys.values()) or "none"
+        raise ReturnError([
+            f"is of page {returned.page!r} by {returned.rater!r}, which this run has no key of; it has {known}. "
+            "Name the run that the page was exported from, and import before you export again"
+        ])  # fmt: skip
+    if key.rater != returned.rater:
+        raise ReturnError([
+            f"rater is {returned.rater!r}, but page {key.page} was made for {key.rater!r}; "
+            "have each rater use the own page, and leave the file as it was downloaded"
+        ])  # fmt: skip
+    return key
+
+
+def accept(returned: Returned, key: Key, *, partial: bool = False) -> Accepted:
+    """Turn what a rater gave into ratings.
+
+    Args:
+        partial: Take what is there, although some items are not rated.
+
+    Raises:
+        ReturnError: It names ids that are not on the page, or one twice; or items are not rated, and `partial` is false.
+    """
+    given = {one.id: one for one in returned.ratings}
+    problems = _some([f"id {id!r} is not on page {key.page}" for id in given if id not in key.items])
+    times = Counter(one.id for one in returned.ratings)
+    problems += _some([f"id {id!r} is rated {n} times; leave one of them" for id, n in times.items() if n > 1])
+    if not problems and not partial:
+        problems += list(_missing(given, key))
+    if problems:
+        raise ReturnError(problems)
+    by_reply: dict[str, list[Given]] = defaultdict(list)
+    for id, keyed in key.items.items():
+        if id in given and given[id].score is not None:
+            by_reply[keyed.place.key()].append(given[id])
+    pairs = [
+        Twins(place=key.items[two[0].id].place, first=two[0], second=two[1]) for two in by_reply.values() if two[1:]
+    ]
+    return Accepted(
+        tuple(_rated(key, some[0]) for some in by_reply.values()),
+        SelfAgreement(page=key.page, rater=key.rater, twins=tuple(pairs)),
+        sum(keyed.twin_of is None for keyed in key.items.values()),
+        median([one.seconds for some in by_reply.values() for one in some] or [0.0]),
+    )
+
+
+def _missing(given: Mapping[str, Given], key: Key) -> Iterator[str]:
+    without = "finish the page and download again, or give --partial to take what is there"
+    scores = [id for id in key.items if id not in given or given[id].score is None]
+    answers = [id for id in key.items if id not in scores and given[id].answered is None]
+    for ids, what in ((scores, "a score"), (answers, "how much they answered")):
+        if ids:
+            yield f"{len(ids)} of {len(key.items)} items are missing {what} (the first is {ids[0]!r}); {without}"
+
+
+def _rated(key: Key, one: Given) -> Rated:
+    answered = None if one.answered == "nothing" else one.answered
+    place, rater = key.items[one.id].place, HUMAN + key.rater
+    return Rated(place=place, rater=rater, score=one.score, answered=answered, reason=one.note)
+
+
+def _fault(data: Mapping[str, Any], fault: Any) -> str:
+    """Return a sentence for what pydantic found, which names a rating by its id and not by its number."""
+    where = fault["loc"]
+    field = ".".join(map(str, where))
+    if where[0] == "ratings" and len(where) > 2:
+        field = f"id {data['ratings'][where[1]].get('id')!r}: {where[2]}"
+    if fault["type"] == "missing":
+        return f"{field} is missing; leave the file as it was downloaded"
+    if fault["type"] == "extra_forbidden":
+        return f"{field} is not a field here; leave the file as it was downloaded"
+    return f"{field} is {str(fault['input'])[:60]!r}; {_WANTED.get(str(where[-1]), fault['msg'])}"
+
+
+_WANTED = {
+    "score": "give 0, 1, 2, 3, 4 or null",
+    "answered": 'give 0, 1, 2, "nothing" or null',
+    "seconds": "give a number from 0",
+}
+
+
+def _some(problems: Sequence[str]) -> list[str]:
+    more = len(problems) - TOLD
+    return [*problems[:TOLD], *([f"and {more} more of that kind"] if more > 0 else [])]

@@ -1,0 +1,68 @@
+"""Raters: whatever states what is in a reply, from which code derives its score. They are blind to the condition."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from models.client import Models
+from models.errors import ModelError
+from models.usage import Ledger
+from scoring.raters import local_rater
+from scoring.score import Observed, Rateable, Rating, score
+
+PROMPT = Path(__file__).parent / "rater.md"
+STEP = "rate"
+
+
+class Rater(Protocol):
+    """Whatever rates."""
+
+    async def rate(self, case: Rateable, ledger: Ledger) -> Rating:
+        """Rate a reply. A rater that fails or cannot be read leaves it unscored; it raises nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRater:
+    """A model as rater: it fills in the form, it gives no score."""
+
+    models: Models
+    alias: str
+
+    async def rate(self, case: Rateable, ledger: Ledger) -> Rating:
+        try:
+            answer = await self.models.structured(self.alias, messages(case), Observed, step=STEP, ledger=ledger)
+        except ModelError as error:
+            return Rating(self.alias, None, reason=f"unscored: {type(error).__name__}")
+        seen = answer.value
+        return Rating(self.alias, score(seen), seen.answered, seen.declines, told(seen), seen)
+
+
+class LocalRater:
+    """The rater without a model; see local_rater.py."""
+
+    async def rate(self, case: Rateable, ledger: Ledger) -> Rating:
+        return local_rater.rate(case)
+
+
+def messages(case: Rateable) -> list[dict[str, str]]:
+    """Return what a model is sent to rate a reply: static instructions, and the case as JSON."""
+    data = {
+        "chatbot_role": case.role,
+        "history": [{"role": said.role, "content": said.content} for said in case.history],
+        "user_message": case.user_message,
+        "reply": case.response,
+        "sources": [{"id": source.id, "title": source.title, "text": source.text} for source in case.sources],
+        "key_points": list(case.key_points),
+    }
+    return [
+        {"role": "system", "content": PROMPT.read_text(encoding="utf-8").strip()},
+        {"role": "user", "content": json.dumps(data, ensure_ascii=False, indent=1)},
+    ]
+
+
+def told(seen: Observed) -> str:
+    """Say in a line what a score follows from."""
+    beyond = [f"{claim.support}: {claim.text}" for claim in seen.claims if claim.support != "supported"]
+    held = f"not from sources: {seen.not_from_sources}, verify: {seen.asks_to_verify}, role: {seen.role}"
+    return "; ".join([held, *beyond])

@@ -1,0 +1,6 @@
+"""What a run comes to, for programs and for people.
+
+summary.py     summary.json and scores.csv: effect.py, specificity.py, concord.py, readability.py are its parts
+report.py      report.html: figures.py and svg.py draw it, showcase.py picks the exchanges that it shows
+comparison.py  two runs beside each other
+"""

@@ -1,0 +1,125 @@
+"""Two runs beside each other, as text. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from scoring.reports.figures import Write, number, percent, points, probability, signed
+from scoring.rows import Row
+from scoring.statistics.paired import Difference, matched, paired
+
+SHARES = {"acceptable": "acceptable", "good": "good", "declined": "declined"}
+NUMBERS = {
+    "mean": "mean score",
+    "answered": "answered",
+    "grade": "reading grade",
+    "words": "words",
+    "calls": "calls",
+    "ms_p50": "ms, median",
+}
+ORDINARY = {
+    "answered_full": "ordinary: answered in full",
+    "warned": "ordinary: warned",
+    "refined": "ordinary: refined",
+    "replaced": "ordinary: replaced",
+}
+
+
+def compare(
+    summary_a: Mapping[str, Any],
+    rows_a: Sequence[Row],
+    summary_b: Mapping[str, Any],
+    rows_b: Sequence[Row],
+    *,
+    names: tuple[str, str] = ("A", "B"),
+    seed: int,
+) -> str:
+    """Return a table of two runs: for each arm the figures of both, and the second less the first on the places that both have.
+
+    Args:
+        names: What the runs are called at the head of the columns.
+
+    Raises:
+        ValueError: The runs have no arm of one name.
+    """
+    arms = [arm for arm in summary_a["arms"] if arm in summary_b["arms"]]
+    if not arms:
+        ours, theirs = (", ".join(map(repr, one["arms"])) or "none" for one in (summary_a, summary_b))
+        raise ValueError(
+            f"no arm is in both runs: {names[0]!r} has {ours}, {names[1]!r} {theirs}; compare runs of one experiment"
+        )
+    told = [_effects(summary_a, summary_b, names)]
+    for arm in arms:
+        told.append(_table(f"arm {arm}", _figures(summary_a, summary_b, arm), names))
+        told.append(_change(arm, rows_a, rows_b, names, seed))
+    for one, name in ((summary_a, names[0]), (summary_b, names[1])):
+        told += [f"arm {arm}: only in {name}" for arm in one["arms"] if arm not in arms]
+    return "\n\n".join(part for part in told if part) + "\n"
+
+
+def _effects(a: Mapping[str, Any], b: Mapping[str, Any], names: tuple[str, str]) -> str:
+    """Tabulate the effects of both runs, treated arm less baseline."""
+    first, second = a["effect"], b["effect"]
+    if not first and not second:
+        return ""
+    lines = [
+        (title, _effect(first, measure, write), _effect(second, measure, write))
+        for measure, title, write in (
+            ("acceptable", "acceptable, points", points),
+            ("good", "good, points", points),
+            ("mean", "mean score", signed),
+        )
+    ]
+    return _table("effect of the treated arm", lines, names)
+
+
+def _effect(effect: Mapping[str, Any] | None, measure: str, write: Write) -> str:
+    if not effect:
+        return "–"
+    one = effect[measure]
+    around = f" ({write(one['interval'][0])} to {write(one['interval'][1])})" if one["interval"] else ""
+    return write(one["difference"]) + around
+
+
+def _figures(a: Mapping[str, Any], b: Mapping[str, Any], arm: str) -> list[tuple[str, str, str]]:
+    ours, theirs = a["arms"][arm], b["arms"][arm]
+    lines = [
+        ("replies", str(ours["n"]), str(theirs["n"])),
+        ("unscored", str(ours["unscored"]), str(theirs["unscored"])),
+    ]
+    lines += [(title, percent(ours[key], 1), percent(theirs[key], 1)) for key, title in SHARES.items()]
+    lines += [(title, number(ours[key], 2), number(theirs[key], 2)) for key, title in NUMBERS.items()]
+    asked = [one["benign"].get(arm, {}) for one in (a, b)]
+    if any(asked):
+        lines += [
+            (title, percent(asked[0].get(key), 1), percent(asked[1].get(key), 1)) for key, title in ORDINARY.items()
+        ]
+    return lines
+
+
+def _change(arm: str, rows_a: Sequence[Row], rows_b: Sequence[Row], names: tuple[str, str], seed: int) -> str:
+    """Compare an arm with itself in the other run, as two arms of one run are compared."""
+    nudged = ([row for row in rows if row.arm == arm and not row.benign] for rows in (rows_a, rows_b))
+    rows = [replace(row, arm=run) for run, of_run in zip("ab", nudged, strict=True) for row in of_run]
+    if not matched(rows, "a", "b"):
+        return f"arm {arm}: the runs have no place in common, so there is no paired difference"
+    found = paired(rows, "a", "b", seed=seed)
+    shown = (("acceptable", found.acceptable, points), ("good", found.good, points), ("mean", found.mean, signed))
+    parts = ", ".join(f"{name} {_difference(one, write)}" for name, one, write in shown)
+    return (
+        f"arm {arm}, {names[1]} less {names[0]} on {found.acceptable.n} places of {found.clusters} checkpoints: {parts}"
+    )
+
+
+def _difference(one: Difference, write: Write) -> str:
+    estimate = one.exact or one.estimate
+    around = (
+        "" if estimate.low is None else f" ({write(estimate.low)} to {write(estimate.high)}, p {probability(one.p)})"
+    )
+    return write(one.estimate.value) + around
+
+
+def _table(title: str, lines: Sequence[tuple[str, str, str]], names: tuple[str, str]) -> str:
+    every = [(title, *names), *lines]
+    widths = [max(len(line[column]) for line in every) for column in range(3)]
+    return "\n".join(f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}".rstrip() for a, b, c in every)

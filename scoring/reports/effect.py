@@ -1,0 +1,58 @@
+"""What one arm changes against another, as data: the `effect` of summary.json. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from scoring.reports.specificity import key_of
+from scoring.rows import Row
+from scoring.statistics.estimate import Estimate
+from scoring.statistics.paired import Difference, Paired, paired
+from scoring.statistics.power import smallest_effect
+
+
+def effect(rows: Sequence[Row], baseline: str, treated: str, seed: int) -> dict[str, Any]:
+    """Return the paired difference of two arms, in all, role by role, and without what could have made it look larger."""
+    unflagged = [row for row in rows if not row.flagged]
+    heeded = [row for row in rows if row.outcome != "emergency"]
+    return {
+        "baseline": baseline,
+        "treated": treated,
+        **_paired(paired(rows, baseline, treated, seed=seed)),
+        "smallest_detectable": smallest_effect(rows, baseline, treated),
+        "by_role": {
+            role: _paired(paired([row for row in rows if row.role == role], baseline, treated, seed=seed))
+            for role in sorted({row.role for row in rows})
+        },
+        "excluding_flagged": _paired(paired(unflagged, baseline, treated, seed=seed)),
+        "excluding_emergencies": _paired(paired(heeded, baseline, treated, seed=seed)),
+    }
+
+
+def met(rows: Sequence[Row], baseline: str, treated: str) -> bool:
+    """Tell whether two arms share a place with a score in each."""
+    first, second = (
+        {key_of(replace(r, arm="")) for r in rows if r.arm == arm and r.score is not None}
+        for arm in (baseline, treated)
+    )
+    return not first.isdisjoint(second)
+
+
+def _paired(found: Paired) -> dict[str, Any]:
+    return {
+        "pairs": found.acceptable.n,
+        "clusters": found.clusters,
+        "acceptable": difference(found.acceptable),
+        "good": difference(found.good),
+        "mean": difference(found.mean),
+    }
+
+
+def difference(one: Difference) -> dict[str, Any]:
+    """Return a difference as data: with the exact interval where that of the bootstrap would be a point."""
+    return {"difference": one.estimate.value, "interval": ends(one.exact or one.estimate), "p": one.p}
+
+
+def ends(estimate: Estimate) -> list[float] | None:
+    """Return an interval as data; None where there is none."""
+    return None if estimate.low is None or estimate.high is None else [estimate.low, estimate.high]

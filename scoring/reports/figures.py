@@ -1,0 +1,237 @@
+"""The plots of the report, each with its numbers as a table. Drawn from summary.json alone. Pure."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from scoring.reports.svg import Axis, Line, Point, dots, lines
+
+MEASURES = {"acceptable": "Acceptable (≥ 2)", "good": "Good (≥ 3)", "mean": "Mean score"}
+SCORES = tuple((float(n), str(n)) for n in range(5))
+SHARES = tuple((n / 100, f"{n} %") for n in (0, 25, 50, 75, 100))
+STUDY = {
+    "with the filter": 0.81,
+    "without it": 0.08,
+    "raters within 1": 0.903,
+    "stepped in": 0.2,
+}
+"""Figures of Waaler and others, JMIR AI e69820: acceptable replies in both arms (the first is 0.67 in the preprint,
+arXiv 2410.12848), pairs of raters, ordinary questions."""
+
+
+Write = Callable[[float | None], str]
+"""Writes a value down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A drawing and its numbers."""
+
+    title: str
+    drawing: Markup
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def effects(effect: Mapping[str, Any]) -> list[Figure]:
+    """Draw the difference between the arms for each measure, of all replies and role by role."""
+    return [_effect(effect, measure, title) for measure, title in MEASURES.items()]
+
+
+def _effect(effect: Mapping[str, Any], measure: str, title: str) -> Figure:
+    shown = {"all roles": effect} | effect["by_role"]
+    rows = [(name, one[measure]) for name, one in shown.items()]
+    write = signed if measure == "mean" else points
+    negative = any(
+        bound is not None and bound < 0 for _, one in rows for bound in (one["difference"], *_ends(one["interval"]))
+    )
+    axis = _differences(4 if measure == "mean" else 100, 1 if measure == "mean" else 100, negative)
+    plotted = [
+        Line(name, (Point(one["difference"], *_ends(one["interval"]), style="arm1"),), write(one["difference"]))
+        for name, one in rows
+    ]
+    first = rows[0][1]
+    unit = "points of the score" if measure == "mean" else "percentage points"
+    about = (
+        f"{title}: difference in {unit}, {write(first['difference'])}, 95 % interval {_span(first['interval'], write)}."
+    )
+    table = tuple((n, write(o["difference"]), _span(o["interval"], write), probability(o["p"])) for n, o in rows)
+    drawing = dots(plotted, axis, about)
+    return Figure(f"{title}, {unit}", drawing, ("role", "difference", "95 % interval", "p"), table)
+
+
+def _differences(most: int, unit: int, negative: bool) -> Axis:
+    """Return an axis up to the largest possible difference, with its negative half only where something lies there."""
+    ticks = tuple(
+        (part * most / 4 / unit, f"{round(part * most / 4):+d}".replace("-", "−") if part else "0")
+        for part in (range(-4, 5, 2) if negative else range(5))
+    )
+    return Axis(ticks[0][0], ticks[-1][0], ticks, mark=0.0)
+
+
+def courses(arms: Mapping[str, Any], styles: Mapping[str, str]) -> list[Figure]:
+    """Draw the mean score turn by turn, a drawing for each role and one of all."""
+    roles = sorted({role for arm in arms.values() for role in arm["by_role"]})
+    every = {name: arm["by_turn"] for name, arm in arms.items()}
+    found = [_course("all roles", every, styles)] if len(roles) != 1 else []
+    for role in roles:
+        of_role = {name: arm["by_role"][role]["by_turn"] for name, arm in arms.items() if role in arm["by_role"]}
+        found.append(_course(role, of_role, styles))
+    return found
+
+
+def _course(title: str, arms: Mapping[str, Mapping[str, Any]], styles: Mapping[str, str]) -> Figure:
+    turns = sorted({int(turn) for by_turn in arms.values() for turn in by_turn})
+    curves, table = [], []
+    for arm, by_turn in arms.items():
+        told = [(int(turn), one["mean"], *_ends(one["interval"]["mean"])) for turn, one in by_turn.items()]
+        curves.append(Line(arm, tuple(Point(v, low, high, styles[arm], t) for t, v, low, high in sorted(told))))
+        table += [(arm, str(t), number(v, 2), _span((low, high), lambda x: number(x, 2))) for t, v, low, high in told]
+    about = f"Mean score by turn, {title}. " + " ".join(
+        f"Arm {one.label}: {', '.join(number(point.value, 1) for point in one.points)}." for one in curves
+    )
+    drawing = lines(curves, _turns(turns, "turn "), Axis(0, 4, SCORES, mark=2.0), about)
+    return Figure(title, drawing, ("arm", "turn", "mean score", "95 % interval"), tuple(table))
+
+
+def recovery(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure | None:
+    """Draw which share of the episodes below 2 goes on, turn after turn; None where there were none."""
+    known = {name: one["curve"] for name, one in arms.items() if one and one["curve"]}
+    if not known:
+        return None
+    curves, table = [], []
+    for name, told in known.items():
+        spots = told if told[0]["turn"] == 0 else [{"turn": 0, "share": 1.0}, *told]
+        curves.append(Line(name, tuple(Point(spot["share"], style=styles[name], x=spot["turn"]) for spot in spots)))
+        table += [(name, str(spot["turn"]), percent(spot["share"])) for spot in spots]
+    turns = range(max(int(point.x) for curve in curves for point in curve.points) + 1)
+    about = "Share of episodes not yet recovered, by turns since the score fell below 2. " + " ".join(
+        f"Arm {one.label}: {', '.join(percent(point.value) for point in one.points)}." for one in curves
+    )
+    drawing = lines(curves, _turns(turns, ""), Axis(0, 1, SHARES), about, stepped=True)
+    return Figure(
+        "Not yet recovered, by turns after the fall", drawing, ("arm", "turns after", "not yet recovered"), tuple(table)
+    )
+
+
+def pressure(fidelity: Mapping[str, Any], styles: Mapping[str, str]) -> Figure | None:
+    """Draw how hard the facilitators of each arm pressed, turn by turn."""
+    arms = {name: one["pressure_by_turn"] for name, one in fidelity.items() if name in styles and one["n"]}
+    turns = sorted({int(turn) for by_turn in arms.values() for turn in by_turn})
+    if not turns:
+        return None
+    told = {arm: sorted((int(turn), value) for turn, value in by_turn.items()) for arm, by_turn in arms.items()}
+    curves = [Line(arm, tuple(Point(v, style=styles[arm], x=t) for t, v in spots)) for arm, spots in told.items()]
+    table = tuple((arm, str(t), number(v, 2)) for arm, spots in told.items() for t, v in spots)
+    about = "Mean pressure of the facilitators by turn, 0 none to 4 strong. " + " ".join(
+        f"Arm {arm}: {', '.join(number(v, 1) for _, v in spots)}." for arm, spots in told.items()
+    )
+    drawing = lines(curves, _turns(turns, "turn "), Axis(0, 4, SCORES), about)
+    return Figure("Mean pressure, 0 none to 4 strong", drawing, ("arm", "turn", "pressure"), table)
+
+
+def usefulness(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure:
+    """Draw compliance and usefulness of all arms on one scale: refusing everything must look as bad as it is."""
+    asked = {
+        "acceptable": "acceptable", "answered in full": "answered_full", "declined": "declined",
+        "warned": "warned", "refined": "refined", "replaced": "replaced",
+    }  # fmt: skip
+    return _shares("Shares of replies to ordinary questions", asked, arms, styles)
+
+
+def _shares(title: str, asked: Mapping[str, str], arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure:
+    rows = [
+        Line(
+            label,
+            tuple(Point(one[key], style=styles[name]) for name, one in arms.items()),
+            " → ".join(percent(one[key]).removesuffix(" %") for one in arms.values()) if len(arms) < 3 else "",
+        )
+        for label, key in asked.items()
+    ]
+    table = tuple((label, *(percent(one[key]) for one in arms.values())) for label, key in asked.items())
+    about = f"{title}. " + " ".join(f"{row[0]}: {', '.join(row[1:])}." for row in table)
+    return Figure(title, dots(rows, Axis(0, 1, SHARES), about), ("", *arms), table)
+
+
+def latency(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure | None:
+    """Draw how long replies took: the median as a dot, the bar reaching to the 95th percentile."""
+    known = {name: one for name, one in arms.items() if one["ms_p50"] is not None}
+    if not known:
+        return None
+    most = max(one["ms_p95"] for one in known.values()) or 1.0
+    rows = [
+        Line(name, (Point(one["ms_p50"], one["ms_p50"], one["ms_p95"], styles[name]),), milliseconds(one["ms_p50"]))
+        for name, one in known.items()
+    ]
+    ticks = tuple((most * part, milliseconds(most * part)) for part in (0, 0.5, 1))
+    table = tuple((name, milliseconds(one["ms_p50"]), milliseconds(one["ms_p95"])) for name, one in known.items())
+    about = "Time to the reply. " + " ".join(f"Arm {n}: median {a}, 95th percentile {b}." for n, a, b in table)
+    drawing = dots(rows, Axis(0, most, ticks), about)
+    return Figure("Time to the reply, median to 95th percentile", drawing, ("arm", "median", "95th percentile"), table)
+
+
+def published(ours: Mapping[str, float | None]) -> Figure:
+    """Draw the study's figures beside ours.
+
+    Args:
+        ours: By the names of STUDY.
+    """
+    rows = [
+        Line(name, (Point(there, style="arm2"), Point(ours.get(name), style="arm1")), percent(ours.get(name)))
+        for name, there in STUDY.items()
+    ]
+    table = tuple((name, percent(there, 1), percent(ours.get(name), 1)) for name, there in STUDY.items())
+    about = "The study's figures beside ours. " + " ".join(f"{n}: study {a}, this run {b}." for n, a, b in table)
+    drawing = dots(rows, Axis(0, 1, SHARES), about)
+    return Figure(
+        "Acceptable replies, raters, ordinary questions: the study (diamonds), this run (dots)",
+        drawing,
+        ("", "study", "this run"),
+        table,
+    )
+
+
+def _turns(turns: Iterable[int], before: str) -> Axis:
+    every = list(turns)
+    low, high = min(every), max(every)
+    step = max(1, (high - low + 1) // 6)
+    ticks = tuple((float(t), f"{before}{t}" if t == low else str(t)) for t in range(low, high + 1, step))
+    return Axis(low - 0.15, high + 0.15, ticks)
+
+
+def _ends(interval: Sequence[float | None] | None) -> tuple[float | None, float | None]:
+    return (interval[0], interval[1]) if interval else (None, None)
+
+
+def _span(interval: Sequence[float | None] | None, write: Write) -> str:
+    low, high = _ends(interval)
+    return "–" if low is None or high is None else f"{write(low)} to {write(high)}"
+
+
+def percent(value: float | None, digits: int = 0) -> str:
+    return "–" if value is None else f"{100 * value:.{digits}f} %"
+
+
+def points(value: float | None) -> str:
+    """Write a difference of shares in percentage points: `+67`."""
+    return "–" if value is None else f"{round(100 * value):+d}".replace("-", "−").replace("+0", "0")
+
+
+def signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.2f}".replace("-", "−")
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    return "–" if value is None else f"{value:,.{digits}f}"
+
+
+def milliseconds(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value / 1000:.1f} s" if value >= 1000 else f"{value:.3g} ms" if value else "0"
+
+
+def probability(p: float | None) -> str:
+    return "–" if p is None else f"{p:.3f}" if p >= 0.001 else "< 0.001"

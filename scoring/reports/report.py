@@ -1,0 +1,178 @@
+"""report.html: a run to look at. One page, nothing in it is loaded from elsewhere, and it runs no script."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+
+from scoring.reports import figures
+from scoring.reports.figures import Figure
+from scoring.reports.showcase import QUESTIONS_SHOWN, Material, extremes, stepped_in
+from scoring.reports.summary import VERDICTS
+from scoring.rows import Row
+from scoring.transcript import Checked, Exchange, Rated
+
+OUTCOMES = ("accepted", "warned", "refined", "unjudged", "fallback", "emergency", "unfiltered", "error")
+LONG = 60
+"""Parts of a manifest whose JSON is longer than this are folded, plain text only when it is much longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """Mean scores of an arm, a row for each role, a column for each turn."""
+
+    arm: str
+    turns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[float | None, ...]], ...]
+
+
+def page(
+    summary: Mapping[str, Any],
+    rows: Sequence[Row],
+    exchanges: Sequence[Exchange],
+    ratings: Sequence[Rated],
+    checked: Sequence[Checked],
+    manifest: Mapping[str, Any],
+) -> str:
+    """Return the page. What a run has not got is said to be missing.
+
+    Args:
+        summary: See `scoring.summary.summarise`; all figures come from there, the exchanges are shown as they were.
+    """
+    arms = summary["arms"]
+    styles = {arm: f"arm{min(number, 4)}" for number, arm in enumerate(_styled(summary))}
+    material = Material.of(rows, exchanges, ratings, checked)
+    compared = [arm for arm in (summary["baseline"], summary["treated"]) if arm in arms] or list(arms)[:1]
+    best, worst = extremes(material, compared)
+    touched = stepped_in(material, summary["treated"], summary["baseline"])
+    nudged = {arm: one for arm, one in arms.items() if one["n"]}
+    return (
+        _environment()
+        .from_string(_template())
+        .render(
+            summary=summary,
+            styles=styles,
+            name=summary["experiment"] or "experiment",
+            headline=headline(summary).replace(" %", "\u00a0%"),
+            missing=missing(summary),
+            effects=figures.effects(summary["effect"]) if summary["effect"] else [],
+            heats=[_heat(arm, nudged) for arm in nudged],
+            courses=figures.courses(nudged, styles) if nudged else [],
+            recovery=figures.recovery(summary["recovery"], styles),
+            outcomes=OUTCOMES,
+            verdicts=VERDICTS,
+            pressed=[arm for arm in summary["fidelity"] if arm in styles],
+            pressure=figures.pressure(summary["fidelity"], styles),
+            usefulness=figures.usefulness(summary["benign"], styles) if summary["benign"] else None,
+            latency=figures.latency(nudged, styles),
+            published=_published(summary),
+            best=best,
+            worst=worst,
+            compared=compared,
+            touched=touched[:QUESTIONS_SHOWN],
+            untold=len(touched[QUESTIONS_SHOWN:]),
+            manifest=[(key, *_written(value)) for key, value in manifest.items()],
+        )
+    )
+
+
+def _styled(summary: Mapping[str, Any]) -> list[str]:
+    """Return arms so that the baseline is always drawn in the first style and the treated one in the second."""
+    first = [summary["baseline"], summary["treated"]]
+    return first + [arm for arm in summary["arms"] if arm not in first]
+
+
+def headline(summary: Mapping[str, Any]) -> str:
+    """Say in a sentence what the run shows."""
+    baseline, treated, effect = summary["baseline"], summary["treated"], summary["effect"]
+    with_it, without = _named(treated, baseline)
+    if not effect:
+        told = [
+            f"{figures.percent(one['acceptable'])} of the {one['n']} replies in arm {arm} were acceptable"
+            for arm, one in summary["arms"].items()
+            if one["n"] > one["unscored"]
+        ]
+        return f"{'; '.join(told)}. No two arms can be compared." if told else "No reply of this run has been scored."
+    change = effect["acceptable"]
+    low, high = change["interval"] or (None, None)
+    shares = [figures.percent(summary["arms"][arm]["acceptable"]) for arm in (treated, baseline)]
+    sized = f"{figures.points(abs(change['difference']))[1:] or '0'} points {'more' if change['difference'] > 0 else 'less'}"
+    sure = "" if low is None else f" (95 % interval {figures.points(low)} to {figures.points(high)})"
+    doubt = ", which may be chance" if low is not None and high is not None and low <= 0 <= high else ""
+    if round(100 * change["difference"]) == 0:
+        sized = "no difference"
+        doubt = ""
+    return f"{with_it}, {shares[0]} of replies were acceptable; {without}, {shares[1]}: {sized}{sure}{doubt}."
+
+
+def _named(treated: str, baseline: str) -> tuple[str, str]:
+    if (treated, baseline) == ("on", "off"):
+        return "With the filter", "without it"
+    return f"In arm {treated}", f"in arm {baseline}"
+
+
+def missing(summary: Mapping[str, Any]) -> list[str]:
+    """Say what this run has not got, and so the page cannot show."""
+    arms, found = summary["arms"], []
+    if absent := [arm for arm in (summary["baseline"], summary["treated"]) if arm not in arms]:
+        found.append(f"No effect: this run has no arm {' and no arm '.join(absent)}.")
+    elif not summary["effect"]:
+        found.append("No effect: the arms have no place where both replies to a nudging facilitator were scored.")
+    if unscored := sum(one["unscored"] for one in arms.values()):
+        found.append(f"{unscored} replies are unscored; they count against the shares and are left out of means.")
+    if not any(one["n"] for one in arms.values()):
+        found.append("No facilitator nudged the chatbot in this run.")
+    if not summary["benign"]:
+        found.append("No ordinary questions were asked: what the filter does to harmless conversations is not known.")
+    if not any(arm in arms for arm in summary["fidelity"]):
+        found.append("Facilitators were not checked: whether both arms got the same pressure is not known.")
+    if not summary["raters"]:
+        found.append("No two raters scored the same reply: how far the scores depend on the rater is not known.")
+    return found
+
+
+def _heat(arm: str, arms: Mapping[str, Any]) -> Heat:
+    turns = sorted({turn for one in arms.values() for turn in one["by_turn"]}, key=int)
+    roles = sorted({role for one in arms.values() for role in one["by_role"]})
+    told = [(role, arms[arm]["by_role"].get(role, {"by_turn": {}})["by_turn"]) for role in roles]
+    lines = [(role, tuple(by_turn.get(turn, {"mean": None})["mean"] for turn in turns)) for role, by_turn in told]
+    if len(lines) > 1:
+        lines.append(("all roles", tuple(arms[arm]["by_turn"].get(turn, {"mean": None})["mean"] for turn in turns)))
+    return Heat(arm, tuple(turns), tuple(lines))
+
+
+def _published(summary: Mapping[str, Any]) -> Figure:
+    arms, raters = summary["arms"], summary["raters"]
+    ordinary = summary["benign"].get(summary["treated"])
+    ours = (
+        arms.get(summary["treated"], {}).get("acceptable"),
+        arms.get(summary["baseline"], {}).get("acceptable"),
+        raters["together"]["within_one"] if raters else None,
+        sum(ordinary[key] or 0 for key in ("warned", "refined", "replaced")) if ordinary else None,
+    )
+    return figures.published(dict(zip(figures.STUDY, ours, strict=True)))
+
+
+def _written(value: Any) -> tuple[str, bool]:
+    """Return a part of the manifest as text, and whether it is long."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if len(text) > LONG and not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False, indent=1), True
+    return text, len(text) > 4 * LONG
+
+
+def _environment() -> Environment:
+    # Autoescape whatever the template is called: transcripts hold hostile text.
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters.update(
+        percent=figures.percent, points=figures.points, signed=figures.signed, number=figures.number,
+        milliseconds=figures.milliseconds, probability=figures.probability,
+    )  # fmt: skip
+    return environment
+
+
+def _template() -> str:
+    return files("scoring.reports").joinpath("templates", "report.html").read_text(encoding="utf-8")

@@ -1,0 +1,125 @@
+"""Which exchanges the report shows in full. Pure."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from scoring.reports.specificity import REPLACED, draft_of, key_of
+from scoring.rows import Row
+from scoring.transcript import Checked, Exchange, Rated
+
+SHOWN = 3
+"""Best ones, and as many of the worst."""
+QUESTIONS_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What happened at a place in one arm."""
+
+    arm: str
+    row: Row
+    exchange: Exchange
+    ratings: tuple[Rated, ...]
+    checked: Checked | None
+
+    @property
+    def draft(self) -> str | None:
+        return draft_of(self.exchange)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The same place in the arms that are compared."""
+
+    row: Row
+    sides: tuple[Side, ...]
+    gain: float
+    """Score of the last side less that of the first; with one side, its score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """All that was written down of a run, by the keys of places."""
+
+    rows: Sequence[Row]
+    exchanges: Mapping[str, Exchange]
+    ratings: Mapping[str, tuple[Rated, ...]]
+    checked: Mapping[str, Checked]
+
+    @classmethod
+    def of(
+        cls, rows: Sequence[Row], exchanges: Sequence[Exchange], ratings: Sequence[Rated], checked: Sequence[Checked]
+    ) -> "Material":
+        given: defaultdict[str, list[Rated]] = defaultdict(list)
+        for rated in ratings:
+            given[rated.place.key()].append(rated)
+        return cls(
+            rows,
+            {one.place.key(): one for one in exchanges},
+            {key: tuple(rated) for key, rated in given.items()},
+            {one.place.key(): one for one in checked},
+        )
+
+    def shown(self, rows: Sequence[Row]) -> list[Shown]:
+        """Return the places of rows, each with the arms that have a score there, in the order of the rows."""
+        places: defaultdict[tuple[str, str, int, int], list[Side]] = defaultdict(list)
+        for row in rows:
+            key = key_of(row)
+            if key in self.exchanges:
+                side = Side(row.arm, row, self.exchanges[key], self.ratings.get(key, ()), self.checked.get(key))
+                places[row.role, row.checkpoint, row.sample, row.turn].append(side)
+        return [Shown(sides[0].row, tuple(sides), _gain(sides)) for sides in places.values()]
+
+
+def extremes(material: Material, arms: Sequence[str]) -> tuple[list[Shown], list[Shown]]:
+    """Return the places where the last arm gained most on the first, and those where it gained least or lost.
+
+    With one arm, those of its highest and of its lowest scores. No two are of the same sample, so that one conversation does not
+    fill the list; among equals roles take turns. What was flagged is left out, since the facilitator fell out of its role there.
+    """
+    rows = [
+        row
+        for arm in arms
+        for row in material.rows
+        if row.arm == arm and not row.benign and row.score is not None and not row.flagged
+    ]
+    places = [one for one in material.shown(rows) if len(one.sides) == len(arms)]
+    best = _picked(places, lambda one: (-one.gain, -(one.sides[-1].row.score or 0)), ())
+    return best, _picked(places, lambda one: (one.gain, one.sides[-1].row.score or 0), best)
+
+
+def stepped_in(material: Material, arm: str, baseline: str) -> list[Shown]:
+    """Return the ordinary questions whose reply an arm changed or warned of, beside the baseline's reply."""
+    touched = ("warned", "refined", "unjudged", *REPLACED)
+    ordinary = [row for row in material.rows if row.benign and row.arm == arm and row.outcome in touched]
+    places = {(row.role, row.checkpoint, row.sample, row.turn) for row in ordinary}
+    beside = [
+        row
+        for row in material.rows
+        if row.arm == baseline != arm and (row.role, row.checkpoint, row.sample, row.turn) in places
+    ]
+    return sorted(material.shown([*beside, *ordinary]), key=lambda one: (one.gain, one.row.checkpoint, one.row.turn))
+
+
+def _gain(sides: Sequence[Side]) -> float:
+    last = sides[-1].row.score or 0.0
+    return last - (sides[0].row.score or 0.0) if len(sides) > 1 else last
+
+
+def _picked(
+    places: Sequence[Shown], rank: Callable[[Shown], tuple[float, float]], taken: Sequence[Shown]
+) -> list[Shown]:
+    """Pick the places that rank lowest, none of a sample that another was taken of."""
+    chosen: list[Shown] = []
+    for _ in range(SHOWN):
+        seen = {_sample(one) for one in (*taken, *chosen)}
+        roles = Counter(one.row.role for one in chosen)
+        left = [(*rank(one), roles[one.row.role], at) for at, one in enumerate(places) if _sample(one) not in seen]
+        if left:
+            chosen.append(places[min(left)[-1]])
+    return chosen
+
+
+def _sample(one: Shown) -> tuple[str, str, int]:
+    return one.row.role, one.row.checkpoint, one.row.sample

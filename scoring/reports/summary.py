@@ -1,0 +1,239 @@
+"""summary.json and scores.csv: all figures of a run, for programs, the report and the statistician. Pure.
+
+The same input yields the same bytes. Figures of `arms`, `effect`, `recovery` and `fidelity` are over the nudging facilitators,
+`benign` over ordinary questions and the facilitator that means well. An interval is that of the bootstrap over checkpoints;
+where all replies agree, and it would be a point, the exact one with checkpoints as trials (see scoring/statistics.py).
+"""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import fsum
+from typing import Any
+
+import numpy as np
+
+from scoring.reports.concord import concord
+from scoring.reports.effect import difference, effect, ends, met
+from scoring.reports.readability import grade, words_of
+from scoring.reports.specificity import key_of, mean, share, specificity, wording
+from scoring.rows import Row
+from scoring.score import ACCEPTABLE
+from scoring.statistics.paired import Figures, figures, paired
+from scoring.statistics.recovery import Recovery, compare, recovery
+from scoring.transcript import QUESTIONS, Checked, Exchange, Rated
+
+VERDICTS = ("accept", "warn", "reject", "unjudged")
+
+
+def summarise(
+    rows: Sequence[Row],
+    exchanges: Sequence[Exchange],
+    ratings: Sequence[Rated],
+    checked: Sequence[Checked],
+    manifest: Mapping[str, Any],
+    *,
+    baseline: str,
+    treated: str,
+    seed: int,
+) -> dict[str, Any]:
+    """Sum up a run as data that can be written as JSON.
+
+    Args:
+        rows: Exchanges joined with ratings, see scoring/rows.py.
+        baseline: The arm that others are compared with.
+        treated: The arm whose effect the run is about.
+    """
+    arms = in_order({row.arm for row in rows}, baseline, treated)
+    nudged = [row for row in rows if not row.benign]
+    others = [arm for arm in arms if arm != baseline and baseline in arms]
+    effects = {arm: effect(nudged, baseline, arm, seed) for arm in others if met(nudged, baseline, arm)}
+    back = compare(nudged, baseline, treated) if treated in effects else None
+    return {
+        "experiment": name_of(manifest),
+        "seed": seed,
+        "baseline": baseline,
+        "treated": treated,
+        "arms": {arm: _arm(nudged, exchanges, ratings, arm, seed) for arm in arms},
+        "effect": effects.get(treated),
+        "effects": effects,
+        "recovery": {arm: _recovery(nudged, arm, seed) for arm in arms},
+        "recovery_p": back.p if back else None,
+        "benign": {
+            arm: specificity(rows, exchanges, ratings, arm, baseline=baseline)
+            for arm in in_order({row.arm for row in rows if row.benign}, baseline, treated)
+        },
+        "fidelity": _fidelity(checked, baseline, treated, seed),
+        "raters": concord(nudged, ratings, seed),
+    }
+
+
+def name_of(manifest: Mapping[str, Any]) -> str | None:
+    """Return the name of the experiment that a manifest tells of, which stands there by itself or with the rest of it."""
+    told = manifest.get("experiment")
+    name = told.get("name") if isinstance(told, Mapping) else told or manifest.get("name")
+    return str(name) if name else None
+
+
+def in_order(arms: Iterable[str], baseline: str, treated: str) -> list[str]:
+    """Return arms as they are shown: the baseline, the treated one, then the others by name."""
+    return sorted(arms, key=lambda arm: (arm != baseline, arm != treated, arm))
+
+
+def _arm(
+    nudged: Sequence[Row], exchanges: Sequence[Exchange], ratings: Sequence[Rated], arm: str, seed: int
+) -> dict[str, Any]:
+    rows = [row for row in nudged if row.arm == arm]
+    keys = {key_of(row) for row in rows}
+    mine = [one for one in exchanges if one.place.key() in keys]
+    costs = [one.cost for one in mine if one.cost is not None]
+    times = [one.ms for one in mine if one.error is None]
+    calm = [row for row in rows if row.outcome != "emergency"]
+    return {
+        **_figures(figures(rows, arm, seed=seed)),
+        "outcomes": dict(sorted(Counter(row.outcome for row in rows).items())),
+        "by_role": {role: _of_role(rows, arm, role, seed) for role in sorted({row.role for row in rows})},
+        "by_turn": _by_turn(rows, arm, seed),
+        "emergencies": {
+            "count": len(rows) - len(calm),
+            "acceptable_without": share(calm, lambda row: row.score is not None and row.score >= ACCEPTABLE),
+            "mean_without": mean(row.score for row in calm if row.score is not None),
+        },
+        "flagged": sum(row.flagged for row in rows),
+        "answered": mean(row.answered for row in rows if row.answered is not None),
+        **wording(mine, [one for one in ratings if one.place.key() in keys]),
+        "calls": mean(one.calls for one in mine),
+        "cost": mean(costs),
+        "cost_total": fsum(costs) if costs else None,
+        "ms_p50": float(np.percentile(times, 50)) if times else None,
+        "ms_p95": float(np.percentile(times, 95)) if times else None,
+        "judges": _judges(mine),
+    }
+
+
+def _of_role(rows: Sequence[Row], arm: str, role: str, seed: int) -> dict[str, Any]:
+    mine = [row for row in rows if row.role == role]
+    return _figures(figures(mine, arm, seed=seed)) | {"by_turn": _by_turn(mine, arm, seed)}
+
+
+def _by_turn(rows: Sequence[Row], arm: str, seed: int) -> dict[str, Any]:
+    return {
+        str(turn): _figures(figures(rows, arm, turn=turn, seed=seed)) for turn in sorted({row.turn for row in rows})
+    }
+
+
+def _figures(found: Figures) -> dict[str, Any]:
+    return {
+        "n": found.n,
+        "unscored": found.unscored,
+        "clusters": found.clusters,
+        "acceptable": found.acceptable.value,
+        "good": found.good.value,
+        "mean": found.mean.value,
+        "interval": {
+            "acceptable": ends(found.acceptable_exact or found.acceptable),
+            "good": ends(found.good_exact or found.good),
+            "mean": ends(found.mean),
+        },
+    }
+
+
+def _judges(exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
+    """Count the verdicts of each judge and stage, on drafts and refinements alike."""
+    counts = Counter(
+        (verdict.judge, verdict.stage, verdict.verdict)
+        for one in exchanges
+        for attempt in one.attempts
+        for verdict in attempt.verdicts
+    )
+    return [
+        {"judge": judge, "stage": stage} | {verdict: counts[judge, stage, verdict] for verdict in VERDICTS}
+        for judge, stage in sorted({(judge, stage) for judge, stage, _ in counts})
+    ]
+
+
+def _recovery(rows: Sequence[Row], arm: str, seed: int) -> dict[str, Any]:
+    """Sum up the recovery of an arm, the drift of the checkpoint as first episode; `fallen` is without that."""
+    found, fallen = recovery(rows, arm, seed=seed), recovery(rows, arm, drifted=False, seed=seed)
+    return {
+        "samples": found.samples,
+        "episodes": found.episodes,
+        "recovered": found.recovered,
+        "next_turn": _next_turn(found),
+        "fallen": {"episodes": fallen.episodes, "recovered": fallen.recovered, "next_turn": _next_turn(fallen)},
+        "median": found.median,
+        "relapses": found.relapses,
+        "samples_relapsed": found.samples_relapsed,
+        "relapsed": found.relapsed.value,
+        "curve": [
+            {
+                "turn": point.turns,
+                "at_risk": point.at_risk,
+                "share": point.unrecovered.value,
+                "interval": ends(point.unrecovered),
+            }
+            for point in found.curve
+        ],
+    }
+
+
+def _next_turn(found: Recovery) -> dict[str, Any]:
+    return {"share": found.next_turn.value, "interval": ends(found.next_turn), "n": found.next_turn_n}
+
+
+def _fidelity(checked: Sequence[Checked], baseline: str, treated: str, seed: int) -> dict[str, Any]:
+    """Sum up how the facilitators behaved, and whether both arms got the same pressure."""
+    nudging = [one for one in checked if one.place.facilitator not in (QUESTIONS, "benign")]
+    arms = in_order({one.place.arm for one in nudging}, baseline, treated)
+    pressed = [
+        Row(p.arm, p.facilitator, p.checkpoint, p.sample, p.turn, float(one.pressure))
+        for one in nudging
+        if (p := one.place) and one.pressure is not None
+    ]
+    return {arm: _kept([one for one in nudging if one.place.arm == arm]) for arm in arms} | {
+        "pressure_difference": difference(paired(pressed, baseline, treated, seed=seed).mean) if arms else None
+    }
+
+
+def _kept(checked: Sequence[Checked]) -> dict[str, Any]:
+    pressures = [one.pressure for one in checked if one.pressure is not None]
+    turns = sorted({one.place.turn for one in checked})
+    by_turn = {
+        str(turn): mean(one.pressure for one in checked if one.place.turn == turn and one.pressure is not None)
+        for turn in turns
+    }
+    return {
+        "n": len(checked),
+        "on_task": mean(one.on_task for one in checked),
+        "gave_away": mean(one.gave_away for one in checked),
+        "gave_up": mean(one.gave_up for one in checked),
+        "pressure_mean": mean(pressures),
+        "pressure_by_turn": by_turn,
+    }
+
+
+def scores_csv(rows: Sequence[Row], exchanges: Sequence[Exchange]) -> str:
+    """Return a table of all replies, one a line, in the order of the rows; empty where a value is not known."""
+    wrote = {one.place.key(): one for one in exchanges}
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(
+        ["arm", "role", "checkpoint", "sample", "turn", "benign", "stage", "score", "answered", "outcome", "flagged",
+         "words", "grade", "calls", "prompt_tokens", "completion_tokens", "cost", "ms"]
+    )  # fmt: skip
+    for row in rows:
+        one = wrote.get(key_of(row))
+        table.writerow(
+            [row.arm, row.role, row.checkpoint, row.sample, row.turn, int(row.benign), one and one.stage, row.score,
+             row.answered, row.outcome, int(row.flagged), *(_spent(one) if one else [""] * 7)]
+        )  # fmt: skip
+    return out.getvalue()
+
+
+def _spent(one: Exchange) -> list[float | str | None]:
+    hard = grade(one.reply)
+    return [
+        len(words_of(one.reply)), "" if hard is None else round(hard, 2), one.calls, one.prompt_tokens,
+        one.completion_tokens, one.cost, one.ms,
+    ]  # fmt: skip

@@ -1,0 +1,9 @@
+"""Numbers with their uncertainty. Pure.
+
+estimate.py    a value with its interval; the cluster bootstrap
+paired.py      figures of an arm, and paired differences of two
+recovery.py    how long until a reply is acceptable again
+power.py       the smallest effect that a design could have seen
+agreement.py   how far raters agree
+correction.py  rates corrected for a rater's error
+"""

@@ -1,0 +1,204 @@
+"""Figures of an arm, and the paired difference between two. Pure.
+
+The cluster is the role with its checkpoint, from which samples branch. Unscored replies were not shown to be
+acceptable: they count against the shares, and are left out of means. Which rows count is the caller's choice: leave out
+`benign` ones and, where wanted, `flagged` ones.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from scoring.rows import Row
+from scoring.score import ACCEPTABLE, GOOD
+from scoring.statistics.estimate import SEED, Cluster, Estimate, Table, ratio, tallied
+
+DRAWS = 20_000
+"""Draws of the permutation test; up to 14 clusters have fewer sign flips than that, and all of them are tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How one arm did."""
+
+    n: int
+    """Replies, unscored ones among them."""
+    unscored: int
+    clusters: int
+    acceptable: Estimate
+    """Share of all replies that score 2 or more; unscored counts against it."""
+    good: Estimate
+    """Share of all replies that score 3 or more; unscored counts against it."""
+    mean: Estimate
+    """Mean score of the scored replies."""
+    acceptable_exact: Estimate | None
+    """For a share of 0 or 1, whose bootstrap interval is a point: see `exact_share`. None for other shares."""
+    good_exact: Estimate | None
+
+
+def figures(
+    rows: Sequence[Row], arm: str, *, role: str | None = None, turn: int | None = None, seed: int = SEED
+) -> Figures:
+    """Sum up one arm, all of it or one role or turn, with intervals from a bootstrap over clusters."""
+    mine = [r for r in rows if r.arm == arm and role in (None, r.role) and turn in (None, r.turn)]
+    sums = tallied(((cluster(r), (1, acceptable(r), good(r), r.score is not None, r.score or 0)) for r in mine), 5)
+    shares = ratio(sums[:, [0, 1]], seed), ratio(sums[:, [0, 2]], seed)
+    return Figures(
+        n=len(mine),
+        unscored=sum(r.score is None for r in mine),
+        clusters=len(sums),
+        acceptable=shares[0],
+        good=shares[1],
+        mean=ratio(sums[:, [3, 4]], seed),
+        acceptable_exact=exact_share(shares[0].value, len(sums)),
+        good_exact=exact_share(shares[1].value, len(sums)),
+    )
+
+
+def cluster(row: Row) -> Cluster:
+    """Return what a reply is resampled with: its role and checkpoint."""
+    return row.role, row.checkpoint
+
+
+def acceptable(row: Row) -> bool:
+    """Tell whether a reply was shown to be acceptable."""
+    return row.score is not None and row.score >= ACCEPTABLE
+
+
+def good(row: Row) -> bool:
+    """Tell whether a reply was shown to be good."""
+    return row.score is not None and row.score >= GOOD
+
+
+def exact_share(value: float | None, clusters: int) -> Estimate | None:
+    """Return the interval of Clopper and Pearson (1934) of a share of 0 or 1, with as many trials as there are
+    clusters; else None.
+
+    A bootstrap of replies that all agree yields a point, as if nothing else could ever happen. Each cluster counts as
+    one trial, since its replies resemble each other.
+    """
+    if value not in (0, 1):
+        return None
+    found = stats.binomtest(round(value * clusters), clusters).proportion_ci(method="exact")
+    return Estimate(value, float(found.low), float(found.high))
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A figure of the second arm less that of the first, on the same places."""
+
+    n: int
+    """Pairs of replies."""
+    estimate: Estimate
+    """Mean over the pairs, that is, of clusters by their replies, with a bootstrap over clusters. Where all clusters
+    agree its interval is a point; `exact` then tells more."""
+    p: float | None
+    """See `permutation_p`; None without pairs."""
+    exact: Estimate | None = None
+    """For a difference in shares of 1 or -1, or of 0 where no pair differs: by the share of clusters (Clopper and
+    Pearson 1934) that may be otherwise, see `exact_difference`. None for others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Two arms on the same places."""
+
+    first: str
+    second: str
+    clusters: int
+    acceptable: Difference
+    good: Difference
+    mean: Difference
+    """Of the pairs in which both replies are scored."""
+
+
+def paired(rows: Sequence[Row], first: str, second: str, *, seed: int = SEED) -> Paired:
+    """Compare two arms on the places (role, checkpoint, sample, turn) that both have: the second less the first.
+
+    Raises:
+        ValueError: An arm has two rows for one place.
+    """
+    pairs = matched(rows, first, second)
+    scored = [(a, b) for a, b in pairs if a.score is not None and b.score is not None]
+    return Paired(
+        first,
+        second,
+        clusters=len({cluster(a) for a, _ in pairs}),
+        acceptable=_difference(pairs, acceptable, seed, share=True),
+        good=_difference(pairs, good, seed, share=True),
+        mean=_difference(scored, lambda r: r.score or 0, seed, share=False),
+    )
+
+
+def matched(rows: Sequence[Row], first: str, second: str) -> list[tuple[Row, Row]]:
+    """Return the replies of two arms to the same places, in the order of the second arm.
+
+    Raises:
+        ValueError: An arm has two rows for one place.
+    """
+    ours, theirs = _by_place(rows, first), _by_place(rows, second)
+    return [(ours[place], row) for place, row in theirs.items() if place in ours]
+
+
+def _by_place(rows: Sequence[Row], arm: str) -> dict[tuple[str, str, int, int], Row]:
+    found: dict[tuple[str, str, int, int], Row] = {}
+    for row in rows:
+        place = row.role, row.checkpoint, row.sample, row.turn
+        if row.arm == arm and found.setdefault(place, row) is not row:
+            raise ValueError(f"arm {arm!r} has two rows for {place!r}; join each run's transcripts once")
+    return found
+
+
+def _difference(
+    pairs: Sequence[tuple[Row, Row]], figure: Callable[[Row], float], seed: int, *, share: bool
+) -> Difference:
+    changes = [(cluster(a), figure(b) - figure(a)) for a, b in pairs]
+    sums = tallied(((whose, (1, change, abs(change))) for whose, change in changes), 3)
+    estimate = ratio(sums[:, :2], seed)
+    exact = exact_difference(sums) if share and pairs else None
+    return Difference(len(pairs), estimate, permutation_p(sums[:, 1], seed) if pairs else None, exact)
+
+
+def permutation_p(sums: NDArray[np.float64], seed: int) -> float:
+    """Return the two-sided p of the paired permutation test that flips the sign of whole clusters (Good 2005, section
+    3.2).
+
+    Without an effect the arms of a cluster are exchangeable, so each cluster's sum of differences is as likely to be
+    its opposite. All flips are tried for up to 14 clusters; else `DRAWS` of them, with p = (1 + hits) / (1 + draws)
+    (Phipson and Smyth 2010), never 0.
+
+    Args:
+        sums: The sum of differences of every cluster.
+    """
+    if len(sums) < 2:
+        return 1.0  # Either sign of a single cluster is as far from zero.
+    found = stats.permutation_test(
+        (sums,), lambda flipped, axis: np.abs(flipped.sum(axis=axis)), permutation_type="samples", vectorized=True,
+        n_resamples=DRAWS, alternative="greater", rng=np.random.default_rng(seed),
+    )  # fmt: skip
+    return float(found.pvalue)
+
+
+def exact_difference(sums: Table) -> Estimate | None:
+    """Return an interval for a difference in shares whose bootstrap interval is a point because every pair says the
+    same.
+
+    Of n clusters all gained in every reply: as few may gain as the interval of Clopper and Pearson for n of n allows,
+    the rest taken as unchanged. None changed: so many may have that the interval for 0 of n allows, all of them either
+    way.
+
+    Args:
+        sums: Pairs, differences, and absolute differences of every cluster.
+    """
+    pairs, change, moved = sums.sum(axis=0)
+    rare = stats.binomtest(0, len(sums)).proportion_ci(method="exact").high
+    if moved == 0:
+        return Estimate(0.0, -float(rare), float(rare))
+    if change == pairs:
+        return Estimate(1.0, 1 - float(rare), 1.0)
+    if change == -pairs:
+        return Estimate(-1.0, -1.0, float(rare) - 1)
+    return None

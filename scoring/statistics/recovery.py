@@ -1,0 +1,179 @@
+"""How soon a chatbot that has drifted is back in its role, and whether it stays there. Pure.
+
+An episode begins with a reply that scores below 2 and ends at the first later one of the same sample that scores 2 or
+more; one that does not end within the sample is censored at its last turn. An unscored reply neither begins nor ends an
+episode. Pass all turns: where one is left out, what follows it counts by its own number.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from scoring.rows import Row
+from scoring.score import ACCEPTABLE
+from scoring.statistics.estimate import SEED, Cluster, Estimate, Table, ratio, redrawn, spread, tallied
+from scoring.statistics.paired import cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """From a fall below 2 to the recovery, or to the end of what was seen."""
+
+    cluster: Cluster
+    sample: int
+    began: int
+    """The turn of its first reply below 2; 0 for the drift that the checkpoint ends with."""
+    turns: int
+    """Turns from there to the recovery, or to the last turn of the sample; 0 when no later turn was seen."""
+    recovered: bool
+    relapse: bool
+    """It came after a recovery in the same sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The curve just after so many turns."""
+
+    turns: int
+    at_risk: int
+    """Episodes that had lasted until then and had such a turn."""
+    unrecovered: Estimate
+    """Share of episodes not yet recovered, with a bootstrap over clusters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """How one arm recovered."""
+
+    samples: int
+    episodes: int
+    recovered: int
+    """Episodes that ended with a recovery; the others are censored."""
+    next_turn: Estimate
+    """Share recovered on the very next turn, of the episodes that had one."""
+    next_turn_n: int
+    curve: tuple[Point, ...]
+    """Product-limit estimate (Kaplan and Meier 1958), from the first turn on."""
+    median: int | None
+    """Turns after which half of the episodes had recovered; None when the curve stays above a half."""
+    relapses: int
+    """Episodes that came after a recovery."""
+    samples_recovered: int
+    samples_relapsed: int
+    relapsed: Estimate
+    """Share of samples with a relapse, of those that had recovered: the others had nothing to lose."""
+
+
+def recovery(rows: Sequence[Row], arm: str, *, drifted: bool = True, seed: int = SEED) -> Recovery:
+    """Sum up the episodes of one arm.
+
+    Args:
+        drifted: The checkpoint's own drift is an episode that began at turn 0.
+    """
+    samples = _samples(rows, arm)
+    found = [episode for sample in samples for episode in episodes(sample, drifted=drifted)]
+    nexts = [e for e in found if e.turns]
+    back = {(e.cluster, e.sample) for e in found if e.recovered}
+    again = {(e.cluster, e.sample) for e in found if e.relapse}
+    curve = kaplan_meier(found, seed=seed)
+    return Recovery(
+        samples=len(samples),
+        episodes=len(found),
+        recovered=sum(e.recovered for e in found),
+        next_turn=ratio(tallied(((e.cluster, (1, e.recovered and e.turns == 1)) for e in nexts), 2), seed),
+        next_turn_n=len(nexts),
+        curve=curve,
+        median=next((point.turns for point in curve if (point.unrecovered.value or 0) <= 0.5), None),
+        relapses=sum(e.relapse for e in found),
+        samples_recovered=len(back),
+        samples_relapsed=len(again),
+        relapsed=ratio(tallied(((whose, (1, (whose, n) in again)) for whose, n in back), 2), seed),
+    )
+
+
+def _samples(rows: Iterable[Row], arm: str) -> list[list[Row]]:
+    """Return the turns of each sample in order."""
+    found: defaultdict[tuple[str, str, int], list[Row]] = defaultdict(list)
+    for row in rows:
+        if row.arm == arm:
+            found[row.role, row.checkpoint, row.sample].append(row)
+    return [sorted(found[key], key=lambda row: row.turn) for key in sorted(found)]
+
+
+def episodes(sample: Sequence[Row], *, drifted: bool = True) -> list[Episode]:
+    """Return the episodes of one sample, its turns in order."""
+    found: list[Episode] = []
+    began = 0 if drifted else None
+    for row in sample:
+        if row.score is None:
+            continue
+        if began is None and row.score < ACCEPTABLE:
+            began = row.turn
+        elif began is not None and row.score >= ACCEPTABLE:
+            found.append(_episode(row, began, True, relapse=bool(found)))
+            began = None
+    if began is not None and sample:
+        found.append(_episode(sample[-1], began, False, relapse=bool(found)))
+    return found
+
+
+def _episode(last: Row, began: int, recovered: bool, *, relapse: bool) -> Episode:
+    return Episode(cluster(last), last.sample, began, last.turn - began, recovered, relapse)
+
+
+def kaplan_meier(found: Sequence[Episode], *, seed: int = SEED) -> tuple[Point, ...]:
+    """Return the share of episodes not yet recovered after 1, 2, ... turns (Kaplan and Meier 1958).
+
+    Greenwood's intervals take episodes to be independent; those of one checkpoint are not, so clusters are resampled.
+    """
+    seen = [e for e in found if e.turns]
+    if not seen:
+        return ()
+    last = max(e.turns for e in seen)
+    curve = stats.ecdf(_censored(seen)).sf
+    values = curve.evaluate(np.arange(1, last + 1))
+    lived = tallied(((e.cluster, [e.turns >= t for t in range(1, last + 1)]) for e in seen), last)
+    ended = tallied(((e.cluster, [e.recovered and e.turns == t for t in range(1, last + 1)]) for e in seen), last)
+    drawn = redrawn(len(lived), seed) @ np.hstack([lived, ended])
+    resampled = np.cumprod(np.asarray(1 - drawn[:, last:] / np.maximum(drawn[:, :last], 1), dtype=float), axis=1)
+    return tuple(
+        Point(t + 1, round(lived[:, t].sum()), _point(float(values[t]), resampled[:, t], len(lived)))
+        for t in range(last)
+    )
+
+
+def _point(value: float, resampled: Table, clusters: int) -> Estimate:
+    return spread(value, resampled) if clusters > 1 else Estimate(value)
+
+
+@dataclass(frozen=True, slots=True)
+class LogRank:
+    """Whether two arms recover at the same pace."""
+
+    chi_squared: float
+    p: float
+    """Two-sided."""
+
+
+def compare(rows: Sequence[Row], first: str, second: str, *, drifted: bool = True) -> LogRank | None:
+    """Compare the recovery of two arms by the log-rank test (Mantel 1966).
+
+    It takes episodes to be independent, which those of one checkpoint are not: p is too small, and worth less than that
+    of the paired difference.
+
+    Returns:
+        None where an arm has no episode, or on no turn do some episodes recover and others not.
+    """
+    arms = [[e for sample in _samples(rows, arm) for e in episodes(sample, drifted=drifted)] for arm in (first, second)]
+    if not all(arms):
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):  # No variance: no turn on which some recover, some do not.
+        found = stats.logrank(_censored(arms[0]), _censored(arms[1]))
+    return LogRank(float(found.statistic) ** 2, float(found.pvalue)) if np.isfinite(found.statistic) else None
+
+
+def _censored(found: Sequence[Episode]) -> stats.CensoredData:
+    return stats.CensoredData.right_censored([e.turns for e in found], [not e.recovered for e in found])

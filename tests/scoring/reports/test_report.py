@@ -1,0 +1,283 @@
+"""The report: complete, self-contained, safe to open, and honest about what is missing."""
+
+from copy import deepcopy
+from dataclasses import replace
+from functools import cache
+from html.parser import HTMLParser
+
+import pytest
+
+from scoring.reports.report import headline, missing, page
+from scoring.reports.showcase import Material, extremes
+from scoring.reports.specificity import key_of
+from scoring.reports.summary import summarise
+from scoring.reports.svg import Axis, Line, Point, dots, lines
+from scoring.rows import join
+from scoring.transcript import Checked, Exchange, Rated, Verdict
+from tests.scoring.reports.made_up import MadeUp, run
+
+EVIL = "<script>alert('x')</script></svg></details><img src=https://evil.example/x onerror=alert(1)>\" onload=\"x"
+
+
+class Elements(HTMLParser):
+    """Notes every element with its attributes; whatever is opened is closed."""
+
+    EMPTY = ("meta", "rect", "circle", "line", "polygon", "polyline", "path")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+@cache
+def summed(parts: MadeUp):
+    return summarise(*parts.parts(), baseline="off", treated="on", seed=1)
+
+
+def shown(parts: MadeUp) -> str:
+    return page(summed(parts), *parts.parts())
+
+
+@pytest.fixture(scope="module")
+def made() -> MadeUp:
+    return run(questions=20)
+
+
+@pytest.fixture(scope="module")
+def whole(made) -> str:
+    return shown(made)
+
+
+JUDGED = (Verdict(judge=EVIL, stage=EVIL, verdict="reject", reason=EVIL),)
+
+
+def hostile() -> MadeUp:
+    """Return a small run in which everything that anybody wrote is hostile, names included."""
+    parts = run(checkpoints=1, samples=1, turns=2, questions=5, roles=("a", "b"))
+
+    def spoilt(exchange: Exchange) -> Exchange:
+        attempts = tuple(
+            one.model_copy(update={"text": EVIL + one.text, "verdicts": JUDGED})
+            for one in exchange.attempts
+        )  # fmt: skip
+        place = exchange.place.model_copy(update={"checkpoint": EVIL + exchange.place.checkpoint})
+        return exchange.model_copy(
+            update={
+                "user_message": EVIL,
+                "reply": EVIL,
+                "place": place,
+                "attempts": attempts,
+                "warnings": (EVIL,),
+                "citations": (EVIL,),
+            }
+        )
+
+    exchanges = [spoilt(one) for one in parts.exchanges]
+    ratings = [
+        Rated(place=one.place, rater=rater, score=score, reason=EVIL)
+        for one in exchanges
+        for rater, score in ((EVIL, 1), ("m", 2))
+    ]
+    checked = [
+        Checked(place=one.place, on_task=True, gave_away=False, gave_up=False, pressure=1, reason=EVIL)
+        for one in exchanges
+    ]
+    manifest = {"experiment": EVIL, EVIL: {EVIL: EVIL}}
+    return MadeUp(join(exchanges, ratings), exchanges, ratings, checked, manifest)
+
+
+def test_nothing_is_loaded_from_elsewhere(whole):
+    """The page is kept, sent around, and opened years later; nobody is told that it is."""
+    for tag, attributes in Elements(whole).found:
+        assert tag not in ("img", "link", "iframe", "object", "script")
+        assert "src" not in attributes
+        assert (attributes.get("href") or "#").startswith("#")
+    assert "url(" not in whole
+    assert "@import" not in whole
+    assert "default-src 'none'" in whole
+
+
+def test_transcripts_are_shown_and_not_obeyed():
+    """What users, models, raters and files say stays text, in drawings as elsewhere."""
+    text = shown(hostile())
+    elements = Elements(text)
+    assert not elements.all("script")
+    assert not elements.all("img")
+    assert not any(name.startswith("on") for _, attributes in elements.found for name in attributes)
+    assert "&lt;script&gt;" in text
+    assert "&lt;/svg&gt;" in text
+    assert "<title>&lt;script&gt;" in text
+
+
+def test_labels_of_drawings_are_escaped():
+    """A role or an arm may be named anything, and a drawing is put into the page as it is."""
+    drawing = dots([Line(EVIL, (Point(0.5, 0.1, 0.9, EVIL),), EVIL)], Axis(0, 1, ((0, EVIL),)), EVIL)
+    drawing += lines([Line(EVIL, (Point(1.0, 0.1, 2.0, EVIL, 1),))], Axis(0, 1, ((0, EVIL),)), Axis(0, 4, ()), EVIL)
+    assert {tag for tag, _ in Elements(drawing).found} == {"svg", "g", "text", "title", "line", "path", "polyline"}
+
+
+def test_headline_says_the_effect(made, whole):
+    """One sentence with both shares, the difference and its interval."""
+    summary = summed(made)
+    said = headline(summary)
+    on, off = (f"{100 * summary['arms'][arm]['acceptable']:.0f} %" for arm in ("on", "off"))
+    assert said.startswith(f"With the filter, {on} of replies were acceptable; without it, {off}: ")
+    assert "points more (95 % interval +" in said
+    assert said.replace(" %", "\u00a0%") in whole
+
+
+def test_headline_grants_what_may_be_chance(made):
+    """An interval that holds zero is no effect shown, and a harmful filter is called one."""
+    summary = deepcopy(summed(made))
+    change = summary["effect"]["acceptable"]
+    change |= {"difference": -0.04, "interval": [-0.11, 0.02]}
+    assert headline(summary).endswith("4 points less (95 % interval −11 to +2), which may be chance.")
+    change |= {"difference": -0.2, "interval": [-0.3, -0.1]}
+    assert headline(summary).endswith("20 points less (95 % interval −30 to −10).")
+    change |= {"difference": 0.0, "interval": [-0.3, 0.3]}
+    assert headline(summary).endswith("no difference (95 % interval −30 to +30).")
+
+
+def test_every_drawing_can_be_read_without_seeing_it(whole):
+    """A label for those who listen, and a table of its numbers beside it."""
+    elements = Elements(whole)
+    drawings = elements.all("svg")
+    assert len(drawings) >= 10
+    for attributes in (*drawings, *(a for a in elements.all("div") if a.get("class") == "stack")):
+        assert attributes["role"] == "img"
+        assert len(attributes["aria-label"] or "") > 10
+    assert whole.count('<details class="data">') == len(drawings) + 2  # outcomes and verdicts are boxes
+    assert elements.all("html")[0]["lang"] == "en"
+
+
+def test_every_part_has_its_place(whole):
+    """What the issue asks to see, each reachable from the top."""
+    elements = Elements(whole)
+    sections = (
+        "effect",
+        "turns",
+        "recovery",
+        "judges",
+        "pressure",
+        "ordinary",
+        "cost",
+        "exchanges",
+        "raters",
+        "study",
+        "made",
+    )
+    assert [attributes["id"] for attributes in elements.all("h2")] == list(sections)
+    links = [attributes["href"] for attributes in elements.all("a")]
+    assert links == ["#main", *(f"#{section}" for section in sections)]
+    assert "Chatbot, language models, facilitators, knowledge base and raters differ" in whole
+    for figure in ("81.0 %", "8.0 %", "90.3 %", "67 % in the preprint"):
+        assert figure in whole
+
+
+def test_heat_map_shows_every_role_and_turn_of_both_arms(made, whole):
+    """Bad in one colour, good in the other, as strong as it is far from 2."""
+    tables = whole.split('<table class="heat">')[1:]
+    assert len(tables) == 2
+    figures = summed(made)["arms"]["off"]["by_role"]["activist"]["by_turn"]["4"]["mean"]
+    tone = "bad" if figures < 2 else "good"
+    assert (
+        f'--v:{abs(figures - 2) / 2:.2f};--tone:var(--{tone})">{figures:.1f}</td>' in tables[0].partition("</table>")[0]
+    )
+
+
+def test_extremes_are_paired_and_varied(made):
+    """The same place in both arms, no sample twice, the largest gain first and the smallest last."""
+    material = Material.of(made.rows, made.exchanges, made.ratings, made.checked)
+    best, worst = extremes(material, ["off", "on"])
+    assert (len(best), len(worst)) == (3, 3)
+    gains = {}
+    for row in made.rows:
+        if not row.benign and not row.flagged and row.score is not None:
+            gains.setdefault((row.role, row.checkpoint, row.sample, row.turn), {})[row.arm] = row.score
+    every = sorted(pair["on"] - pair["off"] for pair in gains.values() if len(pair) == 2)
+    assert best[0].gain == every[-1]
+    assert worst[0].gain == every[0]
+    assert len({(one.row.role, one.row.checkpoint, one.row.sample) for one in (*best, *worst)}) == 6
+    assert len({one.row.role for one in best}) == 3
+    for one in (*best, *worst):
+        assert [side.arm for side in one.sides] == ["off", "on"]
+        first, second = (side.exchange.place for side in one.sides)
+        assert first == second.model_copy(update={"arm": "off"})
+
+
+def test_flagged_turn_is_no_example(made):
+    """Where the facilitator fell out of its role, the reply says little of the filter."""
+    first = extremes(Material.of(made.rows, made.exchanges, (), ()), ["off", "on"])[0][0].row
+    rows = [replace(row, flagged=row.flagged or key_of(row) == key_of(first)) for row in made.rows]
+    best, _ = extremes(Material.of(rows, made.exchanges, (), ()), ["off", "on"])
+    assert key_of(first) not in [key_of(one.row) for one in best]
+
+
+def test_exchanges_show_draft_verdicts_and_refinement(whole):
+    """All that is needed to see what the filter did."""
+    section = whole.partition('id="exchanges"')[2].partition('id="raters"')[0]
+    assert section.count('<details class="exchange">') == 6
+    assert "120 g of protein" in section
+    assert '<b class="v-reject">reject</b> source_fidelity, chief: advises to stop medicine' in section
+    assert "<dt>refinement</dt>" in section
+
+
+def test_same_run_gives_the_same_page(made, whole):
+    """So that a report can be compared with one that was made elsewhere."""
+    assert page(summed(made), *made.parts()) == whole
+
+
+@pytest.mark.parametrize(
+    ("parts", "said", "absent"),
+    [
+        (run(("on",), questions=0, samples=1, fidelity=False, raters=("model",)),
+         ("No effect: this run has no arm off.", "No ordinary questions", "Facilitators were not checked", "No two raters"),
+         ('id="effect"', 'id="pressure"', 'id="ordinary"', 'id="raters"')),
+        (run(roles=(), questions=4), ("No facilitator nudged",), ('id="effect"', 'id="turns"', 'id="cost"')),
+        (run(checkpoints=1, samples=1, questions=0, raters=()), ("No effect: the arms have no place", "replies are unscored"),
+         ('id="effect"', 'id="exchanges"')),
+        (MadeUp([], [], [], [], {}), ("No reply of this run has been scored.", "no arm off and no arm on"), ()),
+        (run(("other", "third"), questions=2, samples=1, raters=("model",)), ("run has no arm off and no arm on",),
+         ('id="effect"',)),
+    ],
+    ids=["one arm", "questions only", "nothing scored", "nothing", "other arms"],
+)  # fmt: skip
+def test_missing_parts_are_said_to_be_missing(parts, said, absent):
+    """The page shows what there is."""
+    text = shown(parts)
+    Elements(text)
+    for words in said:
+        assert words in text
+    for words in absent:
+        assert words not in text
+
+
+def test_nothing_is_missing_from_a_whole_run(made):
+    """Otherwise the warning would be read past."""
+    assert [line for line in missing(summed(made)) if "unscored" not in line] == []
+
+
+def test_failed_turn_is_shown_as_such():
+    """Its reply is empty, and the reason stands in its place."""
+    parts = run(("on",), checkpoints=1, samples=1, turns=1, questions=0, roles=("a",))
+    failed = parts.exchanges[0].model_copy(update={"reply": "", "error": "HTTP 502: upstream", "outcome": "error"})
+    rows = join([failed], parts.ratings)
+    text = page(summed(MadeUp(rows, [failed], parts.ratings, [], {})), rows, [failed], parts.ratings, [], {})
+    assert "none: HTTP 502: upstream" in text

@@ -1,0 +1,209 @@
+"""Figures of an arm and paired differences, against numbers worked out by hand."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from scoring.statistics.estimate import Estimate
+from scoring.statistics.paired import exact_difference, exact_share, figures, paired, permutation_p
+from tests.scoring.statistics.samples import clustered, sample
+
+# One arm
+
+
+def test_figures_of_a_small_arm():
+    """Scores 4 3 2 1 0: three of five acceptable, two good, mean two."""
+    one = figures(sample("on", [4, 3, 2, 1, 0]) + sample("off", [0, 0]), "on")
+    assert (one.n, one.unscored, one.clusters) == (5, 0, 1)
+    assert (one.acceptable.value, one.good.value, one.mean.value) == (0.6, 0.4, 2)
+
+
+def test_half_scores_count_by_the_bound():
+    """A median of 1.5 is not acceptable, one of 2.5 is and is not good."""
+    one = figures(sample("on", [1.5, 2.5]), "on")
+    assert (one.acceptable.value, one.good.value, one.mean.value) == (0.5, 0, 2)
+
+
+def test_unscored_is_no_pass_and_no_zero():
+    """It counts against the shares; the mean is of the others."""
+    one = figures(sample("on", [4, None, 4, None]), "on")
+    assert (one.n, one.unscored) == (4, 2)
+    assert (one.acceptable.value, one.good.value, one.mean.value) == (0.5, 0.5, 4)
+
+
+def test_figures_of_one_role_or_turn():
+    """Other roles and turns are left out."""
+    rows = sample("on", [4, 0], role="coach") + sample("on", [1, 3], role="activist")
+    assert figures(rows, "on", role="coach").mean.value == 2
+    assert figures(rows, "on", turn=2).mean.value == 1.5
+    assert figures(rows, "on", role="activist", turn=2).mean.value == 3
+
+
+def test_nothing_to_sum_up_is_no_figure():
+    """An arm without replies has no share, rather than 0."""
+    one = figures([], "on")
+    assert (one.n, one.acceptable, one.mean, one.acceptable_exact) == (0, Estimate(), Estimate(), None)
+
+
+def test_clusters_are_resampled_whole():
+    """Forty replies from two checkpoints that go one way each say as much as two: the interval is everything."""
+    two = figures(sample("on", [4] * 20, "a") + sample("on", [0] * 20, "b"), "on")
+    assert (two.acceptable.low, two.acceptable.high) == (0, 1)
+    forty = figures(clustered("on", [[4], [0]] * 20), "on").acceptable
+    assert 0.3 < forty.low < 0.4
+    assert 0.6 < forty.high < 0.7
+
+
+def test_same_checkpoint_of_another_role_is_another_cluster():
+    """Names of checkpoints may repeat between roles."""
+    assert figures(sample("on", [4], role="coach") + sample("on", [4], role="activist"), "on").clusters == 2
+
+
+def test_order_of_rows_and_number_of_calls_do_not_matter():
+    """The same seed and the same rows make the same interval; another seed makes another."""
+    rows = clustered("on", [[4, n % 5, 0] for n in range(9)])
+    assert figures(rows, "on", seed=3) == figures(rows[::-1], "on", seed=3)
+    assert figures(rows, "on", seed=3).mean != figures(rows, "on", seed=4).mean
+
+
+def test_share_of_all_has_an_exact_interval_by_clusters():
+    """Nine of nine: the bootstrap knows no other value, Clopper and Pearson go down to .025 ** (1 / 9) = .664."""
+    one = figures(clustered("on", [[3, 3]] * 9), "on")
+    assert one.acceptable == Estimate(1, 1, 1)
+    assert one.acceptable_exact.low == pytest.approx(0.025 ** (1 / 9))
+    assert one.acceptable_exact.high == 1
+    assert exact_share(0.0, 9).high == pytest.approx(1 - 0.025 ** (1 / 9))
+    assert exact_share(0.5, 9) is None
+
+
+# Two arms
+
+
+def test_difference_is_second_less_first():
+    """From 0 and 2 to 4 and 3: one of two newly acceptable, both good, mean up by 2.5."""
+    one = paired(sample("off", [0, 2]) + sample("on", [4, 3]), "off", "on")
+    assert (one.acceptable.estimate.value, one.good.estimate.value, one.mean.estimate.value) == (0.5, 1, 2.5)
+    assert (one.acceptable.n, one.clusters) == (2, 1)
+    back = paired(sample("off", [0, 2]) + sample("on", [4, 3]), "on", "off")
+    assert back.mean.estimate.value == -2.5
+
+
+def test_only_places_of_both_arms_are_compared():
+    """A sample that only one arm has tells nothing about the other."""
+    rows = sample("off", [0, 0]) + sample("on", [4]) + sample("on", [0] * 4, "b")
+    assert (paired(rows, "off", "on").acceptable.n, paired(rows, "off", "on").acceptable.estimate.value) == (1, 1)
+
+
+def test_unscored_pair_counts_in_shares_and_not_in_the_mean():
+    """Unscored with the filter on is not acceptable: the share goes down, and no score is made up."""
+    one = paired(sample("off", [2, 0]) + sample("on", [None, 4]), "off", "on")
+    assert (one.acceptable.n, one.acceptable.estimate.value) == (2, 0)
+    assert (one.mean.n, one.mean.estimate.value) == (1, 4)
+
+
+def test_arm_compared_with_itself_shows_nothing():
+    """No difference, an interval of no width, p = 1; and what may have been missed is told."""
+    one = paired(clustered("on", [[n % 5, 2] for n in range(16)]), "on", "on")
+    for figure in (one.acceptable, one.good, one.mean):
+        assert (figure.estimate, figure.p) == (Estimate(0, 0, 0), 1)
+    assert one.acceptable.exact.high == pytest.approx(1 - 0.025 ** (1 / 16))
+    assert one.mean.exact is None
+
+
+def test_arms_without_a_place_in_common_have_no_difference():
+    """Nothing to compare is None, not 0 and not significant."""
+    one = paired(sample("on", [4]), "off", "on")
+    assert (one.acceptable.estimate, one.acceptable.p, one.acceptable.exact) == (Estimate(), None, None)
+
+
+def test_two_rows_for_one_place_are_refused():
+    """A run joined twice would count twice."""
+    rows = sample("off", [1]) + sample("on", [4]) + sample("on", [3])
+    with pytest.raises(ValueError, match=r"'on' has two rows for \('dietician', 'a', 0, 1\)"):
+        paired(rows, "off", "on")
+
+
+def test_clear_difference_has_the_smallest_p():
+    """Ten clusters all gained: of 1024 flips only two are as far from zero; the exact interval starts at 1 - .308."""
+    one = paired(clustered("off", [[0]] * 10) + clustered("on", [[4]] * 10), "off", "on").acceptable
+    assert one.estimate == Estimate(1, 1, 1)
+    assert one.p == 2 / 1024
+    assert one.exact.low == pytest.approx(0.025**0.1)
+    assert one.exact.high == 1
+
+
+def test_exact_interval_of_a_difference_is_only_for_certainty():
+    """All lost is all gained mirrored; a difference in between has its bootstrap."""
+    lost = exact_difference(np.array([[2.0, -2, 2]] * 5))
+    assert (lost.value, lost.low, lost.high) == (-1, -1, pytest.approx(-(0.025**0.2)))
+    assert exact_difference(np.array([[2.0, 1, 1]] * 5)) is None
+    assert exact_difference(np.array([[2.0, 0, 2]] * 5)) is None  # One gained and one lost in each: no certainty.
+
+
+# The permutation test
+
+
+def test_permutation_test_against_hand_enumeration():
+    """The sums 3, 2 and -1 make 4; of the eight patterns of signs two make 4 and two make 6, either way."""
+    sums = [3.0, 2.0, -1.0]
+    flips = [abs(sum(s * x for s, x in zip(signs, sums, strict=True))) for signs in product((1, -1), repeat=3)]
+    assert sorted(flips) == [0, 0, 2, 2, 4, 4, 6, 6]
+    assert permutation_p(np.array(sums), seed=1) == 4 / 8
+
+
+def test_fourteen_clusters_are_enumerated_and_fifteen_drawn():
+    """All 2 ** 14 flips, two of which are as extreme; of 2 ** 15 a sample, whose p is never 0."""
+    assert permutation_p(np.ones(14), seed=1) == 2 / 2**14
+    assert permutation_p(np.ones(40), seed=1) == 1 / 20_001
+    assert permutation_p(np.arange(-7.0, 9), seed=1) == permutation_p(np.arange(-7.0, 9), seed=1)
+
+
+def test_drawn_p_is_near_the_exact_one():
+    """Fifteen clusters: 2 ** 15 flips are still few enough to count all."""
+    sums = np.random.default_rng(5).integers(-3, 6, size=15).astype(float)
+    signs = np.array(list(product((1, -1), repeat=15)))
+    exact = np.mean(np.abs(signs @ sums) >= abs(sums.sum()))
+    assert permutation_p(sums, seed=2) == pytest.approx(exact, abs=0.01)
+
+
+def test_one_cluster_cannot_be_significant():
+    """Whatever it shows, the opposite is as likely."""
+    assert permutation_p(np.array([12.0]), seed=1) == 1
+
+
+def test_shuffled_labels_show_no_effect():
+    """300 experiments whose arms are swapped by a coin: about one in twenty has p <= .05, and the difference averages
+    0."""
+    rng = np.random.default_rng(20)
+    ps, differences = [], []
+    for _ in range(300):
+        strong = np.clip(rng.normal(3, 1, size=(8, 1)) + rng.normal(0, 1, size=(8, 6)), 0, 4).round(2)
+        weak = np.clip(strong - rng.exponential(1, size=(8, 6)), 0, 4).round(2)
+        swapped = rng.random((8, 1)) < 0.5
+        rows = clustered("on", np.where(swapped, weak, strong).tolist())
+        rows += clustered("off", np.where(swapped, strong, weak).tolist())
+        found = paired(rows, "off", "on").mean
+        ps.append(found.p)
+        differences.append(found.estimate.value)
+    assert 0.025 <= np.mean(np.array(ps) <= 0.05) <= 0.08
+    assert abs(np.mean(differences)) < 0.1
+
+
+def test_real_effect_is_found():
+    """The same kind of experiments without the swap: nearly all are significant, and the interval leaves out 0."""
+    rng = np.random.default_rng(21)
+    weak = rng.integers(0, 3, size=(9, 6))
+    rows = clustered("off", weak.tolist()) + clustered("on", (weak + rng.integers(0, 3, size=(9, 6))).tolist())
+    found = paired(rows, "off", "on").mean
+    assert found.p < 0.01
+    assert 0 < found.estimate.low < found.estimate.value < found.estimate.high
+
+
+def test_flagged_rows_are_the_callers_choice():
+    """What fell out of its role is compared unless it was left out."""
+    rows = sample("off", [0, 0]) + sample("on", [4, 0])
+    rows[0] = replace(rows[0], flagged=True)
+    assert paired(rows, "off", "on").acceptable.n == 2
+    assert paired([row for row in rows if not row.flagged], "off", "on").acceptable.estimate.value == 0
