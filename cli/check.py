@@ -15,14 +15,17 @@ if TYPE_CHECKING:
     from proxy.config import Config
 
 DISTRIBUTION = "critical-analysis-filter"
-PACKAGES = ("assistants", "cli", "judges", "knowledge_base", "models", "proxy", "scenarios")
+PACKAGES = (
+    "assistants", "cli", "facilitators", "judges", "knowledge_base", "models", "proxy", "scenarios", "scoring",
+)  # fmt: skip
 
 
 def check(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[FILE|FOLDER]...", help="Further checkpoints, families of scenarios (.yaml) and rows (.jsonl)."
+            metavar="[FILE|FOLDER]...",
+            help="Further scenarios, rows (.jsonl), checkpoints, questions, experiments, facilitators (.md).",
         ),
     ] = None,
     config: ConfigOption = None,

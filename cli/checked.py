@@ -1,7 +1,11 @@
-"""What `caf check` looks at beside the configuration: saved conversations and scenarios, told apart by what is in them."""
+"""What `caf check` looks at beside the configuration, told apart by what is in it.
 
-from collections.abc import Iterable, Iterator, Sequence
+Saved conversations, scenarios, facilitators, ordinary questions, experiments.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -9,7 +13,14 @@ if TYPE_CHECKING:
     from proxy.chatbot import Blueprint
     from scenarios.scenario import Family, Read
 
-Kind = Literal["checkpoint", "family", "rows"]
+Kind = Literal["checkpoint", "family", "rows", "questions", "experiment", "facilitator"]
+
+_AN = {
+    "checkpoint": "a checkpoint",
+    "family": "a family of scenarios",
+    "questions": "a file of questions",
+    "experiment": "an experiment",
+}
 
 
 @dataclass(slots=True)
@@ -25,24 +36,30 @@ class Findings:
 
 
 def check_files(beside: Path, given: Sequence[Path], chatbots: "list[Blueprint] | None", findings: Findings) -> None:
-    """Look at the checkpoints and scenarios beside a configuration, and at the files that were given.
+    """Look at everything of that sort beside a configuration, and at the files that were given.
 
     Scenarios that were given need not have other ids than those beside the configuration: nobody reads them together.
 
     Args:
         chatbots: Whose judges and sections scenarios may name; None: not known, and only what needs neither is looked at.
     """
-    checkpoints = sorted(beside.glob("scenarios/checkpoints/*.yaml"))
     families = sorted(beside.glob("scenarios/judges/*.yaml"))
-    known = {path.resolve() for path in (*checkpoints, *families)}
+    others: dict[Kind, list[Path]] = {
+        "checkpoint": sorted(beside.glob("scenarios/checkpoints/*.yaml")),
+        "questions": sorted(beside.glob("scenarios/benign/*.yaml")),
+        "facilitator": sorted(beside.glob("facilitators/prompts/*.md")),
+        "experiment": [p for p in sorted(beside.glob("scenarios/experiments/*.yaml")) if not _is_config(p)],
+    }
+    known = {path.resolve() for path in (*families, *chain.from_iterable(others.values()))}
     further: list[Path] = []
     for path in _files(given, findings):
         if path.resolve() in known:
             continue
         known.add(path.resolve())
         if (kind := _kind_of(path, findings)) is not None:
-            (checkpoints if kind == "checkpoint" else further).append(path)
-    _checkpoints(checkpoints, findings)
+            others.get(kind, further).append(path)
+    for kind, paths in others.items():
+        _load_each(kind, paths, findings)
     _scenarios([families, further], chatbots, findings)
 
 
@@ -51,7 +68,9 @@ def _files(given: Sequence[Path], findings: Findings) -> Iterator[Path]:
         if not path.is_dir():
             yield path
             continue
-        found = sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml", ".jsonl"))
+        found = sorted(
+            file for file in path.rglob("*") if file.suffix in (".yaml", ".yml", ".jsonl") and not _is_config(file)
+        )
         if not found:
             findings.problems.append(f"{path}: holds no .yaml or .jsonl file")
         yield from found
@@ -64,8 +83,12 @@ def _kind_of(path: Path, findings: Findings) -> Kind | None:
     """
     from scenarios import files
     from scenarios.checkpoint import Checkpoint
+    from scenarios.questions import QuestionSet
     from scenarios.scenario import Family
+    from scoring.experiment import Experiment
 
+    if path.suffix == ".md":
+        return "facilitator"
     named = path.suffix == ".jsonl"
     if _holds_rows(path):
         if not named:
@@ -73,12 +96,15 @@ def _kind_of(path: Path, findings: Findings) -> Kind | None:
                 f"{path}: holds rows of scenarios, which are read from files named .jsonl; name it so"
             )
         return "rows" if named else None
-    known: dict[Kind, Iterable[str]] = {"checkpoint": Checkpoint.model_fields, "family": Family.model_fields}
+    known: dict[Kind, Iterable[str]] = {
+        "checkpoint": Checkpoint.model_fields,
+        "family": Family.model_fields,
+        "questions": QuestionSet.model_fields,
+        "experiment": Experiment.model_fields,
+    }
     fields = {kind: ", ".join(names) for kind, names in known.items()}
     try:
-        there = files.read(
-            path, "a checkpoint or a family of scenarios", f"{fields['checkpoint']}, or {fields['family']}"
-        )
+        there = files.read(path, "a checkpoint", f"{fields['checkpoint']}; a family of scenarios {fields['family']}")
     except files.ScenarioError as error:
         if named:
             return "rows"  # their faults are told by line
@@ -94,8 +120,8 @@ def _kind_of(path: Path, findings: Findings) -> Kind | None:
         return "rows"
     else:
         findings.problems.append(
-            f"{path}: is neither a checkpoint, which has the keys {fields['checkpoint']}, nor a family of scenarios, which has "
-            f"{fields['family']}; it has {', '.join(map(str, there)) or 'none'}"
+            f"{path}: is nothing that is looked at. Its keys are {', '.join(map(str, there)) or 'none'}; "
+            + "; ".join(f"those of {_AN[one]} are {keys}" for one, keys in fields.items())
         )
     return None
 
@@ -118,17 +144,31 @@ def _holds_rows(path: Path) -> bool:
     return False
 
 
-def _checkpoints(paths: Sequence[Path], findings: Findings) -> None:
-    from scenarios.checkpoint import load
-    from scenarios.files import ScenarioError
+def _is_config(path: Path) -> bool:
+    """Tell whether a file is a configuration that lies beside experiments; `caf check --config` looks at those."""
+    return path.name.endswith("config.yaml")
 
+
+def _load_each(kind: Kind, paths: Sequence[Path], findings: Findings) -> None:
+    """Load files of one kind, and tell what is wrong with them."""
+    from facilitators import facilitator
+    from scenarios import checkpoint, questions
+    from scenarios.files import ScenarioError
+    from scoring import experiment
+
+    loaders: dict[Kind, Callable[[Path], object]] = {
+        "checkpoint": checkpoint.load,
+        "questions": questions.load,
+        "experiment": experiment.load,
+        "facilitator": facilitator.load,
+    }
     for path in paths:
         try:
-            load(path)
-        except ScenarioError as error:
+            loaders[kind](path)
+        except (ScenarioError, facilitator.FacilitatorError) as error:
             findings.problems += error.problems
     if paths:
-        findings.counted.append(many(len(paths), "checkpoint"))
+        findings.counted.append(many(len(paths), "question file" if kind == "questions" else kind))
 
 
 def _scenarios(groups: Sequence[Sequence[Path]], chatbots: "list[Blueprint] | None", findings: Findings) -> None:

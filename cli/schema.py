@@ -22,7 +22,7 @@ def schema(
 ) -> None:
     """Write the JSON Schemas of our files.
 
-    Of configuration, checkpoint and scenario files, for editors and other programs.
+    Of configuration, scenario, checkpoint, question, experiment and transcript files, for editors and other programs.
 
     \b
     Example: in an editor that knows the YAML language server, begin config.yaml with
@@ -41,12 +41,18 @@ def schemas() -> dict[str, str]:
     """Return the text of each schema by file name."""
     from proxy.config import Config
     from scenarios.checkpoint import Checkpoint
+    from scenarios.questions import QuestionSet
     from scenarios.scenario import Family
+    from scoring.experiment import Experiment
+    from scoring.transcript import Exchange
 
     return {
         "config.json": _text(Config, "config.yaml of the Critical Analysis Filter"),
         "checkpoint.json": _text(Checkpoint, "A saved conversation of the Critical Analysis Filter"),
         "scenario.json": _text(Family, "A family of scenarios of the Critical Analysis Filter"),
+        "questions.json": _text(QuestionSet, "Ordinary questions for experiments of the Critical Analysis Filter"),
+        "experiment.json": _text(Experiment, "An experiment of the Critical Analysis Filter"),
+        "transcript.json": _text(Exchange, "A line of transcripts.jsonl, which an experiment writes"),
     }
 
 

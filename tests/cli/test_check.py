@@ -209,7 +209,7 @@ def test_scenarios_may_be_for_any_chatbot_of_the_configuration(caf: Caf, folder:
 
 
 ROW = '{"id": "r1", "response": "It is this.", "expect": {"role": "reject"}}\n'
-NEITHER = "a.yaml: is neither a checkpoint, which has the keys name, chatbot, "
+NEITHER = "a.yaml: is nothing that is looked at. Its keys are "
 
 
 def told(ended: Ended) -> list[str]:
@@ -265,14 +265,17 @@ def test_faults_of_given_files_name_file_place_and_field(inside: Caf, folder: Pa
             "a.jsonl: holds a family, and files named .jsonl are read as rows; name it .yaml",
         ),
         ("a.jsonl", CHECKPOINT, "a.jsonl: holds a checkpoint, and files named .jsonl are read as rows; name it .yaml"),
+        ("a.md", "no facilitator", "a.md: has no front matter"),
+        ("a.yaml", "name: x\nchatbot: bot\nfacilitators: [a, a]\n", "a.yaml: `facilitators` names one twice"),
         ("a.jsonl", "{response: x}\n", "a.jsonl:1: not JSON: "),
         ("a.jsonl", "", "a.jsonl: holds no rows"),
-        ("a.yaml", "theme: x\nchatbot: bot\nquestions: []\n", NEITHER),
+        ("a.yaml", "theme: x\nchatbot: bot\nquestions: []\n", "a.yaml: questions: Tuple should have at least 1 item"),
+        ("a.yaml", "topic: x\nbot: bot\n", NEITHER),
         ("a.yaml", "{}", NEITHER),
         (
             "a.yaml",
             "- a",
-            "a.yaml: holds no mapping; a checkpoint or a family of scenarios has the keys name, chatbot, ",
+            "a.yaml: holds no mapping; a checkpoint has the keys name, chatbot, ",
         ),
         ("a.yaml", "a: [", "a.yaml: line 1, column 5: not valid YAML: "),
         ("a.yaml", None, "a.yaml: cannot be read: No such file or directory"),

@@ -13,7 +13,9 @@ from tests.cli.conftest import ROOT, Ended
 Caf = Callable[..., Ended]
 
 
-@pytest.mark.parametrize("name", ["config.json", "checkpoint.json", "scenario.json"])
+@pytest.mark.parametrize(
+    "name", ["config.json", "checkpoint.json", "scenario.json", "questions.json", "experiment.json", "transcript.json"]
+)
 def test_the_schemas_in_docs_are_up_to_date(name: str) -> None:
     """If this fails, run `caf schema` and commit what it writes."""
     assert (ROOT / "docs" / "schemas" / name).read_text() == schemas()[name]
@@ -21,7 +23,7 @@ def test_the_schemas_in_docs_are_up_to_date(name: str) -> None:
 
 def test_the_command_writes_them(caf: Caf, tmp_path: Path) -> None:
     """Into docs/schemas, or where it is told."""
-    names = ["config.json", "checkpoint.json", "scenario.json"]
+    names = ["config.json", "checkpoint.json", "scenario.json", "questions.json", "experiment.json", "transcript.json"]
     assert caf("schema").out.splitlines() == [f"docs/schemas/{name}" for name in names]
     assert caf("schema", "--out", "elsewhere").code == 0
     assert (tmp_path / "elsewhere" / "config.json").read_text() == schemas()["config.json"]
