@@ -1,5 +1,6 @@
 """`caf check`: says everything that is wrong with a configuration and its files, at once."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -74,12 +75,26 @@ def examine(path: Path, given: list[Path]) -> Findings:
         chatbots = _chatbots(config, path, findings)
         findings.problems += [f"{path}: {problem}" for problem in _models(config.models)]
         findings.notes += _unset(config.models, path)
+        findings.problems += [f"{path}: {problem}" for problem in _keys(config)]
         from cli.serve import unsafe
 
         findings.notes += [f"{path}: not safe: {warning}" for warning in unsafe(config)]
     check_files(path.parent, given, chatbots, findings)
     findings.problems += other_owners()
     return findings
+
+
+def _keys(config: "Config") -> list[str]:
+    """Return what is wrong with the keys, in whose environment variable this machine's shell need not be told."""
+    from proxy.app import key_ring
+    from proxy.config import ConfigError
+
+    environ = os.environ | ({config.keys.env: "[]"} if config.keys and config.keys.env else {})
+    try:
+        key_ring(config, config.chatbots, environ)
+    except ConfigError as error:
+        return error.problems
+    return []
 
 
 def _chatbots(config: "Config", path: Path, findings: Findings) -> "list[Blueprint] | None":

@@ -117,11 +117,9 @@ def _kind(config: "Config", name: str) -> str:
 
 
 def _traces(config: "Config") -> str:
-    from proxy.access import is_loopback
+    from proxy.app import stored
 
-    kept = config.privacy.store
-    if kept == "auto":
-        kept = "full" if is_loopback(config.server.host) else "redacted"
+    kept = stored(config)
     if kept == "none":
         return "none"
     text = "with all texts" if kept == "full" else "without texts"
@@ -133,8 +131,6 @@ def unsafe(config: "Config") -> Iterator[str]:
     from proxy.access import is_loopback
 
     exposed = not is_loopback(config.server.host)
-    if exposed:
-        yield f"{config.server.host} can be reached from other machines, and clients need no key"
     if exposed and config.privacy.store == "full":
         yield "privacy.store: full keeps the texts of strangers"
     for name, bot in config.chatbots.items():

@@ -2,12 +2,13 @@
 
 import hashlib
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from proxy.chatbot import Chatbot
 from proxy.config import Filter
-from proxy.errors import BadRequest, Forbidden
+from proxy.errors import BadRequest, Forbidden, Unauthorized
+from proxy.keys import KeyRecord, KeyRing, Permission
 
 FILTER_HEADER = "X-CAF-Filter"
 
@@ -20,6 +21,33 @@ class Access:
     """Part of every conversation's identity. Without configured keys: a hash of whatever key the client sent."""
     unfiltered: bool
     """Whether it may choose the filter's mode."""
+    trace: bool = False
+    """Whether it may see judges' own reasons and rejected drafts."""
+    key: KeyRecord | None = None
+    """Its key, on a proxy that has keys: its limits count."""
+
+    def chatbots(self, all_of_them: Collection[str]) -> list[str]:
+        """Return which of some chatbots it may know of."""
+        allowed = None if self.key is None else self.key.chatbots
+        return [name for name in all_of_them if allowed is None or name in allowed]
+
+
+def access_of(headers: Mapping[str, str], keys: KeyRing | None, host: str, needed: Permission = "chat") -> Access:
+    """Recognise a client.
+
+    Raises:
+        Unauthorized: The proxy has keys, and the client sent none that is valid.
+        Forbidden: Its key lacks the permission.
+    """
+    if keys is None:
+        return keyless(headers, host)
+    scheme, _, text = headers.get("Authorization", "").partition(" ")
+    record = keys.find(text.strip() if scheme.lower() == "bearer" else "")
+    if record is None:
+        raise Unauthorized
+    if needed not in record.permissions:
+        raise Forbidden(f"This needs the permission `{needed}`, which the key does not have.")
+    return Access(record.id, "unfiltered" in record.permissions, "trace" in record.permissions, record)
 
 
 def keyless(headers: Mapping[str, str], host: str) -> Access:

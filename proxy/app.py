@@ -1,7 +1,8 @@
 """create_app: everything is wired here."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+import os
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack
 from typing import Literal
 
@@ -11,10 +12,11 @@ from aiohttp import web
 from assistants.embedded import Embedded
 from models.client import Around, EngineFactory, open_models, plain
 from models.openai_engine import make_session
-from proxy.access import is_loopback
+from proxy.access import access_of, is_loopback
 from proxy.chat import SERVICE, Service, chat
 from proxy.chatbot import assemble
-from proxy.config import Config
+from proxy.config import Config, ConfigError
+from proxy.keys import KeyFileError, KeyRing
 from proxy.memory import ProcessMemory
 from proxy.metrics import Metrics
 from proxy.middleware import METRICS, boundary
@@ -45,6 +47,7 @@ def create_app(
         ModelSettingsError: At start-up, when a model's secret is missing.
     """
     blueprints = assemble(config)
+    keys = key_ring(config, blueprints)
     metrics = Metrics()
     app = web.Application(middlewares=[boundary], client_max_size=config.server.max_body_bytes)
     app[METRICS] = metrics
@@ -65,7 +68,7 @@ def create_app(
             chatbots = {name: blueprint.open(models) for name, blueprint in blueprints.items()}
             for chatbot in chatbots.values():
                 chatbot.filter.warm_up()
-            app[SERVICE] = service = Service(config, chatbots, memory, traces, metrics, session, watch)
+            app[SERVICE] = service = Service(config, chatbots, memory, traces, metrics, session, keys, watch=watch)
             stack.push_async_callback(service.settle)
             yield
 
@@ -78,12 +81,45 @@ def stored(config: Config) -> Literal["full", "redacted", "none"]:
     """Return what traces hold under a configuration: `auto` is full on a loopback address, else redacted."""
     if config.privacy.store != "auto":
         return config.privacy.store
-    return "full" if is_loopback(config.server.host) else "redacted"
+    return "full" if config.keys is None and is_loopback(config.server.host) else "redacted"
+
+
+def key_ring(config: Config, chatbots: Collection[str], environ: Mapping[str, str] = os.environ) -> KeyRing | None:
+    """Open the keys of a configuration; None: it has none.
+
+    Raises:
+        ConfigError: They cannot be read, name a chatbot that is not there, or are missing where strangers can connect.
+    """
+    settings = config.keys
+    if settings is None:
+        if not is_loopback(config.server.host):
+            raise ConfigError(
+                [
+                    f"server.host: {config.server.host!r} is no loopback address, and there are no `keys`: anybody could ask. Run "
+                    "`caf key create NAME`, and set keys: {file: data/keys.json}"
+                ]
+            )
+        return None
+    if settings.env is not None and settings.env not in environ:
+        raise ConfigError([f"keys.env: the environment variable {settings.env!r} is not set"])
+    try:
+        ring = KeyRing(settings.file, None if settings.env is None else environ[settings.env])
+    except KeyFileError as error:
+        raise ConfigError([f"keys: {error}"]) from None
+    unknown = sorted({name for record in ring.records for name in record.chatbots or ()} - set(chatbots))
+    if unknown:
+        raise ConfigError(
+            [f"keys: chatbots that are not configured: {', '.join(unknown)}; there is {', '.join(chatbots)}"]
+        )
+    return ring
 
 
 async def models(request: web.Request) -> web.Response:
-    """List the chatbots, as OpenAI lists models."""
-    data = [{"id": name, "object": "model", "created": 0, "owned_by": "caf"} for name in request.app[SERVICE].chatbots]
+    """List the chatbots that a client may ask, as OpenAI lists models."""
+    service = request.app[SERVICE]
+    access = access_of(request.headers, service.keys, service.config.server.host)
+    names = access.chatbots(service.chatbots)
+    data = [{"id": name, "object": "model", "created": 0, "owned_by": "caf"} for name in names]
     return _json({"object": "list", "data": data})
 
 
@@ -98,7 +134,10 @@ async def readyz(request: web.Request) -> web.Response:
 
 
 async def metrics(request: web.Request) -> web.Response:
-    """Return the metrics in Prometheus' format."""
+    """Return the metrics in Prometheus' format: to everybody on loopback, elsewhere to keys with `admin`."""
+    service = request.app[SERVICE]
+    if not is_loopback(service.config.server.host):
+        access_of(request.headers, service.keys, service.config.server.host, "admin")
     return web.Response(body=request.app[METRICS].text(), headers={"Content-Type": "text/plain; version=0.0.4"})
 
 

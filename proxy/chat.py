@@ -10,6 +10,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,14 +23,17 @@ from judges.case import alarm_case
 from judges.filter import Review
 from models.client import Body
 from models.errors import ModelError
+from models.usage import Ledger
 from proxy import reply, stream
-from proxy.access import Access, keyless, requested_filter
+from proxy.access import Access, access_of, requested_filter
 from proxy.afterwards import judge_in_shadow, tell_staff
 from proxy.chatbot import Chatbot
 from proxy.config import Config, Filter
 from proxy.conversation import Conversation, Identity
 from proxy.delivery import Answer, Turn
 from proxy.errors import ApiError, BadRequest, ModelNotFound, TurnTimeout
+from proxy.keys import KeyRing
+from proxy.limits import Meter
 from proxy.memory import Memory
 from proxy.messages import ChatRequest, asked, read_chat_request, read_json, read_loosely
 from proxy.metrics import Metrics
@@ -53,6 +57,8 @@ class Service:
     traces: TraceStore
     metrics: Metrics
     session: aiohttp.ClientSession
+    keys: KeyRing | None = None
+    meter: Meter = field(default_factory=Meter)
     watch: Callable[[Trace], None] | None = None
     background: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -75,6 +81,7 @@ SERVICE = web.AppKey("service", Service)
 async def chat(request: web.Request) -> web.StreamResponse:
     """Answer a chat completion request."""
     service = request.app[SERVICE]
+    access = access_of(request.headers, service.keys, service.config.server.host)
     raw = await _read(request)
     try:
         data, fault = read_json(raw), None
@@ -82,25 +89,28 @@ async def chat(request: web.Request) -> web.StreamResponse:
         data, fault = read_loosely(raw), error
         if not isinstance(data.get("model"), str) or data["model"] not in service.chatbots:
             raise
-    bot = _chatbot(service, data)
+    bot = _chatbot(service, access, data)
     if bot.settings.kind == "passthrough" and fault is None:
-        return await passthrough(request, bot, raw, data)
-    access = keyless(request.headers, service.config.server.host)
+        with service.meter.admitted(access.key, Ledger()) as ledger:
+            return await passthrough(request, bot, raw, data, ledger)
     alarm = _hear(request, access, bot, data)
-    try:
-        if fault is not None:
-            raise fault
-        turn, identity = await _begin(service, request, access, bot, data, alarm)
-    except Exception as error:
-        if alarm.verdict not in ("warn", "reject"):
-            raise
-        # Whatever is wrong with the request, a person in danger gets the emergency text.
-        log.warning("emergency in a request that cannot be served", error=type(error).__name__)
-        turn, identity = await _begin(service, request, access, bot, _least(data, bot), alarm, bare=True)
-    request[FIELDS].update(chatbot=bot.name, turn_id=turn.trace.turn_id)
-    if not turn.request.stream:
-        return _json(await _complete(service, request, turn, identity))
-    return await _streamed(service, request, turn, identity)
+    ledger = Ledger()
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(service.meter.admitted(access.key, ledger))
+            if fault is not None:
+                raise fault
+            turn, identity = await _begin(service, request, access, bot, data, alarm, ledger)
+        except Exception as error:
+            if alarm.verdict not in ("warn", "reject"):
+                raise
+            # Whatever is wrong with the request, and whatever its key has used up, a person in danger gets the emergency text.
+            log.warning("emergency in a request that cannot be served", error=type(error).__name__)
+            turn, identity = await _begin(service, request, access, bot, _least(data, bot), alarm, ledger, bare=True)
+        request[FIELDS].update(chatbot=bot.name, turn_id=turn.trace.turn_id)
+        if not turn.request.stream:
+            return _json(await _complete(service, request, turn, identity))
+        return await _streamed(service, request, turn, identity)
 
 
 async def _read(request: web.Request) -> bytes:
@@ -112,13 +122,14 @@ async def _read(request: web.Request) -> bytes:
         raise fault from error
 
 
-def _chatbot(service: Service, data: dict[str, Any]) -> Chatbot:
+def _chatbot(service: Service, access: Access, data: dict[str, Any]) -> Chatbot:
     name = data.get("model")
     if not isinstance(name, str) or not name:
         raise BadRequest("model: the name of a chatbot is missing.", param="model")
+    allowed = access.chatbots(service.chatbots)
     bot = service.chatbots.get(name)
-    if bot is None:
-        known = ", ".join(service.chatbots)
+    if bot is None or name not in allowed:  # one that the key may not ask is as unknown as one that is not there
+        known = ", ".join(allowed)
         raise ModelNotFound(f"There is no chatbot {name[:64]!r} here; there is: {known}.", param="model")
     return bot
 
@@ -151,6 +162,7 @@ async def _begin(
     bot: Chatbot,
     data: dict[str, Any],
     alarm: Review,
+    ledger: Ledger,
     *,
     bare: bool = False,
 ) -> tuple[Turn, Identity]:
@@ -177,7 +189,9 @@ async def _begin(
     if mode == "on":
         trace.warnings_shown = [w.shown(bot.settings.role) for w in conversation.live_warnings(trace.turn)]
     minted = explicit is None  # an id that the client chose may say who somebody is: no log holds it
-    return Turn(bot, asked_for, user_message, earlier, conversation, mode, alarm, trace, minted), identity
+    turn = Turn(bot, asked_for, user_message, earlier, conversation, mode, alarm, trace, minted, ledger)
+    turn.reveals = access.trace
+    return turn, identity
 
 
 def _explicit_id(request: web.Request, asked_for: ChatRequest) -> str | None:

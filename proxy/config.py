@@ -71,6 +71,19 @@ class MemorySettings(Settings):
     """A conversation unused for this long is forgotten."""
 
 
+class KeySettings(Settings):
+    file: AnchoredPath | None = None
+    """A file of salted hashes; `caf key create` makes it and adds to it. A change is noticed within a second."""
+    env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
+    """An environment variable that holds the same as such a file."""
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "KeySettings":
+        if self.file is None and self.env is None:
+            raise ValueError("give `file`, `env` or both; leave `keys` out for a proxy without keys on loopback")
+        return self
+
+
 class PrivacySettings(Settings):
     store: Literal["auto", "full", "redacted", "none"] = "auto"
     """What traces hold. full: texts; redacted: no text, only ids, verdicts, times; none: no trace.
@@ -264,6 +277,8 @@ class Config(Settings):
     models: dict[Name, ModelSettings]
     chatbots: dict[Name, ChatbotSettings] = Field(min_length=1)
     memory: MemorySettings = MemorySettings()
+    keys: KeySettings | None = None
+    """Who may ask. Left out, anybody who can connect, which only a loopback address allows."""
     privacy: PrivacySettings = PrivacySettings()
     expose: Literal["caf", "none"] = "caf"
     """none leaves the `caf` object out of replies."""

@@ -35,6 +35,8 @@ class Turn:
     """Whether the conversation's id is one that this proxy made up."""
     ledger: Ledger = field(default_factory=Ledger)
     started: float = field(default_factory=time.perf_counter)
+    reveals: bool = False
+    """Whether the client may see judges' own reasons and the rejected draft."""
     selected: bool = False
     """Whether sources have been selected; an emergency comes before that."""
     in_use: dict[str, int] = field(default_factory=dict)

@@ -3,9 +3,12 @@
     Exception
     +-- ApiError             status, type, code, param, headers
         +-- BadRequest       400  malformed, or a field that is not right
+        +-- Unauthorized     401  no key, or none that is valid
         +-- Forbidden        403  the key lacks a permission
         +-- ModelNotFound    404  no chatbot of that name
         +-- TooLarge         413  the body is larger than server.max_body_bytes
+        +-- RateLimited      429  the key has used up what it may for now
+            +-- QuotaSpent   429  its money for today
         +-- TurnTimeout      504  the turn took longer than server.turn_timeout_s
         +-- Internal         500  a fault of the proxy
         +-- HttpFault        404, 405 ...  what aiohttp refuses by itself
@@ -14,6 +17,7 @@
 No message here holds a draft, a key, or what an upstream wrote.
 """
 
+import math
 from typing import Any, ClassVar
 
 import orjson
@@ -52,6 +56,18 @@ class BadRequest(ApiError):
     type = "invalid_request_error"
 
 
+class Unauthorized(ApiError):
+    """No key, or none that is valid."""
+
+    status = 401
+    type = "authentication_error"
+    code = "invalid_api_key"
+
+    def __init__(self) -> None:
+        super().__init__("The API key is missing or not valid; send it as `Authorization: Bearer KEY`.")
+        self.headers["WWW-Authenticate"] = "Bearer"
+
+
 class Forbidden(ApiError):
     """The key may not do that."""
 
@@ -74,6 +90,25 @@ class TooLarge(ApiError):
     status = 413
     type = "invalid_request_error"
     code = "request_too_large"
+
+
+class RateLimited(ApiError):
+    """The key has used up what it may for now; `Retry-After` says when to try again."""
+
+    status = 429
+    type = "rate_limit_error"
+    code = "rate_limit_exceeded"
+
+    def __init__(self, message: str, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.headers["Retry-After"] = str(max(1, math.ceil(retry_after_s)))
+
+
+class QuotaSpent(RateLimited):
+    """The key has spent its money for today."""
+
+    type = "insufficient_quota"
+    code = "insufficient_quota"
 
 
 class TurnTimeout(ApiError):

@@ -95,25 +95,36 @@ def worst(deliveries: list[Delivery]) -> Delivery:
 
 
 def caf(turn: Turn, delivery: Delivery) -> dict[str, Any]:
-    """Write the `caf` object. Reasons and messages are the rules' own text: what a model wrote may quote the draft."""
-    return {
+    """Write the `caf` object.
+
+    Reasons and messages are the rules' own text, since what a model wrote may quote the draft; keys with the permission
+    `trace` get the judges' own, and a draft that was not delivered.
+    """
+    told: dict[str, Any] = {
         "turn_id": turn.trace.turn_id,
         "conversation_id": turn.trace.conversation_id,
         "outcome": delivery.outcome,
         "citations": [{"id": s, "title": title} for s, title in cited(turn.bot, delivery)],
         "warnings": [{"rule": rule, "message": RULES[rule].message} for rule in dict(delivery.warnings)],
-        "judges": [_judge(judgement) for judgement in delivery.judgements],
+        "judges": [_judge(judgement, turn.reveals) for judgement in delivery.judgements],
         "calls": len(turn.ledger.calls),
         "usage": [{"step": c.step, "model": c.alias, **c.usage.as_openai()} for c in turn.ledger.calls],
         "ms": turn.at_ms,
     }
+    if turn.reveals and delivery.outcome in ("refined", "fallback"):
+        index = delivery.choice.get("index", 0)
+        told["draft"] = next(
+            (a.text for a in turn.trace.attempts if a.choice == index and a.kind != "refinement"), None
+        )
+    return told
 
 
-def _judge(judgement: Judgement) -> dict[str, Any]:
+def _judge(judgement: Judgement, reveals: bool) -> dict[str, Any]:
+    own = judgement.reason if reveals else ""
     return {
         "name": judgement.judge,
         "stage": judgement.stage,
         "verdict": judgement.verdict,
-        "reason": RULES[judgement.rule].text if judgement.rule else "",
+        "reason": own or (RULES[judgement.rule].text if judgement.rule else ""),
         "ms": judgement.ms,
     }

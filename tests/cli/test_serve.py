@@ -112,10 +112,15 @@ def test_the_shipped_configuration_is_the_default(tmp_path: Path, environment: d
         proxy.end(signal.SIGTERM)
 
 
-def test_an_address_that_others_can_reach_is_called_unsafe(serving: Callable[..., Serving]) -> None:
-    """Without keys, anybody may use it; that is said at the start."""
-    proxy = serving("--host", "0.0.0.0")
-    assert "  not safe  0.0.0.0 can be reached from other machines, and clients need no key" in proxy.said
+def test_an_address_that_others_can_reach_needs_keys(caf: Caf, tmp_path: Path, serving: Callable[..., Serving]) -> None:
+    """Without any it is not served; with some, what else is not safe is said at the start."""
+    (tmp_path / "config.yaml").write_text(PASSTHROUGH)
+    refused = caf("serve", "--port", "0", "--host", "0.0.0.0")
+    assert refused.code == 2
+    assert "no loopback address, and there are no `keys`" in refused.err
+    assert "caf key create" in refused.err
+    assert caf("key", "create", "clinic", "--file", "keys.json").code == 0
+    proxy = serving("--host", "0.0.0.0", config=PASSTHROUGH + "keys: {file: keys.json}\n")
     assert "  not safe  plain is forwarded without any check" in proxy.said
     assert any(line.startswith("  traces    without texts") for line in proxy.said)
 
@@ -135,7 +140,8 @@ def test_a_port_in_use_is_a_line_and_exit_code_2(caf: Caf, tmp_path: Path) -> No
 @pytest.mark.parametrize("host", ["192.0.2.1", "no such host", "x" * 300])
 def test_a_host_that_is_none_is_a_line_and_exit_code_2(caf: Caf, tmp_path: Path, host: str) -> None:
     """An address of another machine, a name that means nothing, a name that is none."""
-    (tmp_path / "config.yaml").write_text(PASSTHROUGH)
+    (tmp_path / "config.yaml").write_text(PASSTHROUGH + "keys: {file: keys.json}\n")
+    caf("key", "create", "clinic", "--file", "keys.json")
     ended = caf("serve", "--port", "0", "--host", host)
     assert ended.code == 2
     assert f"caf: {host!r} is no address of this machine; give 127.0.0.1" in ended.err
@@ -192,4 +198,3 @@ def test_everything_that_takes_protection_away_is_named() -> None:
     assert "in shadow" in said(guarded | {"judges": judges, "filter": "shadow"})
     assert said(guarded) == "bot has no judges: its replies are not checked"
     assert said(guarded | {"judges": [{"name": "role", "stages": ["local"]}]}) == "bot has no emergency judge"
-    assert "::" in said(guarded | {"judges": judges}, host="::")

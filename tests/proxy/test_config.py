@@ -17,6 +17,7 @@ from proxy.config import (
     ConfigError,
     EmergencySettings,
     JudgeSettings,
+    KeySettings,
     LengthSettings,
     MemorySettings,
     PrivacySettings,
@@ -26,6 +27,7 @@ from proxy.config import (
     load_config,
     parse_config,
 )
+from proxy.keys import create, save
 from tests.proxy.conftest import Body, Start, Upstream, bot_settings, eventually, text_of, warnings_in
 
 SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
@@ -62,6 +64,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "": Config,
     "server": ServerSettings,
     "memory": MemorySettings,
+    "keys": KeySettings,
     "privacy": PrivacySettings,
     "chatbot": ChatbotSettings,
     "judge": JudgeSettings,
@@ -74,7 +77,8 @@ ALL = [
     f"{section}.{name}".lstrip(".")
     for section, model in SECTIONS.items()
     for name, field in model.model_fields.items()
-    if field.annotation not in (*SECTIONS.values(), EmergencySettings | None)  # its own fields stand for it
+    if field.annotation
+    not in (*SECTIONS.values(), EmergencySettings | None, KeySettings | None)  # its own fields stand for it
 ]
 
 
@@ -115,10 +119,29 @@ async def _expose(start: Start, tmp: Path, value: Any) -> Any:
 
 @shows("server.host", "127.0.0.1", "0.0.0.0")
 async def _host(start: Start, tmp: Path, value: Any) -> Any:
-    proxy = await start(config={"server": {"host": value}})
-    return (
-        await proxy.post({"model": "bot", "messages": [{"role": "user", "content": "Hi"}]}, {"X-CAF-Filter": "off"})
-    )[0]
+    try:
+        return await (await start(config={"server": {"host": value}})).get("/healthz")
+    except ConfigError as error:
+        return error.problems
+
+
+@shows("keys.file", "one.json", "other.json")
+async def _key_file(start: Start, tmp: Path, value: Any) -> Any:
+    one, other = create("clinic"), create("other")
+    save([one.record], tmp / "one.json")
+    save([other.record], tmp / "other.json")
+    proxy = await start(config={"keys": {"file": value}})
+    return (await proxy.post({}, {"Authorization": f"Bearer {one.text}"}))[0]
+
+
+@shows("keys.env", "CAF_TEST_KEYS", "CAF_TEST_NONE")
+async def _key_env(start: Start, tmp: Path, value: Any) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CAF_TEST_KEYS", f"[{create('clinic').record.model_dump_json()}]")
+        try:
+            return (await (await start(config={"keys": {"env": value}})).post({}))[0]
+        except ConfigError as error:
+            return error.problems
 
 
 @shows("server.port", 8080, 8081)

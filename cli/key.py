@@ -1,0 +1,167 @@
+"""`caf key`: make, list and revoke API keys."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.terminal import ConfigOption, config_path, leave, plain_errors, printable
+
+if TYPE_CHECKING:
+    from proxy.keys import KeyRecord
+
+DEFAULT = Path("data/keys.json")
+
+app = typer.Typer(
+    help="""Make, list and revoke API keys.
+
+    A proxy has keys when its configuration says `keys: {file: data/keys.json}`; without, only programs on its own machine may
+    ask. Of a key only a salted hash is kept.
+
+    \b
+    Examples:
+      caf key create clinic-app --requests-per-minute 60 --daily-budget 5
+      caf key create staff --permission chat --permission trace
+      caf key list
+      caf key revoke 3f9a01bc
+    """,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+FileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--file", metavar="FILE", help="The keys; default: keys.file of the configuration, else data/keys.json."
+    ),
+]
+
+
+@app.command()
+def create(
+    name: Annotated[str, typer.Argument(help="Whose it is.")],
+    permission: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--permission",
+            "-p",
+            metavar="WHAT",
+            help="chat (the default), trace, admin or unfiltered; may be repeated.",
+        ),
+    ] = None,
+    chatbot: Annotated[
+        list[str] | None,
+        typer.Option("--chatbot", metavar="NAME", help="Only this chatbot; may be repeated. Default: all."),
+    ] = None,
+    requests_per_minute: Annotated[int | None, typer.Option(min=1, help="At most so many requests a minute.")] = None,
+    tokens_per_minute: Annotated[
+        int | None, typer.Option(min=1, help="At most so many tokens a minute, of all calls of its turns.")
+    ] = None,
+    daily_budget: Annotated[
+        float | None, typer.Option(min=0, help="Money a day (UTC), in the currency of `models.<alias>.price`.")
+    ] = None,
+    max_concurrent: Annotated[
+        int | None, typer.Option(min=1, help="At most so many requests under way at a time.")
+    ] = None,
+    file: FileOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Make a key and show it, once.
+
+    \b
+    Example:
+      caf key create clinic-app --chatbot schizophrenia --requests-per-minute 60
+    """
+    from pydantic import ValidationError
+
+    from proxy import keys
+
+    path = _file(file, config)
+    records = _records(path, missing_is_empty=True)
+    try:
+        new = keys.create(
+            name, permission or ["chat"], chatbot, requests_per_minute=requests_per_minute,  # type: ignore[arg-type]
+            tokens_per_minute=tokens_per_minute, daily_budget=daily_budget, max_concurrent=max_concurrent,
+        )  # fmt: skip
+        keys.save([*records, new.record], path)
+    except ValidationError as error:
+        leave(*(f"{fault['loc'][0]}: {fault['msg']}" for fault in error.errors(include_input=False)))
+    except keys.KeyFileError as error:
+        leave(str(error))
+    typer.echo(f"key {new.record.id} for {name!r}, kept in {path}; this is the only time it is shown:", err=True)
+    typer.echo(new.text)
+
+
+@app.command("list")
+def list_(file: FileOption = None, config: ConfigOption = None) -> None:
+    """List the keys; their secrets are nowhere.
+
+    \b
+    Example:
+      caf key list
+    """
+    path = _file(file, config)
+    for one in _records(path):
+        limits = {
+            "requests/min": one.requests_per_minute, "tokens/min": one.tokens_per_minute,
+            "a day": one.daily_budget, "at a time": one.max_concurrent,
+        }  # fmt: skip
+        told = ", ".join(f"{value:g} {what}" for what, value in limits.items() if value is not None)
+        state = f"revoked {one.revoked:%Y-%m-%d}" if one.revoked else f"created {one.created:%Y-%m-%d}"
+        bots = "all chatbots" if one.chatbots is None else ", ".join(one.chatbots)
+        typer.echo(
+            printable(f"{one.id}  {one.name:20}  {state}  {', '.join(one.permissions)}  {bots}  {told}").rstrip()
+        )
+
+
+@app.command()
+def revoke(
+    ident: Annotated[str, typer.Argument(metavar="ID", help="The key's id, as `caf key list` shows it.")],
+    file: FileOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Revoke a key: a running proxy refuses it within a second.
+
+    \b
+    Example:
+      caf key revoke 3f9a01bc
+    """
+    from proxy import keys
+
+    path = _file(file, config)
+    records = _records(path)
+    known = {one.id: one for one in records}
+    if ident not in known:
+        leave(f"there is no key {ident!r} in {path}; there are {', '.join(known) or 'none'}")
+    if known[ident].revoked is not None:
+        leave(f"the key {ident!r} is revoked already, since {known[ident].revoked:%Y-%m-%d}")
+    now = datetime.now(UTC).replace(microsecond=0)
+    changed = [one.model_copy(update={"revoked": now}) if one.id == ident else one for one in records]
+    try:
+        keys.save(changed, path)
+    except keys.KeyFileError as error:
+        leave(str(error))
+    typer.echo(f"revoked {ident} ({printable(known[ident].name)})")
+
+
+def _file(given: Path | None, config: Path | None) -> Path:
+    from proxy.config import load_config
+
+    if given is not None:
+        return given
+    path = config_path(config)
+    with plain_errors(path):
+        settings = load_config(path).keys
+    return settings.file if settings is not None and settings.file is not None else DEFAULT
+
+
+def _records(path: Path, *, missing_is_empty: bool = False) -> "list[KeyRecord]":
+    from proxy import keys
+
+    if missing_is_empty and not path.exists():
+        return []
+    try:
+        return list(keys.load(path).values())
+    except keys.KeyFileError as error:
+        leave(str(error))

@@ -1,0 +1,194 @@
+"""API keys: who they belong to, what they may do, and how one is recognised.
+
+A key is `caf-ID-SECRET`. The id is no secret and finds the record; of the secret only a salted hash is kept. The secret has
+256 random bits, so a fast hash is enough: there is nothing to guess.
+"""
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+Permission = Literal["chat", "trace", "admin", "unfiltered"]
+"""chat: ask chatbots. trace: see judges' reasons and rejected drafts. admin: read /metrics. unfiltered: choose the filter."""
+
+_KEY = re.compile(r"caf-([0-9a-f]{8})-([A-Za-z0-9_-]{43})")
+LOOK_EVERY_S = 1.0
+"""How soon a change of the file is noticed: a revoked key works no longer than this."""
+
+
+class KeyFileError(Exception):
+    """The keys cannot be read or written; the message says where and what would be right."""
+
+
+class KeyRecord(BaseModel):
+    """What is kept of one key."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    """Whose it is, for whoever lists them."""
+    salt: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+    hash: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    permissions: tuple[Permission, ...] = ("chat",)
+    chatbots: tuple[str, ...] | None = None
+    """Chatbots that it may ask; None: all."""
+    requests_per_minute: Annotated[int, Field(ge=1)] | None = None
+    tokens_per_minute: Annotated[int, Field(ge=1)] | None = None
+    daily_budget: Annotated[float, Field(gt=0)] | None = None
+    """Money a day (UTC), in the currency of `models.<alias>.price`."""
+    max_concurrent: Annotated[int, Field(ge=1)] | None = None
+    created: datetime
+    revoked: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """A key that was just made. `text` is shown once and kept nowhere."""
+
+    record: KeyRecord
+    text: str
+
+
+def create(
+    name: str,
+    permissions: Sequence[Permission] = ("chat",),
+    chatbots: Sequence[str] | None = None,
+    *,
+    requests_per_minute: int | None = None,
+    tokens_per_minute: int | None = None,
+    daily_budget: float | None = None,
+    max_concurrent: int | None = None,
+) -> NewKey:
+    """Make a key.
+
+    Raises:
+        pydantic.ValidationError: A limit or the name is not right.
+    """
+    ident, secret, salt = secrets.token_hex(4), secrets.token_urlsafe(32), secrets.token_hex(16)
+    record = KeyRecord(
+        id=ident, name=name, salt=salt, hash=_hash(salt, secret), permissions=tuple(permissions),
+        chatbots=None if chatbots is None else tuple(chatbots), requests_per_minute=requests_per_minute,
+        tokens_per_minute=tokens_per_minute, daily_budget=daily_budget, max_concurrent=max_concurrent,
+        created=datetime.now(UTC).replace(microsecond=0),
+    )  # fmt: skip
+    return NewKey(record, f"caf-{ident}-{secret}")
+
+
+def _hash(salt: str, secret: str) -> str:
+    return hashlib.sha256(bytes.fromhex(salt) + secret.encode()).hexdigest()
+
+
+_RECORDS = TypeAdapter(tuple[KeyRecord, ...])
+_NOBODY = ("0" * 32, "0" * 64)
+"""Salt and hash that are compared with when no key has the id, so that an unknown id takes as long as a wrong secret."""
+
+
+class KeyRing:
+    """The keys of a proxy: from a file, which is read again when it changes, and from an environment variable."""
+
+    def __init__(self, file: Path | None, environ_value: str | None = None) -> None:
+        """Raises: KeyFileError: they cannot be read."""
+        self._file = file
+        self._fixed = {} if environ_value is None else _by_id(environ_value, "the environment variable of `keys.env`")
+        self._records: Mapping[str, KeyRecord] = {}
+        self._stamp: tuple[int, int, int] | None = None
+        self._looked = float("-inf")
+        if file is not None:
+            self._stamp = _stamp(file)
+            self._records = load(file)
+
+    def find(self, text: str) -> KeyRecord | None:
+        """Return the record of a key that is valid now."""
+        if time.monotonic() - self._looked > LOOK_EVERY_S:
+            self._look()
+        match = _KEY.fullmatch(text)
+        ident, secret = (match[1], match[2]) if match else ("", "")
+        record = self._records.get(ident) or self._fixed.get(ident)
+        salt, kept = (record.salt, record.hash) if record else _NOBODY
+        right = hmac.compare_digest(_hash(salt, secret), kept)
+        return record if right and record is not None and record.revoked is None else None
+
+    def _look(self) -> None:
+        """Read the file again if it has changed. One that cannot be read leaves the keys as they were."""
+        self._looked = time.monotonic()
+        if self._file is None:
+            return
+        stamp = _stamp(self._file)
+        if stamp != self._stamp:
+            try:
+                self._records = load(self._file)
+            except KeyFileError:
+                return  # half written, perhaps: looked at again a second later
+            self._stamp = stamp
+
+    @property
+    def records(self) -> list[KeyRecord]:
+        return [*self._fixed.values(), *self._records.values()]
+
+
+def load(path: Path) -> dict[str, KeyRecord]:
+    """Read a file of keys.
+
+    Raises:
+        KeyFileError: It cannot be read, or somebody else can read it, or it holds something else.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        mode = path.stat().st_mode
+    except (OSError, UnicodeDecodeError) as error:
+        raise KeyFileError(f"{path}: cannot be read: {error}; make it with `caf key create NAME`") from None
+    if os.name == "posix" and mode & 0o022:
+        raise KeyFileError(f"{path}: others may write it, and with it give themselves keys; run chmod 600 {path}")
+    return _by_id(text, str(path))
+
+
+def _by_id(text: str, where: str) -> dict[str, KeyRecord]:
+    try:
+        records = _RECORDS.validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise KeyFileError(f"{where}: {place + ': ' if place else ''}{first['msg']}") from None
+    found = {record.id: record for record in records}
+    if len(found) < len(records):
+        raise KeyFileError(f"{where}: an id stands twice")
+    return found
+
+
+def save(records: Sequence[KeyRecord], path: Path) -> None:
+    """Write a file of keys, readable by its owner alone, in one step.
+
+    Raises:
+        KeyFileError: It cannot be written.
+    """
+    text = json.dumps([record.model_dump(mode="json", exclude_none=True) for record in records], indent=1) + "\n"
+    target = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        target.replace(path)
+    except OSError as error:
+        raise KeyFileError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
