@@ -124,9 +124,16 @@ class Evidence:
 
     def margin(self, tokens: Sequence[str]) -> float:
         """Return how strongly a text as a whole speaks for the class."""
+        running = self._running(tokens)
+        return self._margin(running[0], running[-1])
+
+    def _running(self, tokens: Sequence[str]) -> list[Sums]:
+        """Return running sums: the weights of words and pairs and how many have one, the same for letters and meanings."""
         entries, enter = self._entries, self._enter
-        words = letters = senses = 0.0
-        count = runs = sensed = 0
+        words, letters, senses, count, runs, sensed = 0.0, 0.0, 0.0, 0, 0, 0
+        sums = [(words, count, letters, runs, senses, sensed)]
+        add = sums.append
+        # What was learned of the next token after the last one, and of the one after next, for the last and the one before.
         after, next_but_one, later = self._next.get(START), self._after_next.get(""), self._after_next.get(START)
         for token in tokens:
             weight, known, letter, run, sense, has_sense, begins, begins_later = entries.get(token) or enter(token)
@@ -142,31 +149,8 @@ class Evidence:
             if next_but_one and token in next_but_one:
                 words += next_but_one[token]
                 count += 1
+            add((words, count, letters, runs, senses, sensed))
             after, next_but_one, later = begins, later, begins_later
-        return self._bias + words / sqrt(count or 1) + letters / sqrt(runs or 1) + senses / sqrt(sensed or 1)
-
-    def _running(self, tokens: Sequence[str]) -> list[Sums]:
-        """Return running sums: the weights of words and pairs and how many have one, the same for letters and meanings."""
-        words, letters, senses, count, runs, sensed = 0.0, 0.0, 0.0, 0, 0, 0
-        sums = [(words, count, letters, runs, senses, sensed)]
-        # What was learned of the next token after the last one, and of the one after next, for the last and the one before.
-        after, next_but_one, later = self._next.get(START), self._after_next.get(""), self._after_next.get(START)
-        for token in tokens:
-            entry = self._entries.get(token) or self._enter(token)
-            words += entry.weight
-            count += entry.known
-            letters += entry.letters
-            runs += entry.runs
-            senses += entry.sense
-            sensed += entry.sensed
-            if after and (weight := after.get(token)) is not None:
-                words += weight
-                count += 1
-            if next_but_one and (weight := next_but_one.get(token)) is not None:
-                words += weight
-                count += 1
-            sums.append((words, count, letters, runs, senses, sensed))
-            after, next_but_one, later = entry.after, later, entry.later
         return sums
 
     def _enter(self, token: str) -> "_Entry":
