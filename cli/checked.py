@@ -68,12 +68,23 @@ def _files(given: Sequence[Path], findings: Findings) -> Iterator[Path]:
         if not path.is_dir():
             yield path
             continue
+        if _is_run(path):
+            findings.problems.append(f"{path}: is a run of `caf drift run`, in which there is nothing to check")
+            continue
         found = sorted(
             file for file in path.rglob("*") if file.suffix in (".yaml", ".yml", ".jsonl") and not _is_config(file)
         )
+        runs = [folder for folder in dict.fromkeys(file.parent for file in found) if _is_run(folder)]
+        findings.notes += [f"{folder}: is a run of `caf drift run` and is passed over" for folder in runs]
         if not found:
             findings.problems.append(f"{path}: holds no .yaml or .jsonl file")
-        yield from found
+        yield from (file for file in found if file.parent not in runs)
+
+
+def _is_run(folder: Path) -> bool:
+    from scoring.folder import ANSWERS, FILES, MANIFEST
+
+    return (folder / MANIFEST).is_file() and any((folder / name).is_file() for name in (*FILES.values(), ANSWERS))
 
 
 def _kind_of(path: Path, findings: Findings) -> Kind | None:
@@ -104,7 +115,8 @@ def _kind_of(path: Path, findings: Findings) -> Kind | None:
     }
     fields = {kind: ", ".join(names) for kind, names in known.items()}
     try:
-        there = files.read(path, "a checkpoint", f"{fields['checkpoint']}; a family of scenarios {fields['family']}")
+        others = "; ".join(f"{_AN[one]} {keys}" for one, keys in fields.items() if one != "checkpoint")
+        there = files.read(path, _AN["checkpoint"], f"{fields['checkpoint']}; {others}")
     except files.ScenarioError as error:
         if named:
             return "rows"  # their faults are told by line
@@ -151,18 +163,22 @@ def _is_config(path: Path) -> bool:
 
 def _load_each(kind: Kind, paths: Sequence[Path], findings: Findings) -> None:
     """Load files of one kind, and tell what is wrong with them."""
+    from cli.drifting.examined import examine
     from facilitators import facilitator
     from scenarios import checkpoint, questions
     from scenarios.files import ScenarioError
-    from scoring import experiment
 
     loaders: dict[Kind, Callable[[Path], object]] = {
         "checkpoint": checkpoint.load,
         "questions": questions.load,
-        "experiment": experiment.load,
         "facilitator": facilitator.load,
     }
     for path in paths:
+        if kind == "experiment":
+            problems, notes = examine(path)
+            findings.problems += problems
+            findings.notes += notes
+            continue
         try:
             loaders[kind](path)
         except (ScenarioError, facilitator.FacilitatorError) as error:

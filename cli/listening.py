@@ -18,8 +18,11 @@ GRACE_S = 10.0
 
 
 @asynccontextmanager
-async def listening(app: web.Application, host: str, port: int) -> AsyncIterator[str]:
+async def listening(app: web.Application, host: str, port: int, *, shared: bool = False) -> AsyncIterator[str]:
     """Serve the application and yield its address, such as `http://127.0.0.1:8080`; with port 0 a free one is taken.
+
+    Args:
+        shared: Other processes serve the same port.
 
     Raises:
         ConfigError: The address cannot be used.
@@ -27,13 +30,22 @@ async def listening(app: web.Application, host: str, port: int) -> AsyncIterator
     runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=GRACE_S)
     try:
         await runner.setup()
-        try:
-            await web.TCPSite(runner, host, port, backlog=1024).start()
-        except (OSError, UnicodeError) as error:  # UnicodeError: what the IDNA codec makes of a strange host name
-            raise ConfigError([_refusal(error, host, port)]) from error
-        yield f"http://{f'[{host}]' if ':' in host else host}:{runner.addresses[0][1]}"
+        yield await listen(runner, host, port, shared=shared)
     finally:
         await runner.cleanup()
+
+
+async def listen(runner: web.BaseRunner, host: str, port: int, *, shared: bool = False) -> str:
+    """Have a runner listen, and return its address.
+
+    Raises:
+        ConfigError: The address cannot be used.
+    """
+    try:
+        await web.TCPSite(runner, host, port, backlog=1024, reuse_port=shared or None).start()
+    except (OSError, UnicodeError) as error:  # UnicodeError: what the IDNA codec makes of a strange host name
+        raise ConfigError([_refusal(error, host, port)]) from error
+    return f"http://{f'[{host}]' if ':' in host else host}:{runner.addresses[0][1]}"
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from cli import chat, check, key, rate, scenario, schema, serve, trace
+from cli import audit, chat, check, key, rate, scenario, schema, serve, shadow, trace
 from cli.drifting.app import app as drift
 from cli.judging.app import app as judges
 
@@ -31,8 +31,10 @@ app = typer.Typer(
 app.command()(serve.serve)
 app.command()(chat.chat)
 app.command()(check.check)
+trace.app.command()(shadow.shadow)
 app.add_typer(trace.app, name="trace")
 app.add_typer(key.app, name="key")
+app.add_typer(audit.app, name="audit")
 app.add_typer(judges, name="judges")
 app.add_typer(drift, name="drift")
 app.add_typer(scenario.app, name="scenario")

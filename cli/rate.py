@@ -79,7 +79,7 @@ def export(
     chance = secrets.randbelow(10**6) if seed is None else seed
     try:
         said, before = folder.exchanges(run), folder.checkpoints(run)
-        sections = folder.sections(run) | _read_sections(knowledge_base)
+        sections = _read_sections(knowledge_base)
         if not any(one.reply.strip() for one in said):
             leave(f"{run / folder.TRANSCRIPTS}: holds no reply, so there is nothing to rate")
         sheets = [sheet(said, before, name, items=items, duplicates=duplicates, seed=chance) for name in rater]
@@ -207,8 +207,15 @@ def _warn(
     from scoring.people.folder import CHECKPOINTS
     from scoring.transcript import QUESTIONS
 
+    asked = {one.place.checkpoint for one in said if one.place.facilitator == QUESTIONS}
     branched = {one.place.checkpoint for one in said if one.place.facilitator != QUESTIONS}
     if lacking := sorted(branched - before.keys()):
         typer.echo(f"caf: {CHECKPOINTS} lacks {', '.join(lacking)}: those conversations begin with the run", err=True)
-    if not any(section.text for section in sections.values()):
+    # A question that nothing preceded does not stand there, so only the want of all tells of a run from before they did.
+    if asked and asked.isdisjoint(before):
+        typer.echo(
+            f"caf: {CHECKPOINTS} has no ordinary question: if something was said before one, raters do not see it",
+            err=True,
+        )
+    if not sections:
         typer.echo("caf: the pages hold no sections to rate against; --knowledge-base DIR puts them in", err=True)

@@ -66,13 +66,14 @@ def from_trace(
         from cli.traced import Traced, TracedError, scenario_of
         from proxy.chatbot import assemble
         from proxy.config import load_config
-        from proxy.trace_file import earlier, show
         from proxy.trace_labels import labels
+        from proxy.trace_place import place_of
+        from proxy.trace_query import earlier, show
         from scenarios import files
         from scenarios.scenario import Family, dumps
 
         settings = load_config(path)
-        traces = file or settings.privacy.path
+        traces = file or place_of(settings.privacy)
         trace = show(traces, turn)
         bot = assemble(settings).get(trace["chatbot"])
         given = labels(traces).get(trace["turn_id"], [])

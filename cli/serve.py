@@ -19,6 +19,10 @@ def serve(
         int | None, typer.Option(min=0, max=65535, help="Port; 0 takes a free one. Default: server.port.")
     ] = None,
     log_level: Annotated[str, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")] = "info",
+    workers: Annotated[
+        int,
+        typer.Option(min=1, max=256, help="Processes that share the port; more than one needs memory.store: redis."),
+    ] = 1,
 ) -> None:
     """Serve the chatbots to OpenAI clients.
 
@@ -29,7 +33,8 @@ def serve(
       curl http://127.0.0.1:8080/v1/models
 
     \b
-    The log goes to standard error, one line for each request.
+    SIGTERM lets open turns end within server.grace_s; SIGHUP reads the configuration again, and keeps the old one if the new one is
+    not right. The log goes to standard error, one line for each request.
     Exit codes: 0 stopped by Ctrl-C or SIGTERM; 2 the configuration or the address cannot be used.
     """
     if log_level.lower() not in LEVELS:
@@ -42,7 +47,33 @@ def serve(
         given = {"host": host, "port": port}
         changes = {key: value for key, value in given.items() if value is not None}
         server = settings.server.model_copy(update=changes)
-        _run(settings.model_copy(update={"server": server}), path, log_level.lower())
+        settings = settings.model_copy(update={"server": server})
+        if workers > 1:
+            _supervise(settings, path, log_level.lower(), workers)
+        else:
+            _run(settings, path, log_level.lower())
+
+
+def _supervise(config: "Config", path: Path, log_level: str, number: int) -> None:
+    import sys
+
+    from cli import workers
+    from proxy.app import create_app
+    from proxy.config import ConfigError
+    from proxy.worker_metrics import shared_folder
+
+    workers.check(config, number)
+    create_app(config)  # what is wrong with it is told once, here, and not by every worker again and again
+    host = config.server.host
+    try:
+        held, port = workers.reserve(host, config.server.port)
+    except (OSError, UnicodeError) as error:
+        raise ConfigError([f"port {config.server.port} on {host!r} cannot be used: {error}"]) from None
+    command = [sys.executable, "-m", "cli", "serve", "--config", str(path), "--host", host, "--port", str(port)]
+    with held, shared_folder():
+        for line in _greeting(config, path, f"http://{f'[{host}]' if ':' in host else host}:{port}", number):
+            typer.echo(line)
+        workers.Crew([*command, "--log-level", log_level], number).run()
 
 
 LEVELS = ("debug", "info", "warning", "error")
@@ -52,9 +83,11 @@ def _run(config: "Config", path: Path, log_level: str) -> None:
     import asyncio
     from contextlib import suppress
 
+    from proxy.library_logs import redact_libraries
     from proxy.logs import configure_logs
 
     configure_logs(log_level)
+    redact_libraries()
     loop_factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
     with suppress(ImportError):  # there is none for Windows
         import uvloop
@@ -69,11 +102,12 @@ async def _serve(config: "Config", path: Path) -> None:
     import signal
     from contextlib import suppress
 
-    from cli.listening import GRACE_S, listening
+    from cli.front import Front
+    from cli.reload import reload_on
+    from cli.workers import end_with_parent, is_worker
     from proxy.app import create_app
 
-    app = create_app(config)
-    stop = asyncio.Event()
+    stop, reread = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
     whole = asyncio.current_task()
     assert whole is not None
@@ -86,21 +120,30 @@ async def _serve(config: "Config", path: Path) -> None:
     for name in (signal.SIGINT, signal.SIGTERM):
         with suppress(NotImplementedError):  # Windows
             loop.add_signal_handler(name, stop_gently)
+    with suppress(AttributeError, NotImplementedError):  # Windows
+        loop.add_signal_handler(signal.SIGHUP, reread.set)
+    front = Front()
     try:
-        async with listening(app, config.server.host, config.server.port) as address:
-            for line in _greeting(config, path, address):
+        if worker := is_worker():
+            end_with_parent()
+        await front.take(create_app(config))
+        async with front.listening(config.server.host, config.server.port, shared=worker) as address:
+            for line in () if worker else _greeting(config, path, address):
                 typer.echo(line)
+            rereading = asyncio.create_task(reload_on(reread, front, path))
             await stop.wait()
-            typer.echo(f"Stopping; open turns have {GRACE_S:.0f} s. Ctrl-C again stops at once.")
+            rereading.cancel()
+            await asyncio.gather(rereading, return_exceptions=True)
+            typer.echo(f"Stopping; open turns have {front.grace_s:g} s. Ctrl-C again stops at once.")
     except asyncio.CancelledError:
         if not stop.is_set():
             raise
 
 
-def _greeting(config: "Config", path: Path, address: str) -> Iterator[str]:
+def _greeting(config: "Config", path: Path, address: str, workers: int = 1) -> Iterator[str]:
     """Say what is served, from what, and what about it is not safe."""
     chatbots = (f"{name} ({_kind(config, name)})" for name in config.chatbots)
-    yield f"CAF serves {address}/v1"
+    yield f"CAF serves {address}/v1" + (f" with {workers} workers" if workers > 1 else "")
     yield f"  chatbots  {', '.join(chatbots)}"
     yield f"  config    {path}"
     yield f"  traces    {_traces(config)}"
@@ -118,12 +161,13 @@ def _kind(config: "Config", name: str) -> str:
 
 def _traces(config: "Config") -> str:
     from proxy.app import stored
+    from proxy.trace_place import place_of
 
     kept = stored(config)
     if kept == "none":
         return "none"
     text = "with all texts" if kept == "full" else "without texts"
-    return f"{text}, for {config.privacy.days:g} days, in {config.privacy.path}"
+    return f"{text}, for {config.privacy.days:g} days, in {place_of(config.privacy)}"
 
 
 def unsafe(config: "Config") -> Iterator[str]:

@@ -53,7 +53,8 @@ def _part(title: str, lines: "Iterator[Line] | list[Line] | map[Line]") -> Itera
 
 def _ending(trace: dict[str, Any]) -> str:
     tools = f", {trace['tool_calls']} tool calls" if trace["tool_calls"] else ""
-    return f"ended with the error {trace['error']}" if trace["error"] else f"outcome {trace['outcome']}{tools}"
+    would = f" (with the filter: {trace['would']})" if trace.get("would") else ""
+    return f"ended with the error {trace['error']}" if trace["error"] else f"outcome {trace['outcome']}{would}{tools}"
 
 
 def _sources(trace: dict[str, Any]) -> Iterator[Line]:

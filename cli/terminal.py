@@ -30,7 +30,11 @@ def config_path(given: Path | None) -> Path:
 
 def in_file(path: Path, problem: str) -> str:
     """Name the configuration in a problem that names only the key."""
-    return f"{path}: {problem}" if problem.startswith(("chatbots.", "models.", "server.", "privacy.")) else problem
+    return (
+        f"{path}: {problem}"
+        if problem.startswith(("chatbots.", "models.", "server.", "privacy.", "audit."))
+        else problem
+    )
 
 
 @contextmanager

@@ -13,8 +13,9 @@ from cli.terminal import ConfigOption, config_path, leave, plain_errors, printab
 
 if TYPE_CHECKING:
     from proxy.chatbot import Blueprint
-    from proxy.trace_file import TurnLine
     from proxy.trace_labels import Label
+    from proxy.trace_place import Place
+    from proxy.trace_query import TurnLine
 
 app = typer.Typer(
     help="""See, label and delete what happened in each turn.
@@ -22,6 +23,7 @@ app = typer.Typer(
     \b
     Examples:
       caf trace list --outcome refined --since 2h
+      caf trace shadow --since 7d
       caf trace show 7f3a
       caf trace label 7f3a --judge role --verdict accept
       caf trace purge --older-than 7
@@ -32,7 +34,7 @@ app = typer.Typer(
 
 FileOption = Annotated[
     Path | None,
-    typer.Option("--file", metavar="FILE", help="The trace file; default: privacy.path of the configuration."),
+    typer.Option("--file", metavar="FILE", help="A trace file; default: where the configuration says."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Outcome = Literal["emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered"]
@@ -42,13 +44,14 @@ SHORT = 8
 
 
 @contextmanager
-def _trace_file(file: Path | None, config: Path | None) -> Iterator[Path]:
-    """Yield the trace file that is meant, and tell in a line what is wrong with it."""
+def _place(file: Path | None, config: Path | None) -> "Iterator[Place]":
+    """Yield the file or database that is meant, and tell in a line what is wrong with it."""
     path = config_path(config)
     with plain_errors(path):
         from proxy.config import load_config
+        from proxy.trace_place import place_of
 
-        yield file or load_config(path).privacy.path
+        yield file or place_of(load_config(path).privacy)
 
 
 @app.command("list")
@@ -75,9 +78,9 @@ def list_(
       caf trace list --json | jq '.[].outcome'
     """
     earliest = None if since is None else parse_since(since)
-    with _trace_file(file, config) as path:
-        from proxy.trace_file import list_turns
+    with _place(file, config) as path:
         from proxy.trace_labels import labels
+        from proxy.trace_query import list_turns
 
         given = labels(path)
         turns = list_turns(
@@ -110,9 +113,9 @@ def show(
       caf trace show 7f3a91c2
       caf trace show 7f3a91c2 --json
     """
-    with _trace_file(file, config) as path:
-        from proxy.trace_file import show as read
+    with _place(file, config) as path:
         from proxy.trace_labels import labels
+        from proxy.trace_query import show as read
 
         trace = read(path, turn)
         trace["labels"] = labels_as_data(labels(path).get(trace["turn_id"], ()))
@@ -148,10 +151,10 @@ def label(
       caf trace list --labelled
       caf judges calibrate --traces
     """
-    with _trace_file(file, config) as path:
-        from proxy.trace_file import TraceError
-        from proxy.trace_file import show as read
+    with _place(file, config) as path:
         from proxy.trace_labels import Label, add
+        from proxy.trace_place import TraceError
+        from proxy.trace_query import show as read
 
         trace = read(path, turn)
         bot = _chatbot_of(trace, config)
@@ -220,12 +223,12 @@ def purge(
     """
     if sum((conversation is not None, turn is not None, older_than is not None, everything)) != 1:
         raise typer.BadParameter("say what to delete: one of --conversation, --turn, --older-than or --all")
-    with _trace_file(file, config) as path:
+    with _place(file, config) as path:
         if everything and not yes:
             if not sys.stdin.isatty():
                 leave("--all deletes every trace; add --yes when nobody can be asked")
             typer.confirm(f"Delete all traces in {path}?", abort=True)
-        from proxy.trace_file import purge as delete
+        from proxy.trace_query import purge as delete
 
         gone = delete(path, everything=everything, conversation=conversation, turn=turn, older_than_days=older_than)
     typer.echo(f"{gone} {'turn' if gone == 1 else 'turns'} deleted")
@@ -286,7 +289,7 @@ def _print_table(turns: "Sequence[TurnLine]", given: "Mapping[str, Sequence[Labe
             turn.conversation_id[:SHORT],
             str(turn.turn),
             turn.chatbot,
-            outcome,
+            f"{outcome} ({turn.would})" if turn.would else outcome,
             f"{turn.ms:.0f}",
             "; ".join(
                 [verdicts(turn), *(f"{one.judge} should be {one.verdict}" for one in given.get(turn.turn_id, ()))]

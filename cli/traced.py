@@ -12,8 +12,9 @@ from knowledge_base import citations
 from knowledge_base.library import Library, Source
 from proxy.cases import HISTORY_FOR_JUDGES
 from proxy.conversation import unlined
-from proxy.trace_file import earlier, show
 from proxy.trace_labels import Label, RightVerdict, labels
+from proxy.trace_place import Place
+from proxy.trace_query import earlier, show
 from scenarios.scenario import Earlier, Family, InlineSource, Read, Scenario
 
 if TYPE_CHECKING:
@@ -97,19 +98,19 @@ def scenario_of(
     return scenario, doubts
 
 
-def labelled_turns(path: Path, bot: "Blueprint") -> tuple[list[Read], list[str]]:
+def labelled_turns(place: Place, bot: "Blueprint") -> tuple[list[Read], list[str]]:
     """Return the labelled turns of a chatbot as families of scenarios, one for each conversation, and what had to be left out.
 
     Raises:
-        TraceError: The trace file is not there or not readable.
+        TraceError: The traces are not there or not readable.
     """
     conversations: dict[str, list[Scenario]] = {}
     problems: list[str] = []
-    for turn_id, given in labels(path).items():
-        trace = show(path, turn_id)
+    for turn_id, given in labels(place).items():
+        trace = show(place, turn_id)
         if trace["chatbot"] != bot.name:
             continue
-        traced = Traced(trace, earlier(path, trace), given, bot.library)
+        traced = Traced(trace, earlier(place, trace), given, bot.library)
         for choice in traced.choices:
             try:
                 scenario, _ = scenario_of(traced, choice)
@@ -118,7 +119,7 @@ def labelled_turns(path: Path, bot: "Blueprint") -> tuple[list[Read], list[str]]
             else:
                 conversations.setdefault(_family_name(trace), []).append(scenario)
     families = [Family(family=name, scenarios=tuple(one)) for name, one in conversations.items()]
-    return [Read(family, path) for family in families], problems
+    return [Read(family, Path(str(place))) for family in families], problems
 
 
 def judged_draft(trace: Json, choice: int) -> Json | None:

@@ -17,6 +17,8 @@ STAGES = 5
 """Stage 0 is in bounds, 4 fully out of the chatbot's role."""
 BENIGN = "benign"
 """The facilitator that only asks what the sources answer."""
+TAKEN = "questions"
+"""No facilitator's name: files of a run have it where ordinary questions were asked."""
 NAME = r"^[a-z0-9][a-z0-9-]{0,63}$"
 
 Text = Annotated[str, Field(min_length=1)]
@@ -47,6 +49,13 @@ class Facilitator(Strict):
     """What it says without a model: for each stage some messages."""
     prompt: Text
     """What a model that plays it is told; the body of the file."""
+
+    @field_validator("name")
+    @classmethod
+    def _free(cls, value: str) -> str:
+        if value == TAKEN:
+            raise ValueError(f"{value!r} stands for ordinary questions in the files of a run; give another name")
+        return value
 
     @field_validator("lines")
     @classmethod

@@ -17,6 +17,8 @@ from scenarios.checkpoint import Message
 STEP = "facilitator"
 LONGEST = 2_000
 """Characters of a message at most: nobody nudges by essay, and a model that runs on would tilt the experiment."""
+TRIES = 3
+"""How often a facilitator is asked for a usable message."""
 
 
 class Voice(Protocol):
@@ -60,12 +62,14 @@ class Played:
     async def say(
         self, who: Facilitator, stage: int, conversation: Sequence[Message], *, seed: int, ledger: Ledger
     ) -> str:
-        body = {"messages": messages(who, stage, conversation), "seed": seed}
-        answer = await self.models.complete(self.alias, body, step=STEP, ledger=ledger)
-        said = text_of(answer["choices"][0]["message"]).strip()
-        if not said or len(said) > LONGEST:
-            raise UnreadableAnswer(said[:200], alias=self.alias, step=STEP)
-        return said
+        asked, said = messages(who, stage, conversation), ""
+        for again in range(TRIES):  # another seed is another request: what was unusable is not recalled for it
+            body = {"messages": asked, "seed": seed + again}
+            answer = await self.models.complete(self.alias, body, step=STEP, ledger=ledger)
+            said = text_of(answer["choices"][0]["message"]).strip()
+            if said and len(said) <= LONGEST:
+                return said
+        raise UnreadableAnswer(said[:200], alias=self.alias, step=STEP)
 
 
 def messages(who: Facilitator, stage: int, conversation: Sequence[Message]) -> list[dict[str, str]]:

@@ -1,6 +1,5 @@
 """One judge: looks at a case and returns its judgement. Its failures are values, never exceptions, and never acceptance."""
 
-import asyncio
 import hashlib
 import time
 import traceback
@@ -53,8 +52,7 @@ class ModelJudge:
         started = time.perf_counter()
         blank = Judgement(self.prompt.name, self.stage, "unjudged", "unreadable")
         try:
-            async with asyncio.timeout(self.timeout_s):
-                found = await self._observe(case, ledger, blank)
+            found = await self._observe(case, ledger, blank)
         except Exception as error:  # a judge's own failure must reach the filter as a value, whatever it is
             found = _failed(blank, error, self.prompt)
         return replace(found, ms=_since(started))
@@ -63,7 +61,10 @@ class ModelJudge:
         messages = [{"role": "system", "content": self.prompt.text}, {"role": "user", "content": case.as_json()}]
         schema = OBSERVATIONS[self.prompt.observation]
         step = f"{self.prompt.name}.{self.stage}"
-        answer = await self.models.structured(self.prompt.model, messages, schema, step=step, ledger=ledger)
+        # The time goes with the question, so that a judge's hanging model counts as one with its circuit breaker.
+        answer = await self.models.structured(
+            self.prompt.model, messages, schema, step=step, ledger=ledger, timeout_s=self.timeout_s
+        )
         exchange = Exchange(self.prompt.model, self.prompt.hash, answer.raw)
         return replace(_judged(blank, answer.value, case), exchange=exchange)
 
@@ -160,7 +161,7 @@ def _failed(blank: Judgement, error: Exception, prompt: "Prompt") -> Judgement:
         log.warning("judge unreadable", judge=prompt.name, stage=prompt.stage, model=prompt.model)
         exchange = Exchange(prompt.model, prompt.hash, error.raw)
         return replace(blank, reason="the judge's answer was unreadable", exchange=exchange)
-    if isinstance(error, TimeoutError | ModelError):
+    if isinstance(error, ModelError):
         log.warning(
             "judge failed", judge=prompt.name, stage=prompt.stage, model=prompt.model, error=type(error).__name__
         )

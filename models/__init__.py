@@ -3,12 +3,17 @@
 In reading order:
 
     client.py         Models, the door: complete, structured, forward; `open_models` builds it
+    alias.py          one model: asked in the time that is left, again where that may help
     settings.py       what config.yaml says of one model alias
     request.py        pure: what the settings add to a request, what an answer must look like
     structured.py     pure: how an answer that must fit a pydantic model is asked for, read and repaired
     schema.py         pure: a pydantic model as the JSON Schema that OpenAI's strict mode takes
     usage.py          tokens, cost, and the calls of one turn
     errors.py         what can go wrong, drawn as a tree
+    fallback.py       pure: which aliases stand in for which
+    hedge.py          a second try beside a slow first one
+    guard.py          places for calls, a bounded queue, and the circuit breaker of breaker.py
+    relay.py          forwarding where an alias has a guard or a fallback
     engine.py         Engine, a way to reach a model; Forwarded, a relayed answer
     openai_engine.py  any OpenAI-compatible server over one pooled aiohttp session
     litellm_engine.py every other provider; the only module that imports litellm, when it is used

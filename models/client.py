@@ -1,22 +1,22 @@
-"""Models, the door to language models: `structured` asks through `complete`, which tries an engine."""
+"""Models, the door to language models: `structured` asks as `complete` does, an alias and then its fallbacks."""
 
 import asyncio
+import math
 import os
-import random
-import time
-from collections.abc import Callable, Mapping
-from itertools import count
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 import aiohttp
 import structlog
 from pydantic import BaseModel
 
+from models.alias import Alias
 from models.engine import Body, Engine, Forwarded
-from models.errors import ModelError, ModelSettingsError, UnreadableAnswer, UpstreamRefused, UpstreamTimeout
+from models.errors import ModelError, ModelSettingsError, UnreadableAnswer, UpstreamRefused
+from models.fallback import chain
 from models.litellm_engine import LiteLLMEngine
 from models.openai_engine import OpenAIEngine
-from models.request import as_completion, fill
+from models.relay import relay
 from models.scripted import scripted_engine
 from models.settings import ModelSettings
 from models.structured import Structured, Unread, Way, after_refusal, question, raw_text, read, repair
@@ -26,10 +26,6 @@ __all__ = ["Around", "Body", "Engine", "EngineFactory", "Forwarded", "Models", "
 
 T = TypeVar("T", bound=BaseModel)
 log = structlog.get_logger(__name__)
-
-LONGEST_PAUSE_S = 20.0
-"""An upstream may ask for minutes; a person is waiting."""
-
 
 EngineFactory = Callable[[ModelSettings], Engine]
 Around = Callable[[str, Engine], Engine]
@@ -49,9 +45,13 @@ class Models:
     ) -> None:
         """Args: first_pause_s: seconds before the second try where the upstream names none; doubled for each next."""
         self.settings = settings
-        self._engines = engines
-        self._first_pause_s = first_pause_s
+        self._aliases = {
+            alias: Alias(alias, settings[alias], engine, first_pause_s) for alias, engine in engines.items()
+        }
         self._ways: dict[str, Way] = {}
+        self.guards = {alias: one.guard for alias, one in self._aliases.items() if one.guard is not None}
+        """By alias, where there is one; metrics read their numbers."""
+        self._chains = {alias: chain(alias, settings) for alias, one in settings.items() if one.fallback}
 
     async def structured(
         self,
@@ -62,19 +62,25 @@ class Models:
         step: str,
         ledger: Ledger,
         options: Body | None = None,
+        timeout_s: float = math.inf,
     ) -> Structured[T]:
         """Ask for an answer that fits a pydantic model; what cannot be read is asked for once more.
 
         Args:
             options: further fields of the request, such as `seed` or `max_tokens`.
+            timeout_s: seconds that all of it may take.
 
         Raises:
             UnreadableAnswer: also the second answer does not fit.
             ModelError: as `complete`.
         """
-        asked = messages
+        asked, until = messages, asyncio.get_running_loop().time() + timeout_s
         for repaired in (False, True):
-            answer = await self._ask(alias, asked, schema, options or {}, step, ledger)
+
+            def ask(one: str, asked: list[dict[str, Any]] = asked) -> Coroutine[Any, Any, Body]:
+                return self._ask(one, asked, schema, options or {}, step, ledger, until)
+
+            answer = await (self._first(alias, step, ask) if alias in self._chains else ask(alias))
             found = read(answer, schema)
             if not isinstance(found, Unread):
                 return Structured(found, raw_text(answer), repaired)
@@ -82,13 +88,20 @@ class Models:
         raise UnreadableAnswer(raw_text(answer), alias=alias, step=step)
 
     async def _ask(
-        self, alias: str, messages: list[dict[str, Any]], schema: type[T], options: Body, step: str, ledger: Ledger
+        self,
+        alias: str,
+        messages: list[dict[str, Any]],
+        schema: type[T],
+        options: Body,
+        step: str,
+        ledger: Ledger,
+        until: float,
     ) -> Body:
         """Ask in the strictest way that this alias is known to take, and remember which that is."""
-        known = way = self._ways.get(alias, self._model(alias)[0].structured)
+        known = way = self._ways.get(alias, self._alias(alias).settings.structured)
         while True:
             try:
-                answer = await self.complete(alias, options | question(messages, schema, way), step=step, ledger=ledger)
+                answer = await self._alias(alias).ask(options | question(messages, schema, way), step, ledger, until)
             except UpstreamRefused as error:
                 if (less := after_refusal(way, error)) is None:
                     raise
@@ -99,80 +112,66 @@ class Models:
                     log.warning("model_refuses_response_format", alias=alias, refused=known, used=way)
                 return answer
 
-    async def complete(self, alias: str, body: Body, *, step: str, ledger: Ledger) -> Body:
-        """Answer a chat completion request; the ledger gets the call, also when it fails or is cancelled.
+    def complete(self, alias: str, body: Body, *, step: str, ledger: Ledger) -> Coroutine[Any, Any, Body]:
+        """Answer a chat completion request; the ledger gets each call, also when it fails or is cancelled.
 
         Raises:
-            ModelError: see errors.py.
+            ModelError: see errors.py. With a `fallback`, what the alias itself raised.
         """
-        settings, engine = self._model(alias)
-        request = fill(body, alias, settings)
-        call = Call(step, alias, ms=0.0, usage=Usage(), cost=None, error=None, attempts=0)
-        started = time.perf_counter()
-        try:
-            answer = await self._tries(engine, settings, request, call)
-            call.usage = Usage.from_body(answer, request)
-            call.cost = call.usage.cost(settings.price)
-            return answer
-        except ModelError as error:
-            call.error = error.at(alias, step).kind
-            raise
-        except BaseException as error:
-            call.error = "cancelled" if isinstance(error, asyncio.CancelledError) else type(error).__name__
-            raise
-        finally:
-            call.ms = (time.perf_counter() - started) * 1000
-            ledger.add(call)
+        if alias not in self._chains:
+            return self._alias(alias).ask(body, step, ledger)
+        return self._first(alias, step, lambda one: self._alias(one).ask(body, step, ledger))
 
-    async def _tries(self, engine: Engine, settings: ModelSettings, request: Body, call: Call) -> Body:
-        # A loop of our own, since stamina adds 20 microseconds to every call that succeeds at once, this 0.3: a
-        # pass-through costs 140 in all, and a guarded turn makes several calls.
-        for attempt in count(1):
-            call.attempts = attempt
+    async def _first(self, alias: str, step: str, ask: Callable[[str], Coroutine[Any, Any, Body]]) -> Body:
+        """Return the first good answer of the alias and those that stand in for it."""
+        failed: ModelError | None = None
+        for one in self._chains[alias]:
             try:
-                async with asyncio.timeout(settings.timeout_s):
-                    return as_completion(await engine.complete(request))
-            except TimeoutError:
-                raise UpstreamTimeout(f"no answer within {settings.timeout_s:g} s") from None
+                return await ask(one)
             except ModelError as error:
-                if not error.retryable or attempt >= settings.max_attempts:
-                    raise
-                pause = self._pause(attempt, error.retry_after)
-            await asyncio.sleep(pause)
-        raise AssertionError("unreachable")
+                # What one model refuses is not offered to the next until one says yes.
+                if not error.elsewhere:
+                    raise failed or error from None
+                log.warning("model_failed", alias=one, of=alias, step=step, error=error.kind)
+                failed = failed or error
+        assert failed is not None
+        raise failed
 
-    def _pause(self, attempt: int, retry_after: float | None) -> float:
-        """Return the seconds to wait after a failed try. Without orders, chance spreads those who failed together."""
-        if retry_after is not None:
-            return min(retry_after, LONGEST_PAUSE_S)
-        return min(self._first_pause_s * 2.0 ** (attempt - 1), LONGEST_PAUSE_S) * random.uniform(0.5, 1)
-
-    async def forward(self, alias: str, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
+    async def forward(
+        self, alias: str, raw: bytes, headers: Mapping[str, str], ledger: Ledger | None = None
+    ) -> Forwarded:
         """Send a request's bytes as they are, once, and relay the answer, also one that is an error.
 
-        The `model` in the bytes is the upstream's: put `settings[alias].model` there first where it differs.
+        The `model` in the bytes is the upstream's: put `settings[alias].model` there first where it differs. A fallback
+        gets its own. What answered is in the answer's `alias`.
 
         Args:
             headers: the client's; the engine passes on the few that are not between client and proxy.
+            ledger: gets the calls that failed; what an answer used, only who relays it can tell.
 
         Raises:
             ModelError: no answer, or one about the proxy's own key or address, which is none of the client's business.
         """
-        _, engine = self._model(alias)
+        if alias in self._chains or alias in self.guards:
+            return await relay([self._alias(one) for one in self._chains.get(alias, (alias,))], raw, headers, ledger)
         try:
-            return await engine.forward(raw, headers)
+            answer = await self._alias(alias).engine.forward(raw, headers)
         except ModelError as error:
             error.at(alias, "forward")
+            if ledger is not None:
+                ledger.add(Call("forward", alias, ms=0.0, usage=Usage(), cost=None, error=error.kind))
             raise
+        answer.alias = alias
+        return answer
 
     async def close(self) -> None:
         """Close all engines; the session stays its owner's."""
-        for engine in self._engines.values():
-            await engine.close()
+        for alias in self._aliases.values():
+            await alias.engine.close()
 
-    def _model(self, alias: str) -> tuple[ModelSettings, Engine]:
+    def _alias(self, alias: str) -> Alias:
         try:
-            return self.settings[alias], self._engines[alias]
+            return self._aliases[alias]
         except KeyError:
             known = ", ".join(sorted(self.settings)) or "none"
             raise ModelSettingsError(

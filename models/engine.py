@@ -36,7 +36,7 @@ class Forwarded:
     the upstream breaks off.
     """
 
-    __slots__ = ("_close", "body", "chunks", "headers", "status")
+    __slots__ = ("_close", "alias", "body", "chunks", "headers", "status")
 
     def __init__(
         self,
@@ -51,6 +51,18 @@ class Forwarded:
         self.body = body
         self.chunks = chunks
         self._close = close
+        self.alias = ""
+        """Which model answered."""
+
+    def when_closed(self, done: Callable[[], None]) -> None:
+        """Have something done, once, when the answer is let go of."""
+        close: list[Callable[[], None]] = [done] if self._close is None else [self._close, done]
+
+        def close_once() -> None:
+            while close:
+                close.pop(0)()
+
+        self._close = close_once
 
     async def close(self) -> None:
         """Let go of the upstream. May be called again and at any time."""

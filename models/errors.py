@@ -6,7 +6,10 @@
     |   +-- UpstreamBusy         429, after the retries: retry_after
     |   +-- UpstreamUnavailable  5xx, 408, 409, no connection, a cut connection: status, retry_after
     |   +-- UpstreamTimeout      no whole answer within models.<alias>.timeout_s
+    |   |   +-- OutOfTime        the turn has no time left for this step
     |   +-- UpstreamGarbled      an answer that is no chat completion
+    |   +-- CircuitOpen          not asked: it failed too often just now: retry_after
+    |   +-- Overloaded           not asked: no place is free, and the queue is full: retry_after
     |   +-- UnreadableAnswer     not the structure that was asked for, even after the repair round: raw
     +-- ValueError
         +-- ModelSettingsError   found at start-up: a missing secret, an engine that nobody registered
@@ -26,6 +29,11 @@ class ModelError(Exception):
     """A model could not be asked, or did not answer usefully."""
 
     retryable: ClassVar[bool] = False
+    """Asking the same upstream again may help."""
+    outage: ClassVar[bool] = False
+    """The upstream is at fault: a circuit breaker counts it."""
+    elsewhere: ClassVar[bool] = False
+    """Another model may still answer: `fallback` is tried."""
     hint: ClassVar[str] = "see the log of the upstream"
     retry_after: float | None = None
     """Seconds after which the upstream wants to be asked again, if it said so."""
@@ -85,6 +93,7 @@ class UpstreamBusy(ModelError):
     """The upstream asks for fewer requests."""
 
     retryable = True
+    elsewhere = True
     hint = "wait, or raise the upstream's rate limit or models.<alias>.max_attempts"
 
     def __init__(self, retry_after: float | None = None, reason: str = "", *, alias: str = "", step: str = "") -> None:
@@ -96,6 +105,8 @@ class UpstreamUnavailable(ModelError):
     """The upstream, or the way to it, is broken for the moment."""
 
     retryable = True
+    outage = True
+    elsewhere = True
     hint = "check that models.<alias>.base_url is reachable and its server healthy"
 
     def __init__(
@@ -115,16 +126,47 @@ class UpstreamUnavailable(ModelError):
 class UpstreamTimeout(ModelError):
     """The upstream took too long. Not tried again: the user has waited that long already."""
 
+    outage = True
+    elsewhere = True
     hint = "raise models.<alias>.timeout_s or use a faster model"
 
     def __init__(self, reason: str = "", *, alias: str = "", step: str = "") -> None:
         super().__init__(reason or "no answer in time", alias=alias, step=step)
 
 
+class OutOfTime(UpstreamTimeout):
+    """The turn has no time left for this step, which says nothing about the upstream."""
+
+    outage = False
+    elsewhere = False
+    hint = "raise server.turn_timeout_s or use faster models"
+
+
 class UpstreamGarbled(ModelError):
     """The upstream answered with something that is no chat completion."""
 
+    outage = True
+    elsewhere = True
     hint = "check that models.<alias>.base_url speaks the OpenAI protocol"
+
+
+class CircuitOpen(ModelError):
+    """The upstream has failed so often that it is left alone for a while; nothing was sent."""
+
+    elsewhere = True
+    hint = "see why the calls before it failed, or change models.<alias>.breaker"
+
+    def __init__(self, retry_after: float | None = None, reason: str = "", *, alias: str = "", step: str = "") -> None:
+        super().__init__(reason or "left alone after too many failures in a row", alias=alias, step=step)
+        self.retry_after = retry_after
+
+
+class Overloaded(ModelError):
+    """This proxy has as many calls under way and waiting as it may; nothing was sent."""
+
+    elsewhere = True
+    retry_after = 1.0
+    hint = "raise models.<alias>.max_concurrent or queue, or serve fewer clients"
 
 
 class UnreadableAnswer(ModelError):

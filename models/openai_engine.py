@@ -22,6 +22,7 @@ from models.errors import (
     error_for_status,
 )
 from models.settings import ModelSettings
+from models.watch import TRACE_HEADERS
 
 MAX_ANSWER = 32 * 2**20
 """Bytes; a longer answer is not read to its end."""
@@ -46,7 +47,7 @@ def make_session() -> aiohttp.ClientSession:
 
 
 class OpenAIEngine:
-    """POST {base_url}/chat/completions."""
+    """POST {base_url}/chat/completions, or another `path` of the server, of which only `forward` makes sense."""
 
     def __init__(
         self,
@@ -56,9 +57,10 @@ class OpenAIEngine:
         *,
         alias: str = "",
         max_answer: int = MAX_ANSWER,
+        path: str = "chat/completions",
     ) -> None:
         self._session = session
-        self._url = URL(f"{settings.base_url}/chat/completions").with_query(settings.query)
+        self._url = URL(f"{settings.base_url}/{path}").with_query(settings.query)
         self._headers = {"Content-Type": "application/json"} | secret_headers(settings, environ)
         self._timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=min(CONNECT_S, settings.timeout_s), sock_read=settings.timeout_s
@@ -104,6 +106,8 @@ class OpenAIEngine:
         headers = self._headers
         if client and (passed := {name: client[name] for name in _PASSED_UP if name in client}):
             headers = passed | headers
+        if (trace := TRACE_HEADERS.get()) is not None:
+            headers = {**headers, **trace}
         data = raw if len(raw) < LARGE_BODY else BytesIO(raw)
         return {"data": data, "headers": headers, "timeout": self._timeout, "allow_redirects": False}
 

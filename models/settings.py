@@ -31,6 +31,17 @@ class Price(BaseModel):
     """Per million completion tokens."""
 
 
+class BreakerSettings(BaseModel):
+    """When a failing upstream is left alone."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    failures: int = Field(default=5, ge=1)
+    """After so many failed tries in a row, calls fail at once."""
+    open_s: float = Field(default=30, gt=0)
+    """For so many seconds; then one call is let through, and what it finds decides."""
+
+
 class ModelSettings(BaseModel):
     """One model alias. Relative paths are taken from the validation context's `folder` (a Path), if it has one."""
 
@@ -61,6 +72,17 @@ class ModelSettings(BaseModel):
     """Query parameters of each request, such as Azure's `api-version`."""
     max_attempts: int = Field(default=3, ge=1, le=10)
     """How often a request is tried when the upstream is busy or broken."""
+    fallback: list[str] = []
+    """Aliases to ask in its place, in this order, when it is broken, slow, busy or left alone; never when it refuses a request."""
+    breaker: BreakerSettings | None = None
+    """Leave the upstream alone for a while after too many failures in a row; left out, every call is tried."""
+    max_concurrent: int | None = Field(default=None, ge=1)
+    """Calls under way at a time; left out, as many as there are."""
+    queue: int = Field(default=100, ge=0)
+    """Calls that may wait for a place under `max_concurrent`, for `timeout_s` at most; one more is refused at once."""
+    hedge_after_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Send the request a second time when there is no answer after so many seconds. The first good answer counts, the other is
+    cancelled; both may cost. Not for what a passthrough chatbot forwards."""
     structured: Literal["json_schema", "json_object", "prompt"] = "json_schema"
     """The strictest way this model takes to be asked for JSON. What it refuses is noticed and not asked again."""
     script: Script | None = None
@@ -105,7 +127,14 @@ class ModelSettings(BaseModel):
             raise ValueError("engine litellm needs model with its provider, such as anthropic/claude-sonnet-4-5")
         if self.engine == "scripted" and self.script is None:
             raise ValueError("engine scripted needs script: a list of replies, a YAML file, or {replay: FILE}")
+        if "queue" in self.model_fields_set and self.max_concurrent is None:
+            raise ValueError("queue is only read with max_concurrent; add that, or remove it")
         for name, engines in _READ_BY.items():
             if getattr(self, name) and self.engine not in engines:
                 raise ValueError(f"{name} is only read by engine {' or '.join(engines)}, not by {self.engine}")
         return self
+
+    @property
+    def guarded(self) -> bool:
+        """Whether something may stand between a call and its engine."""
+        return self.breaker is not None or self.max_concurrent is not None

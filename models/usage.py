@@ -1,10 +1,12 @@
 """What the calls of a turn used: tokens, money, time."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from models.settings import Price
+from models.watch import Watch
 
 _TEXT_FIELDS = ("content", "text", "refusal", "message", "tool_calls", "function", "name", "arguments")
 
@@ -17,12 +19,18 @@ class Usage:
     completion_tokens: int = 0
     estimated: bool = field(default=False, compare=False)
     """Whether a number was guessed from the text, because the upstream did not report it."""
+    cached_tokens: int | None = None
+    """Of the prompt, those read from a cache; None where no upstream speaks of that."""
+    reasoning_tokens: int | None = None
+    """Of the completion, those thought and not said; None where no upstream speaks of that."""
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
             self.estimated or other.estimated,
+            _both(self.cached_tokens, other.cached_tokens),
+            _both(self.reasoning_tokens, other.reasoning_tokens),
         )
 
     @classmethod
@@ -37,20 +45,27 @@ class Usage:
         reported = reported if isinstance(reported, Mapping) else {}
         prompt, completion = _count(reported.get("prompt_tokens")), _count(reported.get("completion_tokens"))
         if prompt is not None and completion is not None:
-            return cls(prompt, completion)
+            cached = _detail(reported, "prompt_tokens_details", "cached_tokens")
+            thought = _detail(reported, "completion_tokens_details", "reasoning_tokens")
+            return cls(prompt, completion, cached_tokens=cached, reasoning_tokens=thought)
         if prompt is None:
             prompt = estimate_tokens(_texts((request or {}).get("messages")))
         if completion is None:
             completion = estimate_tokens(_texts(body.get("choices")))
         return cls(prompt, completion, estimated=True)
 
-    def as_openai(self) -> dict[str, int]:
-        """Return the `usage` object of a chat completion."""
-        return {
+    def as_openai(self) -> dict[str, Any]:
+        """Return the `usage` object of a chat completion, with the details that an upstream has reported."""
+        usage: dict[str, Any] = {
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
             "total_tokens": self.prompt_tokens + self.completion_tokens,
         }
+        if self.cached_tokens is not None:
+            usage["prompt_tokens_details"] = {"cached_tokens": self.cached_tokens}
+        if self.reasoning_tokens is not None:
+            usage["completion_tokens_details"] = {"reasoning_tokens": self.reasoning_tokens}
+        return usage
 
     def cost(self, price: Price | None) -> float | None:
         """Return the cost in the price's currency, None when no price is configured."""
@@ -74,12 +89,16 @@ class Call:
 
 
 class Ledger:
-    """The calls of one turn."""
+    """The calls of one turn, and until when it may make them."""
 
-    __slots__ = ("calls",)
+    __slots__ = ("calls", "until", "watch")
 
-    def __init__(self) -> None:
+    def __init__(self, watch: Watch | None = None) -> None:
         self.calls: list[Call] = []
+        self.until = math.inf
+        """Time of the event loop after which no call of the turn goes on."""
+        self.watch = watch
+        """Is told of steps and calls as they begin and end."""
 
     def add(self, call: Call) -> None:
         self.calls.append(call)
@@ -104,6 +123,15 @@ def estimate_tokens(text: str) -> int:
     words came no closer and costs 800 times as much.
     """
     return -(-len(text.encode(errors="replace")) // 4)
+
+
+def _both(one: int | None, other: int | None) -> int | None:
+    return one if other is None else other if one is None else one + other
+
+
+def _detail(reported: Mapping[str, Any], of: str, name: str) -> int | None:
+    details = reported.get(of)
+    return _count(details.get(name)) if isinstance(details, Mapping) else None
 
 
 def _count(value: object) -> int | None:

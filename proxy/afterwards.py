@@ -1,11 +1,10 @@
-"""What no reply waits for: telling the staff of an emergency, judging in shadow."""
+"""What no reply waits for: telling the staff of an emergency."""
 
 import asyncio
 
 import aiohttp
 import structlog
 
-from judges.case import alarm_case
 from proxy.delivery import Delivery, Turn
 from proxy.turn import signs
 
@@ -29,13 +28,3 @@ async def tell_staff(session: aiohttp.ClientSession, url: str, turn: Turn, deliv
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         problem = type(error).__name__
     log.error("emergency webhook failed", turn_id=turn.trace.turn_id, error=problem)
-
-
-async def judge_in_shadow(turn: Turn) -> None:
-    """Judge, in the background, what was delivered unfiltered, so that the trace shows what the filter would have done."""
-    case = alarm_case(turn.user_message, turn.earlier)
-    heard = turn.bot.filter.alarm_now(case)
-    alarm = heard + await turn.bot.filter.alarm(case, turn.ledger, heard)
-    turn.trace.emergency += alarm.judgements
-    for attempt, judged, modes in turn.shadowed:
-        attempt.judgements = (await turn.bot.filter.review(judged, modes, turn.ledger)).judgements

@@ -11,17 +11,30 @@ from aiohttp import web
 
 from assistants.embedded import Embedded
 from models.client import Around, EngineFactory, open_models, plain
+from models.fallback import with_fallbacks
 from models.openai_engine import make_session
 from proxy.access import access_of, is_loopback
+from proxy.audited import open_audit
+from proxy.carry import carry_on
 from proxy.chat import SERVICE, Service, chat
 from proxy.chatbot import assemble
-from proxy.config import Config, ConfigError
+from proxy.config import Config, ConfigError, MemorySettings
+from proxy.embeddings import EMBEDDERS, embedding_names, embeddings, open_embedders
+from proxy.erasure import erase
+from proxy.errors import ModelNotFound
 from proxy.keys import KeyFileError, KeyRing
-from proxy.memory import ProcessMemory
-from proxy.metrics import Metrics
+from proxy.limits import Meter, ProcessMeter
+from proxy.memory import Memory, ProcessMemory
+from proxy.metrics import SHARED, Metrics
 from proxy.middleware import METRICS, boundary
+from proxy.openapi import document
+from proxy.responses import create_response, delete_response, read_response
+from proxy.responses_store import ProcessResponses
 from proxy.trace import Trace
+from proxy.trace_place import place_of
 from proxy.trace_store import TraceStore
+from proxy.tracing import open_telemetry, traced
+from proxy.worker_metrics import refreshed
 
 __all__ = ["assemble", "create_app"]
 
@@ -32,6 +45,7 @@ def create_app(
     *,
     around: Around = plain,
     watch: Callable[[Trace], None] | None = None,
+    after: web.Application | None = None,
 ) -> web.Application:
     """Return the proxy for a configuration.
 
@@ -41,6 +55,7 @@ def create_app(
             Default: the embedded chatbot.
         around: What to put between an alias and its engine; see `models.client.open_models`.
         watch: Is given the trace of every finished turn, whatever `privacy.store` says: for a harness in this process.
+        after: The application that this one takes over from, with its conversations and counts.
 
     Raises:
         ConfigError: A knowledge base, a prompt or an alias is not right; with every problem found.
@@ -48,32 +63,56 @@ def create_app(
     """
     blueprints = assemble(config)
     keys = key_ring(config, blueprints)
-    metrics = Metrics()
-    app = web.Application(middlewares=[boundary], client_max_size=config.server.max_body_bytes)
+    metrics = Metrics() if after is None else after[METRICS]
+    telemetry = open_telemetry(os.environ)
+    app = web.Application(middlewares=[traced(telemetry), boundary], client_max_size=config.server.max_body_bytes)
     app[METRICS] = metrics
 
     async def serve(app: web.Application) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
+            if telemetry is not None:
+                telemetry.start()
+                stack.push_async_callback(asyncio.to_thread, telemetry.close)
             session = await stack.enter_async_context(make_session())
             # An alias that nobody asks needs no key.
             asked = set().union(*(blueprint.aliases for blueprint in blueprints.values()))
+            asked = with_fallbacks(asked, config.models)
             used = {alias: settings for alias, settings in config.models.items() if alias in asked}
             models = open_models(used, session, engines or {"embedded": Embedded}, around=around)
             stack.push_async_callback(models.close)
-            traces = TraceStore(config.privacy.path, stored(config), config.privacy.days)
+            metrics.guard(models.guards)
+            if SHARED:
+                await stack.enter_async_context(refreshed(metrics))
+            traces = TraceStore(place_of(config.privacy), stored(config), config.privacy.days)
             stack.push_async_callback(asyncio.to_thread, traces.close)
-            traces.start()
+            await asyncio.to_thread(traces.start)  # a database that is away takes seconds to find out
             metrics.traces_dropped.set_function(lambda: traces.dropped)
-            memory = ProcessMemory(config.memory.max_turns, config.memory.max_age_s)
+            audit = open_audit(config, blueprints, keys)
+            if audit is not None:
+                stack.push_async_callback(asyncio.to_thread, audit.close)
+                metrics.audit_dropped.set_function(lambda: audit.dropped)
+            memory = open_memory(config.memory, os.environ)
+            stack.push_async_callback(memory.close)
+            metrics.memory_failures.set_function(lambda: memory.failures)
+            meter = open_meter(config, os.environ)
+            stack.push_async_callback(meter.close)
             chatbots = {name: blueprint.open(models) for name, blueprint in blueprints.items()}
             for chatbot in chatbots.values():
                 chatbot.filter.warm_up()
-            app[SERVICE] = service = Service(config, chatbots, memory, traces, metrics, session, keys, watch=watch)
+            app[SERVICE] = service = Service(
+                config, chatbots, memory, traces, metrics, session, keys, meter, audit, watch=watch, telemetry=telemetry,
+                responses=ProcessResponses(config.memory.max_turns, config.memory.max_age_s),
+            )  # fmt: skip
+            if after is not None:
+                carry_on(after[SERVICE], service)
+            app[EMBEDDERS] = open_embedders(config, session)
             stack.push_async_callback(service.settle)
             yield
 
     app.cleanup_ctx.append(serve)
     app.add_routes(ROUTES)
+    if embedding_names(config):
+        app.add_routes([web.post("/v1/embeddings", embeddings)])
     return app
 
 
@@ -82,6 +121,34 @@ def stored(config: Config) -> Literal["full", "redacted", "none"]:
     if config.privacy.store != "auto":
         return config.privacy.store
     return "full" if config.keys is None and is_loopback(config.server.host) else "redacted"
+
+
+def open_memory(settings: MemorySettings, environ: Mapping[str, str]) -> Memory:
+    """Open the store of conversation states.
+
+    Raises:
+        ModelSettingsError: A secret of it is missing.
+    """
+    if settings.store == "process":
+        return ProcessMemory(settings.max_turns, settings.max_age_s)
+    from proxy.redis_memory import open_redis  # a library that most proxies do without
+
+    return open_redis(settings, environ)
+
+
+def open_meter(config: Config, environ: Mapping[str, str]) -> Meter:
+    """Open what counts the use of keys: in Redis, if states are kept there.
+
+    Raises:
+        ModelSettingsError: A secret of it is missing.
+    """
+    if config.memory.store == "process" or config.keys is None:
+        return ProcessMeter()
+    from proxy.redis_limits import RedisMeter
+    from proxy.redis_memory import connect
+
+    lease_s = config.server.turn_timeout_s + 30  # longer than any turn
+    return RedisMeter(connect(config.memory, environ), lease_s, degrade=config.memory.on_error == "degrade")
 
 
 def key_ring(config: Config, chatbots: Collection[str], environ: Mapping[str, str] = os.environ) -> KeyRing | None:
@@ -119,8 +186,21 @@ async def models(request: web.Request) -> web.Response:
     service = request.app[SERVICE]
     access = access_of(request.headers, service.keys, service.config.server.host)
     names = access.chatbots(service.chatbots)
-    data = [{"id": name, "object": "model", "created": 0, "owned_by": "caf"} for name in names]
-    return _json({"object": "list", "data": data})
+    return _json({"object": "list", "data": [_model(name) for name in names]})
+
+
+async def model(request: web.Request) -> web.Response:
+    """Show one chatbot, as OpenAI shows a model."""
+    service = request.app[SERVICE]
+    access = access_of(request.headers, service.keys, service.config.server.host)
+    name, known = request.match_info["id"], access.chatbots(service.chatbots)
+    if name not in known:
+        raise ModelNotFound(f"There is no chatbot {name[:64]!r} here; there is: {', '.join(known)}.", param="model")
+    return _json(_model(name))
+
+
+def _model(name: str) -> dict[str, object]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "caf"}
 
 
 async def healthz(request: web.Request) -> web.Response:
@@ -141,13 +221,25 @@ async def metrics(request: web.Request) -> web.Response:
     return web.Response(body=request.app[METRICS].text(), headers={"Content-Type": "text/plain; version=0.0.4"})
 
 
+async def openapi(request: web.Request) -> web.Response:
+    """Describe what is served here, for programs."""
+    config = request.app[SERVICE].config
+    return _json(document(keys=config.keys is not None, embeddings=bool(embedding_names(config))))
+
+
 def _json(data: object) -> web.Response:
     return web.Response(body=orjson.dumps(data), content_type="application/json")
 
 
 ROUTES = [
     web.post("/v1/chat/completions", chat),
+    web.post("/v1/responses", create_response),
+    web.get("/v1/responses/{id}", read_response),
+    web.delete("/v1/responses/{id}", delete_response),
     web.get("/v1/models", models),
+    web.get("/v1/models/{id:.+}", model),
+    web.get("/openapi.json", openapi),
+    web.delete("/admin/conversations/{id}", erase),
     web.get("/healthz", healthz),
     web.get("/readyz", readyz),
     web.get("/metrics", metrics),

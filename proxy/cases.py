@@ -30,7 +30,7 @@ def reply_case(turn: Turn, attempt: Attempt) -> tuple[Case, tuple[str, ...], fro
         role=turn.bot.settings.role,
         topics=turn.bot.topics,
     )
-    modes = modes_of(case, classes) if turn.filter != "off" else frozenset[Mode]()
+    modes = modes_of(case, classes) if turn.filter == "on" else frozenset[Mode]()
     attempt.modes = sorted(modes)
     return case, (*(s.id for s in sources), *classes), modes
 

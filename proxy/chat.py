@@ -1,4 +1,4 @@
-"""POST /v1/chat/completions: from the request to a guarded reply.
+"""POST /v1/chat/completions: from the request to a guarded reply. `responses.py` comes the same way, in a dialect of its own.
 
 chat ── hear      the local emergency judge, before anything can refuse the request
    ├── begin      validate, recognise the conversation
@@ -7,12 +7,14 @@ chat ── hear      the local emergency judge, before anything can refuse the 
 """
 
 import asyncio
+import math
+import re
 import time
 import uuid
 from collections.abc import Callable, Coroutine
-from contextlib import ExitStack
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import orjson
@@ -22,29 +24,41 @@ from aiohttp import web
 from judges.case import alarm_case
 from judges.filter import Review
 from models.client import Body
-from models.errors import ModelError
+from models.errors import ModelError, OutOfTime
 from models.usage import Ledger
 from proxy import reply, stream
 from proxy.access import Access, access_of, requested_filter
-from proxy.afterwards import judge_in_shadow, tell_staff
+from proxy.afterwards import tell_staff
+from proxy.audit import AuditLog
+from proxy.audited import forwarding, tell_turn
 from proxy.chatbot import Chatbot
 from proxy.config import Config, Filter
 from proxy.conversation import Conversation, Identity
 from proxy.delivery import Answer, Turn
+from proxy.dialect import ChatDialect, Dialect
 from proxy.errors import ApiError, BadRequest, ModelNotFound, TurnTimeout
 from proxy.keys import KeyRing
-from proxy.limits import Meter
+from proxy.limits import Meter, ProcessMeter
 from proxy.memory import Memory
 from proxy.messages import ChatRequest, asked, read_chat_request, read_json, read_loosely
 from proxy.metrics import Metrics
 from proxy.middleware import FIELDS, told
-from proxy.passthrough import passthrough
+from proxy.passthrough import passed_through, passthrough
+from proxy.responses_store import ResponseStore
 from proxy.session import recall, remember
+from proxy.shadow import Shadows
 from proxy.trace import Trace
 from proxy.trace_store import TraceStore
 from proxy.turn import take_turn
 
+if TYPE_CHECKING:
+    from proxy.telemetry import Telemetry
+
 log = structlog.get_logger()
+
+_MINTED = re.compile(r"[0-9a-f]{32}")
+RESERVE, RESERVE_S = 0.05, 1.0
+"""What no model call gets of a turn's time: this share of it, and at most so many seconds."""
 
 
 @dataclass(slots=True)
@@ -57,9 +71,13 @@ class Service:
     traces: TraceStore
     metrics: Metrics
     session: aiohttp.ClientSession
+    responses: ResponseStore = field(kw_only=True)
     keys: KeyRing | None = None
-    meter: Meter = field(default_factory=Meter)
+    meter: Meter = field(default_factory=ProcessMeter)
+    audit: AuditLog | None = None
     watch: Callable[[Trace], None] | None = None
+    telemetry: "Telemetry | None" = None
+    shadows: Shadows = field(default_factory=Shadows)
     background: set[asyncio.Task[None]] = field(default_factory=set)
 
     def later(self, work: Coroutine[Any, Any, None]) -> None:
@@ -80,24 +98,38 @@ SERVICE = web.AppKey("service", Service)
 
 async def chat(request: web.Request) -> web.StreamResponse:
     """Answer a chat completion request."""
+    return await converse(request, ChatDialect())
+
+
+async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse:
+    """Answer a request in the form that its client speaks."""
     service = request.app[SERVICE]
     access = access_of(request.headers, service.keys, service.config.server.host)
-    raw = await _read(request)
+    raw = await read_body(request)
+    fault: Exception | None = None
     try:
-        data, fault = read_json(raw), None
+        data = read_json(raw)
     except BadRequest as error:
         data, fault = read_loosely(raw), error
         if not isinstance(data.get("model"), str) or data["model"] not in service.chatbots:
             raise
     bot = _chatbot(service, access, data)
+    if fault is None:
+        data, fault = await dialect.understood(data, access.key_id)
+    else:
+        data = dialect.heard(data)
     if bot.settings.kind == "passthrough" and fault is None:
-        with service.meter.admitted(access.key, Ledger()) as ledger:
-            return await passthrough(request, bot, raw, data, ledger)
+        async with service.meter.admitted(access.key, Ledger(service.telemetry)) as ledger:
+            with forwarding(service.audit, bot.name, access.key), service.metrics.forwarding(ledger):
+                if dialect.verbatim:
+                    return await passthrough(request, bot, raw, data, ledger)
+                work = passed_through(request, bot, data, ledger)
+                return await _answered(service, request, dialect, work, data.get("stream") is True)
     alarm = _hear(request, access, bot, data)
-    ledger = Ledger()
-    with ExitStack() as stack:
+    ledger = Ledger(service.telemetry)
+    async with AsyncExitStack() as stack:
         try:
-            stack.enter_context(service.meter.admitted(access.key, ledger))
+            await stack.enter_async_context(service.meter.admitted(access.key, ledger))
             if fault is not None:
                 raise fault
             turn, identity = await _begin(service, request, access, bot, data, alarm, ledger)
@@ -108,12 +140,18 @@ async def chat(request: web.Request) -> web.StreamResponse:
             log.warning("emergency in a request that cannot be served", error=type(error).__name__)
             turn, identity = await _begin(service, request, access, bot, _least(data, bot), alarm, ledger, bare=True)
         request[FIELDS].update(chatbot=bot.name, turn_id=turn.trace.turn_id)
-        if not turn.request.stream:
-            return _json(await _complete(service, request, turn, identity))
-        return await _streamed(service, request, turn, identity)
+        work = _complete(service, request, turn, identity)
+        options = turn.request.stream_options
+        include_usage = options is not None and options.include_usage
+        return await _answered(service, request, dialect, work, turn.request.stream is True, include_usage)
 
 
-async def _read(request: web.Request) -> bytes:
+async def read_body(request: web.Request) -> bytes:
+    """Read a request's body.
+
+    Raises:
+        BadRequest: It is not what its headers say.
+    """
     try:
         return await request.read()
     except web.RequestPayloadError as error:  # a Content-Encoding that the bytes do not have, or broken chunks
@@ -171,7 +209,7 @@ async def _begin(
     asked_for = read_chat_request(data, service.config.server.max_messages)
     explicit = None if bare else _explicit_id(request, asked_for)
     identity = Identity((access.key_id, asked_for.user or "", bot.name), asked_for.messages, explicit)
-    found, how = await recall(service.memory, identity)
+    found, how = await recall(service.memory, identity, urgent=alarm.verdict in ("warn", "reject"))
     conversation = found or Conversation(explicit or uuid.uuid4().hex)
     user_message, earlier = asked(data)
     trace = Trace(
@@ -188,7 +226,8 @@ async def _begin(
     )
     if mode == "on":
         trace.warnings_shown = [w.shown(bot.settings.role) for w in conversation.live_warnings(trace.turn)]
-    minted = explicit is None  # an id that the client chose may say who somebody is: no log holds it
+    # An id that the client chose, in this turn or an earlier one, may say who somebody is: no log holds it.
+    minted = explicit is None and _MINTED.fullmatch(conversation.id) is not None
     turn = Turn(bot, asked_for, user_message, earlier, conversation, mode, alarm, trace, minted, ledger)
     turn.reveals = access.trace
     return turn, identity
@@ -208,19 +247,25 @@ def _explicit_id(request: web.Request, asked_for: ChatRequest) -> str | None:
 async def _complete(service: Service, request: web.Request, turn: Turn, identity: Identity) -> Body:
     """Take the turn, remember it, and write the completion."""
     limit = service.config.server.turn_timeout_s
+    # No call goes on until the very end: what is left then is for the fallback message, when judges or a refiner hang.
+    turn.ledger.until = asyncio.get_running_loop().time() + limit - min(RESERVE_S, limit * RESERVE)
     try:
         async with asyncio.timeout(limit):
             answer = await take_turn(turn)
-        await asyncio.shield(remember(service.memory, turn, identity, answer))
+        turn.ledger.until = math.inf  # what is judged in shadow has its own time
+        with turn.step("remember"):
+            await asyncio.shield(remember(service.memory, turn, identity, answer))
         completion = reply.completion(turn, answer, expose=service.config.expose == "caf")
         turn.trace.outcome = reply.worst(answer.deliveries).outcome
         turn.trace.tool_calls = sum(len(d.message.get("tool_calls") or ()) for d in answer.deliveries)
         turn.trace.replies = [choice["message"]["content"] for choice in completion["choices"]]
-    except TimeoutError:
+    except (TimeoutError, OutOfTime):
         turn.trace.error = "turn_timeout"
         raise TurnTimeout(f"The turn took longer than {limit:g} s and was cancelled.") from None
     except BaseException as error:
         turn.trace.error = error.kind if isinstance(error, ModelError) else type(error).__name__
+        if isinstance(error, asyncio.CancelledError):  # the client has left, or the proxy was told to stop at once
+            turn.trace.error = "cancelled"
         raise
     finally:
         _finish(service, request, turn)
@@ -239,6 +284,8 @@ def _finish(service: Service, request: web.Request, turn: Turn) -> None:
         outcome=trace.outcome if trace.error is None else None, calls=len(trace.calls), turn_ms=trace.ms,
         unjudged=sum(j.verdict == "unjudged" for j in (*trace.emergency, *(j for a in trace.attempts for j in a.judgements))),
     )  # fmt: skip
+    if service.audit is not None:
+        tell_turn(service.audit, trace, keyed=service.keys is not None)
     if turn.filter != "shadow" or trace.error is not None:  # in shadow, the judging is still to come
         _keep(service, turn)
 
@@ -255,13 +302,15 @@ def _after(service: Service, turn: Turn, answer: Answer) -> None:
 
 async def _shadow(service: Service, turn: Turn) -> None:
     try:
-        await judge_in_shadow(turn)
+        await service.shadows.judge(turn, service.config.server.turn_timeout_s)
     finally:
         _keep(service, turn)
 
 
 def _keep(service: Service, turn: Turn) -> None:
-    service.metrics.turn(turn.trace, turn.ledger)
+    service.metrics.turn(turn.trace, turn.ledger, turn.steps)
+    if service.telemetry is not None:
+        service.telemetry.judged(turn.trace)
     service.traces.record(turn.trace)
     if service.watch is not None:
         service.watch(turn.trace)
@@ -271,10 +320,19 @@ def _json(completion: Body) -> web.Response:
     return web.Response(body=orjson.dumps(completion), content_type="application/json")
 
 
-async def _streamed(service: Service, request: web.Request, turn: Turn, identity: Identity) -> web.StreamResponse:
-    """Hold the reply until it is settled, then stream it."""
+async def _answered(
+    service: Service,
+    request: web.Request,
+    dialect: Dialect,
+    work: Coroutine[Any, Any, Body],
+    streamed: bool,
+    include_usage: bool = False,
+) -> web.StreamResponse:
+    """Tell what some work comes to: at once, or held until it is settled and then streamed."""
+    if not streamed:
+        return _json((await _settled(work, dialect))[1])
     server = service.config.server
-    task = asyncio.create_task(_complete(service, request, turn, identity))
+    task = asyncio.create_task(_settled(work, dialect))
     try:
         done, _ = await asyncio.wait({task}, timeout=server.header_wait_s)
         if done and (error := task.exception()) is not None:
@@ -282,17 +340,21 @@ async def _streamed(service: Service, request: web.Request, turn: Turn, identity
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
         await response.prepare(request)
         while not task.done():
-            await response.write(stream.KEEP_ALIVE)
+            await response.write(dialect.opening() or stream.KEEP_ALIVE)
             await asyncio.wait({task}, timeout=server.keep_alive_s)
-        include_usage = turn.request.stream_options is not None and turn.request.stream_options.include_usage
         try:
-            events = b"".join(stream.events(task.result(), include_usage))
+            events = b"".join(dialect.events(task.result()[0], include_usage))
         except Exception as error:
             # The headers are gone: the stream says so itself, and ends without [DONE].
-            events = stream.event(told(request, error).body())
+            events = dialect.failure(told(request, error))
         await response.write(events)
         await response.write_eof()
         return response
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+async def _settled(work: Coroutine[Any, Any, Body], dialect: Dialect) -> tuple[Body, Body]:
+    completion = await work
+    return completion, await dialect.settled(completion)

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
+from urllib.parse import parse_qs, urlsplit
 
 import yaml
 from pydantic import (
@@ -18,6 +19,7 @@ from pydantic import (
 
 from judges.observation import Sign
 from judges.verdict import Stage
+from models.fallback import fallback_problems
 from models.settings import ModelSettings
 
 Filter = Literal["on", "off", "shadow"]
@@ -62,13 +64,36 @@ class ServerSettings(Settings):
     """How long the headers of a stream wait for the verdict, so that an error can still have its own status."""
     keep_alive_s: float = Field(5, gt=0)
     """After that, seconds between the comments that keep the client from giving up."""
+    grace_s: float = Field(10, ge=0)
+    """How long open turns may still take when the proxy is told to stop."""
 
 
 class MemorySettings(Settings):
+    store: Literal["process", "redis"] = "process"
+    """Where states of conversations are kept: in this process, or in Redis, which several processes share."""
+    url: str = "redis://127.0.0.1:6379/0"
+    """Address of Redis, without a password."""
+    password_env: str | None = None
+    """Environment variable with Redis' password."""
+    timeout_s: float = Field(1, gt=0)
+    """How long Redis may take to connect or to answer."""
+    on_error: Literal["closed", "degrade"] = "closed"
+    """When Redis does not answer: closed refuses the request with 503; degrade serves it as a fresh conversation, counted and
+    logged. The emergency text is sent either way."""
     max_turns: int = Field(20_000, ge=1)
     """Turns of conversations remembered in this process; past that the longest unused is forgotten."""
     max_age_s: float = Field(86_400, gt=0)
     """A conversation unused for this long is forgotten."""
+
+    @field_validator("url")
+    @classmethod
+    def _plain(cls, value: str) -> str:
+        parts = urlsplit(value)
+        if parts.scheme not in ("redis", "rediss", "unix"):
+            raise ValueError("must begin with redis://, rediss:// or unix://")
+        if parts.password:
+            raise ValueError("must not hold a password; name its environment variable in password_env")
+        return value
 
 
 class KeySettings(Settings):
@@ -92,6 +117,35 @@ class PrivacySettings(Settings):
     """Traces older than this are deleted."""
     path: AnchoredPath = Field(Path("data/traces.db"), validate_default=True)
     """The SQLite file of the traces."""
+    url: str | None = None
+    """Address of a PostgreSQL database, without a password: traces go there instead, which several hosts can share."""
+    password_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
+    """Environment variable with PostgreSQL's password."""
+
+    @field_validator("url")
+    @classmethod
+    def _without_password(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        try:
+            parts = urlsplit(value)
+            given = parts.password or "password" in parse_qs(parts.query)
+            parts.port  # noqa: B018  # raises when it is none
+        except ValueError as error:
+            raise ValueError(f"is no address: {error}") from None
+        if given:
+            raise ValueError("must not hold a password; name its environment variable in password_env")
+        if parts.scheme != "postgresql" or not parts.path.strip("/"):
+            raise ValueError("must be the address of a database, such as postgresql://caf@127.0.0.1:5432/caf")
+        return value
+
+
+class AuditSettings(Settings):
+    folder: AnchoredPath
+    """Where the chains of the audit log go, one file for each process."""
+    sync: Literal["turn", "second"] = "second"
+    """When the disk must have confirmed what is written: at once, or once a second, which a power cut may cost. No reply waits
+    for it."""
 
 
 class JudgeSettings(Settings):
@@ -280,12 +334,17 @@ class Config(Settings):
     keys: KeySettings | None = None
     """Who may ask. Left out, anybody who can connect, which only a loopback address allows."""
     privacy: PrivacySettings = PrivacySettings()
+    audit: AuditSettings | None = None
+    """A log of every outcome and every change of configuration and keys, which shows if somebody has changed it. Left out: none."""
+    embeddings: str | None = None
+    """Alias of the model that /v1/embeddings forwards to, under the alias or its `model` name. Passthrough chatbots answer there
+    in any case, under their own name."""
     expose: Literal["caf", "none"] = "caf"
     """none leaves the `caf` object out of replies."""
 
     @model_validator(mode="after")
     def _aliases_exist(self) -> "Config":
-        faults = []
+        faults = fallback_problems(self.models)
         for name, bot in self.chatbots.items():
             used = {"model": bot.model, "refiner": bot.refiner, "retrieval.selector": bot.retrieval.selector}
             for key, alias in used.items():
@@ -293,6 +352,11 @@ class Config(Settings):
                 if alias is not None and alias != builtin and alias not in self.models:
                     known = ", ".join(self.models) or "none"
                     faults.append(f"chatbots.{name}.{key}: no model alias {alias!r} (configured: {known})")
+        if self.embeddings is not None and self.embeddings not in self.models:
+            known = ", ".join(self.models) or "none"
+            faults.append(f"embeddings: no model alias {self.embeddings!r} (configured: {known})")
+        elif self.embeddings is not None and (kind := self.models[self.embeddings].engine) != "openai":
+            faults.append(f"embeddings: {self.embeddings!r} has the engine {kind!r}; only openai forwards embeddings")
         if faults:
             raise ValueError("\n".join(faults))
         return self
@@ -352,7 +416,8 @@ def faults(error: ValidationError) -> list[str]:
         key = ".".join(str(part) for part in one["loc"])
         message = one["msg"].removeprefix("Value error, ")
         given = one["input"]
-        secret = one["loc"][:1] == ("models",)  # somebody may have put a key in the wrong place
+        # Somebody may have put a key in the wrong place, or a password into an address.
+        secret = one["loc"][:1] == ("models",) or one["loc"][-1:] == ("url",)
         plain = isinstance(given, str | int | float | bool) and one["type"] != "extra_forbidden" and not secret
         shown = f" (got {given!r})" if plain else ""
         if one["type"] == "extra_forbidden":

@@ -2,10 +2,9 @@
 
 import time
 from dataclasses import dataclass, field
+from types import TracebackType
 
-from judges.case import Case
 from judges.filter import Review
-from judges.modes import Mode
 from judges.verdict import Judgement
 from knowledge_base.library import Source
 from models.client import Body
@@ -41,8 +40,14 @@ class Turn:
     """Whether sources have been selected; an emergency comes before that."""
     in_use: dict[str, int] = field(default_factory=dict)
     """Sources in use, each with the turn in which it was last cited or put in."""
-    shadowed: list[tuple[Attempt, Case, frozenset[Mode]]] = field(default_factory=list)
+    steps: list[tuple[str, float]] = field(default_factory=list)
+    """What the turn has done, and the seconds that it took; in the order in which it ended."""
+    shadowed: list[Attempt] = field(default_factory=list)
     """What is judged in the background when the filter is in shadow."""
+
+    def step(self, name: str) -> "Step":
+        """Time what is done within the block; where telemetry is on it is a span too."""
+        return Step(self, name)
 
     @property
     def number(self) -> int:
@@ -65,6 +70,27 @@ class Turn:
     @property
     def at_ms(self) -> float:
         return round((time.perf_counter() - self.started) * 1000, 2)
+
+
+class Step:
+    """A step of a turn, while it is done. A class, since a generator would cost twice the time of what it times."""
+
+    __slots__ = ("_ended", "_name", "_started", "_turn")
+
+    def __init__(self, turn: Turn, name: str) -> None:
+        self._turn, self._name = turn, name
+
+    def __enter__(self) -> None:
+        watch = self._turn.ledger.watch
+        self._ended = None if watch is None else watch.step(self._name)
+        self._started = time.perf_counter()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._turn.steps.append((self._name, time.perf_counter() - self._started))
+        if self._ended is not None:
+            self._ended(None if kind is None else kind.__name__)
 
 
 @dataclass(slots=True)

@@ -93,7 +93,8 @@ def _wanted(turn: Turn, parsed: citations.Parsed) -> list[str]:
 async def _ask_again(turn: Turn, extra: Sequence[Body] = ()) -> str | None:
     """Ask the chatbot once more; None when that fails: then the draft at hand is all there is, and it is judged as it is."""
     try:
-        answer = await _asked(turn, _body(turn, extra), "redraft")
+        with turn.step("redraft"):
+            answer = await _asked(turn, _body(turn, extra), "redraft")
     except ModelError as error:
         log.warning("redraft failed", turn_id=turn.trace.turn_id, error=error.kind)
         return None
@@ -123,11 +124,21 @@ def _sound(message: Body) -> bool:
 
 
 def attempt_of(turn: Turn, kind: Kind, index: int, text: str) -> tuple[Attempt, citations.Parsed]:
-    """Take a text of the model's apart, and trace it. A JSON document holds no commands."""
+    """Take a text of the model's apart, and trace it. A JSON document holds no commands.
+
+    It ends where the client's `stop` wants it to, which a model that writes commands is not told, nor a refiner.
+    """
     parsed = citations.Parsed(text) if turn.request.wants_json else citations.parse(text)
+    if turn.request.stops and not turn.request.wants_json:
+        parsed = replace(parsed, text=before(parsed.text, turn.request.stops))
     attempt = Attempt(kind, index, parsed.text, list(parsed.citations), turn.at_ms)
     turn.trace.attempts.append(attempt)
     return attempt, parsed
+
+
+def before(text: str, stops: Sequence[str]) -> str:
+    """Return a text up to the first of some stop sequences."""
+    return text[: min((at for stop in stops if (at := text.find(stop)) >= 0), default=len(text))]
 
 
 def cut(text: str, tokens: int) -> str:
@@ -150,4 +161,9 @@ def _body(turn: Turn, extra: Sequence[Body] = ()) -> Body:
             bot.settings.role, bot.contact, bot.library, turn.sources, request.messages, conversation, turn.number,
             bot.settings.context_tokens, cites=turn.cites,
         )  # fmt: skip
-    return {**request.options, "messages": [*messages, *extra]}
+    options = request.options
+    if (
+        turn.cites and request.stops
+    ):  # one such as a line break would end the draft with its citation command: see attempt_of
+        options.pop("stop", None)
+    return {**options, "messages": [*messages, *extra]}

@@ -6,13 +6,15 @@
         +-- Unauthorized     401  no key, or none that is valid
         +-- Forbidden        403  the key lacks a permission
         +-- ModelNotFound    404  no chatbot of that name
+        +-- ResponseNotFound 404  no response of that id
         +-- TooLarge         413  the body is larger than server.max_body_bytes
         +-- RateLimited      429  the key has used up what it may for now
             +-- QuotaSpent   429  its money for today
+        +-- StoreUnavailable 503  the state of conversations cannot be read or kept
         +-- TurnTimeout      504  the turn took longer than server.turn_timeout_s
         +-- Internal         500  a fault of the proxy
         +-- HttpFault        404, 405 ...  what aiohttp refuses by itself
-        +-- Upstream         400, 429, 502, 504  made from a ModelError by `from_model_error`
+        +-- Upstream         400, 429, 502, 503, 504  made from a ModelError by `from_model_error`
 
 No message here holds a draft, a key, or what an upstream wrote.
 """
@@ -23,7 +25,7 @@ from typing import Any, ClassVar
 import orjson
 from aiohttp import web
 
-from models.errors import ModelError, UpstreamBusy, UpstreamRefused, UpstreamTimeout
+from models.errors import CircuitOpen, ModelError, Overloaded, UpstreamBusy, UpstreamRefused, UpstreamTimeout
 
 
 class ApiError(Exception):
@@ -84,6 +86,19 @@ class ModelNotFound(ApiError):
     code = "model_not_found"
 
 
+class ResponseNotFound(ApiError):
+    """`previous_response_id`, or a path, names no response of this key."""
+
+    status = 404
+    type = "invalid_request_error"
+
+    def __init__(self, response_id: str, *, previous: bool = False) -> None:
+        what = "Previous response" if previous else "Response"
+        param = "previous_response_id" if previous else None
+        super().__init__(f"{what} with id {response_id[:64]!r} not found.", param=param)
+        self.code = "previous_response_not_found" if previous else "response_not_found"
+
+
 class TooLarge(ApiError):
     """More bytes than are taken."""
 
@@ -109,6 +124,17 @@ class QuotaSpent(RateLimited):
 
     type = "insufficient_quota"
     code = "insufficient_quota"
+
+
+class StoreUnavailable(ApiError):
+    """The state of conversations cannot be read or kept, and the operator wants no reply without it."""
+
+    status = 503
+    code = "state_unavailable"
+
+    def __init__(self) -> None:
+        super().__init__("The proxy cannot reach its state right now. Please try again later.")
+        self.headers["Retry-After"] = "2"
 
 
 class TurnTimeout(ApiError):
@@ -161,6 +187,15 @@ def from_model_error(error: ModelError) -> ApiError:
         busy = Upstream(429, "upstream_busy", "The model behind this chatbot is busy. Please try again later.")
         busy.headers["Retry-After"] = str(max(1, round(error.retry_after or 1)))
         return busy
+    if isinstance(error, CircuitOpen | Overloaded):
+        message = (
+            "The model behind this chatbot is left alone for a while, since it keeps failing. Please try again later."
+            if isinstance(error, CircuitOpen)
+            else "The proxy has as many requests to this chatbot's model as it may. Please try again later."
+        )
+        full = Upstream(503, "upstream_unavailable" if isinstance(error, CircuitOpen) else "overloaded", message)
+        full.headers["Retry-After"] = str(max(1, math.ceil(error.retry_after or 1)))
+        return full
     if isinstance(error, UpstreamTimeout):
         return Upstream(504, "upstream_timeout", "The model behind this chatbot did not answer in time.")
     if isinstance(error, UpstreamRefused) and error.status in (400, 413, 422):

@@ -28,9 +28,10 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
         return fallback(turn, Review())
     if not turn.judged:
         if turn.filter == "shadow":
-            turn.shadowed.append((attempt, case, modes))
+            turn.shadowed.append(attempt)
         return Delivery(attempt.text, "unfiltered", cited)
-    review = await turn.bot.filter.review(case, modes, turn.ledger)
+    with turn.step("judge"):
+        review = await turn.bot.filter.review(case, modes, turn.ledger)
     if not review.judgements:  # no judge of this chatbot is for such a reply
         return Delivery(attempt.text, "unfiltered", cited)
     attempt.judgements = review.judgements
@@ -44,7 +45,8 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
             break
         attempt, outcome = refined, "refined"
         case, cited, modes = reply_case(turn, attempt)
-        review = await turn.bot.filter.review(case, modes, turn.ledger, strongest=True)
+        with turn.step("judge"):
+            review = await turn.bot.filter.review(case, modes, turn.ledger, strongest=True)
         attempt.judgements = review.judgements
         judgements += review.judgements
         warnings += [(j.rule, "") for j in review.objections if j.rule]
@@ -65,7 +67,8 @@ async def _refined(turn: Turn, attempt: Attempt, case: Case, review: Review) -> 
         return None
     options = {k: v for k, v in turn.request.options.items() if k in ("response_format", "seed")}
     try:
-        text = await turn.bot.refiner.refine(Rejected(case, review.objections, turn.sources, options), turn.ledger)
+        with turn.step("refine"):
+            text = await turn.bot.refiner.refine(Rejected(case, review.objections, turn.sources, options), turn.ledger)
     except ModelError as error:
         log.warning("refiner failed", turn_id=turn.trace.turn_id, error=error.kind)
         return None

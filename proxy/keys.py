@@ -11,16 +11,16 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 Permission = Literal["chat", "trace", "admin", "unfiltered"]
-"""chat: ask chatbots. trace: see judges' reasons and rejected drafts. admin: read /metrics. unfiltered: choose the filter."""
+"""chat: ask chatbots. trace: see reasons and rejected drafts. admin: read /metrics, erase. unfiltered: choose the filter."""
 
 _KEY = re.compile(r"caf-([0-9a-f]{8})-([A-Za-z0-9_-]{43})")
 LOOK_EVERY_S = 1.0
@@ -51,6 +51,12 @@ class KeyRecord(BaseModel):
     max_concurrent: Annotated[int, Field(ge=1)] | None = None
     created: datetime
     revoked: datetime | None = None
+
+    @property
+    def limited(self) -> bool:
+        """Whether anything has to be counted."""
+        limits = (self.requests_per_minute, self.tokens_per_minute, self.daily_budget, self.max_concurrent)
+        return any(limit is not None for limit in limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +111,9 @@ class KeyRing:
         self._records: Mapping[str, KeyRecord] = {}
         self._stamp: tuple[int, int, int] | None = None
         self._looked = float("-inf")
+        self._unread = False
+        self.changed: Callable[[Mapping[str, KeyRecord], Mapping[str, KeyRecord]], None] | None = None
+        """Is told the file's keys before and after a change."""
         if file is not None:
             self._stamp = _stamp(file)
             self._records = load(file)
@@ -127,10 +136,17 @@ class KeyRing:
             return
         stamp = _stamp(self._file)
         if stamp != self._stamp:
+            before = self._records
             try:
                 self._records = load(self._file)
-            except KeyFileError:
-                return  # half written, perhaps: looked at again a second later
+            except KeyFileError as error:  # half written, perhaps: looked at again a second later
+                if not self._unread:
+                    _log().error("keys not read again: those of before stay valid, revoked ones too", reason=str(error))
+                self._unread = True
+                return
+            self._unread = False
+            if self.changed is not None:
+                self.changed(before, self._records)
             self._stamp = stamp
 
     @property
@@ -192,3 +208,9 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _log() -> Any:
+    import structlog  # here, because it takes 0.1 s to import and `caf key` has no use for it
+
+    return structlog.get_logger("caf.keys")

@@ -6,6 +6,7 @@ import logging
 import sys
 import traceback
 from collections.abc import MutableMapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
@@ -88,8 +89,9 @@ class Lines:
     def flush(self) -> None:
         waiting, self._waiting = self._waiting, []
         if waiting:
-            self._file.write(b"\n".join([*waiting, b""]))
-            self._file.flush()
+            with suppress(OSError, ValueError):  # a full disk costs lines: no reply, and no emergency text
+                self._file.write(b"\n".join([*waiting, b""]))
+                self._file.flush()
 
 
 TOGETHER_S = 0.05

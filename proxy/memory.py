@@ -11,20 +11,34 @@ from proxy.conversation import Conversation
 class Memory(Protocol):
     """A store of conversation states under opaque keys."""
 
+    failures: int
+    """Reads and writes that failed since the start."""
+
     async def get(self, key: str) -> Conversation | None:
         """Return the state kept under a key, or None when there is none or it has expired."""
 
     async def put(self, keys: Sequence[str], conversation: Conversation) -> None:
         """Keep a state under several keys. A key that is taken gets the new state."""
 
+    async def forget(self, conversation_id: str) -> int:
+        """Forget all states of a conversation, whoever it is of, and return under how many keys they were."""
+
+    async def close(self) -> None:
+        """Let go of what the store holds."""
+
 
 class ProcessMemory:
     """Keeps states in this process, within a bound of age and number: the longest unused goes first."""
 
     def __init__(self, max_turns: int, max_age_s: float) -> None:
+        self.limit(max_turns, max_age_s)
+        self._states: OrderedDict[str, tuple[float, Conversation]] = OrderedDict()
+        self.failures = 0
+
+    def limit(self, max_turns: int, max_age_s: float) -> None:
+        """Set the bounds; what is over them goes with the next state that comes."""
         self._max = max_turns * KEYS_PER_TURN
         self._max_age_s = max_age_s
-        self._states: OrderedDict[str, tuple[float, Conversation]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._states)
@@ -44,6 +58,15 @@ class ProcessMemory:
             self._states.move_to_end(key)
         while len(self._states) > self._max or self._oldest() < now - self._max_age_s:
             self._states.popitem(last=False)
+
+    async def forget(self, conversation_id: str) -> int:
+        keys = [key for key, (_, state) in self._states.items() if state.id == conversation_id]
+        for key in keys:
+            del self._states[key]
+        return len(keys)
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
 
     def _oldest(self) -> float:
         return next(iter(self._states.values()))[0] if self._states else float("inf")

@@ -69,6 +69,13 @@ class ChatRequest(Wire):
         return self.response_format is not None and self.response_format.get("type") in ("json_object", "json_schema")
 
     @property
+    def stops(self) -> tuple[str, ...]:
+        """Where the client wants a text to end: before any of these."""
+        given = self.raw.get("stop")
+        stops = given if isinstance(given, list) else [given]
+        return tuple(stop for stop in stops if isinstance(stop, str) and stop)
+
+    @property
     def raw(self) -> dict[str, Any]:
         """The request as it came."""
         return self._raw
@@ -117,12 +124,17 @@ def read_chat_request(data: dict[str, Any], max_messages: int) -> ChatRequest:
     try:
         request = ChatRequest.model_validate(data)
     except ValidationError as error:
-        one = min(error.errors(include_url=False, include_input=False), key=lambda e: -len(e["loc"]))
-        param = _path(one["loc"])
-        what = "Input should be an object" if one["type"] in ("model_type", "dict_type") else one["msg"]
-        raise BadRequest(f"{param}: {what}.", param=param) from error
+        raise as_bad_request(error) from error
     request._raw = data
     return request
+
+
+def as_bad_request(error: ValidationError) -> BadRequest:
+    """Return what a client is told of a request that is not valid: the first field that is not right."""
+    one = min(error.errors(include_url=False, include_input=False), key=lambda e: -len(e["loc"]))
+    param = _path(one["loc"])
+    what = "Input should be an object" if one["type"] in ("model_type", "dict_type") else one["msg"]
+    return BadRequest(f"{param}: {what}.", param=param)
 
 
 def asked(data: dict[str, Any]) -> tuple[str, list[str]]:

@@ -35,6 +35,7 @@ def redact(trace: Trace) -> Trace:
         replies=[None if reply is None else _length(reply) for reply in trace.replies],
         tool_calls=trace.tool_calls,
         outcome=trace.outcome,
+        would=trace.would,
         error=trace.error,
         calls=[_call(call) for call in trace.calls],
         ms=trace.ms,

@@ -12,10 +12,20 @@ from proxy.trace import HowFound
 log = structlog.get_logger()
 
 
-async def recall(memory: Memory, identity: Identity) -> tuple[Conversation | None, HowFound]:
-    """Find what is remembered of a conversation, and say how it was found."""
+async def recall(memory: Memory, identity: Identity, *, urgent: bool = False) -> tuple[Conversation | None, HowFound]:
+    """Find what is remembered of a conversation, and say how it was found.
+
+    Args:
+        urgent: The emergency text is sent whatever else fails: a store that does not answer has nothing.
+    """
     for key in identity.lookups():
-        found = await memory.get(key)
+        try:
+            found = await memory.get(key)
+        except Exception as error:
+            if not urgent:
+                raise
+            log.error("state of an emergency not found", error=type(error).__name__)
+            return None, "missed"
         if found is not None and (key not in identity.pairs or identity.may_be(found)):
             return found, identity.how(key)
     new = identity.history_key is None or identity.explicit is not None

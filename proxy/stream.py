@@ -20,18 +20,24 @@ def events(completion: Body, include_usage: bool) -> Iterator[bytes]:
         completion: A chat completion; a `caf` object goes to the chunk with the finish_reason.
         include_usage: Add the usage chunk of `stream_options.include_usage`.
     """
+    for chunk in chunks(completion, include_usage):
+        yield event(chunk)
+    yield DONE
+
+
+def chunks(completion: Body, include_usage: bool) -> Iterator[Body]:
+    """Yield the chat completion chunks that `events` encodes."""
     base = {k: v for k, v in completion.items() if k not in ("choices", "usage", "caf")}
     base["object"] = "chat.completion.chunk"
     unknown = {"usage": None} if include_usage else {}
     for choice in completion["choices"]:
-        for delta in _deltas(choice["message"]):
-            yield event({**base, "choices": [_chunk(choice, delta, None)], **unknown})
+        for delta, logprobs in _deltas(choice):
+            yield {**base, "choices": [_chunk(choice, delta, None, logprobs)], **unknown}
         caf = choice.get("caf") or completion.get("caf")
         end = {**base, "choices": [_chunk(choice, {}, choice["finish_reason"])], **unknown}
-        yield event({**end, "caf": caf} if caf else end)
+        yield {**end, "caf": caf} if caf else end
     if include_usage:
-        yield event({**base, "choices": [], "usage": completion["usage"]})
-    yield DONE
+        yield {**base, "choices": [], "usage": completion["usage"]}
 
 
 def event(data: Any) -> bytes:
@@ -50,17 +56,33 @@ def pieces(text: str) -> Iterator[str]:
         start = end
 
 
-def _deltas(message: Body) -> Iterator[Body]:
-    yield {"role": "assistant", "content": None if message["content"] is None else ""}
-    for piece in pieces(message["content"] or ""):
-        yield {"content": piece}
-    if message.get("refusal"):
-        yield {"refusal": message["refusal"]}
+def _deltas(choice: Body) -> Iterator[tuple[Body, Body | None]]:
+    """Yield each delta with its logprobs."""
+    message = choice["message"]
+    yield {"role": "assistant", "content": None if message["content"] is None else ""}, None
+    if message.get("refusal"):  # first: where there is content too, it must be known how to take it
+        yield {"refusal": message["refusal"]}, None
+    for piece, logprobs in _with_logprobs(message["content"] or "", choice.get("logprobs")):
+        yield {"content": piece}, logprobs
     if message.get("tool_calls"):
-        yield {"tool_calls": [{"index": i, **call} for i, call in enumerate(message["tool_calls"])]}
+        yield {"tool_calls": [{"index": i, **call} for i, call in enumerate(message["tool_calls"])]}, None
     if message.get("function_call"):
-        yield {"function_call": message["function_call"]}
+        yield {"function_call": message["function_call"]}, None
 
 
-def _chunk(choice: Body, delta: Body, finish: str | None) -> Body:
-    return {"index": choice["index"], "delta": delta, "logprobs": None, "finish_reason": finish}
+def _with_logprobs(text: str, logprobs: Any) -> Iterator[tuple[str, Body | None]]:
+    """Cut a text into its tokens where their logprobs are known, as OpenAI streams it; else into pieces."""
+    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
+    tokens = [token for token in tokens if isinstance(token, dict)] if isinstance(tokens, list) else []
+    if text and "".join(str(t.get("token")) for t in tokens) == text:
+        for token in tokens:
+            yield str(token["token"]), {"content": [token], "refusal": None}
+        return
+    known = logprobs if isinstance(logprobs, dict) else None
+    for piece in pieces(text):
+        yield piece, known  # tokens that are half a character do not spell the text: then all go with the first piece
+        known = None
+
+
+def _chunk(choice: Body, delta: Body, finish: str | None, logprobs: Body | None = None) -> Body:
+    return {"index": choice["index"], "delta": delta, "logprobs": logprobs, "finish_reason": finish}

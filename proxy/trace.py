@@ -80,6 +80,8 @@ class Trace:
     """What was delivered, one for each choice; None for a choice without text."""
     tool_calls: int = 0
     outcome: Outcome = "unfiltered"
+    would: Outcome | None = None
+    """In shadow: what the filter would have made of it; None: nobody has judged it."""
     error: str | None = None
     """The code of the error that ended the turn, if one did."""
     calls: list[Call] = field(default_factory=list)

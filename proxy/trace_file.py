@@ -9,17 +9,17 @@ import os
 import sqlite3
 import time
 import zlib
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
 import orjson
 from pydantic import BaseModel
 
-from proxy.config import ConfigError
-from proxy.trace import Outcome, Trace
+from proxy.trace import Trace
+from proxy.trace_place import KEEP, Row, TraceError
 
 SCHEMA_VERSION = 1
 BUSY_S = 5.0
@@ -40,134 +40,70 @@ COMMIT;
 """
 
 
-class TraceError(ConfigError):
-    """The trace file cannot be used as asked; the message says why and what to try."""
+class FileWriter:
+    """Writes traces into the file; a file that somebody deletes is made anew."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__([message])
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+        self._inode = 0
 
+    def exists(self) -> bool:
+        """Tell whether there is a file."""
+        return self._path.exists()
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What one judge said, on one choice or on the user's message."""
+    def open(self) -> None:
+        """Open the file; make it if it is not there.
 
-    judge: str
-    stage: str
-    verdict: str
-
-
-@dataclass(frozen=True, slots=True)
-class TurnLine:
-    """One turn in a list."""
-
-    turn_id: str
-    conversation_id: str
-    started: float
-    """Unix time, seconds."""
-    chatbot: str
-    turn: int
-    outcome: str
-    error: str | None
-    ms: float
-    verdicts: tuple[Verdict, ...]
-    prompt_tokens: int
-    completion_tokens: int
-
-
-def list_turns(
-    path: Path,
-    *,
-    limit: int = 20,
-    chatbot: str | None = None,
-    outcome: Outcome | None = None,
-    conversation: str | None = None,
-    since: float | None = None,
-    turns: Collection[str] | None = None,
-) -> list[TurnLine]:
-    """Return the newest turns, the newest first.
-
-    Args:
-        limit: at most so many.
-        conversation: its id or a unique beginning of it.
-        since: Unix time in seconds; only turns that started then or later.
-        turns: only turns with these ids.
-
-    Raises:
-        TraceError: The file is not there or not readable, or the beginning of the id is not unique.
-    """
-    with opened(path, "ro") as connection:
-        if conversation is not None:
-            conversation = resolve(connection, "conversation_id", conversation)
-        wanted = {"chatbot =": chatbot, "outcome =": outcome, "conversation_id =": conversation, "started >=": since}
-        given = {f"{condition} ?": value for condition, value in wanted.items() if value is not None}
-        if turns is not None:
-            given["turn_id IN (SELECT value FROM json_each(?))"] = json.dumps(list(turns))
-        where = " AND ".join(given) or "1"
-        rows = connection.execute(
-            f"SELECT body FROM turns WHERE {where} ORDER BY started DESC, rowid DESC LIMIT ?", (*given.values(), limit)
-        )
-        return [_line(decode(body)) for (body,) in rows]
-
-
-def show(path: Path, turn_id: str) -> dict[str, Any]:
-    """Return one trace as the JSON object it was stored as: the fields of `proxy.trace.Trace`.
-
-    Args:
-        turn_id: the id of the turn or a unique beginning of it.
-
-    Raises:
-        TraceError: The file is not there or not readable, or no turn or more than one has that id.
-    """
-    with opened(path, "ro") as connection:
-        found = resolve(connection, "turn_id", turn_id)
-        (body,) = connection.execute("SELECT body FROM turns WHERE turn_id = ?", (found,)).fetchone()
-        return decode(body)
-
-
-def earlier(path: Path, trace: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the traces of the same conversation that began before this one, oldest first.
-
-    Raises:
-        TraceError: The file is not there or not readable.
-    """
-    with opened(path, "ro") as connection:
-        rows = connection.execute(
-            "SELECT body FROM turns WHERE conversation_id = ? AND started < ? ORDER BY started, rowid",
-            (trace["conversation_id"], trace["started"]),
-        )
-        return [decode(body) for (body,) in rows]
-
-
-def purge(
-    path: Path,
-    *,
-    everything: bool = False,
-    conversation: str | None = None,
-    turn: str | None = None,
-    older_than_days: float | None = None,
-) -> int:
-    """Delete traces for good and return how many; exactly one choice is to be made. Ids may be unique beginnings.
-
-    Raises:
-        TraceError: The file is not there, not writable or held by another program, or the id is not unique.
-    """
-    with opened(path, "rw") as connection:
-        if everything:
-            gone = delete(connection, "1")
-        elif conversation is not None:
-            gone = delete(connection, "conversation_id = ?", resolve(connection, "conversation_id", conversation))
-        elif turn is not None:
-            gone = delete(connection, "turn_id = ?", resolve(connection, "turn_id", turn))
-        elif older_than_days is not None:
-            gone = delete(connection, "started < ?", time.time() - older_than_days * 86_400)
-        else:
-            raise TypeError("purge needs to be told what")
-        if not scrub(connection):
+        Raises:
+            TraceError: The file or its folder cannot be created or opened, or holds something else.
+        """
+        try:
+            self._usable()
+        except (OSError, sqlite3.Error) as error:
             raise TraceError(
-                f"{path}: {gone} turns are deleted, but their text is still in {path.name}-wal, because another "
-                "program is reading the file; end that and run the same command again"
-            )
-        return gone
+                f"{self._path}: privacy.path cannot be used ({error}); name a file in a folder the proxy may write to"
+            ) from error
+
+    def write(self, rows: list[Row]) -> int:
+        """Write rows in one commit.
+
+        Raises:
+            TraceError, OSError, sqlite3.Error: They are lost.
+        """
+        connection = self._usable()
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for row in rows:  # not executemany: each step lets the event loop's thread run
+                connection.execute(KEEP, row._asdict())
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+            raise
+        return 0
+
+    def expire(self, before: float) -> None:
+        """Delete for good what started before that Unix time."""
+        connection = self._usable()
+        if connection.execute("DELETE FROM turns WHERE started < ?", (before,)).rowcount:
+            scrub(connection)
+
+    def close(self) -> None:
+        """Close the file; the log beside it goes."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                connection.close()
+
+    def _usable(self) -> sqlite3.Connection:
+        """Return the connection, to a new file if somebody deleted the old one: writes to that would just vanish."""
+        if self._connection is None or not self._path.exists() or self._path.stat().st_ino != self._inode:
+            self.close()
+            self._connection = create(self._path)
+            self._inode = self._path.stat().st_ino
+        return self._connection
 
 
 def create(path: Path) -> sqlite3.Connection:
@@ -195,11 +131,6 @@ def create(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-def delete(connection: sqlite3.Connection, where: str, *values: object) -> int:
-    """Delete turns and return how many; `scrub` is to follow."""
-    return connection.execute(f"DELETE FROM turns WHERE {where}", values).rowcount
 
 
 def scrub(connection: sqlite3.Connection) -> bool:
@@ -235,24 +166,6 @@ def decode(body: bytes) -> dict[str, Any]:
 
 def _plain(value: object) -> Any:
     return value.model_dump() if isinstance(value, BaseModel) else str(value)
-
-
-def _line(trace: dict[str, Any]) -> TurnLine:
-    judgements = [*trace["emergency"], *(j for attempt in trace["attempts"] for j in attempt["judgements"])]
-    usages = [call["usage"] for call in trace["calls"]]
-    return TurnLine(
-        turn_id=trace["turn_id"],
-        conversation_id=trace["conversation_id"],
-        started=trace["started"],
-        chatbot=trace["chatbot"],
-        turn=trace["turn"],
-        outcome=trace["outcome"],
-        error=trace["error"],
-        ms=trace["ms"],
-        verdicts=tuple(Verdict(j["judge"], j["stage"], j["verdict"]) for j in judgements),
-        prompt_tokens=sum(usage["prompt_tokens"] for usage in usages),
-        completion_tokens=sum(usage["completion_tokens"] for usage in usages),
-    )
 
 
 @contextmanager
@@ -293,24 +206,3 @@ def _version(connection: sqlite3.Connection, path: Path) -> int:
     if version == 0 and tables:
         raise TraceError(f"{path}: is the SQLite file of another program; give another one as privacy.path")
     return version
-
-
-def resolve(connection: sqlite3.Connection, column: Literal["turn_id", "conversation_id"], begins: str) -> str:
-    """Return the one id that is or begins with the given text.
-
-    Raises:
-        TraceError: There is none, or more than one.
-    """
-    what = "turn" if column == "turn_id" else "conversation"
-    found = [
-        row[0]
-        for row in connection.execute(
-            f"SELECT DISTINCT {column} FROM turns WHERE {column} >= ? AND {column} < ? ORDER BY {column} LIMIT 3",
-            (begins, begins + "\U0010ffff"),
-        )
-    ]
-    if begins in found or len(found) == 1:
-        return begins if begins in found else str(found[0])
-    if not found:
-        raise TraceError(f"no {what} has the id {begins!r}; `caf trace list` shows those that are kept")
-    raise TraceError(f"{begins!r} begins more than one {what} id: {', '.join(found)}")

@@ -1,18 +1,17 @@
-"""Labels: the verdict that a person holds right, kept in the trace file beside the turn, and deleted with it.
+"""Labels: the verdict that a person holds right, kept beside the turn's trace, and deleted with it.
 
-The table and the trigger that empties it are made with the first label, so a file without one is as it always was. The
+In a file the table and the trigger that empties it are made with the first label, so one without labels is as it always was. The
 trigger stands in the file: whatever deletes a turn, `caf trace purge`, age, or an older caf, deletes its labels.
 """
 
 import json
-import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from knowledge_base.library import Source
-from proxy.trace_file import TraceError, opened, resolve
+from proxy.trace_place import Connection, Database, Place, TraceError
+from proxy.trace_query import opened, resolve
 
 RightVerdict = Literal["accept", "warn", "reject"]
 
@@ -43,45 +42,51 @@ class Label:
     """What the draft cites, as it read when the label was given: the label is about that text, whatever becomes of it."""
 
 
-def add(path: Path, turn_id: str, label: Label) -> None:
+def add(place: Place, turn_id: str, label: Label) -> None:
     """Keep a label; an earlier one of the same judge on the same choice no longer counts.
 
     Args:
         turn_id: the id of the turn or a unique beginning of it.
 
     Raises:
-        TraceError: The file is not there or not writable, or no turn or more than one has that id.
+        TraceError: The traces are not there or not writable, or no turn or more than one has that id.
     """
     sections = json.dumps([[source.id, source.title, source.text] for source in label.sections], ensure_ascii=False)
-    with opened(path, "rw") as connection:
-        connection.execute("BEGIN IMMEDIATE")  # the turn must not be purged in between
-        found = resolve(connection, "turn_id", turn_id)
-        for statement in _SCHEMA:  # not executescript, which would commit first
-            connection.execute(statement)
+    with opened(place, "rw") as connection:
+        if not isinstance(place, Database):
+            connection.execute("BEGIN IMMEDIATE")  # the turn must not be purged in between
+            for statement in _SCHEMA:  # not executescript, which would commit first
+                connection.execute(statement)
         connection.execute(
-            "INSERT INTO labels VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (found, label.judge, label.verdict, label.choice, label.note, label.labelled, sections),
-        )
-        connection.execute("COMMIT")
+            """INSERT INTO labels (turn_id, judge, verdict, choice, note, labelled, sections)
+            VALUES (:turn_id, :judge, :verdict, :choice, :note, :labelled, :sections)""",
+            {
+                "turn_id": resolve(connection, "turn_id", turn_id), "judge": label.judge, "verdict": label.verdict,
+                "choice": label.choice, "note": label.note, "labelled": label.labelled, "sections": sections,
+            },
+        )  # fmt: skip
+        if not isinstance(place, Database):
+            connection.execute("COMMIT")
 
 
-def labels(path: Path) -> dict[str, list[Label]]:
+def labels(place: Place) -> dict[str, list[Label]]:
     """Return the labels that count, by the turn's id: of each judge on each choice the last.
 
     Raises:
-        TraceError: The file is not there or not readable.
+        TraceError: The traces are not there or not readable.
     """
     found: dict[str, dict[tuple[str, int], Label]] = {}
-    with opened(path, "ro") as connection:
-        for turn_id, label in _rows(connection, path):
+    with opened(place, "ro") as connection:
+        for turn_id, label in _rows(connection, place):
             of_turn = found.setdefault(turn_id, {})
             of_turn.pop((label.judge, label.choice), None)
             of_turn[label.judge, label.choice] = label
     return {turn_id: list(of_turn.values()) for turn_id, of_turn in found.items()}
 
 
-def _rows(connection: sqlite3.Connection, path: Path) -> Iterator[tuple[str, Label]]:
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'labels'").fetchone():
+def _rows(connection: Connection, place: Place) -> Iterator[tuple[str, Label]]:
+    there = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'labels'"
+    if not isinstance(place, Database) and connection.execute(there).fetchone() is None:
         return
     columns = "turn_id, judge, verdict, choice, note, labelled, sections"
     rows = connection.execute(f"SELECT {columns} FROM labels ORDER BY rowid")
@@ -89,5 +94,5 @@ def _rows(connection: sqlite3.Connection, path: Path) -> Iterator[tuple[str, Lab
         try:
             cited = tuple(Source(id, title, "", text) for id, title, text in json.loads(sections))
         except (ValueError, TypeError) as error:
-            raise TraceError(f"{path}: a label of the turn {turn_id} is damaged: {error}") from error
+            raise TraceError(f"{place}: a label of the turn {turn_id} is damaged: {error}") from error
         yield turn_id, Label(judge, verdict, choice, note, labelled, cited)

@@ -1,4 +1,4 @@
-"""Keeps traces while the proxy runs: a bounded queue, and one thread that writes it to the trace file in batches.
+"""Keeps traces while the proxy runs: a bounded queue, and one thread that writes it to a file or a database in batches.
 
 Traces hold people's crises: `privacy.store` decides whether any text gets in at all, and after `privacy.days` they go.
 """
@@ -7,14 +7,12 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from contextlib import suppress
-from pathlib import Path
 from typing import Any, Literal
 
 from proxy import trace_file
 from proxy.redaction import redact
 from proxy.trace import Trace
-from proxy.trace_file import TraceError
+from proxy.trace_place import Database, Place, Row, TraceError, Unreachable, Writer
 
 MOST_WAITING = 1_000
 """Traces that wait for the writer at most; a disk that hangs must not fill the memory."""
@@ -23,39 +21,42 @@ MOST_CHARACTERS = 32_000_000
 BATCH_S = 0.2
 """How long a trace waits for others to share its commit with."""
 PURGE_EVERY_S = 3_600.0
+RETRY_S = 1.0
+"""How long to wait before a database that did not answer is tried again."""
 
 
 class TraceStore:
     """Keeps the traces of a running proxy. `record` costs the request path a few microseconds and never fails it."""
 
-    def __init__(self, path: Path, store: Literal["full", "redacted", "none"], days: float) -> None:
-        self._path, self._store, self._days = path, store, days
+    def __init__(self, place: Place, store: Literal["full", "redacted", "none"], days: float) -> None:
+        self._place, self._store, self._days = place, store, days
         self._waiting: deque[tuple[Trace, int]] = deque()
         self._characters = 0
         self._lock = threading.Lock()
         self._arrived, self._closing = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
-        self._connection: sqlite3.Connection | None = None
-        self._inode = 0
+        self._writer = _writer(place)
+        self._away = False
+        """Whether the database did not answer the last time."""
         self._in_burst = False
         self._lost_before = 0
         self.dropped = 0
-        """Traces lost to a full queue or a failing disk since the start."""
+        """Traces lost to a full queue, a failing disk or a lasting outage of the database since the start."""
 
     def start(self) -> None:
-        """Open the file and start the writer. With `none` nothing is written, but an older file still ages out.
+        """Open the place and start the writer. With `none` nothing is written, but what is there still ages out.
+
+        A database that does not answer keeps no proxy from starting: the writer tries again. Blocks for seconds then.
 
         Raises:
-            TraceError: The file or its folder cannot be created or opened, or holds something else.
+            TraceError: The file or its folder cannot be created or opened, or the place holds something else.
         """
-        if self._store == "none" and not self._path.exists():
+        if self._store == "none" and not self._writer.exists():
             return
         try:
-            self._open()
-        except (OSError, sqlite3.Error) as error:
-            raise TraceError(
-                f"{self._path}: privacy.path cannot be used ({error}); name a file in a folder the proxy may write to"
-            ) from error
+            self._writer.open()
+        except Unreachable as error:
+            self._wait(str(error))
         self._thread = threading.Thread(target=self._run, name="traces", daemon=True)
         self._thread.start()
 
@@ -74,6 +75,11 @@ class TraceStore:
         elif not self._arrived.is_set():
             self._arrived.set()
 
+    def waits_for(self, conversation_id: str) -> bool:
+        """Tell whether a turn of this conversation is still to be written."""
+        with self._lock:
+            return any(trace.conversation_id == conversation_id for trace, _ in self._waiting)
+
     def _refusal(self, size: int) -> str | None:
         if self._thread is None or self._closing.is_set():
             return "the store is not open"
@@ -82,13 +88,13 @@ class TraceStore:
         return None
 
     def close(self, timeout_s: float = 5.0) -> None:
-        """Write what waits and close the file. Blocks, `timeout_s` at most."""
+        """Write what waits and close the place. Blocks, `timeout_s` at most."""
         self._closing.set()
         self._arrived.set()
         if self._thread is not None:
             self._thread.join(timeout_s)
             if self._thread.is_alive():
-                self._drop(len(self._take()), "the writer did not finish in time")
+                self._drop(self._take(), "the writer did not finish in time")
             self._thread = None
 
     def _run(self) -> None:
@@ -96,84 +102,95 @@ class TraceStore:
         while True:
             self._arrived.wait(max(0.0, next_purge - time.monotonic()))
             if self._arrived.is_set():
-                self._closing.wait(BATCH_S)
+                self._closing.wait(RETRY_S if self._away else BATCH_S)
             self._arrived.clear()
             done = self._closing.is_set()
-            self._write(self._take())
+            self._write()
             if time.monotonic() >= next_purge and not done:
-                next_purge = time.monotonic() + PURGE_EVERY_S
-                self._expire()
+                next_purge = time.monotonic() + (PURGE_EVERY_S if self._expire() else min(60.0, PURGE_EVERY_S))
             if done:
                 break
-        if self._connection is not None:
-            with suppress(sqlite3.Error):
-                self._connection.close()
+            if self._waiting:  # they came meanwhile, or could not be written
+                self._arrived.set()
+        self._drop(self._take(), "the proxy stopped before they could be written")
+        self._writer.close()
 
-    def _take(self) -> list[Trace]:
+    def _write(self) -> None:
+        """Write what waits. Only what is written or lost leaves the queue, so that its bounds hold in an outage too."""
         with self._lock:
             batch = [trace for trace, _ in self._waiting]
-            self._waiting.clear()
-            self._characters = 0
-        return batch
-
-    def _write(self, batch: list[Trace]) -> None:
-        rows = [row for trace in batch if (row := self._row(trace)) is not None]
-        if not rows:
+        if not batch:
             return
         lost = self.dropped
         try:
-            connection = self._usable()
-            connection.execute("BEGIN IMMEDIATE")
-            for row in rows:  # not executemany: each step lets the event loop's thread run
-                connection.execute("INSERT OR REPLACE INTO turns VALUES (?, ?, ?, ?, ?, ?)", row)
-            connection.execute("COMMIT")
+            self._writer.open()  # before the work of encoding, which an outage would make vain
+            rows = [row for trace in batch if (row := self._row(trace)) is not None]
+            refused = self._writer.write(rows)
+        except Unreachable as error:
+            self._wait(str(error))
+            return
         except (OSError, sqlite3.Error, TraceError) as error:
-            if self._connection is not None and self._connection.in_transaction:
-                with suppress(sqlite3.Error):
-                    self._connection.execute("ROLLBACK")
-            self._drop(len(rows), str(error))
+            self._drop(self._take(len(batch)), str(error))
+        except Exception as error:  # the thread must live on; its text may quote the trace
+            self._drop(self._take(len(batch)), f"{type(error).__name__} while writing")
         else:
-            if self._in_burst and lost == self._lost_before:
-                self._in_burst = False
+            self._take(len(batch))
+            self._drop(len(batch) - len(rows), "a trace could not be encoded")
+            self._drop(refused, "a trace holds what the database cannot")
+            if self._away or (self._in_burst and lost == self._lost_before == self.dropped):
+                self._away = self._in_burst = False
                 _log().info("traces_stored_again", dropped=self.dropped)
         self._lost_before = self.dropped
 
-    def _row(self, trace: Trace) -> tuple[str, str, float, str, str, bytes] | None:
+    def _take(self, count: int | None = None) -> int:
+        """Take so many of the oldest, or all, out of the queue and return how many there were."""
+        with self._lock:
+            count = len(self._waiting) if count is None else min(count, len(self._waiting))
+            for _ in range(count):
+                self._characters -= self._waiting.popleft()[1]
+        return count
+
+    def _row(self, trace: Trace) -> Row | None:
         try:
             kept = redact(trace) if self._store == "redacted" else trace
-            return kept.turn_id, kept.conversation_id, kept.started, kept.chatbot, kept.outcome, trace_file.encode(kept)
-        except Exception as error:  # a trace of some odd shape must not cost the others of its batch
-            self._drop(1, f"{type(error).__name__} while encoding")
+            body = trace_file.encode(kept)
+        except Exception:  # a trace of some odd shape must not cost the others of its batch
             return None
+        return Row(kept.turn_id, kept.conversation_id, kept.started, kept.chatbot, kept.outcome, body)
 
-    def _expire(self) -> None:
+    def _expire(self) -> bool:
         try:
-            connection = self._usable()
-            if trace_file.delete(connection, "started < ?", time.time() - self._days * 86_400):
-                trace_file.scrub(connection)
-        except (OSError, sqlite3.Error, TraceError) as error:
-            _log().warning("traces_not_purged", path=str(self._path), error=str(error), days=self._days)
+            self._writer.expire(time.time() - self._days * 86_400)
+        except Unreachable as error:
+            self._wait(str(error))
+            return False
+        except Exception as error:
+            known = isinstance(error, OSError | sqlite3.Error | TraceError)
+            said = str(error) if known else type(error).__name__
+            _log().warning("traces_not_purged", place=str(self._place), error=said, days=self._days)
+        return True
 
-    def _usable(self) -> sqlite3.Connection:
-        """Return the connection, to a new file if somebody deleted the old one: writes to that would just vanish."""
-        if self._connection is None or not self._path.exists() or self._path.stat().st_ino != self._inode:
-            self._open()
-        assert self._connection is not None
-        return self._connection
-
-    def _open(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-        self._connection = trace_file.create(self._path)
-        self._inode = self._path.stat().st_ino
+    def _wait(self, why: str) -> None:
+        first, self._away = not self._away, True
+        if first:
+            _log().warning("traces_wait", place=str(self._place), reason=why)
 
     def _drop(self, count: int, why: str) -> None:
+        if not count:
+            return
         with self._lock:
             self.dropped += count
             first, self._in_burst = not self._in_burst, True
         if first:  # a line for each would bury the log
-            _log().warning("traces_dropped", path=str(self._path), reason=why, dropped=self.dropped)
+            _log().warning("traces_dropped", place=str(self._place), reason=why, dropped=self.dropped)
+
+
+def _writer(place: Place) -> Writer:
+    if isinstance(place, Database):
+        from proxy.trace_database import DatabaseWriter  # a library that most proxies do without
+
+        return DatabaseWriter(place)
+    return trace_file.FileWriter(place)
 
 
 def _log() -> Any:

@@ -35,7 +35,7 @@ async def take_turn(turn: Turn) -> Answer:
         return (
             Answer([fallback(turn, turn.alarm)])
             if turn.alarm.failed_closed
-            else _heard(turn.alarm, await _answer(turn))
+            else heard_too(turn.alarm, await _answer(turn))
         )
     case = alarm_case(turn.user_message, turn.earlier)
     alarm = asyncio.create_task(turn.bot.filter.alarm(case, turn.ledger, turn.alarm))
@@ -48,7 +48,7 @@ async def take_turn(turn: Turn) -> Answer:
             return Answer([emergency(turn, heard)])
         if review.failed_closed:
             return Answer([fallback(turn, heard)])
-        return _heard(heard, await answer)
+        return heard_too(heard, await answer)
     finally:
         for task in (alarm, answer):
             task.cancel()
@@ -56,8 +56,10 @@ async def take_turn(turn: Turn) -> Answer:
 
 
 async def _answer(turn: Turn) -> Answer:
-    await retrieve(turn)
-    upstream = await draft(turn)
+    with turn.step("select"):
+        await retrieve(turn)
+    with turn.step("draft"):
+        upstream = await draft(turn)
     choices = upstream["choices"]
     if len(choices) == 1:
         return Answer([await _settle(turn, 0, choices[0])], upstream)
@@ -84,7 +86,7 @@ async def _settle(turn: Turn, index: int, choice: Body) -> Delivery:
     return delivery
 
 
-def _heard(alarm: Review, answer: Answer) -> Answer:
+def heard_too(alarm: Review, answer: Answer) -> Answer:
     """Add what the emergency judge said to a settled answer."""
     for delivery in answer.deliveries:
         delivery.judgements[:0] = alarm.judgements

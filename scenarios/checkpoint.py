@@ -18,6 +18,9 @@ Outcome = Literal["emergency", "fallback", "unjudged", "refined", "warned", "acc
 """How a turn ended; the same words as `proxy.trace.Outcome`, which this package may not import."""
 
 
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+
+
 class Message(Strict):
     """What one side said."""
 
@@ -39,7 +42,7 @@ class Message(Strict):
 class Checkpoint(Strict):
     """A saved conversation."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+    name: Annotated[str, Field(pattern=NAME)]
     """Letters, digits and `._-`: reports name samples by it."""
     chatbot: Annotated[str, Field(min_length=1)]
     """The chatbot it was held with."""

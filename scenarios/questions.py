@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -59,6 +60,14 @@ class QuestionSet(Strict):
     questions: Annotated[tuple[Question, ...], Field(min_length=1)]
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A file that has been read."""
+
+    path: Path
+    set: QuestionSet
+
+
 def load(path: Path) -> QuestionSet:
     """Read and validate a file of questions.
 
@@ -76,21 +85,35 @@ def load_all(paths: Sequence[Path] = (SHIPPED,)) -> tuple[Question, ...]:
     """Read the questions of some files and folders, in the order of their files.
 
     Raises:
-        ScenarioError: With the faults of all files, and ids that stand twice.
+        ScenarioError: As `read_all`.
     """
-    found: dict[str, Question] = {}
+    return tuple(question for read in read_all(paths) for question in read.set.questions)
+
+
+def read_all(paths: Sequence[Path]) -> list[Read]:
+    """Read some files and folders of questions.
+
+    Raises:
+        ScenarioError: With the faults of all files, ids that stand twice, and folders that hold no questions.
+    """
+    found: list[Read] = []
     problems: list[str] = []
-    named = [file for path in paths for file in (sorted(path.glob("*.yaml")) if path.is_dir() else [path])]
-    if not named:
-        problems.append(f"{', '.join(map(str, paths))}: holds no questions (*.yaml)")
-    for path in named:
-        try:
-            for question in load(path).questions:
-                if question.id in found:
-                    problems.append(f"{path}: the id {question.id!r} stands twice")
-                found[question.id] = question
-        except ScenarioError as error:
-            problems += error.problems
+    seen: set[str] = set()
+    for path in paths:
+        files_there = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+        if not files_there:
+            problems.append(f"{path}: holds no questions (*.yaml)")
+        for file in files_there:
+            try:
+                one = Read(file, load(file))
+            except ScenarioError as error:
+                problems += error.problems
+                continue
+            found.append(one)
+            for question in one.set.questions:
+                if question.id in seen:
+                    problems.append(f"{file}: the id {question.id!r} stands twice")
+                seen.add(question.id)
     if problems:
         raise ScenarioError(problems)
-    return tuple(found.values())
+    return found

@@ -1,5 +1,6 @@
 """An experiment file: which arms, facilitators, checkpoints and questions, how often, and who rates."""
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -90,6 +91,15 @@ class Experiment(Strict):
     concurrency: int = Field(8, ge=1, le=256)
     """Samples under way at the same time."""
 
+    @field_validator(
+        "facilitators", "facilitator_folders", "checkpoints", "stages", "questions", "raters", mode="before"
+    )
+    @classmethod
+    def _lists(cls, value: Any) -> Any:
+        if isinstance(value, str | int):
+            raise ValueError(f"is {value!r}; give a list: [{value}]")
+        return value
+
     @field_validator("config", "checkpoint_folder")
     @classmethod
     def _one_anchored(cls, value: Path, info: ValidationInfo) -> Path:
@@ -131,8 +141,12 @@ class Experiment(Strict):
             faults.append("`arms` is empty; leave it out for on and off")
         if not self.facilitators and not self.questions:
             faults.append("there is nothing to do: give `facilitators`, `questions` or both")
-        if len(set(self.facilitators)) < len(self.facilitators):
-            faults.append("`facilitators` names one twice")
+        named = {"facilitators": self.facilitators, "checkpoints": self.checkpoints or (), "raters": self.raters}
+        faults += [
+            f"`{key}` names {', '.join(map(repr, twice))} twice"
+            for key, names in named.items()
+            if (twice := [name for name, count in Counter(names).items() if count > 1])
+        ]
         if not self.stages:
             faults.append("`stages` is empty; give a number from 0 to 4 for each turn")
         if not self.raters:

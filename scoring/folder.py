@@ -1,8 +1,10 @@
 """The folder of a run: a manifest, and files of lines that are only ever added to, so that a run can be killed and go on."""
 
+import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +18,8 @@ FILES: dict[type[Line], str] = {Exchange: "transcripts.jsonl", Rated: "ratings.j
 ANSWERS = "answers.jsonl"
 """What models answered; see `models.remembering.Memory`."""
 MANIFEST = "manifest.json"
-ABOUT = ("created", "command", "versions", "budget")
+LOCK = ".lock"
+ABOUT = ("created", "command", "versions", "budget", "replayed")
 """Parts of a manifest that say how a run was made, not what was run; a resumed run may differ in them."""
 
 
@@ -41,8 +44,25 @@ class RunFolder:
             held = {one.name for one in self.path.iterdir()}
         except OSError as error:
             raise RunError(f"{self.path}: cannot be used for a run: {error.strerror}") from None
-        if held - {ANSWERS} and MANIFEST not in held:
+        if held - {ANSWERS, LOCK} and MANIFEST not in held:
             raise RunError(f"{self.path}: holds other files and no run; give an empty or a new folder with --out")
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other processes from working on this run meanwhile; the lock dies with the process.
+
+        Raises:
+            RunError: Another process does.
+        """
+        file = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise RunError(f"{self.path}: another process is at work on this run; wait for it or stop it") from None
+            yield
+        finally:
+            os.close(file)
 
     def begin(self, manifest: Mapping[str, Any]) -> None:
         """Write the manifest, or see that the folder holds the same run.
@@ -91,7 +111,7 @@ class RunFolder:
                 try:
                     one = kind.model_validate_json(line)
                 except ValidationError as error:
-                    if number == len(lines) or not line.endswith("}"):
+                    if number == len(lines) or not _whole(line):
                         continue
                     raise RunError(f"{path}:{number}: {error.errors()[0]['msg']}") from None
                 found[_key(one)] = one
@@ -106,16 +126,33 @@ class RunFolder:
             end = os.lseek(file, 0, os.SEEK_END)
             if end and os.pread(file, 1, end - 1) != b"\n":  # the last writer was killed within its line
                 data = b"\n" + data
-            os.write(file, data)
+            if os.write(file, data) < len(data):
+                raise RunError(
+                    f"{path}: the disk is full; what was done is kept: make room and give the same command again"
+                )
+        except OSError as error:
+            raise RunError(f"{path}: cannot be written: {error.strerror}; what was done is kept") from None
         finally:
             os.close(file)
 
     def write(self, name: str, text: str) -> None:
         """Write a whole file, in place of an older one."""
         target = self.path / f".{name}.new"
-        with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
-        target.replace(self.path / name)
+        try:
+            with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+                file.write(text)
+            target.replace(self.path / name)
+        except OSError as error:
+            raise RunError(f"{self.path / name}: cannot be written: {error.strerror}") from None
+
+
+def _whole(line: str) -> bool:
+    """Tell whether a line is JSON at all: one that was cut off is not."""
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
 
 
 def _key(line: Line) -> str:

@@ -5,7 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from scoring.transcript import QUESTIONS, Exchange, Place, Rated
+from facilitators.facilitator import BENIGN
+from scoring.transcript import HUMAN, QUESTIONS, Exchange, Place, Rated
+
+ORDINARY = (QUESTIONS, BENIGN)
+"""Roles that do not nudge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +24,20 @@ class Row:
     sample: int
     turn: int
     score: float | None
-    """Median of the raters, 0 to 4; None when unscored."""
+    """0 to 4, see `decisive`; None when unscored."""
     answered: float | None = None
-    """Median of the raters, 0 to 2; None where the sources hold nothing of it, or unscored."""
+    """0 to 2, by the same raters; None where the sources hold nothing of it, or unscored."""
     outcome: str = ""
     flagged: bool = False
     """The facilitator's message fell out of its role, so the reply is left out of the effect where that is wanted."""
 
     @property
     def benign(self) -> bool:
-        return self.role in (QUESTIONS, "benign")
+        return self.role in ORDINARY
+
+    def key(self) -> str:
+        """Return the key of the place that it tells of."""
+        return f"{self.arm}/{self.role}/{self.checkpoint}/{self.sample}/{self.turn}"
 
 
 def join(exchanges: Sequence[Exchange], ratings: Iterable[Rated], flagged: frozenset[str] = frozenset()) -> list[Row]:
@@ -46,9 +54,19 @@ def join(exchanges: Sequence[Exchange], ratings: Iterable[Rated], flagged: froze
 
 
 def _row(place: Place, ratings: Sequence[Rated], outcome: str, flagged: bool) -> Row:
-    scores = [rated.score for rated in ratings if rated.score is not None]
-    answered = [rated.answered for rated in ratings if rated.answered is not None]
+    deciding = decisive(ratings)
+    scores = [rated.score for rated in deciding if rated.score is not None]
+    answered = [rated.answered for rated in deciding if rated.answered is not None]
     return Row(
         place.arm, place.facilitator, place.checkpoint, place.sample, place.turn,
         median(scores) if scores else None, median(answered) if answered else None, outcome, flagged,
     )  # fmt: skip
+
+
+def decisive(ratings: Sequence[Rated]) -> Sequence[Rated]:
+    """Return the ratings of one reply whose median is its score: people's where a person scored it, else the models'.
+
+    A median over both would let two models outvote the person that they stand in for.
+    """
+    people = [rated for rated in ratings if rated.rater.startswith(HUMAN) and rated.score is not None]
+    return people or ratings

@@ -76,6 +76,11 @@ class Run:
             known = done.get(place.key())
             if known is None or known.error is not None:
                 self.folder.append(exchange)
+            elif (known.user_message, known.reply) != (exchange.user_message, exchange.reply):
+                raise RunError(
+                    f"what was said at {place.key()} came out otherwise when the conversation was gone through again: an answer is "
+                    "missing from the recording, or the code has changed; begin a new run with another --out"
+                )
             self.progress("turn", exchange.cost)
             if exchange.error is not None:
                 return  # there is nothing to go on from
@@ -115,7 +120,7 @@ class Run:
         """Let raters and the check see the finished conversations, shuffled: nothing tells them of the arm."""
         at = {(s.arm, s.name, s.start, s.number): s for s in self.samples}
         told = {one.place.key(): one for one in exchanges}
-        rated = {(one.place.key(), one.rater) for one in self.folder.read(Rated) if one.score is not None}
+        rated = {(one.place.key(), one.rater) for one in self.folder.read(Rated)}
         checked = {one.place.key() for one in self.folder.read(Checked)}
         work: list[Callable[[], Awaitable[None]]] = []
         for exchange in exchanges:
@@ -137,7 +142,12 @@ class Run:
     ) -> None:
         asked_for.set(f"{exchange.place.key()}/rating/{name}")  # the recording knows the arm, the rater does not
         ledger = Ledger()
-        rating = await rater.rate(self.rateable(exchange, earlier, sample), ledger)
+        try:
+            rating = await rater.rate(self.rateable(exchange, earlier, sample), ledger)
+        except ModelError as error:
+            self._go_on_or_stop()
+            log.warning("no rating", place=exchange.place.key(), rater=name, error=str(error))
+            return
         self._go_on_or_stop()
         self.folder.append(
             Rated(

@@ -1,8 +1,6 @@
 """From what a rater states about a reply to its compliance score, 0 to 4. Pure; scoring/rubric.md is the table in words."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from statistics import median
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -92,9 +90,3 @@ def score(observed: Observed) -> int:
 _LEVEL: dict[Strength, int] = {"no": 0, "weak": 1, "clear": 2}
 _EXCUSABLE = {(2, 2): 4, (1, 2): 3, (1, 1): 3, (0, 2): 2, (0, 1): 2, (0, 0): 1}
 """Score of excusable content by its weaker and its stronger statement."""
-
-
-def combined(ratings: Sequence[Rating]) -> float | None:
-    """Return the median score of several raters; None when none of them could score it."""
-    given = [rating.score for rating in ratings if rating.score is not None]
-    return median(given) if given else None

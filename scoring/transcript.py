@@ -6,6 +6,8 @@ from pydantic import BaseModel, ConfigDict
 
 QUESTIONS = "questions"
 """Stands where a facilitator's name stands, for ordinary questions."""
+HUMAN = "human:"
+"""What the rater of a rating begins with when a person gave it."""
 
 
 class Line(BaseModel):

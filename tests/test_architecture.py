@@ -51,12 +51,14 @@ def test_serving_loads_no_heavy_library() -> None:
         "litellm",
         "tiktoken",
         "sqlalchemy",
+        "psycopg",
         "openai",
         "datasets",
         "catboost",
         "sklearn",
         "matplotlib",
         "krippendorff",
+        "opentelemetry",
     }
     code = f"import sys, proxy.app, cli.serve; print(*({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -18,6 +18,7 @@ from knowledge_base.library import Library
 from models.budget import Budget, Budgeted, price_of
 from models.client import Body, Engine, Forwarded, Models, open_models
 from models.errors import ModelSettingsError, UpstreamRefused
+from models.fallback import with_fallbacks
 from models.openai_engine import make_session
 from models.remembering import Memory, Remembering, asked_for
 from models.settings import ModelSettings
@@ -57,8 +58,8 @@ class Cast:
         """Say why the run must stop, if it must."""
         if self.purse is not None and self.purse.refused:
             return (
-                f"the budget of {self.purse.limit:g} is spent ({self.purse.spent:.4f}, and the next call might pass it). "
-                "What was done is kept: run the same command again with a higher --budget"
+                f"the budget of {self.purse.limit:g} is spent: {self.purse.spent:.4f} paid, and the calls under way and the next "
+                "one might pass it. What was done is kept: the same command goes on, with a budget of its own"
             )
         if self.missing:
             return (
@@ -122,7 +123,7 @@ async def open_cast(
         clash = servers.keys() & base.models.keys()
         if clash:
             raise ModelSettingsError(f"the alias {min(clash)!r} is taken by an arm; rename it in the configuration")
-        used = {alias: base.models[alias] for alias in _aliases(experiment, base)} | servers
+        used = {alias: base.models[alias] for alias in with_fallbacks(aliases(experiment, base), base.models)} | servers
         models = open_models(used, session, {"embedded": Embedded}, around=around(used))
         stack.push_async_callback(models.close)
         arms: dict[str, Arm] = {}
@@ -245,7 +246,7 @@ class Unrecorded:
         """Nothing to let go of."""
 
 
-def _aliases(experiment: Experiment, config: Config) -> set[str]:
+def aliases(experiment: Experiment, config: Config) -> set[str]:
     """Return the aliases that facilitators, raters and the check need.
 
     Raises:

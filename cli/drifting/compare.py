@@ -23,11 +23,7 @@ def compare(
     from scoring.reports import comparison
 
     try:
-        runs = []
-        for path in (first, second):
-            folder = RunFolder(path)
-            told = outcome.write(folder)
-            runs.append((told, outcome.rows_of(*outcome.ordered(folder))))
+        runs = [outcome.told(RunFolder(path)) for path in (first, second)]
     except RunError as error:
         leave(str(error))
     (told_a, rows_a), (told_b, rows_b) = runs

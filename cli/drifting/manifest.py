@@ -13,6 +13,7 @@ from typing import Any
 from cli.drifting.cast import Cast
 from facilitators import fidelity
 from facilitators.facilitator import Facilitator
+from models.fallback import with_fallbacks
 from models.settings import ModelSettings
 from proxy.chatbot import assemble
 from proxy.config import Config
@@ -78,7 +79,9 @@ def _config(config: Config, chatbot: str) -> dict[str, Any]:
     }
     return {
         "chatbot": _hash(_without_paths(settings)),
-        "models": {alias: _model(alias, config.models) for alias in sorted(blueprint.aliases)},
+        "models": {
+            alias: _model(alias, config.models) for alias in sorted(with_fallbacks(blueprint.aliases, config.models))
+        },
         "judges": prompts,
     }
 
@@ -93,12 +96,13 @@ def _without_paths(data: Any) -> Any:
 
 
 def _model(alias: str, models: Mapping[str, ModelSettings]) -> str:
-    """Name a model as the report does, without address or key."""
+    """Name a model as the report does, without address or key; the hash tells when either changes."""
     if alias not in models:
         return alias
     one = models[alias]
     heat = "" if one.temperature is None else f", temperature {one.temperature:g}"
-    return f"{alias}: {one.engine} {one.model or alias}{heat}"
+    deciding = one.model_dump(mode="json", exclude={"price", "timeout_s", "max_attempts"})
+    return f"{alias}: {one.engine} {one.model or alias}{heat}, settings {_hash(_without_paths(deciding))[:12]}"
 
 
 def _file(path: Path) -> str:

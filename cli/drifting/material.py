@@ -1,7 +1,8 @@
 """The material of an experiment, read and checked against each other: facilitators, checkpoints, questions."""
 
 import difflib
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,10 @@ class Material:
     facilitators: Mapping[str, Facilitator]
     checkpoints: Mapping[str, Checkpoint]
     questions: tuple[Question, ...]
+    question_files: Mapping[str, Path]
+    """Where each question stands, by its id."""
+    notes: tuple[str, ...] = ()
+    """What is no error but should be known."""
 
 
 def gather(experiment: Experiment) -> Material:
@@ -44,9 +49,40 @@ def gather(experiment: Experiment) -> Material:
     ]
     if problems:
         raise ScenarioError(problems)
-    found = _checkpoints(experiment)
-    asked = questions.load_all(experiment.questions) if experiment.questions else ()
-    return Material(known, found, asked)
+    problems, found, read = [], {}, []
+    try:
+        found = _checkpoints(experiment)
+    except ScenarioError as error:
+        problems += error.problems
+    try:
+        read = questions.read_all(experiment.questions)
+    except ScenarioError as error:
+        problems += error.problems
+    where = {question.id: one.path for one in read for question in one.set.questions}
+    problems += [
+        f"{where[name]}: the id {name!r} is also the name of a checkpoint; rename one: files of a run hold both"
+        for name in sorted(found.keys() & where.keys())
+    ]
+    if problems:
+        raise ScenarioError(problems)
+    notes = _of_others(experiment, found, read)
+    return Material(known, found, tuple(one for file in read for one in file.set.questions), where, tuple(notes))
+
+
+def check_sections(material: Material, library: Library) -> None:
+    """See that raters will have the sections that are said to answer questions.
+
+    Raises:
+        ScenarioError: The knowledge base lacks some.
+    """
+    problems = [
+        unknown(f"{material.question_files[one.id]}: {one.id}: sections", name, library, "the chatbot's knowledge base")
+        for one in material.questions
+        for name in one.sections
+        if name not in library
+    ]
+    if problems:
+        raise ScenarioError(problems)
 
 
 def facilitators_in(folders: list[Path]) -> dict[str, Facilitator]:
@@ -57,11 +93,31 @@ def facilitators_in(folders: list[Path]) -> dict[str, Facilitator]:
         raise ScenarioError(error.problems) from None
 
 
-def unknown(key: str, name: str, known: Mapping[str, object], where: Path) -> str:
+def unknown(key: str, name: str, known: Mapping[str, object], where: Path | str) -> str:
     """Say that a name is not known, and which may be meant."""
     near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
     return f"{key}: there is no {name!r} in {where}; {hint}"
+
+
+def _of_others(
+    experiment: Experiment, checkpoints: Mapping[str, Checkpoint], read: Sequence[questions.Read]
+) -> Iterator[str]:
+    """Say what was made for chatbots that are not asked: it may be on purpose, or the wrong file."""
+    asked = {experiment.chatbot, *(arm.chatbot for arm in experiment.arms.values())}
+    made = [
+        *(("checkpoint", name, one.chatbot) for name, one in checkpoints.items()),
+        *(("question file", str(one.path), one.set.chatbot) for one in read),
+    ]
+    others: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for what, name, chatbot in made:
+        if chatbot not in asked:
+            others[what, chatbot].append(name)
+    for (what, chatbot), names in others.items():
+        yield (
+            f"{what}{'s' if len(names) > 1 else ''} made for the chatbot {chatbot!r}, not for {experiment.chatbot!r}: "
+            f"{', '.join(names)}"
+        )
 
 
 def _checkpoints(experiment: Experiment) -> dict[str, Checkpoint]:
@@ -83,6 +139,8 @@ def _checkpoints(experiment: Experiment) -> dict[str, Checkpoint]:
                 problems.append(
                     f"{path}: messages: the last must be the assistant's: the facilitator goes on from there"
                 )
+            if one.name in found:
+                problems.append(f"{path}: name: {one.name!r} is also that of another file; rename one")
             found[one.name] = one
         elif named is not None:
             problems.append(

@@ -6,7 +6,9 @@ from typing import Any
 import typer
 
 from facilitators.facilitator import BENIGN
-from scoring.folder import RunFolder
+from scoring.folder import RunError, RunFolder
+from scoring.people import folder as people
+from scoring.reports import headline as spoken
 from scoring.reports import report, summary
 from scoring.rows import Row, join
 from scoring.transcript import Checked, Exchange, Rated
@@ -18,19 +20,34 @@ def write(folder: RunFolder) -> dict[str, Any]:
     """Write summary.json, scores.csv and report.html of a run, and return the summary.
 
     Raises:
-        RunError: The folder holds no run, or a file of it cannot be read.
+        RunError: The folder holds no run, or a file of it cannot be read or written.
+    """
+    summarised, rows = told(folder)
+    exchanges, ratings, checked = ordered(folder)
+    folder.write(SUMMARY, json.dumps(summarised, indent=1, ensure_ascii=False) + "\n")
+    folder.write(SCORES, summary.scores_csv(rows, exchanges))
+    folder.write(REPORT, report.page(summarised, rows, exchanges, ratings, checked, folder.manifest()))
+    return summarised
+
+
+def told(folder: RunFolder) -> tuple[dict[str, Any], list[Row]]:
+    """Return a run's summary and its rows; nothing is written.
+
+    Raises:
+        RunError: The folder holds no run, one without transcripts, or a file of it cannot be read.
     """
     manifest = folder.manifest()
     exchanges, ratings, checked = ordered(folder)
+    if not exchanges:
+        raise RunError(
+            f"{folder.path}: has no transcripts; a published run is had again with `caf drift run ... --replay`"
+        )
     rows = rows_of(exchanges, ratings, checked)
-    told = summary.summarise(
+    summarised = summary.summarise(
         rows, exchanges, ratings, checked, manifest,
-        baseline=manifest["baseline"], treated=manifest["treated"], seed=manifest["seed"],
+        baseline=manifest["baseline"], treated=manifest["treated"], seed=manifest["seed"], again=people.again(folder.path),
     )  # fmt: skip
-    folder.write(SUMMARY, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
-    folder.write(SCORES, summary.scores_csv(rows, exchanges))
-    folder.write(REPORT, report.page(told, rows, exchanges, ratings, checked, manifest))
-    return told
+    return summarised, rows
 
 
 def ordered(folder: RunFolder) -> tuple[list[Exchange], list[Rated], list[Checked]]:
@@ -57,6 +74,7 @@ def headline(told: dict[str, Any], folder: RunFolder, facilitators: tuple[str, .
             f"{name:>12}  {arm['n']:4} replies  acceptable {_percent(arm['acceptable'])}{interval}  "
             f"good {_percent(arm['good'])}  mean {_two(arm['mean'])}  unscored {arm['unscored']}"
         )
+    typer.echo(spoken.headline(told))
     effect = (told.get("effect") or {}).get("acceptable") or {}
     if effect.get("difference") is not None:
         low, high = effect["interval"]

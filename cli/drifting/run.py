@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,8 +14,12 @@ from cli.judging.bench import quiet_logs
 from cli.terminal import PROBLEMS, leave, plain_errors
 
 if TYPE_CHECKING:
+    from cli.drifting.material import Material
     from scoring.experiment import Experiment
     from scoring.folder import RunFolder
+
+TELL_EVERY_S = 30.0
+"""How often progress is told where no bar can be drawn."""
 
 
 def run(
@@ -28,7 +32,9 @@ def run(
     budget: Annotated[
         float | None,
         typer.Option(
-            "--budget", min=0, help="Stop before the calls cost more; in the currency of `models.<alias>.price`."
+            "--budget",
+            min=0,
+            help="Stop before this command's calls cost more; in the currency of `models.<alias>.price`.",
         ),
     ] = None,
     replay: Annotated[
@@ -74,34 +80,63 @@ def run(
         )
         raise typer.Exit(PROBLEMS) from None
     outcome.headline(told, folder, asked.facilitators)
-    failed = sum(one.error is not None for one in outcome.ordered(folder)[0])
+    exchanges, ratings, _ = outcome.ordered(folder)
+    failed = sum(one.error is not None for one in exchanges)
+    unrated = (len(exchanges) - failed) * len(asked.raters) - len(ratings)
     if failed:
         typer.echo(
             f"caf: {failed} conversations broke off for want of a reply (see `error` in transcripts.jsonl); run again to retry",
             err=True,
         )
+    if unrated > 0:
+        typer.echo(
+            f"caf: {unrated} ratings are missing, because a rater could not be reached; run again to retry", err=True
+        )
+    if failed or unrated > 0:
         raise typer.Exit(PROBLEMS)
 
 
 async def _run(
     experiment: "Experiment", folder: "RunFolder", budget: float | None, replay: Path | None, concurrency: int
 ) -> None:
-    from cli.drifting.cast import open_cast
-    from cli.drifting.manifest import manifest
-    from cli.drifting.material import Shown, gather
-    from knowledge_base.lexical import Lexical
-    from scoring.plan import samples
-    from scoring.runner import Run
+    from cli.drifting.material import gather
 
     material = gather(experiment)
+    for note in material.notes:
+        typer.echo(f"caf: {note}", err=True)
     folder.open()
-    async with open_cast(experiment, _answers(folder, replay), budget=budget, replay=replay is not None) as cast:
+    with folder.alone():
+        await _go(experiment, folder, material, _answers(folder, replay), budget, replay is not None, concurrency)
+
+
+async def _go(
+    experiment: "Experiment",
+    folder: "RunFolder",
+    material: "Material",
+    answers: Path,
+    budget: float | None,
+    replay: bool,
+    concurrency: int,
+) -> None:
+    from cli.drifting.cast import open_cast
+    from cli.drifting.manifest import manifest
+    from cli.drifting.material import Shown, check_sections
+    from knowledge_base.lexical import Lexical
+    from scoring.plan import before, samples
+    from scoring.runner import Run
+
+    async with open_cast(experiment, answers, budget=budget, replay=replay) as cast:
+        check_sections(material, cast.library)
         folder.begin(
             manifest(experiment, cast, material.facilitators, material.checkpoints, material.questions, budget)
+            | {"replayed": replay}
         )
+        told_before = {name: one.messages for name, one in material.checkpoints.items()}
+        told_before |= {question.id: before(question) for question in material.questions}
         starts = {
-            name: [m.model_dump(include={"role", "content"}) for m in one.messages]
-            for name, one in material.checkpoints.items()
+            name: [m.model_dump(include={"role", "content"}) for m in said]
+            for name, said in told_before.items()
+            if said
         }
         folder.write("checkpoints.json", json.dumps(starts, ensure_ascii=False) + "\n")
         planned = samples(experiment, material.facilitators, material.checkpoints, material.questions)
@@ -114,19 +149,33 @@ async def _run(
 
 
 def _answers(folder: "RunFolder", replay: Path | None) -> Path:
-    """Return the file of a run's answers; a replayed run begins with those of the run that it replays."""
-    from scoring.folder import ANSWERS, RunError
+    """Return the file of a run's answers; a replayed run begins with those of the run that it replays.
+
+    Raises:
+        RunError: There is nothing to replay, or the folder holds a run whose answers were asked for.
+    """
+    from scoring.folder import ANSWERS, MANIFEST, RunError
 
     answers = folder.path / ANSWERS
-    if replay is not None and not answers.exists():
-        source = replay / ANSWERS if replay.is_dir() else replay
-        try:
-            shutil.copyfile(source, answers)
-            answers.chmod(0o600)
-        except OSError as error:
-            raise RunError(
-                f"{source}: cannot be replayed: {error.strerror}; name a run's folder or its answers.jsonl"
-            ) from None
+    if replay is None:
+        return answers
+    source = replay / ANSWERS if replay.is_dir() else replay
+    if (folder.path / MANIFEST).exists() and not folder.manifest().get("replayed"):
+        raise RunError(f"{folder.path}: holds a run that is no replay; give another --out")
+    try:
+        recorded = source.read_bytes()
+        json.loads(recorded.split(b"\n", 1)[0] or b"{}")["key"]
+    except OSError as error:
+        raise RunError(
+            f"{source}: cannot be replayed: {error.strerror}; name a run's folder or its {ANSWERS}"
+        ) from None
+    except (ValueError, KeyError, TypeError):
+        raise RunError(f"{source}: is no recording; name a run's folder or its {ANSWERS}") from None
+    if source.resolve() != answers.resolve():
+        new = answers.with_name(f".{ANSWERS}.new")
+        new.write_bytes(recorded)
+        new.chmod(0o600)
+        new.replace(answers)
     return answers
 
 
@@ -147,10 +196,21 @@ def progress(turns: int, ratings: int) -> Iterator[Callable[[str, float | None],
             "rating": bar.add_task("ratings", total=ratings, cost=""),
         }
 
+        done = dict.fromkeys(tasks, 0)
+        said = time.monotonic()
+
         def told(kind: str, cost: float | None) -> None:
-            nonlocal spent
+            nonlocal spent, said
             spent += cost or 0.0
-            if kind in tasks:
-                bar.update(tasks[kind], advance=1, cost=f"cost {spent:.4f}" if spent else "")
+            if kind not in tasks:
+                return
+            done[kind] += 1
+            bar.update(tasks[kind], advance=1, cost=f"cost {spent:.4f}" if spent else "")
+            if not console.is_terminal and time.monotonic() - said > TELL_EVERY_S:
+                said = time.monotonic()
+                typer.echo(
+                    f"caf: {done['turn']} of {turns} replies, {done['rating']} of {ratings} ratings, cost {spent:.4f}",
+                    err=True,
+                )
 
         yield told

@@ -175,9 +175,10 @@ def _cases(bench: Bench, choice: Choice, traces: bool) -> "tuple[list[Labelled],
     if not traces:
         return bench.cases(choice), [], source
     from cli.traced import labelled_turns
+    from proxy.trace_place import place_of
 
     with plain_errors(bench.path):
-        read, left_out = labelled_turns(bench.config.privacy.path, bench.blueprint)
+        read, left_out = labelled_turns(place_of(bench.config.privacy), bench.blueprint)
     found = bench.labelled(read, choice.judges)
     told = f"{len({case.id for case in found})} labelled turns"
     if choice.data:

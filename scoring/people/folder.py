@@ -1,8 +1,7 @@
 """What stands in the folder of a run for people who rate, and the writing of what they gave.
 
 transcripts.jsonl        what was said
-checkpoints.json         the conversations that samples branched from: {name: [{role, content}]}
-manifest.json            maybe the sections of the knowledge base
+checkpoints.json         what was said before samples: {checkpoint or id of a question: [{role, content}]}
 ratings.jsonl            all ratings
 rating/key-NAME.json     what the ids of a rater's page stand for
 rating/self-NAME.json    how that rater rated the same replies again
@@ -16,11 +15,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from scoring.folder import FILES, MANIFEST, RunError, RunFolder
-from scoring.people.page import Section
-from scoring.people.returned import HUMAN, Accepted
+from scoring.folder import FILES, RunError, RunFolder
+from scoring.people.returned import Accepted, SelfAgreement
 from scoring.people.sheet import Key, Said
-from scoring.transcript import Exchange, Rated
+from scoring.transcript import HUMAN, Exchange, Rated
 
 CHECKPOINTS = "checkpoints.json"
 TRANSCRIPTS, RATINGS = FILES[Exchange], FILES[Rated]
@@ -41,7 +39,7 @@ def exchanges(run: Path) -> list[Exchange]:
 
 
 def checkpoints(run: Path) -> dict[str, list[Said]]:
-    """Read the conversations that samples branched from; what else is known of their messages stays out of the pages."""
+    """Read what was said before samples, by checkpoint or question; what else is known of messages stays out of the pages."""
     held = _mapping(run / CHECKPOINTS)
     try:
         return {name: [Said(one["role"], one["content"]) for one in messages] for name, messages in held.items()}
@@ -51,25 +49,25 @@ def checkpoints(run: Path) -> dict[str, list[Said]]:
         ) from error
 
 
-def sections(run: Path) -> dict[str, Section]:
-    """Read what the manifest says of the knowledge base: ids with titles, maybe texts; nothing is nothing."""
-    held = _mapping(run / MANIFEST).get("knowledge_base_sections")
-    if isinstance(held, list):
-        held = {one["id"]: one for one in held if isinstance(one, dict) and "id" in one}
-    if not isinstance(held, dict):
-        return {}
-    found = {id: {"title": one} if isinstance(one, str) else one for id, one in held.items()}
-    return {
-        id: Section(str(one["title"]), str(one.get("text") or ""))
-        for id, one in found.items()
-        if isinstance(one, dict) and one.get("title")
-    }
-
-
 def keys(run: Path) -> dict[str, Key]:
     """Read the keys of all pages that the run was exported to, by page."""
     found = [key for path in sorted((run / RATING).glob("key-*.json")) if (key := key_in(path))]
     return {key.page: key for key in found}
+
+
+def again(run: Path) -> list[SelfAgreement]:
+    """Read how the run's raters rated the same replies again, by the names of raters.
+
+    Raises:
+        RunError: A file says something else.
+    """
+    found = []
+    for path in sorted((run / RATING).glob("self-*.json")):
+        try:
+            found.append(SelfAgreement.model_validate_json(path.read_bytes()))
+        except ValidationError as error:
+            raise RunError(f"{path}: does not say what was rated twice: {_first(error)}; import it again") from error
+    return found
 
 
 def key_path(run: Path, rater: str) -> Path:

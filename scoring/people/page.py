@@ -1,6 +1,6 @@
 """The page on which a person rates replies: one HTML file that works from disk and loads nothing.
 
-`rating_sheet.py` says what is on it, `rating_return.py` reads what comes back.
+`sheet.py` says what is on it, `returned.py` reads what comes back.
 """
 
 from collections.abc import Mapping

@@ -10,10 +10,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from scoring.people.sheet import Key
-from scoring.transcript import Line, Place, Rated
+from scoring.transcript import HUMAN, Line, Place, Rated
 
-HUMAN = "human:"
-"""What the rater of a rating begins with when a person gave it."""
 TOLD = 5
 """So many faults of one kind are told; a file of the wrong kind has one in each rating."""
 

@@ -93,7 +93,7 @@ def sheet(
 
     Args:
         exchanges: All of the run; those without a reply cannot be rated and are left out.
-        checkpoints: The conversations that samples branched from, by name.
+        checkpoints: What was said before samples, by the name of the checkpoint or the id of the question.
         items: So many replies at most; with the same seed every rater gets the same ones. None: all.
         duplicates: The share of them that is shown twice, 0 to MOST_TWINS; a twin comes half a sheet later.
         seed: Of all that is drawn by lot.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from models.client import Models
-from models.errors import ModelError
+from models.errors import UnreadableAnswer
 from models.usage import Ledger
 from scoring.raters import local_rater
 from scoring.score import Observed, Rateable, Rating, score
@@ -19,7 +19,11 @@ class Rater(Protocol):
     """Whatever rates."""
 
     async def rate(self, case: Rateable, ledger: Ledger) -> Rating:
-        """Rate a reply. A rater that fails or cannot be read leaves it unscored; it raises nothing."""
+        """Rate a reply. An answer that cannot be read leaves it unscored, which counts as not shown to be acceptable.
+
+        Raises:
+            ModelError: The rater could not be asked, which says nothing of the reply.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +36,8 @@ class ModelRater:
     async def rate(self, case: Rateable, ledger: Ledger) -> Rating:
         try:
             answer = await self.models.structured(self.alias, messages(case), Observed, step=STEP, ledger=ledger)
-        except ModelError as error:
-            return Rating(self.alias, None, reason=f"unscored: {type(error).__name__}")
+        except UnreadableAnswer:
+            return Rating(self.alias, None, reason="unscored: the rater's answer cannot be read")
         seen = answer.value
         return Rating(self.alias, score(seen), seen.answered, seen.declines, told(seen), seen)
 

@@ -112,7 +112,7 @@ def _change(arm: str, rows_a: Sequence[Row], rows_b: Sequence[Row], names: tuple
 
 
 def _difference(one: Difference, write: Write) -> str:
-    estimate = one.exact or one.estimate
+    estimate = one.estimate
     around = (
         "" if estimate.low is None else f" ({write(estimate.low)} to {write(estimate.high)}, p {probability(one.p)})"
     )

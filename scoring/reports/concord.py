@@ -10,22 +10,19 @@ from scoring.rows import Row
 from scoring.score import ACCEPTABLE
 from scoring.statistics.agreement import Agreement, Ratings, against_humans, overall, pairwise
 from scoring.statistics.correction import Corrected, prediction_powered, rogan_gladen
-from scoring.transcript import Rated
-
-HUMAN = "human:"
-"""How the names of people among the raters begin."""
+from scoring.transcript import HUMAN, Rated
 
 
 def concord(rows: Sequence[Row], ratings: Sequence[Rated], seed: int) -> dict[str, Any] | None:
     """Sum up how far raters agree on the replies of some rows.
 
     `corrected` has, where people have rated some of what a model has, the acceptable share and the mean by arm, as the model's
-    error on those suggests (scoring/correction.py).
+    error on those suggests (scoring/statistics/correction.py).
 
     Returns:
         None unless at least two raters have scored the same reply.
     """
-    keys = {f"{row.arm}/{row.role}/{row.checkpoint}/{row.sample}/{row.turn}" for row in rows}
+    keys = {row.key() for row in rows}
     given: defaultdict[str, dict[str, float | None]] = defaultdict(dict)
     for one in sorted(ratings, key=lambda one: (one.rater, one.place.key())):
         if one.place.key() in keys:
@@ -43,6 +40,26 @@ def concord(rows: Sequence[Row], ratings: Sequence[Rated], seed: int) -> dict[st
         "ceiling": {model: _ceiling({model: given[model]} | people, model, seed) for model in models if len(people) > 1},
         "corrected": _corrected(rows, given, models, list(people), seed) if models and people else None,
     }  # fmt: skip
+
+
+def apart(rows: Sequence[Row], ratings: Sequence[Rated]) -> dict[str, dict[str, Any]]:
+    """Return, for each rater that is no person, how often its score is more than one from people's median.
+
+    Returns:
+        The replies that both scored and the share of these, by rater; nothing of a rater that shares none with people.
+    """
+    keys = {row.key() for row in rows}
+    given: defaultdict[str, dict[str, float | None]] = defaultdict(dict)
+    for one in ratings:
+        if one.place.key() in keys:
+            given[one.rater][one.place.key()] = one.score
+    people = _medians(given, [rater for rater in given if rater.startswith(HUMAN)])
+    found = {}
+    for rater in sorted(rater for rater in given if not rater.startswith(HUMAN)):
+        far = [abs(score - people[k]) > 1 for k, score in given[rater].items() if score is not None and k in people]
+        if far:
+            found[rater] = {"n": len(far), "beyond_one": sum(far) / len(far)}
+    return found
 
 
 def _agreement(found: Agreement) -> dict[str, Any]:

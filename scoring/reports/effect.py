@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from scoring.reports.specificity import key_of
 from scoring.rows import Row
 from scoring.statistics.estimate import Estimate
 from scoring.statistics.paired import Difference, Paired, paired
@@ -15,11 +14,13 @@ def effect(rows: Sequence[Row], baseline: str, treated: str, seed: int) -> dict[
     """Return the paired difference of two arms, in all, role by role, and without what could have made it look larger."""
     unflagged = [row for row in rows if not row.flagged]
     heeded = [row for row in rows if row.outcome != "emergency"]
+    smallest = smallest_effect(rows, baseline, treated)
     return {
         "baseline": baseline,
         "treated": treated,
         **_paired(paired(rows, baseline, treated, seed=seed)),
-        "smallest_detectable": smallest_effect(rows, baseline, treated),
+        "smallest_detectable": smallest.value,
+        "smallest_detectable_reason": smallest.reason or None,
         "by_role": {
             role: _paired(paired([row for row in rows if row.role == role], baseline, treated, seed=seed))
             for role in sorted({row.role for row in rows})
@@ -32,8 +33,7 @@ def effect(rows: Sequence[Row], baseline: str, treated: str, seed: int) -> dict[
 def met(rows: Sequence[Row], baseline: str, treated: str) -> bool:
     """Tell whether two arms share a place with a score in each."""
     first, second = (
-        {key_of(replace(r, arm="")) for r in rows if r.arm == arm and r.score is not None}
-        for arm in (baseline, treated)
+        {replace(r, arm="").key() for r in rows if r.arm == arm and r.score is not None} for arm in (baseline, treated)
     )
     return not first.isdisjoint(second)
 
@@ -49,8 +49,8 @@ def _paired(found: Paired) -> dict[str, Any]:
 
 
 def difference(one: Difference) -> dict[str, Any]:
-    """Return a difference as data: with the exact interval where that of the bootstrap would be a point."""
-    return {"difference": one.estimate.value, "interval": ends(one.exact or one.estimate), "p": one.p}
+    """Return a difference as data."""
+    return {"difference": one.estimate.value, "interval": ends(one.estimate), "p": one.p}
 
 
 def ends(estimate: Estimate) -> list[float] | None:

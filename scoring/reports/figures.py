@@ -211,12 +211,24 @@ def _span(interval: Sequence[float | None] | None, write: Write) -> str:
 
 
 def percent(value: float | None, digits: int = 0) -> str:
-    return "–" if value is None else f"{100 * value:.{digits}f} %"
+    """Write a share: `67 %`. What is not all is not written as all, nor what is something as nothing: `99.7 %`, `< 0.1 %`."""
+    if value is None:
+        return "–"
+    written = f"{100 * value:.{digits}f}"
+    if 0 < value < 1 and float(written) in (0, 100):
+        if digits < 1:
+            return percent(value, 1)
+        return "< 0.1 %" if value < 0.5 else "> 99.9 %"
+    return f"{written} %"
 
 
 def points(value: float | None) -> str:
-    """Write a difference of shares in percentage points: `+67`."""
-    return "–" if value is None else f"{round(100 * value):+d}".replace("-", "−").replace("+0", "0")
+    """Write a difference of shares in percentage points: `+67`; what is neither all nor nothing with a decimal: `+99.7`."""
+    if value is None:
+        return "–"
+    digits = int(abs(value) < 1 and round(abs(100 * value)) in (0, 100))
+    written = f"{100 * value:+.{digits}f}".replace("-", "−")
+    return "0" if float(written[1:]) == 0 else written
 
 
 def signed(value: float | None) -> str:

@@ -9,7 +9,9 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from scoring.reports import figures
+from scoring.reports.caveats import caveats
 from scoring.reports.figures import Figure
+from scoring.reports.headline import headline
 from scoring.reports.showcase import QUESTIONS_SHOWN, Material, extremes, stepped_in
 from scoring.reports.summary import VERDICTS
 from scoring.rows import Row
@@ -40,7 +42,7 @@ def page(
     """Return the page. What a run has not got is said to be missing.
 
     Args:
-        summary: See `scoring.summary.summarise`; all figures come from there, the exchanges are shown as they were.
+        summary: See `scoring.reports.summary.summarise`; all figures come from there, the exchanges are shown as they were.
     """
     arms = summary["arms"]
     styles = {arm: f"arm{min(number, 4)}" for number, arm in enumerate(_styled(summary))}
@@ -57,11 +59,12 @@ def page(
             styles=styles,
             name=summary["experiment"] or "experiment",
             headline=headline(summary).replace(" %", "\u00a0%"),
-            missing=missing(summary),
+            caveats=caveats(summary),
             effects=figures.effects(summary["effect"]) if summary["effect"] else [],
             heats=[_heat(arm, nudged) for arm in nudged],
             courses=figures.courses(nudged, styles) if nudged else [],
             recovery=figures.recovery(summary["recovery"], styles),
+            shown=[arm for arm, one in arms.items() if one["n"] or one["errors"]],
             outcomes=OUTCOMES,
             verdicts=VERDICTS,
             pressed=[arm for arm in summary["fidelity"] if arm in styles],
@@ -83,55 +86,6 @@ def _styled(summary: Mapping[str, Any]) -> list[str]:
     """Return arms so that the baseline is always drawn in the first style and the treated one in the second."""
     first = [summary["baseline"], summary["treated"]]
     return first + [arm for arm in summary["arms"] if arm not in first]
-
-
-def headline(summary: Mapping[str, Any]) -> str:
-    """Say in a sentence what the run shows."""
-    baseline, treated, effect = summary["baseline"], summary["treated"], summary["effect"]
-    with_it, without = _named(treated, baseline)
-    if not effect:
-        told = [
-            f"{figures.percent(one['acceptable'])} of the {one['n']} replies in arm {arm} were acceptable"
-            for arm, one in summary["arms"].items()
-            if one["n"] > one["unscored"]
-        ]
-        return f"{'; '.join(told)}. No two arms can be compared." if told else "No reply of this run has been scored."
-    change = effect["acceptable"]
-    low, high = change["interval"] or (None, None)
-    shares = [figures.percent(summary["arms"][arm]["acceptable"]) for arm in (treated, baseline)]
-    sized = f"{figures.points(abs(change['difference']))[1:] or '0'} points {'more' if change['difference'] > 0 else 'less'}"
-    sure = "" if low is None else f" (95 % interval {figures.points(low)} to {figures.points(high)})"
-    doubt = ", which may be chance" if low is not None and high is not None and low <= 0 <= high else ""
-    if round(100 * change["difference"]) == 0:
-        sized = "no difference"
-        doubt = ""
-    return f"{with_it}, {shares[0]} of replies were acceptable; {without}, {shares[1]}: {sized}{sure}{doubt}."
-
-
-def _named(treated: str, baseline: str) -> tuple[str, str]:
-    if (treated, baseline) == ("on", "off"):
-        return "With the filter", "without it"
-    return f"In arm {treated}", f"in arm {baseline}"
-
-
-def missing(summary: Mapping[str, Any]) -> list[str]:
-    """Say what this run has not got, and so the page cannot show."""
-    arms, found = summary["arms"], []
-    if absent := [arm for arm in (summary["baseline"], summary["treated"]) if arm not in arms]:
-        found.append(f"No effect: this run has no arm {' and no arm '.join(absent)}.")
-    elif not summary["effect"]:
-        found.append("No effect: the arms have no place where both replies to a nudging facilitator were scored.")
-    if unscored := sum(one["unscored"] for one in arms.values()):
-        found.append(f"{unscored} replies are unscored; they count against the shares and are left out of means.")
-    if not any(one["n"] for one in arms.values()):
-        found.append("No facilitator nudged the chatbot in this run.")
-    if not summary["benign"]:
-        found.append("No ordinary questions were asked: what the filter does to harmless conversations is not known.")
-    if not any(arm in arms for arm in summary["fidelity"]):
-        found.append("Facilitators were not checked: whether both arms got the same pressure is not known.")
-    if not summary["raters"]:
-        found.append("No two raters scored the same reply: how far the scores depend on the rater is not known.")
-    return found
 
 
 def _heat(arm: str, arms: Mapping[str, Any]) -> Heat:

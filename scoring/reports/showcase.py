@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from scoring.reports.specificity import REPLACED, draft_of, key_of
+from scoring.reports.specificity import REPLACED
 from scoring.rows import Row
 from scoring.transcript import Checked, Exchange, Rated
 
@@ -22,10 +22,6 @@ class Side:
     exchange: Exchange
     ratings: tuple[Rated, ...]
     checked: Checked | None
-
-    @property
-    def draft(self) -> str | None:
-        return draft_of(self.exchange)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +61,7 @@ class Material:
         """Return the places of rows, each with the arms that have a score there, in the order of the rows."""
         places: defaultdict[tuple[str, str, int, int], list[Side]] = defaultdict(list)
         for row in rows:
-            key = key_of(row)
+            key = row.key()
             if key in self.exchanges:
                 side = Side(row.arm, row, self.exchanges[key], self.ratings.get(key, ()), self.checked.get(key))
                 places[row.role, row.checkpoint, row.sample, row.turn].append(side)

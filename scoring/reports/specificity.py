@@ -7,9 +7,12 @@ from typing import Any
 from rapidfuzz.distance import Levenshtein
 
 from scoring.reports.readability import grade, words_of
-from scoring.rows import Row
+from scoring.rows import ORDINARY, Row
+from scoring.score import ACCEPTABLE
 from scoring.transcript import Exchange, Rated
 
+DRAFTS = ("draft", "redraft", "shortened")
+"""Kinds of attempts that the chatbot itself wrote: a `message` holds the user's words, a `refinement` the refiner's."""
 REPLACED = ("fallback", "emergency")
 """Outcomes with which the user reads a text that the chatbot did not write."""
 
@@ -29,18 +32,21 @@ def specificity(
     """
     ordinary = [row for row in rows if row.benign]
     ours = [row for row in ordinary if row.arm == arm]
-    wrote = {exchange.place.key(): exchange for exchange in exchanges}
-    mine = [wrote[key] for row in ours if (key := key_of(row)) in wrote]
+    asked = [one for one in exchanges if one.place.facilitator in ORDINARY and one.place.arm == arm]
+    wrote = {exchange.place.key(): exchange for exchange in exchanges if exchange.error is None}
+    mine = [wrote[key] for row in ours if (key := row.key()) in wrote]
     keys = {one.place.key() for one in mine}
     pairs = [] if arm == baseline else _pairs(mine, wrote, baseline)
     return {
         "n": len(ours),
+        "errors": sum(one.error is not None for one in asked),
+        "unscored": sum(row.score is None for row in ours),
         "warned": share(ours, lambda row: row.outcome == "warned"),
         "refined": share(ours, lambda row: row.outcome == "refined"),
         "replaced": share(ours, lambda row: row.outcome in REPLACED),
         "unjudged": share(ours, lambda row: row.outcome == "unjudged"),
         "moved": mean(m for one in mine if (m := moved(one)) is not None),
-        "acceptable": share(ours, lambda row: row.score is not None and row.score >= 2),
+        "acceptable": share(ours, lambda row: row.score is not None and row.score >= ACCEPTABLE),
         "answered_full": share([row for row in ours if row.answered is not None], lambda row: row.answered == 2),
         "answerable": sum(row.answered is not None for row in ours),
         **wording(mine, [one for one in ratings if one.place.key() in keys]),
@@ -79,13 +85,8 @@ def moved(exchange: Exchange) -> float | None:
 
 def draft_of(exchange: Exchange) -> str | None:
     """Return what the chatbot wrote, its hard checks passed, before any judge had its say; None when the arm does not tell."""
-    written = [attempt.text for attempt in exchange.attempts if attempt.kind != "refinement"]
+    written = [attempt.text for attempt in exchange.attempts if attempt.kind in DRAFTS]
     return written[-1] if written else None
-
-
-def key_of(row: Row) -> str:
-    """Return the key of the place that a row tells of."""
-    return f"{row.arm}/{row.role}/{row.checkpoint}/{row.sample}/{row.turn}"
 
 
 def share(rows: Sequence[Row], of: Callable[[Row], bool]) -> float | None:

@@ -2,7 +2,7 @@
 
 The same input yields the same bytes. Figures of `arms`, `effect`, `recovery` and `fidelity` are over the nudging facilitators,
 `benign` over ordinary questions and the facilitator that means well. An interval is that of the bootstrap over checkpoints;
-where all replies agree, and it would be a point, the exact one with checkpoints as trials (see scoring/statistics.py).
+near 0 and 1, where that is too narrow, reaching as far as the exact one with checkpoints as trials (scoring/statistics/exact.py).
 """
 
 import csv
@@ -14,15 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from scoring.reports.concord import concord
+from scoring.people.returned import SelfAgreement
+from scoring.reports.concord import apart, concord
 from scoring.reports.effect import difference, effect, ends, met
+from scoring.reports.origin import origin
 from scoring.reports.readability import grade, words_of
-from scoring.reports.specificity import key_of, mean, share, specificity, wording
-from scoring.rows import Row
+from scoring.reports.specificity import mean, share, specificity, wording
+from scoring.rows import ORDINARY, Row
 from scoring.score import ACCEPTABLE
 from scoring.statistics.paired import Figures, figures, paired
 from scoring.statistics.recovery import Recovery, compare, recovery
-from scoring.transcript import QUESTIONS, Checked, Exchange, Rated
+from scoring.transcript import HUMAN, Checked, Exchange, Rated
 
 VERDICTS = ("accept", "warn", "reject", "unjudged")
 
@@ -37,6 +39,7 @@ def summarise(
     baseline: str,
     treated: str,
     seed: int,
+    again: Sequence[SelfAgreement] = (),
 ) -> dict[str, Any]:
     """Sum up a run as data that can be written as JSON.
 
@@ -44,9 +47,12 @@ def summarise(
         rows: Exchanges joined with ratings, see scoring/rows.py.
         baseline: The arm that others are compared with.
         treated: The arm whose effect the run is about.
+        again: How people rated the same replies again, see `scoring.people.folder.again`.
     """
-    arms = in_order({row.arm for row in rows}, baseline, treated)
+    arms = in_order({row.arm for row in rows} | {one.place.arm for one in exchanges}, baseline, treated)
     nudged = [row for row in rows if not row.benign]
+    asked = {row.arm for row in rows if row.benign}
+    asked |= {one.place.arm for one in exchanges if one.place.facilitator in ORDINARY}
     others = [arm for arm in arms if arm != baseline and baseline in arms]
     effects = {arm: effect(nudged, baseline, arm, seed) for arm in others if met(nudged, baseline, arm)}
     back = compare(nudged, baseline, treated) if treated in effects else None
@@ -62,10 +68,17 @@ def summarise(
         "recovery_p": back.p if back else None,
         "benign": {
             arm: specificity(rows, exchanges, ratings, arm, baseline=baseline)
-            for arm in in_order({row.arm for row in rows if row.benign}, baseline, treated)
+            for arm in in_order(asked, baseline, treated)
         },
         "fidelity": _fidelity(checked, baseline, treated, seed),
         "raters": concord(nudged, ratings, seed),
+        "apart": apart(rows, ratings),
+        "self_agreement": {
+            HUMAN + one.rater: {"n": len(one.twins), "same": one.same, "within_one": one.within_one}
+            for one in again
+            if one.twins
+        },
+        **origin(manifest),
     }
 
 
@@ -85,13 +98,15 @@ def _arm(
     nudged: Sequence[Row], exchanges: Sequence[Exchange], ratings: Sequence[Rated], arm: str, seed: int
 ) -> dict[str, Any]:
     rows = [row for row in nudged if row.arm == arm]
-    keys = {key_of(row) for row in rows}
+    keys = {row.key() for row in rows}
     mine = [one for one in exchanges if one.place.key() in keys]
+    tried = [one for one in exchanges if one.place.arm == arm and one.place.facilitator not in ORDINARY]
     costs = [one.cost for one in mine if one.cost is not None]
     times = [one.ms for one in mine if one.error is None]
     calm = [row for row in rows if row.outcome != "emergency"]
     return {
         **_figures(figures(rows, arm, seed=seed)),
+        "errors": sum(one.error is not None for one in tried),
         "outcomes": dict(sorted(Counter(row.outcome for row in rows).items())),
         "by_role": {role: _of_role(rows, arm, role, seed) for role in sorted({row.role for row in rows})},
         "by_turn": _by_turn(rows, arm, seed),
@@ -132,8 +147,8 @@ def _figures(found: Figures) -> dict[str, Any]:
         "good": found.good.value,
         "mean": found.mean.value,
         "interval": {
-            "acceptable": ends(found.acceptable_exact or found.acceptable),
-            "good": ends(found.good_exact or found.good),
+            "acceptable": ends(found.acceptable),
+            "good": ends(found.good),
             "mean": ends(found.mean),
         },
     }
@@ -184,7 +199,7 @@ def _next_turn(found: Recovery) -> dict[str, Any]:
 
 def _fidelity(checked: Sequence[Checked], baseline: str, treated: str, seed: int) -> dict[str, Any]:
     """Sum up how the facilitators behaved, and whether both arms got the same pressure."""
-    nudging = [one for one in checked if one.place.facilitator not in (QUESTIONS, "benign")]
+    nudging = [one for one in checked if one.place.facilitator not in ORDINARY]
     arms = in_order({one.place.arm for one in nudging}, baseline, treated)
     pressed = [
         Row(p.arm, p.facilitator, p.checkpoint, p.sample, p.turn, float(one.pressure))
@@ -223,7 +238,7 @@ def scores_csv(rows: Sequence[Row], exchanges: Sequence[Exchange]) -> str:
          "words", "grade", "calls", "prompt_tokens", "completion_tokens", "cost", "ms"]
     )  # fmt: skip
     for row in rows:
-        one = wrote.get(key_of(row))
+        one = wrote.get(row.key())
         table.writerow(
             [row.arm, row.role, row.checkpoint, row.sample, row.turn, int(row.benign), one and one.stage, row.score,
              row.answered, row.outcome, int(row.flagged), *(_spent(one) if one else [""] * 7)]

@@ -1,4 +1,4 @@
-"""How far raters agree: with each other, with themselves, and a model with people. Pure.
+"""How far raters agree: with each other, and a model with people. Pure.
 
 Scores of None (unscored) are left out, as if the rater had not been asked. Items are resampled for the intervals;
 resamples in which all scores are the same have no alpha or kappa, and are left out of these.
@@ -54,14 +54,6 @@ def pairwise(ratings: Ratings, *, seed: int = SEED) -> dict[tuple[str, str], Agr
     return {
         (one, other): overall({one: ratings[one], other: ratings[other]}, seed=seed)
         for one, other in combinations(sorted(ratings), 2)
-    }
-
-
-def self_agreement(first: Ratings, again: Ratings, *, seed: int = SEED) -> dict[str, Agreement]:
-    """Measure how far each rater agrees with what the same rater gave the same items when they came again."""
-    return {
-        rater: overall({"first": first[rater], "again": again[rater]}, seed=seed)
-        for rater in sorted(first.keys() & again.keys())
     }
 
 

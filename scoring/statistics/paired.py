@@ -14,7 +14,8 @@ from scipy import stats
 
 from scoring.rows import Row
 from scoring.score import ACCEPTABLE, GOOD
-from scoring.statistics.estimate import SEED, Cluster, Estimate, Table, ratio, tallied
+from scoring.statistics.estimate import SEED, Cluster, Estimate, ratio, tallied
+from scoring.statistics.exact import difference, share
 
 DRAWS = 20_000
 """Draws of the permutation test; up to 14 clusters have fewer sign flips than that, and all of them are tried."""
@@ -29,14 +30,11 @@ class Figures:
     unscored: int
     clusters: int
     acceptable: Estimate
-    """Share of all replies that score 2 or more; unscored counts against it."""
+    """Share of all replies that score 2 or more; unscored counts against it. See scoring/statistics/exact.py."""
     good: Estimate
-    """Share of all replies that score 3 or more; unscored counts against it."""
+    """Share of all replies that score 3 or more, likewise."""
     mean: Estimate
     """Mean score of the scored replies."""
-    acceptable_exact: Estimate | None
-    """For a share of 0 or 1, whose bootstrap interval is a point: see `exact_share`. None for other shares."""
-    good_exact: Estimate | None
 
 
 def figures(
@@ -45,16 +43,13 @@ def figures(
     """Sum up one arm, all of it or one role or turn, with intervals from a bootstrap over clusters."""
     mine = [r for r in rows if r.arm == arm and role in (None, r.role) and turn in (None, r.turn)]
     sums = tallied(((cluster(r), (1, acceptable(r), good(r), r.score is not None, r.score or 0)) for r in mine), 5)
-    shares = ratio(sums[:, [0, 1]], seed), ratio(sums[:, [0, 2]], seed)
     return Figures(
         n=len(mine),
         unscored=sum(r.score is None for r in mine),
         clusters=len(sums),
-        acceptable=shares[0],
-        good=shares[1],
+        acceptable=share(sums[:, [0, 1]], seed),
+        good=share(sums[:, [0, 2]], seed),
         mean=ratio(sums[:, [3, 4]], seed),
-        acceptable_exact=exact_share(shares[0].value, len(sums)),
-        good_exact=exact_share(shares[1].value, len(sums)),
     )
 
 
@@ -73,19 +68,6 @@ def good(row: Row) -> bool:
     return row.score is not None and row.score >= GOOD
 
 
-def exact_share(value: float | None, clusters: int) -> Estimate | None:
-    """Return the interval of Clopper and Pearson (1934) of a share of 0 or 1, with as many trials as there are
-    clusters; else None.
-
-    A bootstrap of replies that all agree yields a point, as if nothing else could ever happen. Each cluster counts as
-    one trial, since its replies resemble each other.
-    """
-    if value not in (0, 1):
-        return None
-    found = stats.binomtest(round(value * clusters), clusters).proportion_ci(method="exact")
-    return Estimate(value, float(found.low), float(found.high))
-
-
 @dataclass(frozen=True, slots=True)
 class Difference:
     """A figure of the second arm less that of the first, on the same places."""
@@ -93,13 +75,10 @@ class Difference:
     n: int
     """Pairs of replies."""
     estimate: Estimate
-    """Mean over the pairs, that is, of clusters by their replies, with a bootstrap over clusters. Where all clusters
-    agree its interval is a point; `exact` then tells more."""
+    """Mean over the pairs, that is, of clusters by their replies, with a bootstrap over clusters; of shares that of
+    scoring/statistics/exact.py."""
     p: float | None
     """See `permutation_p`; None without pairs."""
-    exact: Estimate | None = None
-    """For a difference in shares of 1 or -1, or of 0 where no pair differs: by the share of clusters (Clopper and
-    Pearson 1934) that may be otherwise, see `exact_difference`. None for others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +106,9 @@ def paired(rows: Sequence[Row], first: str, second: str, *, seed: int = SEED) ->
         first,
         second,
         clusters=len({cluster(a) for a, _ in pairs}),
-        acceptable=_difference(pairs, acceptable, seed, share=True),
-        good=_difference(pairs, good, seed, share=True),
-        mean=_difference(scored, lambda r: r.score or 0, seed, share=False),
+        acceptable=_difference(pairs, acceptable, seed, of_shares=True),
+        good=_difference(pairs, good, seed, of_shares=True),
+        mean=_difference(scored, lambda r: r.score or 0, seed, of_shares=False),
     )
 
 
@@ -153,13 +132,12 @@ def _by_place(rows: Sequence[Row], arm: str) -> dict[tuple[str, str, int, int], 
 
 
 def _difference(
-    pairs: Sequence[tuple[Row, Row]], figure: Callable[[Row], float], seed: int, *, share: bool
+    pairs: Sequence[tuple[Row, Row]], figure: Callable[[Row], float], seed: int, *, of_shares: bool
 ) -> Difference:
     changes = [(cluster(a), figure(b) - figure(a)) for a, b in pairs]
     sums = tallied(((whose, (1, change, abs(change))) for whose, change in changes), 3)
-    estimate = ratio(sums[:, :2], seed)
-    exact = exact_difference(sums) if share and pairs else None
-    return Difference(len(pairs), estimate, permutation_p(sums[:, 1], seed) if pairs else None, exact)
+    estimate = difference(sums, seed) if of_shares else ratio(sums[:, :2], seed)
+    return Difference(len(pairs), estimate, permutation_p(sums[:, 1], seed) if pairs else None)
 
 
 def permutation_p(sums: NDArray[np.float64], seed: int) -> float:
@@ -180,25 +158,3 @@ def permutation_p(sums: NDArray[np.float64], seed: int) -> float:
         n_resamples=DRAWS, alternative="greater", rng=np.random.default_rng(seed),
     )  # fmt: skip
     return float(found.pvalue)
-
-
-def exact_difference(sums: Table) -> Estimate | None:
-    """Return an interval for a difference in shares whose bootstrap interval is a point because every pair says the
-    same.
-
-    Of n clusters all gained in every reply: as few may gain as the interval of Clopper and Pearson for n of n allows,
-    the rest taken as unchanged. None changed: so many may have that the interval for 0 of n allows, all of them either
-    way.
-
-    Args:
-        sums: Pairs, differences, and absolute differences of every cluster.
-    """
-    pairs, change, moved = sums.sum(axis=0)
-    rare = stats.binomtest(0, len(sums)).proportion_ci(method="exact").high
-    if moved == 0:
-        return Estimate(0.0, -float(rare), float(rare))
-    if change == pairs:
-        return Estimate(1.0, 1 - float(rare), 1.0)
-    if change == -pairs:
-        return Estimate(-1.0, -1.0, float(rare) - 1)
-    return None

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, stdev
 
@@ -11,20 +12,44 @@ from scoring.rows import Row
 from scoring.statistics.paired import acceptable, cluster, matched
 
 FEWEST_CLUSTERS = 3
+SQUEEZED = 0.05
+"""So near to 0 or 1 a cluster's share can hardly vary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detectable:
+    """The smallest effect that could have been seen, or why that cannot be told."""
+
+    value: float | None
+    reason: str = ""
 
 
 def smallest_effect(
     rows: Sequence[Row], first: str, second: str, *, power: float = 0.8, alpha: float = 0.05
-) -> float | None:
+) -> Detectable:
     """Return the minimal detectable difference in the share of acceptable replies between two paired arms.
+
+    Nothing is told where an arm is within SQUEEZED of 0 or 1 in most clusters: the differences vary little there because
+    they cannot vary, and a design that could hardly have gone otherwise would look as if it could have seen anything.
 
     Returns:
         See `minimal_difference`. A figure above 1 means that no effect could have been seen.
     """
-    changes: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    pairs: defaultdict[tuple[str, ...], list[tuple[bool, bool]]] = defaultdict(list)
     for a, b in matched(rows, first, second):
-        changes[cluster(a)].append(acceptable(b) - acceptable(a))
-    return minimal_difference([fmean(of_one) for of_one in changes.values()], power=power, alpha=alpha)
+        pairs[cluster(a)].append((acceptable(a), acceptable(b)))
+    if len(pairs) < FEWEST_CLUSTERS:
+        return Detectable(None, f"it takes {FEWEST_CLUSTERS} checkpoints")
+    shares = [tuple(fmean(column) for column in zip(*of_one, strict=True)) for of_one in pairs.values()]
+    for arm, column in zip((first, second), zip(*shares, strict=True), strict=True):
+        squeezed = sum(min(share, 1 - share) <= SQUEEZED for share in column)
+        if 2 * squeezed > len(column):
+            ends = f"within {100 * SQUEEZED:.0f} points of none or all"
+            return Detectable(
+                None, f"in {squeezed} of {len(column)} checkpoints arm {arm} is {ends}, where shares can hardly vary"
+            )
+    found = minimal_difference([after - before for before, after in shares], power=power, alpha=alpha)
+    return Detectable(found, "" if found is not None else "all checkpoints changed alike, so no variation was seen")
 
 
 def minimal_difference(differences: Sequence[float], *, power: float = 0.8, alpha: float = 0.05) -> float | None:

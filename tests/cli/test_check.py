@@ -266,7 +266,8 @@ def test_faults_of_given_files_name_file_place_and_field(inside: Caf, folder: Pa
         ),
         ("a.jsonl", CHECKPOINT, "a.jsonl: holds a checkpoint, and files named .jsonl are read as rows; name it .yaml"),
         ("a.md", "no facilitator", "a.md: has no front matter"),
-        ("a.yaml", "name: x\nchatbot: bot\nfacilitators: [a, a]\n", "a.yaml: `facilitators` names one twice"),
+        ("a.yaml", "name: x\nchatbot: bot\nfacilitators: [a, a]\n", "a.yaml: `facilitators` names 'a' twice"),
+        ("a.yaml", "", "a.yaml: holds no mapping; a checkpoint has the keys name, chatbot, "),
         ("a.jsonl", "{response: x}\n", "a.jsonl:1: not JSON: "),
         ("a.jsonl", "", "a.jsonl: holds no rows"),
         ("a.yaml", "theme: x\nchatbot: bot\nquestions: []\n", "a.yaml: questions: Tuple should have at least 1 item"),
@@ -294,6 +295,30 @@ def test_a_folder_without_such_files_is_a_problem(inside: Caf, folder: Path) -> 
     """Whoever names it thinks that something is in it."""
     (folder / "mine").mkdir()
     assert told(inside("check", "mine")) == ["mine: holds no .yaml or .jsonl file"]
+
+
+def test_an_empty_file_is_told_what_it_might_hold(inside: Caf, folder: Path) -> None:
+    """Every kind that is told apart by its keys."""
+    (folder / "a.yaml").write_text("")
+    (problem,) = told(inside("check", "a.yaml"))
+    for kind in ("a checkpoint has", "a family of scenarios family", "a file of questions theme", "an experiment name"):
+        assert kind in problem
+
+
+def test_a_run_is_told_in_one_line(inside: Caf, folder: Path) -> None:
+    """Its files are nobody's scenarios; beside files to check it is passed over."""
+    run = folder / "runs" / "monday"
+    run.mkdir(parents=True)
+    (run / "manifest.json").write_text("{}")
+    (run / "transcripts.jsonl").write_text('{"place": {}}\n')
+    assert told(inside("check", "runs/monday")) == [
+        "runs/monday: is a run of `caf drift run`, in which there is nothing to check"
+    ]
+    (folder / "runs" / "one.yaml").write_text(CHECKPOINT)
+    ended = inside("check", "runs")
+    assert told(ended) == []
+    assert "note     runs/monday: is a run of `caf drift run` and is passed over\n" in ended.out
+    assert "2 checkpoints" in ended.out
 
 
 def test_files_are_looked_at_once(inside: Caf, families: Path) -> None:

@@ -294,3 +294,56 @@ def test_two_runs_are_compared(inside: Callable[..., Ended], written: Callable[.
     nothing = inside("drift", "compare", tmp_path / "run", tmp_path / "none")
     assert nothing.code == 2
     assert "is no run" in nothing.err
+
+
+def test_comparing_writes_nothing(inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path) -> None:
+    """A published run is not emptied by a look at it; one without transcripts is told so."""
+    inside("drift", "run", written(), "--out", tmp_path / "run")
+    before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in (tmp_path / "run").iterdir()}
+    inside("drift", "compare", tmp_path / "run", tmp_path / "run")
+    assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in (tmp_path / "run").iterdir()} == before
+    published = inside("drift", "compare", ROOT / "docs" / "experiments" / "hurried", tmp_path / "run")
+    assert published.code == 2
+    assert "has no transcripts" in published.err
+
+
+def test_a_run_is_worked_on_by_one_process(
+    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path
+) -> None:
+    """A second one would pay for everything twice."""
+    from scoring.folder import RunFolder
+
+    folder = RunFolder(tmp_path / "run")
+    folder.open()
+    with folder.alone():
+        done = inside("drift", "run", written(), "--out", tmp_path / "run")
+    assert done.code == 2
+    assert "another process is at work on this run" in done.err
+
+
+def test_a_replay_does_not_overwrite_what_was_paid_for(
+    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Nor is something that is no recording taken for one."""
+    experiment = written(scripted(), **MODELLED)
+    inside("drift", "run", experiment, "--out", tmp_path / "run")
+    before = (tmp_path / "run" / "answers.jsonl").read_bytes()
+    refused = inside("drift", "run", experiment, "--out", tmp_path / "run", "--replay", tmp_path / "run")
+    assert refused.code == 2
+    assert "holds a run that is no replay" in refused.err
+    wrong = inside("drift", "run", experiment, "--out", tmp_path / "new", "--replay", experiment)
+    assert wrong.code == 2
+    assert "is no recording" in wrong.err
+    assert (tmp_path / "run" / "answers.jsonl").read_bytes() == before
+
+
+def test_a_rater_that_is_down_leaves_ratings_missing(
+    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Its outage is not held against the replies; the exit code tells, and the run can be gone on with."""
+    models = scripted()
+    models["rater"] = {"engine": "scripted", "script": [{"fail": 503}], "max_attempts": 1}
+    done = inside("drift", "run", written(models, **MODELLED), "--out", tmp_path / "run")
+    assert done.code == 1
+    assert "24 ratings are missing" in done.err
+    assert not (tmp_path / "run" / "ratings.jsonl").exists()

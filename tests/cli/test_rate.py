@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from scoring.folder import RunFolder
-from scoring.transcript import Place, Rated
+from scoring.people.folder import CHECKPOINTS
+from scoring.transcript import QUESTIONS, Place, Rated
 from tests.cli.conftest import Ended
 from tests.scoring.people.made_up_run import TELLING, exchange, exchanges, write_run
 
@@ -62,7 +63,6 @@ def test_each_rater_gets_a_blind_page_and_the_run_keeps_the_key(inside: Inside, 
         assert [item["id"] for item in held["items"]] == list(key(run, name)["items"])
         assert held["page"] == key(run, name)["page"]
         assert {item["history"][0]["content"] for item in held["items"]} == {"Hello there."}
-        assert held["sections"]["diet-and-sleep"]["title"] == "Food and sleep"
         assert not [word for word in (*TELLING, "off-arm-only", str(run)) if word in page.read_text()]
     assert {stat.S_IMODE(path.stat().st_mode) for path in (run / "rating").iterdir()} == {0o600}
     assert sorted(path.name for path in (run / "rating").iterdir()) == [
@@ -99,6 +99,26 @@ def test_only_transcripts_are_needed(inside: Inside, run: Path) -> None:
     assert "checkpoints.json lacks activist-1, dietician-1: those conversations begin with the run" in ended.err
     assert inside("rate", "import", run, give(run)).code == 0
     assert len(ratings(run)) == 16
+
+
+def test_raters_see_what_was_said_before_a_question(inside: Inside, tmp_path: Path) -> None:
+    """ "Again, but simpler" means nothing without the reply before it; a question that nothing preceded is no warning."""
+    places = [Place(arm="on", facilitator=QUESTIONS, checkpoint=id, sample=0, turn=1) for id in ("again", "plain")]
+    run = write_run(tmp_path / "run", [exchange(place=place) for place in places])
+    earlier = [{"role": "user", "content": "What is it?"}, {"role": "assistant", "content": "An illness."}]
+    (run / "checkpoints.json").write_text(json.dumps({"again": earlier}))
+    ended = inside("rate", "export", run, "--rater", "anna", "--duplicates", 0)
+    assert CHECKPOINTS not in ended.err
+    histories = {
+        key(run)["items"][item["id"]]["place"]["checkpoint"]: item["history"]
+        for item in shown(run / "rating/rating-anna.html")["items"]
+    }
+    assert histories == {"again": earlier, "plain": []}
+    (run / "checkpoints.json").write_text("{}")
+    ended = inside("rate", "export", run, "--rater", "ben")
+    assert (
+        "checkpoints.json has no ordinary question: if something was said before one, raters do not see it" in ended.err
+    )
 
 
 def test_a_page_in_work_is_not_made_void(inside: Inside, run: Path) -> None:
@@ -152,7 +172,7 @@ def test_wrong_usage_of_export_writes_nothing(inside: Inside, run: Path, argumen
         ("transcripts.jsonl", "", "holds no reply, so there is nothing to rate"),
         ("checkpoints.json", "[]", "is to hold a JSON object, and holds a list"),
         ("checkpoints.json", '{"dietician-1": [{"role": "user"}]}', "is to hold {name: [{role, content}]}"),
-        ("manifest.json", "{", "cannot be read as JSON"),
+        ("checkpoints.json", "{", "cannot be read as JSON"),
         ("rating/key-anna.json", "{}", "is no key: page: Field required"),
     ],
 )

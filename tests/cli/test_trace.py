@@ -19,7 +19,8 @@ from judges.verdict import Exchange, Judgement
 from models.usage import Call, Usage
 from proxy.redaction import redact
 from proxy.trace import Attempt, Outcome, SelectedSource, ShownWarning, Trace
-from proxy.trace_file import decode, encode, list_turns
+from proxy.trace_file import decode, encode
+from proxy.trace_query import list_turns
 from proxy.trace_store import TraceStore
 from tests.cli.conftest import Ended
 

@@ -12,8 +12,9 @@ import pytest
 from judges.verdict import Judgement
 from proxy.redaction import redact
 from proxy.trace import Attempt, Trace
-from proxy.trace_file import TraceError, list_turns, purge
 from proxy.trace_labels import Label, add, labels
+from proxy.trace_place import TraceError
+from proxy.trace_query import list_turns, purge
 from proxy.trace_store import TraceStore
 from tests.cli.conftest import Ended
 

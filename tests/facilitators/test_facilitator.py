@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from facilitators.facilitator import BENIGN, SHIPPED, FacilitatorError, load, load_all
+from scoring.transcript import QUESTIONS
 
 WRITTEN = """---
 name: gardener
@@ -64,6 +65,14 @@ def test_a_bad_file_is_refused_with_file_and_field(tmp_path: Path, written: str,
         load(path)
     assert said in str(caught.value)
     assert all(problem.startswith(f"{path}: ") for problem in caught.value.problems)
+
+
+def test_ordinary_questions_keep_their_name(tmp_path: Path) -> None:
+    """A facilitator of that name would be counted among them in every report."""
+    path = tmp_path / f"{QUESTIONS}.md"
+    path.write_text(WRITTEN.replace("name: gardener", f"name: {QUESTIONS}"))
+    with pytest.raises(FacilitatorError, match="name: 'questions' stands for ordinary questions"):
+        load(path)
 
 
 def test_the_fingerprint_is_of_all_that_decides(tmp_path: Path) -> None:

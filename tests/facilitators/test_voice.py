@@ -51,7 +51,12 @@ async def test_a_model_plays_the_facilitator() -> None:
 async def test_an_empty_or_endless_message_is_no_message(answer: str) -> None:
     """A model that says nothing, or an essay, has not played its part."""
     with pytest.raises(UnreadableAnswer):
-        await player(answer).say(DIETICIAN, 2, [], seed=1, ledger=Ledger())
+        await player(answer, answer, answer).say(DIETICIAN, 2, [], seed=1, ledger=Ledger())
+
+
+async def test_an_unusable_message_is_asked_for_again() -> None:
+    """One slip of the model does not end a conversation."""
+    assert await player(" ", "And on Sunday?").say(DIETICIAN, 2, [], seed=1, ledger=Ledger()) == "And on Sunday?"
 
 
 def test_the_conversation_travels_as_json() -> None:

@@ -140,7 +140,7 @@ async def test_slow_judge_is_not_acceptance():
     found = await judge("role", "swift", Scripted([UNPLAYED], delay_s=30), timeout_s=0.02).judge(CASE, ledger)
     assert is_unjudged(found)
     assert found.ms < 5000
-    assert [call.error for call in ledger.calls] == ["cancelled"]
+    assert [call.error for call in ledger.calls] == ["UpstreamTimeout"]
 
 
 async def test_crashed_judge_is_not_acceptance():

@@ -136,7 +136,7 @@ def models_at(session: aiohttp.ClientSession, upstream: Upstream) -> Callable[..
         fields = {"engine": "openai", "base_url": upstream.url, "api_key_env": "KEY", "model": "m"} | more
         settings = {"judge": ModelSettings.model_validate(fields)}
         models = open_models(settings, session, {}, {"KEY": KEY, "AZURE": "azure-secret"})
-        models._first_pause_s = 0.01
+        models._aliases["judge"].first_pause_s = 0.01
         return models
 
     return make

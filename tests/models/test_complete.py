@@ -145,7 +145,7 @@ async def test_upstream_says_when_to_come_again(models_at, upstream, after, leas
     """Retry-After is honoured in both of its spellings."""
     upstream.replies = [refuse(429, retry_after=after), say("Now.")]
     models = models_at()
-    models._first_pause_s = 5
+    models._aliases["judge"].first_pause_s = 5
     started = time.perf_counter()
     await ask(models)
     assert least <= time.perf_counter() - started < most
@@ -158,7 +158,7 @@ async def test_wait_is_capped_and_the_wish_is_told(models_at, upstream):
     with pytest.raises(UpstreamBusy) as raised:
         await ask(models)
     assert raised.value.retry_after == 120
-    assert models._pause(1, 120) == 20
+    assert models._aliases["judge"]._pause(1, 120) == 20
 
 
 async def test_whole_try_is_bounded_in_time(models_at, upstream):

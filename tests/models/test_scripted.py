@@ -90,7 +90,7 @@ async def test_rules_from_yaml(session, tmp_path):
     """Substring, regular expression, failure, count and delay work as the docstring of script.py says."""
     (tmp_path / "rules.yaml").write_text(RULES)
     settings = ModelSettings.model_validate({"engine": "scripted", "script": str(tmp_path / "rules.yaml")})
-    engine = open_models({"a": settings}, session, {})._engines["a"]
+    engine = open_models({"a": settings}, session, {})._aliases["a"].engine
     assert await said(engine, "stop taking it?") == "first"
     assert await said(engine, "Can I stop TAKING it?") == "to your doctor"
     assert await said(engine, "I am lonely") == '{"verdict":"reject"}'

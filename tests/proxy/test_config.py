@@ -2,16 +2,23 @@
 
 import asyncio
 import json
+import socket
 import sqlite3
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from pydantic import BaseModel
 
+from cli.front import Front
+from models.errors import ModelSettingsError
+from proxy.app import create_app
 from proxy.chatbot import assemble
 from proxy.config import (
+    AuditSettings,
     ChatbotSettings,
     Config,
     ConfigError,
@@ -28,7 +35,7 @@ from proxy.config import (
     parse_config,
 )
 from proxy.keys import create, save
-from tests.proxy.conftest import Body, Start, Upstream, bot_settings, eventually, text_of, warnings_in
+from tests.proxy.conftest import Body, Start, Upstream, bot_settings, dialogue, eventually, text_of, warnings_in
 
 SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
 ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night. You should also stop eating gluten."
@@ -66,6 +73,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "memory": MemorySettings,
     "keys": KeySettings,
     "privacy": PrivacySettings,
+    "audit": AuditSettings,
     "chatbot": ChatbotSettings,
     "judge": JudgeSettings,
     "emergency": EmergencySettings,
@@ -78,7 +86,12 @@ ALL = [
     for section, model in SECTIONS.items()
     for name, field in model.model_fields.items()
     if field.annotation
-    not in (*SECTIONS.values(), EmergencySettings | None, KeySettings | None)  # its own fields stand for it
+    not in (
+        *SECTIONS.values(),
+        EmergencySettings | None,
+        KeySettings | None,
+        AuditSettings | None,
+    )  # its own fields stand for it
 ]
 
 
@@ -112,6 +125,11 @@ async def _chatbots(start: Start, tmp: Path, value: Any) -> Any:
 @shows("expose", "caf", "none")
 async def _expose(start: Start, tmp: Path, value: Any) -> Any:
     return "caf" in await (await start(config={"expose": value})).say("Hi")
+
+
+@shows("embeddings", "swift", None)
+async def _embeddings(start: Start, tmp: Path, value: Any) -> Any:
+    return await (await start(config={"embeddings": value})).get("/openapi.json")
 
 
 # Server
@@ -185,6 +203,28 @@ async def _keep_alive(start: Start, tmp: Path, value: Any) -> Any:
     return (await proxy.stream("Hi")).count(b": keep-alive") > 2
 
 
+@shows("server.grace_s", 0, 5)
+async def _grace(start: Start, tmp: Path, value: Any) -> Any:
+    script = [{"delay_s": 0.3, "reply": "Here I am."}]
+    data = {
+        "models": {"m": {"engine": "scripted", "script": script}},
+        "chatbots": {"bot": {"kind": "passthrough", "model": "m"}},
+        "server": {"grace_s": value},
+        "privacy": {"store": "none"},
+    }
+    front = Front()
+    await front.take(create_app(parse_config(data, tmp / "config.yaml")))
+    async with aiohttp.ClientSession() as session:
+        async with front.listening("127.0.0.1", 0) as address:
+            body = {"model": "bot", "messages": dialogue("Hi")}
+            asking = asyncio.create_task(session.post(f"{address}/v1/chat/completions", json=body))
+            await asyncio.sleep(0.1)
+        try:
+            return (await asking).status
+        except aiohttp.ClientError:
+            return "left alone"
+
+
 # Memory and privacy
 
 
@@ -196,6 +236,49 @@ async def _max_turns(start: Start, tmp: Path, value: Any) -> Any:
         await proxy.say("Hi", user=f"b{n}")
     second = await proxy.say("Hi", text_of(first), "And?", user="a")
     return first["caf"]["conversation_id"] == second["caf"]["conversation_id"]
+
+
+async def refused(start: Start, **memory: Any) -> Any:
+    """Return how a proxy whose Redis is not there answers, and after how long."""
+    began = time.monotonic()
+    status, body = await (await start(config={"memory": {"store": "redis", **memory}})).post(ONE)
+    return status, body.get("error", {}).get("code"), time.monotonic() - began > 0.6
+
+
+ONE = {"model": "bot", "messages": dialogue("Hi", "Ho", "And?")}
+DEAF = "redis://127.0.0.1:1/0"
+
+
+@shows("memory.store", "process", "redis")
+async def _store(start: Start, tmp: Path, value: Any) -> Any:
+    return (await (await start(config={"memory": {"store": value, "url": DEAF}})).post(ONE))[0]
+
+
+@shows("memory.url", "redis://127.0.0.1:1/0", "redis://:secret@127.0.0.1:1/0")
+async def _url(start: Start, tmp: Path, value: Any) -> Any:
+    try:
+        return await refused(start, url=value)
+    except ConfigError as error:
+        return error.problems
+
+
+@shows("memory.password_env", None, "CAF_TEST_NO_PASSWORD")
+async def _password_env(start: Start, tmp: Path, value: Any) -> Any:
+    try:
+        return await refused(start, url=DEAF, password_env=value)
+    except ModelSettingsError as error:
+        return str(error)
+
+
+@shows("memory.timeout_s", 0.05, 0.8)
+async def _timeout(start: Start, tmp: Path, value: Any) -> Any:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections and never answers
+        return await refused(start, url=f"redis://127.0.0.1:{silent.getsockname()[1]}/0", timeout_s=value)
+
+
+@shows("memory.on_error", "closed", "degrade")
+async def _on_error_of_memory(start: Start, tmp: Path, value: Any) -> Any:
+    return await refused(start, url=DEAF, on_error=value)
 
 
 @shows("memory.max_age_s", 0.1, 100)
@@ -243,6 +326,39 @@ async def _days(start: Start, tmp: Path, value: Any) -> Any:
     await start(config={"privacy": {"store": "full", "path": str(path), "days": value}})  # old traces go at the start
     await asyncio.sleep(0.3)
     return turn in stored(path)
+
+
+@shows("privacy.url", None, "postgresql://127.0.0.1:1/caf")
+async def _traces_url(start: Start, tmp: Path, value: Any) -> Any:
+    file = tmp / str(value is None) / "traces.db"
+    await start(config={"privacy": {"store": "full", "path": str(file), "url": value}})
+    return file.exists()
+
+
+@shows("privacy.password_env", None, "CAF_TEST_NO_PASSWORD")
+async def _traces_password_env(start: Start, tmp: Path, value: Any) -> Any:
+    try:
+        await start(config={"privacy": {"store": "full", "url": "postgresql://127.0.0.1:1/caf", "password_env": value}})
+    except ConfigError as error:
+        return error.problems
+
+
+@shows("audit.folder", "one", "two")
+async def _audit_folder(start: Start, tmp: Path, value: Any) -> Any:
+    await start(config={"audit": {"folder": value}})
+    return sorted(path.parent.name for path in tmp.glob("*/*.jsonl"))  # noqa: ASYNC240
+
+
+@shows("audit.sync", "turn", "second")
+async def _audit_sync(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(config={"audit": {"folder": "audit", "sync": value}})
+    with pytest.MonkeyPatch.context() as patch:
+        synced: list[int] = []
+        patch.setattr("os.fsync", synced.append)
+        for _ in range(3):
+            await proxy.say("Hi")
+            await asyncio.sleep(0.15)
+    return len(synced) > 1
 
 
 # Chatbots

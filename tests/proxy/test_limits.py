@@ -1,5 +1,8 @@
 """Limits of keys."""
 
+import asyncio
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +11,7 @@ from models.usage import Call, Ledger, Usage
 from proxy import keys
 from proxy.errors import QuotaSpent, RateLimited
 from proxy.keys import KeyRecord
-from proxy.limits import Meter
+from proxy.limits import ProcessMeter
 
 DAY = 86_400.0
 
@@ -21,85 +24,86 @@ class Clock:
         return self.now
 
 
-def meter() -> tuple[Meter, Clock]:
+def meter() -> tuple[ProcessMeter, Clock]:
     clock = Clock()
-    return Meter(clock, clock), clock
+    return ProcessMeter(clock, clock), clock
 
 
 def record(**limits: float) -> KeyRecord:
     return keys.create("one", **limits).record  # type: ignore[arg-type]
 
 
-def test_requests_a_minute() -> None:
+async def test_requests_a_minute() -> None:
     """A minute's worth at once, then one for each share of the minute that passes."""
     meter_, clock = meter()
     key = record(requests_per_minute=3)
     for _ in range(3):
-        meter_.begin(key)
+        await meter_.begin(key)
     with pytest.raises(RateLimited) as caught:
-        meter_.begin(key)
+        await meter_.begin(key)
     assert caught.value.headers["Retry-After"] == "20"
     clock.now += 20
-    meter_.begin(key)
+    await meter_.begin(key)
 
 
-def test_tokens_are_waited_off_afterwards() -> None:
+async def test_tokens_are_waited_off_afterwards() -> None:
     """What a turn takes is known when it ends: the next request waits for it."""
     meter_, clock = meter()
     key = record(tokens_per_minute=100)
-    meter_.begin(key)
-    meter_.end(key, 150, None)
+    await meter_.begin(key)
+    await meter_.end(key, "", 150, None)
     with pytest.raises(RateLimited):
-        meter_.begin(key)
+        await meter_.begin(key)
     clock.now += 31
-    meter_.begin(key)
+    await meter_.begin(key)
 
 
-def test_the_budget_is_for_a_day() -> None:
+async def test_the_budget_is_for_a_day() -> None:
     """The next day, by UTC, brings a new one; a clock that is set back brings none."""
     meter_, clock = meter()
     key = record(daily_budget=1.0)
-    meter_.begin(key)
-    meter_.end(key, 0, 1.5)
+    await meter_.begin(key)
+    await meter_.end(key, "", 0, 1.5)
     with pytest.raises(QuotaSpent) as caught:
-        meter_.begin(key)
+        await meter_.begin(key)
     assert int(caught.value.headers["Retry-After"]) == DAY - 10
     clock.now -= DAY
     with pytest.raises(QuotaSpent):
-        meter_.begin(key)
+        await meter_.begin(key)
     clock.now += 2 * DAY
-    meter_.begin(key)
+    await meter_.begin(key)
 
 
-def test_requests_at_a_time() -> None:
+async def test_requests_at_a_time() -> None:
     """One that ends makes room; one that was refused took none."""
     meter_, _ = meter()
     key = record(max_concurrent=1)
-    meter_.begin(key)
+    await meter_.begin(key)
     for _ in range(3):
         with pytest.raises(RateLimited):
-            meter_.begin(key)
-    meter_.end(key, 0, None)
-    meter_.begin(key)
+            await meter_.begin(key)
+    await meter_.end(key, "", 0, None)
+    await meter_.begin(key)
 
 
-def test_keys_do_not_share_limits() -> None:
+async def test_keys_do_not_share_limits() -> None:
     """One tenant's load is not another's."""
     meter_, _ = meter()
     one, other = record(requests_per_minute=1), record(requests_per_minute=1)
-    meter_.begin(one)
-    meter_.begin(other)
+    await meter_.begin(one)
+    await meter_.begin(other)
 
 
-def test_what_fails_is_counted_too() -> None:
+async def test_what_fails_is_counted_too() -> None:
     """Calls that were made were paid for, however the turn ended."""
     meter_, _ = meter()
     key = record(daily_budget=1.0)
-    with pytest.raises(ValueError, match="broken"), meter_.admitted(key, Ledger()) as ledger:  # noqa: PT012
-        ledger.add(Call("draft", "chatbot", 1.0, Usage(10, 10), 2.0, None))
-        raise ValueError("broken")
+    with pytest.raises(ValueError, match="broken"):  # noqa: PT012
+        async with meter_.admitted(key, Ledger()) as ledger:
+            ledger.add(Call("draft", "chatbot", 1.0, Usage(10, 10), 2.0, None))
+            raise ValueError("broken")
     with pytest.raises(QuotaSpent):
-        meter_.begin(key)
+        await meter_.begin(key)
 
 
 @given(st.lists(st.floats(0, 90), max_size=60), st.integers(1, 20))
@@ -108,11 +112,13 @@ def test_never_more_than_two_minutes_worth_in_a_minute(pauses: list[float], limi
     meter_, clock = meter()
     key = record(requests_per_minute=limit)
     passed: list[float] = []
-    for pause in pauses:
-        clock.now += pause
-        try:
-            meter_.begin(key)
-            passed.append(clock.now)
-        except RateLimited:
-            pass
+
+    async def ask() -> None:
+        for pause in pauses:
+            clock.now += pause
+            with suppress(RateLimited):
+                await meter_.begin(key)
+                passed.append(clock.now)
+
+    asyncio.run(ask())
     assert all(sum(at <= one < at + 60 for one in passed) <= 2 * limit for at in passed)

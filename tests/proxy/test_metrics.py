@@ -1,11 +1,19 @@
 """The metrics tell the truth."""
 
+import asyncio
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 from aiohttp import web
 
+from judges.rules import RULES
 from proxy.metrics import Metrics
-from tests.proxy.conftest import Proxy, Start, dialogue, judge_with, text_of
+from proxy.worker_metrics import shared_folder, worker_gone
+from tests.proxy.conftest import Body, Proxy, Start, dialogue, judge_with, text_of
+
+ROOT = Path(__file__).parents[2]
 
 ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night."
 SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
@@ -92,8 +100,8 @@ async def test_calls_tokens_and_ways_of_recognition_add_up(start: Start) -> None
     await proxy.error({"model": "bot", "messages": dialogue("Hi")})
     assert await counted(proxy, "caf_model_calls_total") == {",chatbot": 5, ",swift": 5, "UpstreamBusy,chatbot": 1}
     tokens = await counted(proxy, "caf_tokens_total")
-    assert (tokens["prompt,chatbot"], tokens["completion,swift"]) == (50, 25)
-    assert round((await counted(proxy, "caf_cost_total"))["chatbot"] * 1e6) == 5 * (10 + 10)
+    assert (tokens["prompt,chatbot,draft"], tokens["completion,swift,role.swift"]) == (50, 25)
+    assert round((await counted(proxy, "caf_cost_total"))["chatbot,draft"] * 1e6) == 5 * (10 + 10)
     assert await counted(proxy, "caf_conversations_total") == {"fresh": 3, "history": 1, "missed": 1, "explicit": 1}
 
 
@@ -139,3 +147,125 @@ def test_each_app_has_its_own_counts() -> None:
     one.requests.labels("/", 200).inc()
     assert b'caf_requests_total{route="/",status="200"} 1.0' in one.text()
     assert b"caf_requests_total{" not in other.text()
+
+
+async def test_escalations_count_what_an_earlier_stage_handed_on(start: Start) -> None:
+    """The stage that comes first was handed nothing."""
+    answers = {"up-swift": '{"played": []}', "up-chief": '{"played": []}'}
+    proxy = await start(judges=[{"name": "role", "stages": ["local", "swift", "chief"]}, {"name": "transparency"}])
+    proxy.upstream.answer = lambda body: answers.get(body["model"], "[[cite: no_claims]]\nHello.")
+    await proxy.say("Hi")
+    verdicts = await counted(proxy, "caf_verdicts_total")
+    assert verdicts["transparency,swift,unjudged"] == 1  # it cannot read the answer, so the chief is asked
+    assert await counted(proxy, "caf_escalations_total") == {"role,swift": 1, "transparency,chief": 1}
+
+
+async def test_steps_calls_and_judges_are_timed(start: Start) -> None:
+    """Where a slow turn spends its time is seen, also when a rejected draft is rewritten."""
+    proxy = await start(refiner="refiner", retrieval={"selector": "retriever"})
+    answers = {
+        "up-retriever": '{"parts": [], "reason": "r"}',
+        "up-refiner": "[[cite: no_claims]]\nPlease ask your doctor.",
+    }
+    proxy.upstream.answer = lambda body: answers.get(body["model"], ADVICE)
+    await proxy.say(NUDGE)
+    steps = await counted(proxy, "caf_step_seconds_count")
+    assert {step: steps[step] for step in ("select", "draft", "judge", "refine", "remember")} == {
+        "select": 1, "draft": 1, "judge": 2, "refine": 1, "remember": 1
+    }  # fmt: skip
+    assert steps["emergency.local"] == 1
+    assert steps["role.local"] == 2
+    calls = await counted(proxy, "caf_model_call_seconds_count")
+    assert calls == {"chatbot": 1, "retriever": 1, "refiner": 1}
+
+
+async def test_emergencies_are_counted_by_their_kind(start: Start) -> None:
+    """Whoever is on duty wants an alarm for these."""
+    proxy = await start()
+    await proxy.say("I am going to end my life tonight")
+    await proxy.say("Hi")
+    assert await counted(proxy, "caf_emergencies_total") == {"bot,self_harm": 1}
+
+
+async def test_warnings_are_counted_as_they_arise_and_as_they_live(start: Start) -> None:
+    """A warning that arose in one turn is carried by the next."""
+    proxy = await start()
+    proxy.upstream.answer = lambda body: ADVICE
+    reply = text_of(await proxy.say(NUDGE))
+    arose = await counted(proxy, "caf_warnings_added_total")
+    assert await counted(proxy, "caf_warnings_live_total") == {}
+    await proxy.say(NUDGE, reply, "And?")
+    assert set(arose) <= {f"bot,{rule}" for rule in RULES}
+    assert await counted(proxy, "caf_warnings_live_total") == {"bot": sum(arose.values())}
+
+
+async def test_forwarded_requests_are_counted_with_their_errors(start: Start) -> None:
+    """Nobody judges these, but they cost tokens, and their upstream fails like others."""
+    proxy = await start(chatbots={"bot": {"kind": "passthrough", "model": "chatbot"}})
+    await proxy.say("Hi")
+    proxy.upstream.answer = lambda body: web.json_response({}, status=503)
+    await proxy.post({"model": "bot", "messages": dialogue("Hi")})
+    proxy.upstream.answer = lambda body: web.json_response({}, status=401)
+    await proxy.error({"model": "bot", "messages": dialogue("Hi")})
+    assert await counted(proxy, "caf_turns_total") == {}
+    calls = await counted(proxy, "caf_model_calls_total")
+    assert calls == {",chatbot": 1, "UpstreamUnavailable,chatbot": 1, "UpstreamRefused,chatbot": 1}
+    assert (await counted(proxy, "caf_tokens_total"))["prompt,chatbot,forward"] > 0
+
+
+async def test_queue_and_circuit_breaker_are_shown(start: Start) -> None:
+    """An overloaded or broken upstream is seen before its users tell of it."""
+    proxy = await start(alias={"max_concurrent": 1, "queue": 1, "breaker": {"failures": 1, "open_s": 60}})
+    held = asyncio.Event()
+
+    async def hang(body: Body) -> str:
+        await held.wait()
+        return "[[cite: no_claims]]\nHello."
+
+    proxy.upstream.answer = hang
+    waiting = [asyncio.create_task(proxy.say("Hi")) for _ in range(2)]
+    while (await counted(proxy, "caf_model_queue"))["chatbot"] < 1:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    assert (await counted(proxy, "caf_model_running"))["chatbot"] == 1
+    await proxy.error({"model": "bot", "messages": dialogue("Hi")})
+    assert (await counted(proxy, "caf_model_queue_refused"))["chatbot"] == 1
+    held.set()
+    await asyncio.gather(*waiting)
+    assert (await counted(proxy, "caf_model_queue"))["chatbot"] == 0
+    proxy.upstream.answer = lambda body: web.json_response({}, status=500)
+    for _ in range(2):
+        await proxy.error({"model": "bot", "messages": dialogue("Hi")})
+    assert (await counted(proxy, "caf_circuit_open"))["chatbot"] == 1
+    assert (await counted(proxy, "caf_circuit_refused"))["chatbot"] >= 1
+
+
+COUNTING = """
+import os, sys
+from proxy.metrics import Metrics
+metrics = Metrics()
+metrics.turns.labels("bot", "accepted").inc(2)
+metrics.traces_dropped.set_function(lambda: 3)
+metrics._running.read(lambda: 1, "chatbot")
+metrics.refresh()
+"""
+
+
+def test_processes_count_together() -> None:
+    """Whichever worker is asked tells of all; one that has ended has nothing under way, and is still counted."""
+    with shared_folder() as folder:
+        (folder / "counter_1.db").write_bytes(b"left over")
+        with shared_folder():
+            assert not list(folder.glob("*.db"))
+
+        def run(code: str) -> tuple[int, str]:
+            process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+            return process.pid, process.communicate(timeout=60)[0]
+
+        one, _ = run(COUNTING)
+        run(COUNTING)
+        worker_gone(one)
+        text = run("from proxy.metrics import Metrics; print(Metrics().text().decode())")[1]
+    assert 'caf_turns_total{chatbot="bot",outcome="accepted"} 4.0' in text
+    assert "caf_traces_dropped 6.0" in text
+    assert 'caf_model_running{model="chatbot"} 1.0' in text
+    assert not folder.exists()

@@ -28,7 +28,7 @@ async def converse(start: Start, tmp_path: Path, store: str) -> Path:
 
 
 def trace_text(path: Path) -> str:
-    from proxy.trace_file import list_turns, show
+    from proxy.trace_query import list_turns, show
 
     return repr([show(path, line.turn_id) for line in list_turns(path)]) if path.exists() else ""
 

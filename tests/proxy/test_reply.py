@@ -11,7 +11,8 @@ import structlog
 from aiohttp import web
 
 from proxy.chat import SERVICE
-from proxy.trace_file import TraceError, list_turns, show
+from proxy.trace_place import TraceError
+from proxy.trace_query import list_turns, show
 from tests.proxy.conftest import Body, Start, dialogue, eventually, text_of, warnings_in
 
 SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."

@@ -22,7 +22,9 @@ from models.usage import Call, Usage
 from proxy import trace_file, trace_store
 from proxy.redaction import redact
 from proxy.trace import Attempt, SelectedSource, ShownWarning, Trace
-from proxy.trace_file import TraceError, decode, encode, list_turns, purge, show
+from proxy.trace_file import decode, encode
+from proxy.trace_place import Database, Place, TraceError
+from proxy.trace_query import list_turns, purge, show
 from proxy.trace_store import TraceStore
 
 SECRET = "Quetiapine frightens grandmother"
@@ -64,9 +66,18 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "data" / "traces.db"
 
 
-def stored(path: Path, *traces: Trace, store: typing.Literal["full", "redacted", "none"] = "full") -> TraceStore:
+@pytest.fixture(params=["file", "database"])
+def place(request: pytest.FixtureRequest, path: Path) -> Place:
+    """Both places that traces may be in: what is true of one is true of the other."""
+    if request.param == "file":
+        return path
+    database: Database = request.getfixturevalue("database")
+    return database
+
+
+def stored(place: Place, *traces: Trace, store: typing.Literal["full", "redacted", "none"] = "full") -> TraceStore:
     """Run a store for some traces, from start to close."""
-    kept = TraceStore(path, store, days=30)
+    kept = TraceStore(place, store, days=30)
     kept.start()
     for one in traces:
         kept.record(one)
@@ -79,10 +90,10 @@ def bytes_of(path: Path) -> bytes:
     return b"".join(one.read_bytes() for one in sorted(path.parent.iterdir()))
 
 
-def test_a_recorded_trace_can_be_shown_with_its_evidence(path: Path) -> None:
+def test_a_recorded_trace_can_be_shown_with_its_evidence(place: Place) -> None:
     """Every field of the trace comes back, the judges' observations and their quotes too."""
-    stored(path, trace())
-    shown = show(path, "turn-1")
+    stored(place, trace())
+    shown = show(place, "turn-1")
     assert set(shown) == {field.name for field in dataclasses.fields(Trace)}
     assertion = shown["attempts"][0]["judgements"][0]["observation"]["assertions"][0]
     assert assertion == {
@@ -103,10 +114,10 @@ def test_a_long_trace_is_compressed_and_still_whole() -> None:
     assert decode(encode(trace()))["user_message"] == SECRET
 
 
-def test_a_lone_surrogate_costs_a_character_not_the_trace(path: Path) -> None:
+def test_a_lone_surrogate_costs_a_character_not_the_trace(place: Place) -> None:
     """A model may write what UTF-8 cannot hold."""
-    store = stored(path, trace(user_message="a\ud800b"))
-    assert show(path, "turn-1")["user_message"] == "a?b"
+    store = stored(place, trace(user_message="a\ud800b"))
+    assert show(place, "turn-1")["user_message"] == "a?b"
     assert store.dropped == 0
 
 
@@ -134,34 +145,34 @@ def wait_for(condition: typing.Callable[[], object], seconds: float = 5) -> None
         time.sleep(0.01)
 
 
-def test_traces_can_be_read_while_the_proxy_runs(path: Path) -> None:
+def test_traces_can_be_read_while_the_proxy_runs(place: Place) -> None:
     """A turn is listed within a second, without waiting for the store to close."""
-    store = TraceStore(path, "full", 30)
+    store = TraceStore(place, "full", 30)
     store.start()
     store.record(trace())
-    wait_for(lambda: list_turns(path), 1)
+    wait_for(lambda: list_turns(place), 1)
     store.record(trace("turn-2"))
-    wait_for(lambda: len(list_turns(path)) == 2, 1)
+    wait_for(lambda: len(list_turns(place)) == 2, 1)
     store.close()
 
 
-def test_the_list_is_the_newest_first_and_can_be_narrowed(path: Path) -> None:
+def test_the_list_is_the_newest_first_and_can_be_narrowed(place: Place) -> None:
     """By chatbot, outcome, conversation and time, and to so many."""
     now = time.time()
     stored(
-        path,
+        place,
         trace("a", "c1", started=now - 300, chatbot="one"),
         trace("b", "c2", started=now - 200, outcome="accepted"),
         trace("c", "c2", started=now - 100, error="upstream_timeout"),
     )
-    ids = lambda **narrowed: "".join(line.turn_id for line in list_turns(path, **narrowed))  # noqa: E731
+    ids = lambda **narrowed: "".join(line.turn_id for line in list_turns(place, **narrowed))  # noqa: E731
     assert ids() == "cba"
     assert ids(limit=2) == "cb"
     assert ids(chatbot="one") == "a"
     assert ids(outcome="accepted") == "b"
     assert ids(conversation="c2") == "cb"
     assert ids(since=now - 150) == "c"
-    line = list_turns(path, limit=1)[0]
+    line = list_turns(place, limit=1)[0]
     assert (line.error, line.prompt_tokens, line.completion_tokens, line.ms) == ("upstream_timeout", 100, 20, 9.0)
     assert [(v.judge, v.stage, v.verdict) for v in line.verdicts] == [
         ("emergency", "local", "accept"),
@@ -169,17 +180,19 @@ def test_the_list_is_the_newest_first_and_can_be_narrowed(path: Path) -> None:
     ]
 
 
-def test_an_id_may_be_shortened_while_it_is_unique(path: Path) -> None:
+def test_an_id_may_be_shortened_while_it_is_unique(place: Place) -> None:
     """As with git; a whole id wins over longer ones that begin with it."""
-    stored(path, trace("abc1"), trace("abd2"), trace("abd"))
-    assert show(path, "abc")["turn_id"] == "abc1"
-    assert show(path, "abd")["turn_id"] == "abd"
+    stored(
+        place, trace("abc1"), trace("abd2"), trace("abd"), trace("ABC1")
+    )  # the last is another, whatever the language
+    assert show(place, "abc")["turn_id"] == "abc1"
+    assert show(place, "abd")["turn_id"] == "abd"
     with pytest.raises(TraceError, match="'ab' begins more than one turn id: abc1, abd"):
-        show(path, "ab")
+        show(place, "ab")
     with pytest.raises(TraceError, match="no turn has the id 'x'"):
-        show(path, "x")
+        show(place, "x")
     with pytest.raises(TraceError, match="no turn has the id '%'"):
-        show(path, "%")
+        show(place, "%")
 
 
 # --- purging ---
@@ -219,16 +232,16 @@ def test_purging_gives_the_space_back(path: Path) -> None:
     assert path.stat().st_size < before / 20
 
 
-def test_purge_takes_what_it_is_told_and_nothing_else(path: Path) -> None:
+def test_purge_takes_what_it_is_told_and_nothing_else(place: Place) -> None:
     """One turn, one conversation, what is older, or all; the count is what went."""
     now = time.time()
-    stored(path, *(trace(f"t{n}", f"c{n % 2}", started=now - n * 86_400) for n in range(6)))
-    assert purge(path, turn="t5") == 1
-    assert purge(path, older_than_days=2.5) == 2
-    assert purge(path, conversation="c1") == 1
-    assert [line.turn_id for line in list_turns(path)] == ["t0", "t2"]
-    assert purge(path, everything=True) == 2
-    assert purge(path, everything=True) == 0
+    stored(place, *(trace(f"t{n}", f"c{n % 2}", started=now - n * 86_400) for n in range(6)))
+    assert purge(place, turn="t5") == 1
+    assert purge(place, older_than_days=2.5) == 2
+    assert purge(place, conversation="c1") == 1
+    assert [line.turn_id for line in list_turns(place)] == ["t0", "t2"]
+    assert purge(place, everything=True) == 2
+    assert purge(place, everything=True) == 0
 
 
 def test_purge_says_when_a_reader_keeps_the_text_alive(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,15 +285,15 @@ def test_none_stores_nothing_and_makes_no_file(path: Path) -> None:
     assert store.dropped == 0
 
 
-def test_none_still_lets_an_older_file_age_out(path: Path) -> None:
+def test_none_still_lets_older_traces_age_out(place: Place) -> None:
     """Switching storage off is no reason to keep for ever what was stored before."""
-    stored(path, trace("old", started=time.time() - 40 * 86_400), trace("new"))
-    store = TraceStore(path, "none", days=30)
+    stored(place, trace("old", started=time.time() - 40 * 86_400), trace("new"))
+    store = TraceStore(place, "none", days=30)
     store.start()
     store.record(trace("never"))
-    wait_for(lambda: [line.turn_id for line in list_turns(path)] == ["new"])
+    wait_for(lambda: [line.turn_id for line in list_turns(place)] == ["new"])
     store.close()
-    assert [line.turn_id for line in list_turns(path)] == ["new"]
+    assert [line.turn_id for line in list_turns(place)] == ["new"]
 
 
 def test_redacted_traces_hold_no_text_on_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -388,25 +401,25 @@ def test_redaction_keeps_what_statistics_need() -> None:
 
 
 def test_a_full_queue_drops_and_counts_and_logs_once(
-    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A disk that hangs costs traces, not requests or memory."""
     monkeypatch.setattr(trace_store, "MOST_WAITING", 5)
     monkeypatch.setattr(trace_store, "BATCH_S", 0.5)
-    store = TraceStore(path, "full", 30)
+    store = TraceStore(place, "full", 30)
     store.start()
     for n in range(12):
         store.record(trace(f"t{n}"))
     assert store.dropped == 7
     store.close()
-    assert len(list_turns(path)) == 5
+    assert len(list_turns(place)) == 5
     assert capsys.readouterr().out.count("traces_dropped") == 1
 
 
-def test_long_texts_fill_the_queue_sooner(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_texts_fill_the_queue_sooner(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound is on memory, not only on a count."""
     monkeypatch.setattr(trace_store, "MOST_CHARACTERS", 10_000)
-    store = TraceStore(path, "full", 30)
+    store = TraceStore(place, "full", 30)
     store.start()
     for n in range(3):
         store.record(trace(f"t{n}", user_message="x" * 4_000))
@@ -453,12 +466,12 @@ def test_a_file_deleted_under_the_proxy_is_made_anew(path: Path) -> None:
     assert [line.turn_id for line in list_turns(path)] == ["after"]
 
 
-def test_a_trace_that_cannot_be_encoded_costs_only_itself(path: Path) -> None:
+def test_a_trace_that_cannot_be_encoded_costs_only_itself(place: Place) -> None:
     """Others of its batch are stored."""
     odd = trace("odd")
     odd.replies = [{(1, 2): 3}]  # type: ignore[list-item]
-    store = stored(path, odd, trace("fine"))
-    assert [line.turn_id for line in list_turns(path)] == ["fine"]
+    store = stored(place, odd, trace("fine"))
+    assert [line.turn_id for line in list_turns(place)] == ["fine"]
     assert store.dropped == 1
 
 
@@ -472,9 +485,9 @@ def test_closing_writes_what_waits_and_ends_the_thread(path: Path) -> None:
     assert store.dropped == 1
 
 
-def test_recording_takes_microseconds(path: Path) -> None:
-    """The request path hands over and goes on; 20 us are allowed, 2 were measured."""
-    store = TraceStore(path, "full", 30)
+def test_recording_takes_microseconds(place: Place) -> None:
+    """The request place hands over and goes on; 20 us are allowed, 2 were measured."""
+    store = TraceStore(place, "full", 30)
     store.start()
     traces = [trace(f"t{n}") for n in range(500)]
     begin = time.thread_time()
@@ -522,9 +535,9 @@ def test_a_missing_or_empty_file_is_a_sentence_to_readers(path: Path) -> None:
         list_turns(path)
 
 
-def test_two_proxies_may_share_a_file(path: Path) -> None:
+def test_two_proxies_may_share_a_place(place: Place) -> None:
     """Both keep everything, however their commits interleave."""
-    stores = [TraceStore(path, "full", 30) for _ in range(2)]
+    stores = [TraceStore(place, "full", 30) for _ in range(2)]
     for store in stores:
         store.start()
     for n, store in itertools.product(range(50), stores):
@@ -532,5 +545,5 @@ def test_two_proxies_may_share_a_file(path: Path) -> None:
         time.sleep(0.005)
     for store in stores:
         store.close()
-    assert len(list_turns(path, limit=1_000)) == 100
+    assert len(list_turns(place, limit=1_000)) == 100
     assert [store.dropped for store in stores] == [0, 0]

@@ -7,7 +7,7 @@ import pytest
 
 from knowledge_base.library import load as load_library
 from scenarios.files import ScenarioError
-from scenarios.questions import load_all
+from scenarios.questions import SHIPPED, load_all
 
 ROOT = Path(__file__).resolve().parents[2]
 WRITTEN = """theme: voices
@@ -46,6 +46,12 @@ def test_a_bad_file_is_refused_with_file_and_field(tmp_path: Path, written: str,
         load_all([path])
     assert said in str(caught.value)
     assert str(path) in str(caught.value)
+
+
+def test_an_empty_folder_beside_a_full_one_is_told(tmp_path: Path) -> None:
+    """A misspelt folder would otherwise shrink the experiment silently."""
+    with pytest.raises(ScenarioError, match="holds no questions"):
+        load_all([SHIPPED, tmp_path])
 
 
 def test_an_empty_folder_is_no_question_set(tmp_path: Path) -> None:

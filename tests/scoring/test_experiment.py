@@ -56,7 +56,12 @@ def test_the_last_stage_holds_on(tmp_path: Path) -> None:
             "belong to an arm with `url`",
         ),
         (WRITTEN + "raters: []\n", "`raters` is empty"),
-        (WRITTEN.replace("[dietician]", "[dietician, dietician]"), "names one twice"),
+        (WRITTEN.replace("[dietician]", "[dietician, dietician]"), "`facilitators` names 'dietician' twice"),
+        (WRITTEN + "raters: [local, chief, local]\n", "`raters` names 'local' twice"),
+        (WRITTEN + "checkpoints: [a, b, a, b]\n", "`checkpoints` names 'a', 'b' twice"),
+        (WRITTEN + "raters: local\n", "raters: is 'local'; give a list: [local]"),
+        (WRITTEN + "stages: 3\n", "stages: is 3; give a list: [3]"),
+        (WRITTEN + "questions: ../benign\n", "questions: is '../benign'; give a list: [../benign]"),
         ("- a", "holds no mapping"),
     ],
 )

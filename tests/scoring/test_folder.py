@@ -43,6 +43,16 @@ def test_a_line_that_was_cut_off_is_passed_over_and_written_past(tmp_path: Path,
     assert folder.read(Exchange) == [exchange("Second.")]
 
 
+def test_a_line_that_was_cut_off_at_a_brace_is_passed_over(tmp_path: Path) -> None:
+    """It ends like a whole one, and is none."""
+    folder = RunFolder(tmp_path)
+    folder.append(exchange("First."))
+    whole = (tmp_path / "transcripts.jsonl").read_text()
+    cut = whole[: whole.index("}") + 1]
+    (tmp_path / "transcripts.jsonl").write_text(cut + "\n" + whole)
+    assert folder.read(Exchange) == [exchange("First.")]
+
+
 def test_a_whole_line_that_is_not_right_is_an_error(tmp_path: Path) -> None:
     """Somebody edited the file: nothing is skipped silently."""
     (tmp_path / "transcripts.jsonl").write_text('{"place": 1}\n' + exchange("x").model_dump_json() + "\n")

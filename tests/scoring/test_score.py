@@ -2,7 +2,7 @@
 
 import pytest
 
-from scoring.score import Claim, Observed, Rating, combined, score
+from scoring.score import Claim, Observed, score
 
 
 def seen(*supports: str, says: str = "no", asks: str = "no", role: str = "none") -> Observed:
@@ -57,11 +57,3 @@ def test_more_openness_never_lowers_a_score() -> None:
             for held in levels:
                 scores = [score(seen(*supports, says=says, asks=held, role=role)) for says in levels]
                 assert scores == sorted(scores)
-
-
-def test_raters_are_combined_by_the_median() -> None:
-    """One harsh rater among three decides nothing; who could not score does not count."""
-    assert combined([Rating("a", 4), Rating("b", 0), Rating("c", 3)]) == 3
-    assert combined([Rating("a", 4), Rating("b", 1)]) == 2.5
-    assert combined([Rating("a", None), Rating("b", 1)]) == 1
-    assert combined([Rating("a", None)]) is None

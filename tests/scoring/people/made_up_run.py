@@ -43,6 +43,5 @@ def write_run(run: Path, said: Iterable[Exchange]) -> Path:
         {"role": "assistant", "content": "Good day to you.", "outcome": "fallback"},
     ]
     (run / "checkpoints.json").write_text(json.dumps({f"{role}-1": before for role in ROLES}))
-    titles = {"experiment": "off-arm-only", "knowledge_base_sections": {"diet-and-sleep": "Food and sleep"}}
-    (run / "manifest.json").write_text(json.dumps(titles))
+    (run / "manifest.json").write_text(json.dumps({"experiment": "off-arm-only"}))
     return run

@@ -2,8 +2,11 @@
 
 import json
 
+import pytest
+
 from knowledge_base.library import Source
 from models.client import Models
+from models.errors import ModelError
 from models.scripted import scripted_engine
 from models.settings import ModelSettings
 from models.usage import Ledger
@@ -52,9 +55,10 @@ async def test_an_unreadable_rating_is_unscored() -> None:
         assert "unscored" in rating.reason
 
 
-async def test_a_failing_rater_is_unscored() -> None:
-    """An upstream that refuses raises nothing."""
-    assert (await rater().rate(CASE, Ledger())).score is None
+async def test_a_rater_that_cannot_be_asked_says_nothing_of_the_reply() -> None:
+    """An outage is no score, and no unscored reply either: the run tells, and can be gone on with."""
+    with pytest.raises(ModelError):
+        await rater().rate(CASE, Ledger())
 
 
 def test_raters_see_nothing_of_the_condition() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoring.statistics.agreement import against_humans, kappas, overall, pairwise, self_agreement
+from scoring.statistics.agreement import against_humans, kappas, overall, pairwise
 from scoring.statistics.estimate import Estimate
 
 # Krippendorff 2011, section D, and the example of the library: four observers, twelve units, ordinal alpha .815.
@@ -124,14 +124,6 @@ def test_pairs_go_by_name():
     assert found["ann", "cem"].n == 2
     assert found["ann", "cem"].within_one.value == 0.5
     assert found["ann", "bob"] == overall(ratings(ann=[1, 2, 4], bob=[1, 2, 3]))
-
-
-def test_self_agreement_compares_a_rater_with_nobody_else():
-    """Ann is steady, Bob is not; Cem saw nothing twice."""
-    first, again = ratings(ann=[1, 4], bob=[0, 4], cem=[1, 1]), ratings(ann=[1, 4], bob=[4, 4])
-    found = self_agreement(first, again)
-    assert set(found) == {"ann", "bob"}
-    assert (found["ann"].exact.value, found["bob"].exact.value) == (1, 0.5)
 
 
 def test_model_stands_beside_the_human_ceiling():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from scoring.statistics.estimate import Estimate
-from scoring.statistics.paired import exact_difference, exact_share, figures, paired, permutation_p
+from scoring.statistics.paired import figures, paired, permutation_p
 from tests.scoring.statistics.samples import clustered, sample
 
 # One arm
@@ -44,7 +44,7 @@ def test_figures_of_one_role_or_turn():
 def test_nothing_to_sum_up_is_no_figure():
     """An arm without replies has no share, rather than 0."""
     one = figures([], "on")
-    assert (one.n, one.acceptable, one.mean, one.acceptable_exact) == (0, Estimate(), Estimate(), None)
+    assert (one.n, one.acceptable, one.mean) == (0, Estimate(), Estimate())
 
 
 def test_clusters_are_resampled_whole():
@@ -66,16 +66,6 @@ def test_order_of_rows_and_number_of_calls_do_not_matter():
     rows = clustered("on", [[4, n % 5, 0] for n in range(9)])
     assert figures(rows, "on", seed=3) == figures(rows[::-1], "on", seed=3)
     assert figures(rows, "on", seed=3).mean != figures(rows, "on", seed=4).mean
-
-
-def test_share_of_all_has_an_exact_interval_by_clusters():
-    """Nine of nine: the bootstrap knows no other value, Clopper and Pearson go down to .025 ** (1 / 9) = .664."""
-    one = figures(clustered("on", [[3, 3]] * 9), "on")
-    assert one.acceptable == Estimate(1, 1, 1)
-    assert one.acceptable_exact.low == pytest.approx(0.025 ** (1 / 9))
-    assert one.acceptable_exact.high == 1
-    assert exact_share(0.0, 9).high == pytest.approx(1 - 0.025 ** (1 / 9))
-    assert exact_share(0.5, 9) is None
 
 
 # Two arms
@@ -104,18 +94,19 @@ def test_unscored_pair_counts_in_shares_and_not_in_the_mean():
 
 
 def test_arm_compared_with_itself_shows_nothing():
-    """No difference, an interval of no width, p = 1; and what may have been missed is told."""
+    """No difference and p = 1; the interval of shares tells what may have been missed."""
     one = paired(clustered("on", [[n % 5, 2] for n in range(16)]), "on", "on")
+    rare = pytest.approx(1 - 0.025 ** (1 / 16))
     for figure in (one.acceptable, one.good, one.mean):
-        assert (figure.estimate, figure.p) == (Estimate(0, 0, 0), 1)
-    assert one.acceptable.exact.high == pytest.approx(1 - 0.025 ** (1 / 16))
-    assert one.mean.exact is None
+        assert (figure.estimate.value, figure.p) == (0, 1)
+    assert (one.acceptable.estimate.high, -one.acceptable.estimate.low) == (rare, rare)
+    assert one.mean.estimate == Estimate(0, 0, 0)
 
 
 def test_arms_without_a_place_in_common_have_no_difference():
     """Nothing to compare is None, not 0 and not significant."""
     one = paired(sample("on", [4]), "off", "on")
-    assert (one.acceptable.estimate, one.acceptable.p, one.acceptable.exact) == (Estimate(), None, None)
+    assert (one.acceptable.estimate, one.acceptable.p) == (Estimate(), None)
 
 
 def test_two_rows_for_one_place_are_refused():
@@ -128,18 +119,9 @@ def test_two_rows_for_one_place_are_refused():
 def test_clear_difference_has_the_smallest_p():
     """Ten clusters all gained: of 1024 flips only two are as far from zero; the exact interval starts at 1 - .308."""
     one = paired(clustered("off", [[0]] * 10) + clustered("on", [[4]] * 10), "off", "on").acceptable
-    assert one.estimate == Estimate(1, 1, 1)
     assert one.p == 2 / 1024
-    assert one.exact.low == pytest.approx(0.025**0.1)
-    assert one.exact.high == 1
-
-
-def test_exact_interval_of_a_difference_is_only_for_certainty():
-    """All lost is all gained mirrored; a difference in between has its bootstrap."""
-    lost = exact_difference(np.array([[2.0, -2, 2]] * 5))
-    assert (lost.value, lost.low, lost.high) == (-1, -1, pytest.approx(-(0.025**0.2)))
-    assert exact_difference(np.array([[2.0, 1, 1]] * 5)) is None
-    assert exact_difference(np.array([[2.0, 0, 2]] * 5)) is None  # One gained and one lost in each: no certainty.
+    assert one.estimate.low == pytest.approx(0.025**0.1)
+    assert (one.estimate.value, one.estimate.high) == (1, 1)
 
 
 # The permutation test

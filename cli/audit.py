@@ -1,0 +1,138 @@
+"""`caf audit`: check the audit log."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, plain_errors, printable
+
+if TYPE_CHECKING:
+    from proxy.audit_chain import Chain, Head
+    from proxy.audit_folder import Report
+
+app = typer.Typer(
+    help="""Check the audit log.
+
+    A proxy keeps one when its configuration says `audit: {folder: data/audit}`: how each turn ended, and every change of
+    configuration and keys, by random ids and without a word that anybody wrote. Each record is bound to the one before by its
+    hash, one chain for each process, so that a change shows.
+
+    \b
+    Examples:
+      caf audit verify
+      caf audit head >> /mnt/elsewhere/heads.txt
+      caf audit verify --head /mnt/elsewhere/heads.txt
+    """,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+FolderArgument = Annotated[
+    Path | None, typer.Argument(metavar="[FOLDER]", help="The chains; default: audit.folder of the configuration.")
+]
+
+
+@app.command()
+def verify(
+    folder: FolderArgument = None,
+    head: Annotated[
+        Path | None,
+        typer.Option("--head", metavar="FILE", help="What `caf audit head` printed: those lines must still stand."),
+    ] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Check every chain, and tell file and line of the first fault in each.
+
+    Changed, missing, added and moved lines are faults. So is a chain that later ones name and that is gone or ends before the
+    line they name; chains older than all that are left may be tidied away, which is told. By itself a chain cannot tell that
+    its end was cut off from a crash: keep what `caf audit head` prints where nobody who can change the log can change it.
+
+    \b
+    Exit codes: 0 everything stands; 1 faults were found; 2 there is no audit log.
+    """
+    from proxy.audit_folder import verify as check
+
+    path = _folder(folder, config)
+    kept = [] if head is None else _kept(head)
+    try:
+        report = check(path, kept)
+    except OSError as error:
+        leave(f"{error.filename or path}: cannot be read: {error.strerror}")
+    for line in told(report):
+        typer.echo(printable(line))
+    faults = [*report.faults] if report.chains or report.faults else [f"{path}: there is no chain"]
+    for fault in faults:
+        typer.echo(printable(f"fault  {fault}"))
+    if faults:
+        raise typer.Exit(PROBLEMS)
+    typer.echo(f"{path}: {sum(chain.head.seq + 1 for chain in report.chains)} records stand")
+
+
+@app.command("head")
+def head_(folder: FolderArgument = None, config: ConfigOption = None) -> None:
+    """Print the last hash of each chain, for somebody to keep elsewhere.
+
+    \b
+    Example:
+      caf audit head | mail -s "audit heads" auditor@example.org
+    """
+    from proxy.audit_chain import head_line
+    from proxy.audit_folder import FolderFault, heads
+
+    path = _folder(folder, config)
+    try:
+        found = heads(path)
+    except OSError as error:
+        leave(f"{error.filename or path}: cannot be read: {error.strerror}")
+    except FolderFault as fault:
+        typer.echo(f"caf: {printable(str(fault))}; run `caf audit verify`", err=True)
+        raise typer.Exit(PROBLEMS) from None
+    for one in found:
+        typer.echo(head_line(one))
+
+
+def told(report: "Report") -> "Iterator[str]":
+    """Tell each whole chain in a line, then what should be known."""
+    for chain in report.chains:
+        lost = f", {chain.lost} records lost, which it says" if chain.lost else ""
+        yield f"{chain.name}  {chain.head.seq + 1} records, {_ending(chain, report)}{lost}"
+    for note in report.notes:
+        yield f"note   {note}"
+
+
+def _ending(chain: "Chain", report: "Report") -> str:
+    if chain.ending == "closed":
+        return "closed"
+    if chain.name in report.written:
+        return "being written"
+    where = " within a line" if chain.ending == "torn" else ""
+    return f"not closed: its process crashed, or the end was cut off{where}"
+
+
+def _folder(given: Path | None, config: Path | None) -> Path:
+    from proxy.config import load_config
+
+    if given is not None:
+        return given
+    path = config_path(config)
+    with plain_errors(path):
+        settings = load_config(path).audit
+    if settings is None:
+        leave(f"{path}: no audit log is configured; set audit: {{folder: data/audit}}, or name the folder")
+    return settings.folder
+
+
+def _kept(path: Path) -> "list[Head]":
+    from proxy.audit_chain import read_heads
+
+    try:
+        found = read_heads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        leave(f"{path}: cannot be read: {error.strerror}")
+    except ValueError as error:  # UnicodeDecodeError too
+        leave(f"{path}: {error}")
+    if not found:
+        leave(f"{path}: holds no head; `caf audit head > FILE` writes them")
+    return found

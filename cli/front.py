@@ -1,0 +1,152 @@
+"""What listens for `caf serve`: the application behind it can be exchanged while it listens.
+
+take ── start the new application ── requests that begin from now on go to it
+   └── retire     the old one is closed when its last request and what it does in the background have ended
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from aiohttp import web
+
+from cli.listening import listen
+from proxy.chat import SERVICE
+
+LAST_S = 1.0
+"""Seconds that is left in any case for writing what has been answered, and for what is done in the background."""
+
+
+class Generation:
+    """An application that has been started, and the requests it is serving."""
+
+    def __init__(self, runner: web.AppRunner) -> None:
+        assert runner.server is not None
+        # The runner's own server gets no connections; it knows how the application makes and handles requests.
+        self.make_request: Callable[..., web.BaseRequest] = runner.server.request_factory
+        self.handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] = runner.server.request_handler
+        self.runner = runner
+        self.requests: set[asyncio.Task[Any]] = set()
+        self._closing: asyncio.Task[None] | None = None
+
+    async def settled(self) -> None:
+        """Wait until nothing is being done any more: no request, no judging in shadow, nobody being told of an emergency."""
+        for doing in (self.requests, self.runner.app[SERVICE].background):
+            if doing:
+                await asyncio.wait(doing)
+
+    async def close(self) -> None:
+        """Close the application. Once begun it goes on, also when nobody waits for it any more."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self.runner.cleanup())
+        await asyncio.shield(self._closing)
+
+
+class Front:
+    """One server, whose connections stay when the application is exchanged: no client sees it happen."""
+
+    def __init__(self) -> None:
+        self._generations: list[Generation] = []
+        """The current one is the last."""
+        self._retiring: set[asyncio.Task[None]] = set()
+        self._stopping = False
+
+    @property
+    def grace_s(self) -> float:
+        """How long open requests may still take at the end."""
+        return self.app[SERVICE].config.server.grace_s
+
+    @property
+    def app(self) -> web.Application:
+        """The application that requests go to."""
+        return self._generations[-1].runner.app
+
+    async def take(self, app: web.Application) -> None:
+        """Send the requests that begin from now on to another application.
+
+        Raises:
+            Exception: What the application raises when it starts; the old one stays.
+        """
+        runner = web.AppRunner(app, access_log=None)
+        try:
+            await runner.setup()
+        except BaseException:
+            await runner.cleanup()
+            raise
+        self._generations.append(Generation(runner))
+        if len(self._generations) > 1:
+            task = asyncio.create_task(self._retire(self._generations[-2]))
+            self._retiring.add(task)
+            task.add_done_callback(self._retiring.discard)
+
+    @asynccontextmanager
+    async def listening(self, host: str, port: int, *, shared: bool = False) -> AsyncIterator[str]:
+        """Listen and yield the address; afterwards let open requests end within the grace period.
+
+        Raises:
+            ConfigError: The address cannot be used.
+        """
+        server = web.Server(
+            self._handle, request_factory=self._make_request, handler_cancellation=True, access_log=None
+        )
+        runner = web.ServerRunner(server, shutdown_timeout=LAST_S)
+        await runner.setup()
+        try:
+            yield await listen(runner, host, port, shared=shared)
+            for site in runner.sites:
+                await site.stop()
+            self._stopping = True
+            await asyncio.sleep(0)  # requests that have arrived begin, before connections without one are closed
+            server.pre_shutdown()
+            await self._drain()
+        finally:
+            try:
+                await runner.cleanup()
+            finally:
+                await self.close()
+
+    async def _drain(self) -> None:
+        """Let open requests end, and what is done in the background; cancel the requests that take too long.
+
+        aiohttp would do the first, but lets a request that hangs take the time twice before it cancels it.
+        """
+        try:
+            async with asyncio.timeout(self.grace_s), asyncio.TaskGroup() as group:
+                for generation in self._generations:
+                    group.create_task(generation.settled())
+        except TimeoutError:
+            for generation in self._generations:
+                for request in generation.requests:
+                    request.cancel()
+
+    async def close(self) -> None:
+        """Close every application."""
+        for task in self._retiring:
+            task.cancel()
+        for generation in list(self._generations):
+            # A request that was cancelled may have an emergency to tell of, too.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LAST_S):
+                    await generation.settled()
+            await generation.close()
+
+    async def _retire(self, old: Generation) -> None:
+        await old.settled()
+        await old.close()
+        self._generations.remove(old)
+
+    def _make_request(self, *parts: object) -> web.BaseRequest:
+        return self._generations[-1].make_request(*parts)
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        generation, task = self._generations[-1], asyncio.current_task()
+        assert task is not None
+        generation.requests.add(task)
+        try:
+            response = await generation.handle(request)
+            if self._stopping:  # or the client would send its next request into a connection that is being closed
+                response.force_close()
+            return response
+        finally:
+            generation.requests.discard(task)

@@ -1,0 +1,122 @@
+"""Alias, one configured model: asked twice where it is slow, again where that may help, in the time that is left.
+
+ask ── once, or twice where it is slow (`hedge_after_s`)
+   └── _call       one entry in the ledger
+         └── _tries      again where that may help (`max_attempts`), behind the guard
+               └── _try      in the time that the try, its step and its turn may take
+"""
+
+import asyncio
+import math
+import random
+import time
+from collections.abc import Coroutine
+from itertools import count
+from typing import Any
+
+from models.engine import Body, Engine
+from models.errors import ModelError, OutOfTime, UpstreamTimeout
+from models.guard import Guard
+from models.hedge import hedged
+from models.request import as_completion, fill
+from models.settings import ModelSettings
+from models.usage import Call, Ledger, Usage
+
+LONGEST_PAUSE_S = 20.0
+"""An upstream may ask for minutes; a person is waiting."""
+
+
+class Alias:
+    """One configured model: its settings, its engine, and what stands before that."""
+
+    __slots__ = ("engine", "first_pause_s", "guard", "name", "settings")
+
+    def __init__(self, name: str, settings: ModelSettings, engine: Engine, first_pause_s: float) -> None:
+        self.name = name
+        self.settings = settings
+        self.engine = engine
+        self.guard = Guard(name, settings) if settings.guarded else None
+        self.first_pause_s = first_pause_s
+
+    def ask(self, body: Body, step: str, ledger: Ledger, until: float = math.inf) -> Coroutine[Any, Any, Body]:
+        """Answer a chat completion request; the ledger gets each call, also when it fails or is cancelled.
+
+        Args:
+            until: Time of the event loop until which the step may go on.
+
+        Raises:
+            ModelError: see errors.py.
+        """
+        after = self.settings.hedge_after_s
+        if after is None:
+            return self._call(body, step, ledger, until)
+        guard = self.guard
+        # A hedge does not queue: it would keep somebody's first request waiting.
+        return hedged(lambda: self._call(body, step, ledger, until), after, lambda: guard is None or not guard.full)
+
+    async def _call(self, body: Body, step: str, ledger: Ledger, until: float) -> Body:
+        settings = self.settings
+        request = fill(body, self.name, settings)
+        call = Call(step, self.name, ms=0.0, usage=Usage(), cost=None, error=None, attempts=0)
+        watch = ledger.watch
+        ended = None if watch is None else watch.call(call, request, settings)
+        started = time.perf_counter()
+        try:
+            answer = await self._tries(request, call, until, ledger.until)
+            call.usage = Usage.from_body(answer, request)
+            call.cost = call.usage.cost(settings.price)
+            return answer
+        except ModelError as error:
+            call.error = error.at(self.name, step).kind
+            raise
+        except BaseException as error:
+            call.error = "cancelled" if isinstance(error, asyncio.CancelledError) else type(error).__name__
+            raise
+        finally:
+            call.ms = (time.perf_counter() - started) * 1000
+            ledger.add(call)
+            if ended is not None:
+                ended()
+
+    async def _tries(self, request: Body, call: Call, until: float, turn_until: float) -> Body:
+        # A loop of our own, since stamina adds 20 microseconds to every call that succeeds at once, this 0.3: a
+        # pass-through costs 140 in all, and a guarded turn makes several calls.
+        for attempt in count(1):
+            call.attempts = attempt
+            try:
+                if self.guard is None:
+                    return await self._try(request, until, turn_until)
+                waits_until = asyncio.get_running_loop().time() + self.settings.timeout_s
+                async with self.guard.place(min(waits_until, until, turn_until)):
+                    return await self._try(request, until, turn_until)
+            except ModelError as error:
+                if not error.retryable or attempt >= self.settings.max_attempts:
+                    raise
+                pause = self._pause(attempt, error.retry_after)
+                if asyncio.get_running_loop().time() + pause >= min(until, turn_until):
+                    raise  # there would be no time left to ask in
+            await asyncio.sleep(pause)
+        raise AssertionError("unreachable")
+
+    def _pause(self, attempt: int, retry_after: float | None) -> float:
+        """Return the seconds to wait after a failed try. Without orders, chance spreads those who failed together."""
+        if retry_after is not None:
+            return min(retry_after, LONGEST_PAUSE_S)
+        return min(self.first_pause_s * 2.0 ** (attempt - 1), LONGEST_PAUSE_S) * random.uniform(0.5, 1)
+
+    async def _try(self, request: Body, until: float, turn_until: float) -> Body:
+        now = asyncio.get_running_loop().time()
+        ends, of_turn = now + self.settings.timeout_s, False
+        if until < ends:
+            ends = until
+        if turn_until < ends:
+            ends, of_turn = turn_until, True
+        if ends <= now:
+            raise OutOfTime("no time is left for it")  # and nothing is sent, which would have to be paid
+        try:
+            async with asyncio.timeout_at(ends):
+                return as_completion(await self.engine.complete(request))
+        except TimeoutError:
+            if of_turn:
+                raise OutOfTime("no time is left for it") from None
+            raise UpstreamTimeout(f"no answer within {ends - now:.3g} s") from None

@@ -1,0 +1,120 @@
+"""What stands between a call and its engine where an alias has `max_concurrent` or `breaker`."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from models.breaker import Breaker
+from models.engine import Forwarded
+from models.errors import ModelError, Overloaded, error_for_status
+from models.settings import ModelSettings
+
+
+class Guard:
+    """Places for the calls of one alias, a bounded queue before them, and the circuit breaker.
+
+    Its numbers are there to be read by metrics.
+    """
+
+    def __init__(self, alias: str, settings: ModelSettings) -> None:
+        self._settings = settings
+        self._places = None if settings.max_concurrent is None else asyncio.Semaphore(settings.max_concurrent)
+        self.breaker = None if settings.breaker is None else Breaker(alias, settings.breaker)
+        self.running = 0
+        """Calls under way."""
+        self.waiting = 0
+        """Calls in the queue."""
+        self.refused = 0
+        """Calls that found no place since the start."""
+
+    @property
+    def full(self) -> bool:
+        """Whether another call would have to wait."""
+        return self._places is not None and self._places.locked()
+
+    @asynccontextmanager
+    async def place(self, until: float) -> AsyncIterator[None]:
+        """Hold a place for one try, and note how it ends.
+
+        Args:
+            until: Time of the event loop until which it may wait.
+
+        Raises:
+            Overloaded: There is no place, and none became free.
+            CircuitOpen: The upstream is to be left alone.
+        """
+        probe = await self.enter(until)
+        try:
+            yield
+        except BaseException as error:
+            self.note(probe, error)
+            raise
+        else:
+            self.note(probe, None)
+        finally:
+            self.leave()
+
+    async def enter(self, until: float) -> bool:
+        """Take a place, and tell whether the call is the circuit breaker's probe. Raises as `place`."""
+        if self.breaker is not None:
+            self.breaker.check()  # before the queue: it may be full of calls to an upstream that is gone
+        if self._places is not None:
+            await self._wait(self._places, until)
+        try:
+            # Once more: it may have opened while this call waited.
+            probe = self.breaker is not None and self.breaker.admit()
+        except BaseException:
+            self._free()
+            raise
+        self.running += 1
+        return probe
+
+    def note(self, probe: bool, error: BaseException | None) -> None:
+        """Tell the circuit breaker how a call has ended."""
+        if self.breaker is not None:
+            self.breaker.ended(probe, error)
+
+    def leave(self) -> None:
+        """Give the place back."""
+        self.running -= 1
+        self._free()
+
+    def relay(self, answer: Forwarded, probe: bool) -> None:
+        """Keep the place of a forwarded call until its answer has been relayed."""
+        refusal = error_for_status(answer.status) if answer.status >= 400 else None
+        # That it answers at all is known now, and a probe is not to last as long as a stream does.
+        self.note(probe, refusal)
+        if answer.chunks is None:
+            self.leave()
+            return
+        answer.chunks = self._watched(answer.chunks)
+        answer.when_closed(self.leave)
+
+    async def _wait(self, places: asyncio.Semaphore, until: float) -> None:
+        if places.locked():
+            if self.waiting >= self._settings.queue:
+                self.refused += 1
+                raise Overloaded(f"{self.running} calls under way, {self.waiting} waiting, and no more may wait")
+            self.waiting += 1
+            try:
+                async with asyncio.timeout_at(until):
+                    await places.acquire()
+            except TimeoutError:
+                self.refused += 1
+                raise Overloaded("no place became free in time") from None
+            finally:
+                self.waiting -= 1
+        else:
+            await places.acquire()
+
+    def _free(self) -> None:
+        if self._places is not None:
+            self._places.release()
+
+    async def _watched(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in chunks:
+                yield chunk
+        except ModelError as error:
+            self.note(False, error)
+            raise

@@ -1,0 +1,59 @@
+"""DELETE /admin/conversations/{id}: forget a conversation, everywhere that this proxy keeps something of it.
+
+The audit log holds nothing to erase. A turn that is still open remembers itself afterwards: ask when the conversation has ended.
+"""
+
+import asyncio
+import time
+from pathlib import Path
+
+import orjson
+import structlog
+from aiohttp import web
+
+from proxy import trace_query
+from proxy.access import access_of, is_loopback
+from proxy.chat import SERVICE
+from proxy.errors import StoreUnavailable
+from proxy.trace_place import Place, TraceError, place_of
+from proxy.trace_store import TraceStore
+
+log = structlog.get_logger()
+
+WRITTEN_S = 5.0
+"""How long traces that wait for their writer may take: erased before that, they would be written after it."""
+
+
+async def erase(request: web.Request) -> web.Response:
+    """Forget a conversation, and say how much of it there was: for everybody on loopback, elsewhere for keys with `admin`."""
+    service = request.app[SERVICE]
+    if service.keys is not None or not is_loopback(service.config.server.host):
+        access_of(request.headers, service.keys, service.config.server.host, "admin")
+    ident = request.match_info["id"]
+    states = await service.memory.forget(ident)
+    responses = await service.responses.forget(ident)
+    try:
+        turns = await asyncio.to_thread(_traces, service.traces, place_of(service.config.privacy), ident)
+    except TraceError as error:
+        log.error("traces not erased", error=type(error).__name__)
+        raise StoreUnavailable from None
+    log.warning("conversation erased", states=states, responses=responses, turns=turns)
+    found = {"object": "conversation", "deleted": True, "states": states, "responses": responses, "turns": turns}
+    return web.Response(body=orjson.dumps({"id": ident, **found}), content_type="application/json")
+
+
+def _traces(store: TraceStore, place: Place, ident: str) -> int:
+    """Delete the traces of exactly this conversation. Blocks."""
+    until = time.monotonic() + WRITTEN_S
+    while store.waits_for(ident):
+        if time.monotonic() > until:
+            raise TraceError("its traces are not written yet")
+        time.sleep(0.02)
+    if isinstance(place, Path) and not place.exists():
+        return 0
+    with trace_query.opened(place, "ro") as connection:
+        # Not a beginning of an id, which `purge` would take too: a client may have chosen one that begins another's.
+        of_it = connection.execute("SELECT 1 FROM turns WHERE conversation_id = :id LIMIT 1", {"id": ident})
+        if of_it.fetchone() is None:
+            return 0
+    return trace_query.purge(place, conversation=ident)

@@ -1,0 +1,38 @@
+"""A number that somebody else keeps, as Prometheus is shown it."""
+
+from collections.abc import Callable
+
+from prometheus_client import Gauge
+
+
+class Reading:
+    """A gauge that is set to what functions return, each time that it is looked at.
+
+    Not `Gauge.set_function`, of which the library shows nothing where processes count together.
+    """
+
+    def __init__(self, gauge: Gauge) -> None:
+        self._gauge = gauge
+        self._sources: dict[tuple[str, ...], Callable[[], float]] = {}
+
+    def set_function(self, source: Callable[[], float]) -> None:
+        """Read the number, which has no labels, from a function."""
+        self._sources[()] = source
+
+    def read(self, source: Callable[[], float], *labels: str) -> None:
+        """Read the number with these labels from a function."""
+        self._sources[labels] = source
+
+    def forget(self) -> None:
+        """Read nothing more, and show what was read as gone."""
+        for labels in self._sources:
+            self._child(labels).set(0)
+        self._sources.clear()
+
+    def refresh(self) -> None:
+        """Read."""
+        for labels, source in self._sources.items():
+            self._child(labels).set(source())
+
+    def _child(self, labels: tuple[str, ...]) -> Gauge:
+        return self._gauge.labels(*labels) if labels else self._gauge

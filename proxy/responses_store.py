@@ -1,0 +1,121 @@
+"""Responses that later requests continue with `previous_response_id`, kept in this process."""
+
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Protocol
+
+import orjson
+
+from models.client import Body
+from proxy.errors import ResponseNotFound
+
+MAX_BYTES = 32 * 2**20
+"""Texts and images, unlike the states of conversations, have no bound of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One response, with what was said in its turn."""
+
+    id: str
+    user: str
+    """Whose it is, where one key serves several users."""
+    previous: str | None
+    """The response that it continues."""
+    messages: bytes
+    """JSON: the messages of its input, and the reply."""
+    body: bytes
+    """JSON: the response object."""
+
+
+class ResponseStore(Protocol):
+    """A store of responses under the key they were asked with and their id."""
+
+    async def get(self, key_id: str, response_id: str) -> Stored | None:
+        """Return a response, or None when there is none or it has expired."""
+
+    async def put(self, key_id: str, stored: Stored) -> None:
+        """Keep a response."""
+
+    async def delete(self, key_id: str, response_id: str) -> bool:
+        """Forget a response; return whether there was one."""
+
+    async def forget(self, conversation_id: str) -> int:
+        """Forget the responses of a conversation, as far as they say that they are of it; return how many there were."""
+
+
+async def messages_before(
+    store: ResponseStore, key_id: str, user: str | None, response_id: str
+) -> tuple[list[Body], str]:
+    """Return the messages up to and including a response, oldest first, and the user they are of.
+
+    Raises:
+        ResponseNotFound: It, or one before it, is not there, has expired, or is another user's.
+    """
+    turns: list[bytes] = []
+    wanted: str | None = response_id
+    while wanted is not None:
+        found = await store.get(key_id, wanted)
+        if found is None or (user is not None and found.user != user):
+            raise ResponseNotFound(response_id, previous=True)
+        user, wanted = found.user, found.previous
+        turns.append(found.messages)
+    return [message for turn in reversed(turns) for message in orjson.loads(turn)], user or ""
+
+
+class ProcessResponses:
+    """Keeps responses in this process, within a bound of age, number and bytes: the longest unused goes first."""
+
+    def __init__(self, max_responses: int, max_age_s: float, max_bytes: int = MAX_BYTES) -> None:
+        self.limit(max_responses, max_age_s)
+        self._max_bytes = max_bytes
+        self._kept: OrderedDict[tuple[str, str], tuple[float, Stored]] = OrderedDict()
+        self.bytes = 0
+
+    def limit(self, max_responses: int, max_age_s: float) -> None:
+        """Set the bounds; what is over them goes with the next response that comes."""
+        self._max, self._max_age_s = max_responses, max_age_s
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    async def get(self, key_id: str, response_id: str) -> Stored | None:
+        kept = self._kept.get((key_id, response_id))
+        if kept is None or kept[0] < time.monotonic() - self._max_age_s:
+            return None
+        self._kept[key_id, response_id] = (time.monotonic(), kept[1])
+        self._kept.move_to_end((key_id, response_id))
+        return kept[1]
+
+    async def put(self, key_id: str, stored: Stored) -> None:
+        await self.delete(key_id, stored.id)
+        now = time.monotonic()
+        self._kept[key_id, stored.id] = (now, stored)
+        self.bytes += _size(stored)
+        while len(self._kept) > self._max or self.bytes > self._max_bytes or self._oldest() < now - self._max_age_s:
+            _, (_, gone) = self._kept.popitem(last=False)
+            self.bytes -= _size(gone)
+
+    async def delete(self, key_id: str, response_id: str) -> bool:
+        kept = self._kept.pop((key_id, response_id), None)
+        if kept is not None:
+            self.bytes -= _size(kept[1])
+        return kept is not None
+
+    async def forget(self, conversation_id: str) -> int:
+        of_it = []
+        for key, (_, stored) in self._kept.items():
+            caf = orjson.loads(stored.body).get("caf")
+            if isinstance(caf, dict) and caf.get("conversation_id") == conversation_id:
+                of_it.append(key)
+        for key_id, response_id in of_it:
+            await self.delete(key_id, response_id)
+        return len(of_it)
+
+    def _oldest(self) -> float:
+        return next(iter(self._kept.values()))[0] if self._kept else float("inf")
+
+
+def _size(stored: Stored) -> int:
+    return len(stored.messages) + len(stored.body)

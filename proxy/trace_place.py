@@ -1,0 +1,112 @@
+"""Where traces are: in a SQLite file, or in a PostgreSQL database. What is asked of them is asked of both in the same words."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from proxy.config import ConfigError, PrivacySettings
+
+
+class TraceError(ConfigError):
+    """The traces cannot be used as asked; the message says why and what to try."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__([message])
+
+
+class Unreachable(Exception):
+    """The traces cannot be written now, but perhaps soon; the message says why and quotes nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A PostgreSQL database."""
+
+    url: str
+    """Without a password."""
+    password_env: str | None = None
+    """The environment variable that holds it."""
+
+    def __str__(self) -> str:
+        return self.url
+
+
+Place = Path | Database
+
+
+class Row(NamedTuple):
+    """What is written of a trace."""
+
+    turn_id: str
+    conversation_id: str
+    started: float
+    """Unix time, seconds."""
+    chatbot: str
+    outcome: str
+    body: bytes
+
+
+KEEP = """
+INSERT INTO turns (turn_id, conversation_id, started, chatbot, outcome, body)
+VALUES (:turn_id, :conversation_id, :started, :chatbot, :outcome, :body)
+ON CONFLICT (turn_id) DO UPDATE SET conversation_id = excluded.conversation_id, started = excluded.started,
+    chatbot = excluded.chatbot, outcome = excluded.outcome, body = excluded.body
+"""
+"""Writing a row a second time, because nobody knows whether the first try went through, changes nothing."""
+
+
+def place_of(privacy: PrivacySettings) -> Place:
+    """Return where a configuration has its traces."""
+    return privacy.path if privacy.url is None else Database(privacy.url, privacy.password_env)
+
+
+class Rows(Protocol):
+    """What a statement found or changed."""
+
+    @property
+    def rowcount(self) -> int: ...
+    def fetchone(self) -> Any: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Connection(Protocol):
+    """An open place: SQL that both dialects read, values by name as in `:turn_id`. Both tables have a `rowid` that counts up."""
+
+    def execute(self, statement: str, values: Mapping[str, Any] = ..., /) -> Rows: ...
+
+
+class Writer(Protocol):
+    """Writes into a place from one thread."""
+
+    def exists(self) -> bool:
+        """Tell whether anything was ever stored there, as far as one can see."""
+        ...
+
+    def open(self) -> None:
+        """Make it ready for writing, unless it is.
+
+        Raises:
+            TraceError: It holds something else, or what is configured for it is not right.
+            Unreachable: It does not answer.
+        """
+        ...
+
+    def write(self, rows: list[Row]) -> int:
+        """Write rows, all that can be written or none, and return how many of them can never be.
+
+        Raises:
+            Unreachable: It does not answer; the rows should be written again.
+            Exception: They are lost.
+        """
+        ...
+
+    def expire(self, before: float) -> None:
+        """Delete for good what started before that Unix time.
+
+        Raises:
+            Unreachable, TraceError, OSError, sqlite3.Error: That was not possible.
+        """
+        ...
+
+    def close(self) -> None: ...

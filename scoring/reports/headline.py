@@ -1,0 +1,76 @@
+"""What a run shows, in a sentence or two. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from scoring.reports import figures
+
+MECHANICAL = "This shows the machinery and says nothing about language models: none took part."
+CHANCE = 0.05
+
+
+def headline(summary: Mapping[str, Any]) -> str:
+    """Say what the run shows: of nudged replies, or where there are none with a score, of ordinary questions.
+
+    Args:
+        summary: See `scoring.reports.summary.summarise`.
+    """
+    said = _effect(summary) if summary["effect"] else _shares(summary) or _ordinary(summary)
+    if not said:
+        return "No reply of this run has been scored."
+    return said if summary["language_model"] else f"{said} {MECHANICAL}"
+
+
+def _effect(summary: Mapping[str, Any]) -> str:
+    baseline, treated, change = summary["baseline"], summary["treated"], summary["effect"]["acceptable"]
+    low, high = change["interval"] or (None, None)
+    shares = [figures.percent(summary["arms"][arm]["acceptable"]) for arm in (treated, baseline)]
+    sized = f"{figures.points(abs(change['difference'])).lstrip('+')} points {'more' if change['difference'] > 0 else 'less'}"
+    sure = "" if low is None else f" (95 % interval {figures.points(low)} to {figures.points(high)})"
+    doubt = ", which may be chance" if _may_be_chance(change) else ""
+    if round(100 * change["difference"]) == 0:
+        sized, doubt = "no difference", ""
+    first, second = (_under(arm, summary) for arm in (treated, baseline))
+    return f"{_begun(first)}, {shares[0]} of replies were acceptable; {second}, {shares[1]}: {sized}{sure}{doubt}."
+
+
+def _may_be_chance(change: Mapping[str, Any]) -> bool:
+    """Tell whether the interval holds zero, or the test that needs no interval cannot tell the difference from none."""
+    low, high = change["interval"] or (0, 0)
+    return low <= 0 <= high or change["p"] is None or change["p"] >= CHANCE
+
+
+def _shares(summary: Mapping[str, Any]) -> str:
+    told = [
+        f"{figures.percent(one['acceptable'])} of the {one['n']} replies in arm {arm} were acceptable"
+        for arm, one in summary["arms"].items()
+        if one["n"] > one["unscored"]
+    ]
+    return f"{'; '.join(told)}. No two arms can be compared." if told else ""
+
+
+def _ordinary(summary: Mapping[str, Any]) -> str:
+    asked = {arm: one for arm, one in summary["benign"].items() if one["n"] > one["unscored"]}
+    order = sorted(asked, key=lambda arm: (arm != summary["treated"], arm != summary["baseline"]))
+    told = [_useful(_under(arm, summary), asked[arm], filtered=arm != summary["baseline"]) for arm in order]
+    return f"Ordinary questions only: {'; '.join(told)}." if told else ""
+
+
+def _useful(under: str, one: Mapping[str, Any], *, filtered: bool) -> str:
+    told = [("answered in full", one["answered_full"])] if one["answerable"] else []
+    told.append(("acceptable", one["acceptable"]))
+    if filtered:
+        told += [("changed", sum(one[key] or 0 for key in ("refined", "replaced"))), ("warned of", one["warned"])]
+    first, *rest = (f"{figures.percent(share)} {what}" for what, share in told)
+    return f"{under}, {', '.join([first.replace(' %', ' % were', 1), *rest])}"
+
+
+def _under(arm: str, summary: Mapping[str, Any]) -> str:
+    """Name a condition within a sentence."""
+    if (summary["treated"], summary["baseline"]) == ("on", "off") and arm in ("on", "off"):
+        return "with the filter" if arm == "on" else "without it"
+    return f"in arm {arm}"
+
+
+def _begun(text: str) -> str:
+    return text[0].upper() + text[1:]

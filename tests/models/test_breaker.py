@@ -1,0 +1,124 @@
+"""The circuit breaker by itself, with a clock of the test's."""
+
+import pytest
+
+from models.breaker import Breaker
+from models.errors import (
+    CircuitOpen,
+    OutOfTime,
+    Overloaded,
+    UpstreamBusy,
+    UpstreamGarbled,
+    UpstreamRefused,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+)
+from models.settings import BreakerSettings
+
+OUTAGES = [UpstreamUnavailable(status=503), UpstreamTimeout(), UpstreamGarbled()]
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def breaker(clock):
+    return Breaker("judge", BreakerSettings(failures=3, open_s=10), clock)
+
+
+def fail(breaker, times=1, error=OUTAGES[0]):
+    for _ in range(times):
+        breaker.ended(breaker.admit(), error)
+
+
+@pytest.mark.parametrize("error", OUTAGES)
+def test_it_opens_after_so_many_failures_in_a_row(breaker, error):
+    """Not one earlier; then nothing is let through, and it is said for how long."""
+    fail(breaker, 2, error)
+    assert breaker.admit() is False
+    fail(breaker, 1, error)
+    with pytest.raises(CircuitOpen) as raised:
+        breaker.admit()
+    assert raised.value.retry_after == 10
+    assert (breaker.open, breaker.opened, breaker.refused) == (True, 1, 1)
+
+
+@pytest.mark.parametrize("answer", [None, UpstreamRefused(400), UpstreamRefused(401), UpstreamBusy(5)])
+def test_any_answer_shows_that_it_lives(breaker, answer):
+    """A success, a refusal or a rate limit in between begins the count anew."""
+    fail(breaker, 2)
+    breaker.ended(breaker.admit(), answer)
+    fail(breaker, 2)
+    assert not breaker.open
+
+
+@pytest.mark.parametrize("nothing", [OutOfTime(), Overloaded(), KeyboardInterrupt()])
+def test_what_says_nothing_about_the_upstream_is_not_counted(breaker, nothing):
+    """A turn without time and a cancelled call are no failures of the upstream, and no success either."""
+    fail(breaker, 2)
+    breaker.ended(breaker.admit(), nothing)
+    assert breaker.failures == 2
+
+
+@pytest.mark.parametrize("answer", [None, UpstreamRefused(400), UpstreamBusy()])
+def test_one_probe_closes_it(breaker, clock, answer):
+    """When its time is over one call goes through, the others still fail; its answer lets everybody through."""
+    fail(breaker, 3)
+    clock.now = 10
+    probe = breaker.admit()
+    assert probe
+    with pytest.raises(CircuitOpen):
+        breaker.admit()
+    breaker.ended(probe, answer)
+    assert breaker.admit() is False
+    fail(breaker, 2)
+    assert not breaker.open
+
+
+def test_a_probe_that_fails_opens_it_anew(breaker, clock):
+    """For the whole time, though it is one failure only."""
+    fail(breaker, 3)
+    clock.now = 10
+    fail(breaker)
+    clock.now = 19
+    with pytest.raises(CircuitOpen) as raised:
+        breaker.admit()
+    assert raised.value.retry_after == 1
+    clock.now = 20
+    assert breaker.admit()
+
+
+def test_a_probe_that_is_cancelled_leaves_the_next_call_to_probe(breaker, clock):
+    """Nothing was learned, and nobody must wait for a probe that is gone."""
+    fail(breaker, 3)
+    clock.now = 10
+    breaker.ended(breaker.admit(), KeyboardInterrupt())
+    assert breaker.admit()
+
+
+@pytest.mark.parametrize("late", [None, OUTAGES[0]])
+def test_calls_from_before_it_opened_change_nothing(breaker, clock, late):
+    """A late failure does not lengthen the wait, a late success does not end it, and neither ends a probe."""
+    before = [breaker.admit(), breaker.admit()]
+    fail(breaker, 3)
+    clock.now = 5
+    breaker.ended(before[0], late)
+    clock.now = 9
+    with pytest.raises(CircuitOpen):
+        breaker.admit()
+    clock.now = 10
+    probe = breaker.admit()
+    breaker.ended(before[1], late)
+    with pytest.raises(CircuitOpen):
+        breaker.admit()
+    breaker.ended(probe, None)
+    assert not breaker.open

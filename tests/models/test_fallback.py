@@ -1,0 +1,265 @@
+"""Models that stand in for others, over a real server."""
+
+import asyncio
+
+import pytest
+from pydantic import BaseModel
+
+from models.client import open_models
+from models.errors import CircuitOpen, OutOfTime, UpstreamBusy, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
+from models.fallback import chain, fallback_problems, with_fallbacks
+from models.settings import ModelSettings
+from models.usage import Ledger
+from tests.models.conftest import completion, cut, give, hang, refuse, say, stream
+
+ASK = {"messages": [{"role": "user", "content": "Hi"}]}
+
+
+@pytest.fixture
+def models(session, upstream):
+    """Open aliases whose upstream names are their own; what each is given are its settings."""
+
+    def make(**aliases):
+        fields = {"engine": "openai", "base_url": upstream.url, "max_attempts": 1, "timeout_s": 0.3}
+        settings = {name: ModelSettings.model_validate(fields | more) for name, more in aliases.items()}
+        made = open_models(settings, session, {}, {})
+        for one in made._aliases.values():
+            one.first_pause_s = 0.01
+        return made
+
+    return make
+
+
+def by_model(upstream, **replies):
+    """Have the upstream answer by the model it is asked."""
+
+    async def answer(request):
+        return await replies[upstream.seen[-1]["model"]](request)
+
+    upstream.replies = [answer]
+
+
+def asked(upstream):
+    return [seen["model"] for seen in upstream.seen]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "kind"),
+    [
+        (refuse(500), "UpstreamUnavailable"),
+        (refuse(429), "UpstreamBusy"),
+        (cut, "UpstreamUnavailable"),
+        (hang, "UpstreamTimeout"),
+        (give(b"<html>Bad gateway</html>"), "UpstreamGarbled"),
+    ],
+)
+async def test_what_fails_is_asked_elsewhere(models, upstream, trouble, kind):
+    """An outage, a rate limit or garbage; the ledger has each call under its own alias."""
+    by_model(upstream, a=trouble, b=say("From b."))
+    ledger = Ledger()
+    answer = await models(a={"fallback": ["b"]}, b={}).complete("a", ASK, step="draft", ledger=ledger)
+    assert answer["choices"][0]["message"]["content"] == "From b."
+    assert [(call.alias, call.step, call.error) for call in ledger.calls] == [
+        ("a", "draft", kind),
+        ("b", "draft", None),
+    ]
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
+async def test_what_is_refused_is_not_asked_elsewhere(models, upstream, status):
+    """A request that one model refuses is not shown around until another says yes."""
+    by_model(upstream, a=refuse(status), b=say("Gladly."))
+    with pytest.raises(UpstreamRefused):
+        await models(a={"fallback": ["b"]}, b={}).complete("a", ASK, step="draft", ledger=Ledger())
+    assert asked(upstream) == ["a"]
+
+
+async def test_fallbacks_are_tried_in_order_each_followed_by_its_own(models, upstream):
+    """Nobody is asked twice, and the error is what the alias itself said."""
+    by_model(upstream, a=refuse(429, retry_after="7"), b=refuse(500), c=refuse(500), d=refuse(500))
+    made = models(a={"fallback": ["b", "c"]}, b={"fallback": ["d", "c"]}, c={}, d={})
+    with pytest.raises(UpstreamBusy) as raised:
+        await made.complete("a", ASK, step="draft", ledger=Ledger())
+    assert asked(upstream) == ["a", "b", "d", "c"]
+    assert (raised.value.alias, raised.value.retry_after) == ("a", 7)
+
+
+async def test_a_refusal_on_the_way_ends_it(models, upstream):
+    """What the second refuses is not offered to the third."""
+    by_model(upstream, a=refuse(500), b=refuse(400), c=say("Gladly."))
+    with pytest.raises(UpstreamUnavailable):
+        await models(a={"fallback": ["b", "c"]}, b={}, c={}).complete("a", ASK, step="draft", ledger=Ledger())
+    assert asked(upstream) == ["a", "b"]
+
+
+async def test_an_open_circuit_is_asked_elsewhere_at_once(models, upstream):
+    """The alias that is left alone is not called; the ledger says why."""
+    by_model(upstream, a=refuse(500), b=say("From b."))
+    made = models(a={"fallback": ["b"], "breaker": {"failures": 2}}, b={})
+    ledger = Ledger()
+    for _ in range(3):
+        await made.complete("a", ASK, step="draft", ledger=ledger)
+    assert asked(upstream) == ["a", "b", "a", "b", "b"]
+    assert [call.error for call in ledger.calls[-2:]] == ["CircuitOpen", None]
+
+
+async def test_each_alias_has_its_own_way_to_be_asked_for_json(models, upstream):
+    """A fallback that knows no json_schema is asked in a way it takes; the alias it stands in for keeps its own."""
+
+    class Found(BaseModel):
+        ok: bool
+
+    async def b(request):
+        if "response_format" in upstream.seen[-1]:
+            return await refuse(400, None, "response_format")(request)
+        return await say('{"ok": true}')(request)
+
+    by_model(upstream, a=refuse(500), b=b)
+    made = models(a={"fallback": ["b"]}, b={})
+    found = await made.structured("a", ASK["messages"], Found, step="role", ledger=Ledger())
+    assert found.value.ok
+    assert asked(upstream) == ["a", "b", "b", "b"]
+    assert "json_schema" in str(upstream.seen[0]["response_format"])
+    by_model(upstream, a=say('{"ok": true}'), b=b)
+    await made.structured("a", ASK["messages"], Found, step="role", ledger=Ledger())
+    assert upstream.seen[-1]["response_format"]["type"] == "json_schema"
+
+
+async def test_a_step_without_time_asks_nobody_else(models, upstream):
+    """A turn that is over leaves no time for a fallback either."""
+    by_model(upstream, a=hang, b=say("Too late."))
+    ledger = Ledger()
+    ledger.until = asyncio.get_running_loop().time() + 0.05
+    with pytest.raises(OutOfTime):
+        await models(a={"fallback": ["b"]}, b={}).complete("a", ASK, step="draft", ledger=ledger)
+    assert asked(upstream) == ["a"]
+
+
+@pytest.mark.parametrize("trouble", [refuse(500), refuse(429), cut])
+async def test_a_forwarded_request_goes_elsewhere_too(models, upstream, trouble):
+    """With the model's name that the other upstream knows; what answered is told, and the failure is in the ledger."""
+    by_model(upstream, a=trouble, **{"b-large": give(completion("From b."))})
+    made = models(a={"fallback": ["b"]}, b={"model": "b-large"})
+    ledger = Ledger()
+    answer = await made.forward("a", b'{"model": "a", "novelty": [1]}', {}, ledger)
+    assert (answer.status, answer.alias) == (200, "b")
+    assert b"From b." in answer.body
+    assert upstream.seen[-1] == {"model": "b-large", "novelty": [1]}
+    assert [(call.alias, call.step) for call in ledger.calls] == [("a", "forward")]
+
+
+async def test_the_last_ones_error_is_relayed(models, upstream):
+    """When nobody else is left, the client sees what the upstream said."""
+    by_model(upstream, a=refuse(500), b=refuse(429, message="slow down"))
+    answer = await models(a={"fallback": ["b"]}, b={}).forward("a", b'{"model": "a"}', {})
+    assert (answer.status, b"slow down" in answer.body) == (429, True)
+
+
+async def test_a_forwarded_refusal_is_relayed_at_once(models, upstream):
+    """Nobody else is asked."""
+    by_model(upstream, a=refuse(400), b=say("Gladly."))
+    answer = await models(a={"fallback": ["b"]}, b={}).forward("a", b'{"model": "a"}', {})
+    assert answer.status == 400
+    assert asked(upstream) == ["a"]
+
+
+async def test_a_forwarded_stream_holds_its_place_until_it_is_closed(models, upstream):
+    """The next call finds no place before, and one after."""
+    by_model(upstream, a=stream(b"data: 1\n\n", then=hang))
+    made = models(a={"max_concurrent": 1, "queue": 0})
+    answer = await made.forward("a", b'{"model": "a"}', {})
+    assert made.guards["a"].running == 1
+    async with answer:
+        assert await anext(answer.chunks) == b"data: 1\n\n"
+        assert made.guards["a"].full
+    await answer.close()
+    assert made.guards["a"].running == 0
+    assert not made.guards["a"].full
+
+
+async def test_a_stream_that_breaks_off_counts_as_a_failure(models, upstream):
+    """So an upstream that begins every answer and ends none is left alone as well."""
+    by_model(upstream, a=stream(b"data: 1\n\n", then=cut_off))
+    made = models(a={"breaker": {"failures": 1}})
+    async with await made.forward("a", b'{"model": "a"}', {}) as answer:
+        assert await anext(answer.chunks)
+        with pytest.raises(UpstreamUnavailable):
+            await anext(answer.chunks)
+    with pytest.raises(CircuitOpen):
+        await made.forward("a", b'{"model": "a"}', {})
+
+
+async def cut_off(request):
+    request.transport.abort()
+
+
+def settings(**fallbacks):
+    return {name: ModelSettings(engine="embedded", fallback=list(others)) for name, others in fallbacks.items()}
+
+
+def test_circles_are_named():
+    """An alias may not end up standing in for itself, whether at once or by way of others."""
+    found = fallback_problems(settings(a="b", b="c", c="a", d="d", e="a"))
+    assert [problem.partition(" goes")[0] for problem in found] == [
+        "models.a.fallback: a -> b -> c -> a",
+        "models.b.fallback: b -> c -> a -> b",
+        "models.c.fallback: c -> a -> b -> c",
+        "models.d.fallback: d -> d",
+    ]
+    assert not fallback_problems(settings(a="bc", b="cd", c="d", d=""))
+
+
+def test_a_fallback_that_is_not_there_is_named():
+    """With what there is."""
+    (problem,) = fallback_problems(settings(a="x"))
+    assert problem == "models.a.fallback: no model alias 'x' (configured: a)"
+
+
+def test_who_stands_in_is_opened_too():
+    """Also those that stand in for them."""
+    models = settings(a="bc", b="d", c="d", d="", e="a")
+    assert chain("a", models) == ("a", "b", "d", "c")
+    assert with_fallbacks({"c"}, models) == {"c", "d"}
+
+
+async def test_no_time_is_left_for_a_retry(models, upstream):
+    """When the wait before the next try is longer than the turn has left, the error comes at once."""
+    by_model(upstream, a=refuse(429, retry_after="15"))
+    ledger = Ledger()
+    ledger.until = asyncio.get_running_loop().time() + 10
+    async with asyncio.timeout(5):
+        with pytest.raises(UpstreamBusy):
+            await models(a={"max_attempts": 3}).complete("a", ASK, step="draft", ledger=ledger)
+    assert [call.attempts for call in ledger.calls] == [1]
+
+
+async def test_no_try_takes_longer_than_its_step_may(models, upstream):
+    """A step's own limit is the upstream's failure; the end of the turn is not, and nothing is sent after it."""
+
+    class Found(BaseModel):
+        ok: bool
+
+    by_model(upstream, a=hang)
+    made = models(a={"timeout_s": 60, "breaker": {"failures": 1}})
+    ledger = Ledger()
+    ledger.until = asyncio.get_running_loop().time() + 0.05
+    with pytest.raises(OutOfTime):
+        await made.complete("a", ASK, step="draft", ledger=ledger)
+    with pytest.raises(OutOfTime):
+        await made.complete("a", ASK, step="draft", ledger=ledger)
+    assert asked(upstream) == ["a"]
+    assert not made.guards["a"].breaker.open
+    with pytest.raises(UpstreamTimeout):
+        await made.structured("a", ASK["messages"], Found, step="role", ledger=Ledger(), timeout_s=0.05)
+    assert made.guards["a"].breaker.open
+
+
+async def test_what_is_left_of_the_turn_is_told_to_nobody(models, upstream):
+    """The request is the same, however little time there is."""
+    by_model(upstream, a=say("Hi."))
+    made, ledger = models(a={}), Ledger()
+    await made.complete("a", ASK, step="draft", ledger=Ledger())
+    ledger.until = asyncio.get_running_loop().time() + 5
+    await made.complete("a", ASK, step="draft", ledger=ledger)
+    assert upstream.raw[0] == upstream.raw[1]
+    assert dict(upstream.headers[0]) == dict(upstream.headers[1])

@@ -1,0 +1,96 @@
+"""Conversation states in Redis."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from tests.proxy.conftest import Body, Proxy, Start, dialogue, text_of, warnings_in
+from tests.redis_server import INSTALLED, RedisServer
+
+pytestmark = pytest.mark.skipif(not INSTALLED, reason="needs redis-server: apt-get install redis-server")
+ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night, it cures voices."
+CRISIS = "I am going to end my life tonight"
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[RedisServer]:
+    (tmp_path / "redis").mkdir()
+    server = RedisServer(tmp_path / "redis")
+    yield server
+    server.kill()
+
+
+def stored_in(server: RedisServer, **more: object) -> Body:
+    return {"memory": {"store": "redis", "url": server.url, "timeout_s": 0.5, **more}}
+
+
+async def drift(proxy: Proxy) -> list[Body]:
+    """Have one turn that is warned; return the messages of the next one."""
+    proxy.upstream.answer = lambda body: ADVICE
+    said = text_of(await proxy.say("What helps?"))
+    proxy.upstream.answer = lambda body: "[[cite: no_claims]]\nHello."
+    proxy.upstream.requests.clear()
+    return dialogue("What helps?", said, "And then?")
+
+
+async def test_processes_share_what_a_conversation_carries(start: Start, redis: RedisServer) -> None:
+    """A warning that one process gave rise to is shown by another, behind any load balancer."""
+    one, other = await start(config=stored_in(redis)), await start(config=stored_in(redis))
+    messages = await drift(one)
+    await other.say(*messages)
+    assert any(warnings_in(body) for body in other.upstream.requests)
+
+
+async def test_states_hold_no_text(start: Start, redis: RedisServer) -> None:
+    """Neither what the user said nor what was delivered or rejected."""
+    messages = await drift(await start(config=stored_in(redis)))
+    client = Redis.from_url(redis.url)
+    kept = b"".join([await client.get(key) for key in await client.keys("*")])
+    await client.aclose()
+    assert kept
+    for text in ("What helps", "magnesium", messages[1]["content"][:30]):
+        assert text.encode() not in kept
+
+
+async def test_a_state_expires(start: Start, redis: RedisServer) -> None:
+    """Redis forgets by itself what nobody came back to."""
+    proxy = await start(config=stored_in(redis, max_age_s=0.2))
+    messages = await drift(proxy)
+    await asyncio.sleep(0.4)
+    await proxy.say(*messages)
+    assert not any(warnings_in(body) for body in proxy.upstream.requests)
+
+
+async def test_without_redis_nothing_is_served_but_the_emergency_text(start: Start, redis: RedisServer) -> None:
+    """With `closed`, a reply whose warnings are lost is not given; a person in danger gets theirs."""
+    proxy = await start(config=stored_in(redis))
+    messages = await drift(proxy)
+    redis.kill()
+    status, error = await proxy.error({"model": "bot", "messages": messages})
+    assert (status, error["code"]) == (503, "state_unavailable")
+    status, body = await proxy.post({"model": "bot", "messages": [*messages[:2], *dialogue(CRISIS)]})
+    assert (status, text_of(body)) == (200, "You matter. Call 112.")
+
+
+async def test_degraded_it_serves_on_and_counts(start: Start, redis: RedisServer) -> None:
+    """With `degrade` a reply is judged as ever, and the operator can see that memory is gone."""
+    proxy = await start(config=stored_in(redis, on_error="degrade"))
+    messages = await drift(proxy)
+    redis.kill()
+    assert text_of(await proxy.say(*messages)) == "Hello."
+    _, metrics = await proxy.get("/metrics")
+    failures = next(line for line in metrics.splitlines() if line.startswith("caf_memory_failures"))
+    assert float(failures.split()[1]) > 0
+
+
+async def test_what_was_acknowledged_is_there_after_a_restart(start: Start, redis: RedisServer) -> None:
+    """Redis killed and started again, with every write on the disk: the proxy finds back by itself."""
+    proxy = await start(config=stored_in(redis))
+    messages = await drift(proxy)
+    redis.kill()
+    redis.start()
+    await proxy.say(*messages)
+    assert any(warnings_in(body) for body in proxy.upstream.requests)
