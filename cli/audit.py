@@ -9,8 +9,8 @@ import typer
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, plain_errors, printable
 
 if TYPE_CHECKING:
-    from proxy.audit_chain import Chain, Head
-    from proxy.audit_folder import Report
+    from proxy.audit.chain import Chain, Head
+    from proxy.audit.folder import Report
 
 app = typer.Typer(
     help="""Check the audit log.
@@ -52,7 +52,7 @@ def verify(
     \b
     Exit codes: 0 everything stands; 1 faults were found; 2 there is no audit log.
     """
-    from proxy.audit_folder import verify as check
+    from proxy.audit.folder import verify as check
 
     path = _folder(folder, config)
     kept = [] if head is None else _kept(head)
@@ -78,8 +78,8 @@ def head_(folder: FolderArgument = None, config: ConfigOption = None) -> None:
     Example:
       caf audit head | mail -s "audit heads" auditor@example.org
     """
-    from proxy.audit_chain import head_line
-    from proxy.audit_folder import FolderFault, heads
+    from proxy.audit.chain import head_line
+    from proxy.audit.folder import FolderFault, heads
 
     path = _folder(folder, config)
     try:
@@ -125,7 +125,7 @@ def _folder(given: Path | None, config: Path | None) -> Path:
 
 
 def _kept(path: Path) -> "list[Head]":
-    from proxy.audit_chain import read_heads
+    from proxy.audit.chain import read_heads
 
     try:
         found = read_heads(path.read_text(encoding="utf-8"))

@@ -111,7 +111,7 @@ def _proxy(url: str | None, config: Path) -> Iterator[str]:
     from cli.listening import listening_beside
     from proxy.app import create_app
     from proxy.config import load_config
-    from proxy.logs import configure_logs
+    from proxy.telemetry.logs import configure_logs
 
     settings = load_config(config)
     configure_logs("error")  # the log lines of turns would stand between the replies

@@ -12,7 +12,7 @@ from typing import Any
 from aiohttp import web
 
 from cli.listening import listen
-from proxy.chat import SERVICE
+from proxy.service import SERVICE
 
 LAST_S = 1.0
 """Seconds that is left in any case for writing what has been answered, and for what is done in the background."""

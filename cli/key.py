@@ -9,7 +9,7 @@ import typer
 from cli.terminal import ConfigOption, config_path, leave, plain_errors, printable
 
 if TYPE_CHECKING:
-    from proxy.keys import KeyRecord
+    from proxy.tenants.keys import KeyRecord
 
 DEFAULT = Path("data/keys.json")
 
@@ -75,7 +75,7 @@ def create(
     """
     from pydantic import ValidationError
 
-    from proxy import keys
+    from proxy.tenants import keys
 
     path = _file(file, config)
     records = _records(path, missing_is_empty=True)
@@ -127,7 +127,7 @@ def revoke(
     Example:
       caf key revoke 3f9a01bc
     """
-    from proxy import keys
+    from proxy.tenants import keys
 
     path = _file(file, config)
     records = _records(path)
@@ -157,7 +157,7 @@ def _file(given: Path | None, config: Path | None) -> Path:
 
 
 def _records(path: Path, *, missing_is_empty: bool = False) -> "list[KeyRecord]":
-    from proxy import keys
+    from proxy.tenants import keys
 
     if missing_is_empty and not path.exists():
         return []

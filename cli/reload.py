@@ -8,8 +8,8 @@ import structlog
 from cli.front import Front
 from models.errors import ModelSettingsError
 from proxy.app import create_app
-from proxy.chat import SERVICE
 from proxy.config import Config, ConfigError, load_config
+from proxy.service import SERVICE
 
 log = structlog.get_logger()
 

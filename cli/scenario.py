@@ -10,7 +10,7 @@ from cli.terminal import ConfigOption, config_path, leave, plain_errors
 from cli.trace import FileOption
 
 if TYPE_CHECKING:
-    from proxy.trace_labels import RightVerdict
+    from proxy.traces.labels import RightVerdict
 
 app = typer.Typer(
     help="""Make labelled cases for the judges.
@@ -66,9 +66,9 @@ def from_trace(
         from cli.traced import Traced, TracedError, scenario_of
         from proxy.chatbot import assemble
         from proxy.config import load_config
-        from proxy.trace_labels import labels
-        from proxy.trace_place import place_of
-        from proxy.trace_query import earlier, show
+        from proxy.traces.labels import labels
+        from proxy.traces.place import place_of
+        from proxy.traces.query import earlier, show
         from scenarios import files
         from scenarios.scenario import Family, dumps
 

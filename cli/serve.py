@@ -60,7 +60,7 @@ def _supervise(config: "Config", path: Path, log_level: str, number: int) -> Non
     from cli import workers
     from proxy.app import create_app
     from proxy.config import ConfigError
-    from proxy.worker_metrics import shared_folder
+    from proxy.telemetry.worker_metrics import shared_folder
 
     workers.check(config, number)
     create_app(config)  # what is wrong with it is told once, here, and not by every worker again and again
@@ -83,8 +83,8 @@ def _run(config: "Config", path: Path, log_level: str) -> None:
     import asyncio
     from contextlib import suppress
 
-    from proxy.library_logs import redact_libraries
-    from proxy.logs import configure_logs
+    from proxy.telemetry.library_logs import redact_libraries
+    from proxy.telemetry.logs import configure_logs
 
     configure_logs(log_level)
     redact_libraries()
@@ -161,7 +161,7 @@ def _kind(config: "Config", name: str) -> str:
 
 def _traces(config: "Config") -> str:
     from proxy.app import stored
-    from proxy.trace_place import place_of
+    from proxy.traces.place import place_of
 
     kept = stored(config)
     if kept == "none":
@@ -172,7 +172,7 @@ def _traces(config: "Config") -> str:
 
 def unsafe(config: "Config") -> Iterator[str]:
     """Name what in a configuration takes protection away, one sentence each."""
-    from proxy.access import is_loopback
+    from proxy.tenants.access import is_loopback
 
     exposed = not is_loopback(config.server.host)
     if exposed and config.privacy.store == "full":

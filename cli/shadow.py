@@ -41,8 +41,8 @@ def shadow(
     path = config_path(config)
     with plain_errors(path):
         from proxy.config import load_config
-        from proxy.trace_place import place_of
-        from proxy.trace_query import every
+        from proxy.traces.place import place_of
+        from proxy.traces.query import every
 
         found = count(every(file or place_of(load_config(path).privacy), chatbot=chatbot, since=earliest))
     if as_json:

@@ -21,7 +21,7 @@ def story(trace: dict[str, Any]) -> Iterator[Line]:
     """Tell one turn.
 
     Args:
-        trace: what `proxy.trace_file.show` returns; under `labels`, what people said of it.
+        trace: what `proxy.traces.file.show` returns; under `labels`, what people said of it.
     """
     started = datetime.fromtimestamp(trace["started"])
     yield 0, "bold", f"Turn {trace['turn_id']}"

@@ -13,9 +13,9 @@ from cli.terminal import ConfigOption, config_path, leave, plain_errors, printab
 
 if TYPE_CHECKING:
     from proxy.chatbot import Blueprint
-    from proxy.trace_labels import Label
-    from proxy.trace_place import Place
-    from proxy.trace_query import TurnLine
+    from proxy.traces.labels import Label
+    from proxy.traces.place import Place
+    from proxy.traces.query import TurnLine
 
 app = typer.Typer(
     help="""See, label and delete what happened in each turn.
@@ -49,7 +49,7 @@ def _place(file: Path | None, config: Path | None) -> "Iterator[Place]":
     path = config_path(config)
     with plain_errors(path):
         from proxy.config import load_config
-        from proxy.trace_place import place_of
+        from proxy.traces.place import place_of
 
         yield file or place_of(load_config(path).privacy)
 
@@ -79,8 +79,8 @@ def list_(
     """
     earliest = None if since is None else parse_since(since)
     with _place(file, config) as path:
-        from proxy.trace_labels import labels
-        from proxy.trace_query import list_turns
+        from proxy.traces.labels import labels
+        from proxy.traces.query import list_turns
 
         given = labels(path)
         turns = list_turns(
@@ -114,8 +114,8 @@ def show(
       caf trace show 7f3a91c2 --json
     """
     with _place(file, config) as path:
-        from proxy.trace_labels import labels
-        from proxy.trace_query import show as read
+        from proxy.traces.labels import labels
+        from proxy.traces.query import show as read
 
         trace = read(path, turn)
         trace["labels"] = labels_as_data(labels(path).get(trace["turn_id"], ()))
@@ -152,9 +152,9 @@ def label(
       caf judges calibrate --traces
     """
     with _place(file, config) as path:
-        from proxy.trace_labels import Label, add
-        from proxy.trace_place import TraceError
-        from proxy.trace_query import show as read
+        from proxy.traces.labels import Label, add
+        from proxy.traces.place import TraceError
+        from proxy.traces.query import show as read
 
         trace = read(path, turn)
         bot = _chatbot_of(trace, config)
@@ -228,7 +228,7 @@ def purge(
             if not sys.stdin.isatty():
                 leave("--all deletes every trace; add --yes when nobody can be asked")
             typer.confirm(f"Delete all traces in {path}?", abort=True)
-        from proxy.trace_query import purge as delete
+        from proxy.traces.query import purge as delete
 
         gone = delete(path, everything=everything, conversation=conversation, turn=turn, older_than_days=older_than)
     typer.echo(f"{gone} {'turn' if gone == 1 else 'turns'} deleted")

@@ -12,9 +12,9 @@ from knowledge_base import citations
 from knowledge_base.library import Library, Source
 from proxy.cases import HISTORY_FOR_JUDGES
 from proxy.conversation import unlined
-from proxy.trace_labels import Label, RightVerdict, labels
-from proxy.trace_place import Place
-from proxy.trace_query import earlier, show
+from proxy.traces.labels import Label, RightVerdict, labels
+from proxy.traces.place import Place
+from proxy.traces.query import earlier, show
 from scenarios.scenario import Earlier, Family, InlineSource, Read, Scenario
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import typer
 
 from proxy.config import Config, ConfigError
-from proxy.worker_metrics import worker_gone
+from proxy.telemetry.worker_metrics import worker_gone
 
 WORKER_ENV = "CAF_WORKER"
 """Set in a worker to its number."""

@@ -15,27 +15,27 @@ A chat request passes through these rooms in order:
 What they use:
 
     config.py        config.yaml, validated once
+    service.py       what every handler finds: made once by create_app
     chatbot.py       a chatbot, assembled from its settings
-    access.py        who is asking, and what they may do
     messages.py      the chat request
     delivery.py      what a turn works on, and what it comes to
-    afterwards.py    what no reply waits for; shadow.py: what the filter would have done
     conversation.py  what is remembered, and how a conversation is recognised
-    memory.py        where it is kept
+    memory.py        where it is kept; redis_memory.py: for several processes
+    carry.py         what goes on when the configuration is exchanged
+    language.py      which language an emergency is answered in
+    afterwards.py    what no reply waits for; shadow.py: what the filter would have done
     passthrough.py   a chatbot that only forwards
-    dialect.py       how a client speaks: chat completions, or
-    responses.py     /v1/responses: responses_request.py, responses_reply.py, responses_stream.py, responses_store.py
+    dialect.py       how a client speaks: chat completions, or `responses/`
     embeddings.py    /v1/embeddings, forwarded
+    erasure.py       forgetting a conversation everywhere
     openapi.py       /openapi.json
     errors.py        OpenAI error bodies
-    metrics.py       what Prometheus is told; worker_metrics.py: of several processes
-    tracing.py       whether OpenTelemetry is asked for; telemetry.py: its spans
-    logs.py          our log lines; library_logs.py: what libraries would print
-    erasure.py       forgetting a conversation everywhere
-    trace.py, trace_store.py
-    trace_place.py   where traces are: trace_file.py (SQLite), trace_database.py and trace_schema.py (PostgreSQL)
-    trace_query.py   what is asked of them
-    trace_labels.py  what a person says of a traced turn
-    audited.py       what the audit log is told
-    audit.py         writes it; audit_chain.py: its lines; audit_folder.py: reads and checks it
+
+And rooms of their own:
+
+    responses/       /v1/responses, translated
+    tenants/         keys, what they may do, and their limits
+    traces/          what happened in a turn, kept in a file or a database, and asked for
+    telemetry/       metrics, spans, log lines
+    audit/           the hash-chained log of outcomes and changes
 """

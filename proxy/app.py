@@ -13,28 +13,29 @@ from assistants.embedded import Embedded
 from models.client import Around, EngineFactory, open_models, plain
 from models.fallback import with_fallbacks
 from models.openai_engine import make_session
-from proxy.access import access_of, is_loopback
-from proxy.audited import open_audit
+from proxy.audit.audited import open_audit
 from proxy.carry import carry_on
-from proxy.chat import SERVICE, Service, chat
+from proxy.chat import chat
 from proxy.chatbot import assemble
 from proxy.config import Config, ConfigError, MemorySettings
 from proxy.embeddings import EMBEDDERS, embedding_names, embeddings, open_embedders
 from proxy.erasure import erase
 from proxy.errors import ModelNotFound
-from proxy.keys import KeyFileError, KeyRing
-from proxy.limits import Meter, ProcessMeter
 from proxy.memory import Memory, ProcessMemory
-from proxy.metrics import SHARED, Metrics
 from proxy.middleware import METRICS, boundary
 from proxy.openapi import document
-from proxy.responses import create_response, delete_response, read_response
-from proxy.responses_store import ProcessResponses
-from proxy.trace import Trace
-from proxy.trace_place import place_of
-from proxy.trace_store import TraceStore
-from proxy.tracing import open_telemetry, traced
-from proxy.worker_metrics import refreshed
+from proxy.responses.route import create_response, delete_response, read_response
+from proxy.responses.store import ProcessResponses
+from proxy.service import SERVICE, Service
+from proxy.telemetry.metrics import SHARED, Metrics
+from proxy.telemetry.tracing import open_telemetry, traced
+from proxy.telemetry.worker_metrics import refreshed
+from proxy.tenants.access import is_loopback
+from proxy.tenants.keys import KeyFileError, KeyRing
+from proxy.tenants.limits import Meter, ProcessMeter
+from proxy.traces.place import place_of
+from proxy.traces.store import TraceStore
+from proxy.traces.trace import Trace
 
 __all__ = ["assemble", "create_app"]
 
@@ -144,8 +145,8 @@ def open_meter(config: Config, environ: Mapping[str, str]) -> Meter:
     """
     if config.memory.store == "process" or config.keys is None:
         return ProcessMeter()
-    from proxy.redis_limits import RedisMeter
     from proxy.redis_memory import connect
+    from proxy.tenants.redis_limits import RedisMeter
 
     lease_s = config.server.turn_timeout_s + 30  # longer than any turn
     return RedisMeter(connect(config.memory, environ), lease_s, degrade=config.memory.on_error == "degrade")
@@ -184,7 +185,7 @@ def key_ring(config: Config, chatbots: Collection[str], environ: Mapping[str, st
 async def models(request: web.Request) -> web.Response:
     """List the chatbots that a client may ask, as OpenAI lists models."""
     service = request.app[SERVICE]
-    access = access_of(request.headers, service.keys, service.config.server.host)
+    access = service.access(request)
     names = access.chatbots(service.chatbots)
     return _json({"object": "list", "data": [_model(name) for name in names]})
 
@@ -192,7 +193,7 @@ async def models(request: web.Request) -> web.Response:
 async def model(request: web.Request) -> web.Response:
     """Show one chatbot, as OpenAI shows a model."""
     service = request.app[SERVICE]
-    access = access_of(request.headers, service.keys, service.config.server.host)
+    access = service.access(request)
     name, known = request.match_info["id"], access.chatbots(service.chatbots)
     if name not in known:
         raise ModelNotFound(f"There is no chatbot {name[:64]!r} here; there is: {', '.join(known)}.", param="model")
@@ -217,7 +218,7 @@ async def metrics(request: web.Request) -> web.Response:
     """Return the metrics in Prometheus' format: to everybody on loopback, elsewhere to keys with `admin`."""
     service = request.app[SERVICE]
     if not is_loopback(service.config.server.host):
-        access_of(request.headers, service.keys, service.config.server.host, "admin")
+        service.access(request, "admin")
     return web.Response(body=request.app[METRICS].text(), headers={"Content-Type": "text/plain; version=0.0.4"})
 
 

@@ -1,9 +1,9 @@
 """What goes on when the configuration is exchanged under a running proxy: conversations, and what keys have used."""
 
-from proxy.chat import Service
-from proxy.limits import ProcessMeter
 from proxy.memory import ProcessMemory
-from proxy.responses_store import ProcessResponses
+from proxy.responses.store import ProcessResponses
+from proxy.service import Service
+from proxy.tenants.limits import ProcessMeter
 
 
 def carry_on(old: Service, new: Service) -> None:

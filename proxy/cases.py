@@ -7,7 +7,7 @@ from judges.modes import Mode, modes_of
 from knowledge_base import citations
 from proxy.conversation import reply_hash, unlined
 from proxy.delivery import Turn
-from proxy.trace import Attempt
+from proxy.traces.trace import Attempt
 
 HISTORY_FOR_JUDGES = 6
 """Earlier messages that a judge sees."""

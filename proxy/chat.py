@@ -1,4 +1,4 @@
-"""POST /v1/chat/completions: from the request to a guarded reply. `responses.py` comes the same way, in a dialect of its own.
+"""POST /v1/chat/completions: from the request to a guarded reply. `responses/` comes the same way, in a dialect of its own.
 
 chat ── hear      the local emergency judge, before anything can refuse the request
    ├── begin      validate, recognise the conversation
@@ -11,12 +11,9 @@ import math
 import re
 import time
 import uuid
-from collections.abc import Callable, Coroutine
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Coroutine
+from typing import Any
 
-import aiohttp
 import orjson
 import structlog
 from aiohttp import web
@@ -27,73 +24,28 @@ from models.client import Body
 from models.errors import ModelError, OutOfTime
 from models.usage import Ledger
 from proxy import reply, stream
-from proxy.access import Access, access_of, requested_filter
 from proxy.afterwards import tell_staff
-from proxy.audit import AuditLog
-from proxy.audited import forwarding, tell_turn
+from proxy.audit.audited import forwarding, tell_turn
 from proxy.chatbot import Chatbot
-from proxy.config import Config, Filter
+from proxy.config import Filter
 from proxy.conversation import Conversation, Identity
 from proxy.delivery import Answer, Turn
 from proxy.dialect import ChatDialect, Dialect
 from proxy.errors import ApiError, BadRequest, ModelNotFound, TurnTimeout
-from proxy.keys import KeyRing
-from proxy.limits import Meter, ProcessMeter
-from proxy.memory import Memory
 from proxy.messages import ChatRequest, asked, read_chat_request, read_json, read_loosely
-from proxy.metrics import Metrics
 from proxy.middleware import FIELDS, told
 from proxy.passthrough import passed_through, passthrough
-from proxy.responses_store import ResponseStore
+from proxy.service import SERVICE, Service
 from proxy.session import recall, remember
-from proxy.shadow import Shadows
-from proxy.trace import Trace
-from proxy.trace_store import TraceStore
+from proxy.tenants.access import Access, requested_filter
+from proxy.traces.trace import Trace
 from proxy.turn import take_turn
-
-if TYPE_CHECKING:
-    from proxy.telemetry import Telemetry
 
 log = structlog.get_logger()
 
 _MINTED = re.compile(r"[0-9a-f]{32}")
 RESERVE, RESERVE_S = 0.05, 1.0
 """What no model call gets of a turn's time: this share of it, and at most so many seconds."""
-
-
-@dataclass(slots=True)
-class Service:
-    """What serving chats takes; made once by create_app."""
-
-    config: Config
-    chatbots: dict[str, Chatbot]
-    memory: Memory
-    traces: TraceStore
-    metrics: Metrics
-    session: aiohttp.ClientSession
-    responses: ResponseStore = field(kw_only=True)
-    keys: KeyRing | None = None
-    meter: Meter = field(default_factory=ProcessMeter)
-    audit: AuditLog | None = None
-    watch: Callable[[Trace], None] | None = None
-    telemetry: "Telemetry | None" = None
-    shadows: Shadows = field(default_factory=Shadows)
-    background: set[asyncio.Task[None]] = field(default_factory=set)
-
-    def later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something that no reply waits for."""
-        task = asyncio.create_task(work)
-        self.background.add(task)
-        task.add_done_callback(self.background.discard)
-
-    async def settle(self) -> None:
-        """Stop what is still being done that no reply waits for."""
-        for task in self.background:
-            task.cancel()
-        await asyncio.gather(*self.background, return_exceptions=True)
-
-
-SERVICE = web.AppKey("service", Service)
 
 
 async def chat(request: web.Request) -> web.StreamResponse:
@@ -104,7 +56,7 @@ async def chat(request: web.Request) -> web.StreamResponse:
 async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse:
     """Answer a request in the form that its client speaks."""
     service = request.app[SERVICE]
-    access = access_of(request.headers, service.keys, service.config.server.host)
+    access = service.access(request)
     raw = await read_body(request)
     fault: Exception | None = None
     try:
@@ -125,20 +77,21 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
                     return await passthrough(request, bot, raw, data, ledger)
                 work = passed_through(request, bot, data, ledger)
                 return await _answered(service, request, dialect, work, data.get("stream") is True)
-    alarm = _hear(request, access, bot, data)
-    ledger = Ledger(service.telemetry)
-    async with AsyncExitStack() as stack:
+    said = asked(data)
+    alarm = _hear(request, access, bot, said)
+    urgent = alarm.verdict in ("warn", "reject")
+    # Whatever its key has used up, and wherever that is counted, a person in danger gets the emergency text, which costs no call.
+    async with service.meter.admitted(None if urgent else access.key, Ledger(service.telemetry)) as ledger:
         try:
-            await stack.enter_async_context(service.meter.admitted(access.key, ledger))
             if fault is not None:
                 raise fault
-            turn, identity = await _begin(service, request, access, bot, data, alarm, ledger)
+            turn, identity = await _begin(service, request, access, bot, data, said, alarm, ledger)
         except Exception as error:
-            if alarm.verdict not in ("warn", "reject"):
+            if not urgent:
                 raise
-            # Whatever is wrong with the request, and whatever its key has used up, a person in danger gets the emergency text.
             log.warning("emergency in a request that cannot be served", error=type(error).__name__)
-            turn, identity = await _begin(service, request, access, bot, _least(data, bot), alarm, ledger, bare=True)
+            least = _least(data, bot, said)
+            turn, identity = await _begin(service, request, access, bot, least, said, alarm, ledger, bare=True)
         request[FIELDS].update(chatbot=bot.name, turn_id=turn.trace.turn_id)
         work = _complete(service, request, turn, identity)
         options = turn.request.stream_options
@@ -164,31 +117,33 @@ def _chatbot(service: Service, access: Access, data: dict[str, Any]) -> Chatbot:
     name = data.get("model")
     if not isinstance(name, str) or not name:
         raise BadRequest("model: the name of a chatbot is missing.", param="model")
-    allowed = access.chatbots(service.chatbots)
     bot = service.chatbots.get(name)
-    if bot is None or name not in allowed:  # one that the key may not ask is as unknown as one that is not there
-        known = ", ".join(allowed)
+    if bot is None or not access.knows(name):  # one that the key may not ask is as unknown as one that is not there
+        known = ", ".join(access.chatbots(service.chatbots))
         raise ModelNotFound(f"There is no chatbot {name[:64]!r} here; there is: {known}.", param="model")
     return bot
 
 
-def _hear(request: web.Request, access: Access, bot: Chatbot, data: dict[str, Any]) -> Review:
-    """Ask the local emergency judge, of whatever can be read of the request."""
+Said = tuple[str, list[str]]
+"""The user's newest message and the earlier ones, of whatever can be read of a request."""
+
+
+def _hear(request: web.Request, access: Access, bot: Chatbot, said: Said) -> Review:
+    """Ask the local emergency judge."""
     try:
         mode = requested_filter(request.headers, access, bot)
     except ApiError:
         mode = bot.settings.filter
     if mode != "on":
         return Review()
-    return bot.filter.alarm_now(alarm_case(*asked(data)))
+    return bot.filter.alarm_now(alarm_case(*said))
 
 
-def _least(data: dict[str, Any], bot: Chatbot) -> dict[str, Any]:
+def _least(data: dict[str, Any], bot: Chatbot, said: Said) -> dict[str, Any]:
     """Return the request reduced to what an emergency reply takes."""
-    user_message, _ = asked(data)
     return {
         "model": bot.name,
-        "messages": [{"role": "user", "content": user_message}],
+        "messages": [{"role": "user", "content": said[0]}],
         "stream": data.get("stream") is True,
     }
 
@@ -199,6 +154,7 @@ async def _begin(
     access: Access,
     bot: Chatbot,
     data: dict[str, Any],
+    said: Said,
     alarm: Review,
     ledger: Ledger,
     *,
@@ -211,7 +167,7 @@ async def _begin(
     identity = Identity((access.key_id, asked_for.user or "", bot.name), asked_for.messages, explicit)
     found, how = await recall(service.memory, identity, urgent=alarm.verdict in ("warn", "reject"))
     conversation = found or Conversation(explicit or uuid.uuid4().hex)
-    user_message, earlier = asked(data)
+    user_message, earlier = said
     trace = Trace(
         turn_id=uuid.uuid4().hex,
         conversation_id=conversation.id,
@@ -228,8 +184,9 @@ async def _begin(
         trace.warnings_shown = [w.shown(bot.settings.role) for w in conversation.live_warnings(trace.turn)]
     # An id that the client chose, in this turn or an earlier one, may say who somebody is: no log holds it.
     minted = explicit is None and _MINTED.fullmatch(conversation.id) is not None
-    turn = Turn(bot, asked_for, user_message, earlier, conversation, mode, alarm, trace, minted, ledger)
-    turn.reveals = access.trace
+    turn = Turn(
+        bot, asked_for, user_message, earlier, conversation, mode, alarm, trace, minted, ledger, reveals=access.trace
+    )
     return turn, identity
 
 

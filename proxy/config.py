@@ -52,7 +52,7 @@ class Settings(BaseModel):
 
 class ServerSettings(Settings):
     host: str = "127.0.0.1"
-    """Where to listen. Anything but a loopback address takes the `unfiltered` permission from keyless clients."""
+    """Where to listen. Anything but a loopback address needs `keys`."""
     port: int = Field(8080, ge=0, le=65535)
     max_body_bytes: int = Field(4_000_000, ge=1_000)
     """Larger request bodies get 413."""

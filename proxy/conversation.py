@@ -13,7 +13,7 @@ import orjson
 from judges.rules import RULES
 from knowledge_base.citations import strip_line
 from proxy.messages import Message
-from proxy.trace import HowFound, ShownWarning
+from proxy.traces.trace import HowFound, ShownWarning
 
 PAIRS_LOOKED_UP = 8
 """Exchanges that are looked up singly, newest first, when the whole history is not known."""

@@ -13,7 +13,7 @@ from proxy.chatbot import Chatbot
 from proxy.config import Filter
 from proxy.conversation import Conversation
 from proxy.messages import ChatRequest
-from proxy.trace import Attempt, Outcome, Trace
+from proxy.traces.trace import Attempt, Outcome, Trace
 
 
 @dataclass(slots=True)

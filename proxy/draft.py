@@ -14,7 +14,7 @@ from models.usage import estimate_tokens
 from proxy import context
 from proxy.delivery import Turn
 from proxy.retrieval import put_in
-from proxy.trace import Attempt, SelectedSource
+from proxy.traces.trace import Attempt, SelectedSource
 
 log = structlog.get_logger()
 

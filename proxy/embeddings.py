@@ -11,14 +11,14 @@ from aiohttp import web
 from models.openai_engine import OpenAIEngine
 from models.settings import ModelSettings
 from models.usage import Call, Ledger, Usage
-from proxy.access import access_of
-from proxy.audited import forwarding
-from proxy.chat import SERVICE, read_body
+from proxy.audit.audited import forwarding
+from proxy.chat import read_body
 from proxy.config import Config
 from proxy.errors import BadRequest, ModelNotFound
 from proxy.messages import read_json
 from proxy.middleware import FIELDS
 from proxy.passthrough import BYTES_PER_TOKEN
+from proxy.service import SERVICE
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def open_embedders(
 async def embeddings(request: web.Request) -> web.Response:
     """Forward a request for embeddings; only the model's name is replaced by the one that the upstream knows."""
     service, embedders = request.app[SERVICE], request.app[EMBEDDERS]
-    access = access_of(request.headers, service.keys, service.config.server.host)
+    access = service.access(request)
     data = read_json(raw := await read_body(request))
     name = data.get("model")
     if not isinstance(name, str) or not name:

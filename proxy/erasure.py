@@ -11,12 +11,11 @@ import orjson
 import structlog
 from aiohttp import web
 
-from proxy import trace_query
-from proxy.access import access_of, is_loopback
-from proxy.chat import SERVICE
 from proxy.errors import StoreUnavailable
-from proxy.trace_place import Place, TraceError, place_of
-from proxy.trace_store import TraceStore
+from proxy.service import SERVICE
+from proxy.traces import query
+from proxy.traces.place import Place, TraceError, place_of
+from proxy.traces.store import TraceStore
 
 log = structlog.get_logger()
 
@@ -25,10 +24,9 @@ WRITTEN_S = 5.0
 
 
 async def erase(request: web.Request) -> web.Response:
-    """Forget a conversation, and say how much of it there was: for everybody on loopback, elsewhere for keys with `admin`."""
+    """Forget a conversation, and say how much of it there was; a key needs `admin` for it."""
     service = request.app[SERVICE]
-    if service.keys is not None or not is_loopback(service.config.server.host):
-        access_of(request.headers, service.keys, service.config.server.host, "admin")
+    service.access(request, "admin")
     ident = request.match_info["id"]
     states = await service.memory.forget(ident)
     responses = await service.responses.forget(ident)
@@ -51,9 +49,9 @@ def _traces(store: TraceStore, place: Place, ident: str) -> int:
         time.sleep(0.02)
     if isinstance(place, Path) and not place.exists():
         return 0
-    with trace_query.opened(place, "ro") as connection:
+    with query.opened(place, "ro") as connection:
         # Not a beginning of an id, which `purge` would take too: a client may have chosen one that begins another's.
         of_it = connection.execute("SELECT 1 FROM turns WHERE conversation_id = :id LIMIT 1", {"id": ident})
         if of_it.fetchone() is None:
             return 0
-    return trace_query.purge(place, conversation=ident)
+    return query.purge(place, conversation=ident)

@@ -14,7 +14,7 @@ from models.usage import estimate_tokens
 from proxy.cases import reply_case
 from proxy.delivery import Delivery, Turn
 from proxy.draft import attempt_of, cut
-from proxy.trace import Attempt, Outcome
+from proxy.traces.trace import Attempt, Outcome
 
 log = structlog.get_logger()
 

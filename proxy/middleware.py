@@ -12,7 +12,7 @@ from aiohttp import web
 
 from models.errors import ModelError
 from proxy.errors import ApiError, HttpFault, Internal, TooLarge, from_model_error
-from proxy.metrics import Metrics
+from proxy.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
 

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic.json_schema import models_json_schema
 
 from proxy.messages import ChatRequest
-from proxy.responses_request import ResponsesRequest
+from proxy.responses.request import ResponsesRequest
 
 Schema = dict[str, Any]
 

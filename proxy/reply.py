@@ -15,7 +15,7 @@ from knowledge_base.library import Source
 from models.client import Body
 from proxy.chatbot import Chatbot
 from proxy.delivery import Answer, Delivery, Turn
-from proxy.trace import Outcome
+from proxy.traces.trace import Outcome
 
 RANK: tuple[Outcome, ...] = ("emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered")
 """The outcome of a turn is the first of these that applies to one of its choices."""

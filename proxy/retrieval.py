@@ -5,7 +5,7 @@ from typing import Literal
 from knowledge_base.selection import select
 from proxy.cases import history
 from proxy.delivery import Turn
-from proxy.trace import SelectedSource
+from proxy.traces.trace import SelectedSource
 
 
 async def retrieve(turn: Turn) -> None:

@@ -7,7 +7,7 @@ import structlog
 from proxy.conversation import Conversation, Identity
 from proxy.delivery import Answer, Delivery, Turn
 from proxy.memory import Memory
-from proxy.trace import HowFound
+from proxy.traces.trace import HowFound
 
 log = structlog.get_logger()
 

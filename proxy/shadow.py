@@ -15,7 +15,7 @@ from judges.case import alarm_case
 from proxy.delivery import Answer, Turn
 from proxy.judging import judged
 from proxy.reply import RANK
-from proxy.trace import Outcome
+from proxy.traces.trace import Outcome
 from proxy.turn import heard_too
 
 log = structlog.get_logger()

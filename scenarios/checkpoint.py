@@ -15,7 +15,7 @@ from scenarios import files
 from scenarios.files import ScenarioError, Strict
 
 Outcome = Literal["emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered"]
-"""How a turn ended; the same words as `proxy.trace.Outcome`, which this package may not import."""
+"""How a turn ended; the same words as `proxy.traces.trace.Outcome`, which this package may not import."""
 
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from proxy.trace_place import Database
+from proxy.traces.place import Database
 from tests.postgres_server import PASSWORD, PASSWORD_ENV, WHY_NOT, PostgresServer, installed
 
 

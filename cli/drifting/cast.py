@@ -25,7 +25,7 @@ from models.settings import ModelSettings
 from proxy.app import create_app
 from proxy.chatbot import assemble
 from proxy.config import Config, ConfigError, parse_config
-from proxy.trace import Trace
+from proxy.traces.trace import Trace
 from scenarios import files
 from scoring.arm import PLACE_HEADER, Arm, ProxyArm, ServerArm
 from scoring.experiment import LINES, LOCAL, ArmSettings, Experiment

@@ -175,7 +175,7 @@ def _cases(bench: Bench, choice: Choice, traces: bool) -> "tuple[list[Labelled],
     if not traces:
         return bench.cases(choice), [], source
     from cli.traced import labelled_turns
-    from proxy.trace_place import place_of
+    from proxy.traces.place import place_of
 
     with plain_errors(bench.path):
         read, left_out = labelled_turns(place_of(bench.config.privacy), bench.blueprint)

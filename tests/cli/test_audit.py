@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from proxy.audit import AuditLog
-from proxy.audit_folder import files_of
+from proxy.audit.folder import files_of
+from proxy.audit.log import AuditLog
 from tests.cli.conftest import COMMAND, Ended
 
 Caf = Callable[..., Ended]

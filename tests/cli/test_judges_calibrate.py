@@ -20,9 +20,9 @@ from judges.evaluation.labelled import Labelled, Setting
 from judges.judge import LocalJudge
 from knowledge_base.library import Source
 from proxy.config import ConfigError, load_config
-from proxy.trace import Attempt, Trace
-from proxy.trace_labels import Label, add
-from proxy.trace_store import TraceStore
+from proxy.traces.labels import Label, add
+from proxy.traces.store import TraceStore
+from proxy.traces.trace import Attempt, Trace
 from tests.cli.conftest import Ended
 
 Caf = Callable[..., Ended]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.keys import KeyRing
+from proxy.tenants.keys import KeyRing
 from tests.cli.conftest import Ended
 
 Caf = Callable[..., Ended]

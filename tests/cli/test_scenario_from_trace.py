@@ -12,9 +12,9 @@ from judges.observation import Assertion, Claims
 from judges.verdict import Judgement
 from proxy.chatbot import Blueprint, assemble
 from proxy.config import load_config
-from proxy.redaction import redact
-from proxy.trace import Attempt, Trace
-from proxy.trace_labels import Label, RightVerdict, add
+from proxy.traces.labels import Label, RightVerdict, add
+from proxy.traces.redaction import redact
+from proxy.traces.trace import Attempt, Trace
 from scenarios.scenario import Earlier, Scenario, load
 from tests.cli.conftest import Ended
 from tests.cli.test_trace_label import CONFIG, SECTION, store, turn

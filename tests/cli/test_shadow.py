@@ -11,9 +11,9 @@ import pytest
 
 from cli.shadow import count
 from judges.verdict import Judgement, Verdict
-from proxy.trace import Attempt, Outcome, Trace
-from proxy.trace_file import decode, encode
-from proxy.trace_store import TraceStore
+from proxy.traces.file import decode, encode
+from proxy.traces.store import TraceStore
+from proxy.traces.trace import Attempt, Outcome, Trace
 from tests.cli.conftest import Ended
 
 Caf = Callable[..., Ended]

@@ -17,11 +17,11 @@ from cli.trace import parse_since
 from judges.observation import Assertion, Claims, Crisis, Opinion, Sign
 from judges.verdict import Exchange, Judgement
 from models.usage import Call, Usage
-from proxy.redaction import redact
-from proxy.trace import Attempt, Outcome, SelectedSource, ShownWarning, Trace
-from proxy.trace_file import decode, encode
-from proxy.trace_query import list_turns
-from proxy.trace_store import TraceStore
+from proxy.traces.file import decode, encode
+from proxy.traces.query import list_turns
+from proxy.traces.redaction import redact
+from proxy.traces.store import TraceStore
+from proxy.traces.trace import Attempt, Outcome, SelectedSource, ShownWarning, Trace
 from tests.cli.conftest import Ended
 
 Caf = Callable[..., Ended]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from proxy.trace_labels import labels
-from proxy.trace_place import Database
-from proxy.trace_store import TraceStore
+from proxy.traces.labels import labels
+from proxy.traces.place import Database
+from proxy.traces.store import TraceStore
 from tests.cli.conftest import Ended
 from tests.cli.test_trace_label import CONFIG, SECTION, turn
 from tests.postgres_server import PASSWORD_ENV

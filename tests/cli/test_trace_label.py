@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from judges.verdict import Judgement
-from proxy.redaction import redact
-from proxy.trace import Attempt, Trace
-from proxy.trace_labels import Label, add, labels
-from proxy.trace_place import TraceError
-from proxy.trace_query import list_turns, purge
-from proxy.trace_store import TraceStore
+from proxy.traces.labels import Label, add, labels
+from proxy.traces.place import TraceError
+from proxy.traces.query import list_turns, purge
+from proxy.traces.redaction import redact
+from proxy.traces.store import TraceStore
+from proxy.traces.trace import Attempt, Trace
 from tests.cli.conftest import Ended
 
 Caf = Callable[..., Ended]

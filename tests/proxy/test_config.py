@@ -34,7 +34,7 @@ from proxy.config import (
     load_config,
     parse_config,
 )
-from proxy.keys import create, save
+from proxy.tenants.keys import create, save
 from tests.proxy.conftest import Body, Start, Upstream, bot_settings, dialogue, eventually, text_of, warnings_in
 
 SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."

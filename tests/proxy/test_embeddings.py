@@ -9,7 +9,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from proxy.config import ConfigError
-from proxy.keys import create, save
+from proxy.tenants.keys import create, save
 from tests.proxy.conftest import Body, Proxy, Start, bot_settings
 from tests.proxy.openai_upstream import ASKED, server
 

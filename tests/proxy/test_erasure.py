@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from proxy.chat import SERVICE
-from proxy.keys import create, save
+from proxy.service import SERVICE
+from proxy.tenants.keys import create, save
 from tests.proxy.conftest import Body, Proxy, Start, dialogue, text_of, warnings_in
 from tests.redis_server import INSTALLED, RedisServer
 

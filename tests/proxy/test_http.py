@@ -15,8 +15,8 @@ from aiohttp.test_utils import TestClient, TestServer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from proxy.metrics import Metrics
 from proxy.middleware import METRICS, boundary
+from proxy.telemetry.metrics import Metrics
 from tests.proxy.conftest import Body, Proxy, Start, bot_settings, dialogue, eventually, text_of, warnings_in
 
 ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night."

@@ -8,8 +8,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from proxy.chat import SERVICE
-from proxy.trace import Trace
+from proxy.service import SERVICE
+from proxy.traces.trace import Trace
 from tests.proxy.conftest import Body, Proxy, Start, dialogue, eventually, judge_with
 
 HELLO = "[[cite: no_claims]]\nHello."

@@ -11,7 +11,7 @@ import structlog
 
 from proxy.app import stored
 from proxy.config import parse_config
-from proxy.logs import configure_logs
+from proxy.telemetry.logs import configure_logs
 from tests.proxy.conftest import Start, eventually
 
 SECRETS = ("WORDOFUSER", "magnesium", "sk-KEY", "USERNAME")
@@ -28,7 +28,7 @@ async def converse(start: Start, tmp_path: Path, store: str) -> Path:
 
 
 def trace_text(path: Path) -> str:
-    from proxy.trace_query import list_turns, show
+    from proxy.traces.query import list_turns, show
 
     return repr([show(path, line.turn_id) for line in list_turns(path)]) if path.exists() else ""
 

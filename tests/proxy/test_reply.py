@@ -10,9 +10,9 @@ import pytest
 import structlog
 from aiohttp import web
 
-from proxy.chat import SERVICE
-from proxy.trace_place import TraceError
-from proxy.trace_query import list_turns, show
+from proxy.service import SERVICE
+from proxy.traces.place import TraceError
+from proxy.traces.query import list_turns, show
 from tests.proxy.conftest import Body, Start, dialogue, eventually, text_of, warnings_in
 
 SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."

@@ -8,9 +8,9 @@ import pytest
 from aiohttp import web
 
 from models.errors import UpstreamUnavailable
-from proxy.chat import SERVICE
 from proxy.config import ConfigError, parse_config
-from proxy.trace import Trace
+from proxy.service import SERVICE
+from proxy.traces.trace import Trace
 from tests.proxy.conftest import Body, Proxy, Start, dialogue, eventually, judge_with, text_of
 
 SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."

@@ -10,8 +10,8 @@ import pytest
 from aiohttp import web
 
 from proxy import shadow
-from proxy.chat import SERVICE
-from proxy.trace import Trace
+from proxy.service import SERVICE
+from proxy.traces.trace import Trace
 from tests.proxy.conftest import Body, Proxy, Start, dialogue, eventually, judge_with, text_of
 
 SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."

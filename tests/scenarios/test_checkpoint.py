@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from proxy.trace import Outcome
+from proxy.traces.trace import Outcome
 from scenarios import checkpoint as module
 from scenarios.checkpoint import Checkpoint, Message, dumps, load, save
 from scenarios.files import ScenarioError

@@ -1,0 +1,100 @@
+"""What the audit log is told: the configuration, the keys, and how each turn ended."""
+
+import hashlib
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import orjson
+
+from knowledge_base.library import Source
+from proxy.audit.log import AuditLog
+from proxy.chatbot import Blueprint
+from proxy.config import Config
+from proxy.tenants.keys import KeyRecord, KeyRing
+from proxy.traces.trace import Trace
+
+
+def open_audit(config: Config, blueprints: Mapping[str, Blueprint], keys: KeyRing | None) -> AuditLog | None:
+    """Begin the audit log of a proxy that starts, and have it told of what changes; None: the configuration wants none.
+
+    Raises:
+        ConfigError: Its folder cannot be written to.
+    """
+    if config.audit is None:
+        return None
+    audit = AuditLog(config.audit.folder, config.audit.sync)
+    audit.start()
+    modes = {name: bot.filter if bot.kind != "passthrough" else bot.kind for name, bot in config.chatbots.items()}
+    audit.record("config", sha256=fingerprint(config, blueprints), chatbots=modes)
+    if keys is not None:
+        audit.record("keys", keys=[{"key": record.id, **rights(record)} for record in keys.records])
+        keys.changed = lambda before, after: tell_keys(audit, before, after)
+    return audit
+
+
+def fingerprint(config: Config, blueprints: Mapping[str, Blueprint]) -> str:
+    """Return a hash of all that decides what is delivered: settings, roles, prompts and sections."""
+    read = [
+        [name, sorted(prompt.hash for plan in one.plans for prompt in plan.prompts.values()), _sections(one)]
+        for name, one in sorted(blueprints.items())
+    ]
+    settings = config.model_dump(mode="json")
+    return hashlib.sha256(orjson.dumps([settings, read], option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _sections(blueprint: Blueprint) -> list[tuple[str, str, str, str]]:
+    library: Mapping[str, Source] = blueprint.library or {}
+    return sorted((ident, source.title, source.summary, source.text) for ident, source in library.items())
+
+
+def tell_turn(audit: AuditLog, trace: Trace, *, keyed: bool) -> None:
+    """Record how a turn ended.
+
+    Args:
+        keyed: Whether the client's key is one of ours, with a random id. Else what stands for it says something of a secret.
+    """
+    audit.record(
+        "turn", turn=trace.turn_id, chatbot=trace.chatbot, filter=trace.filter, key=trace.key_id if keyed else None,
+        outcome=trace.outcome if trace.error is None else None, error=trace.error, ms=round(trace.ms),
+    )  # fmt: skip
+
+
+@contextmanager
+def forwarding(audit: AuditLog | None, chatbot: str, key: KeyRecord | None) -> Iterator[None]:
+    """Record a request that a passthrough chatbot relays: nobody checks it, so its outcome is `unfiltered`."""
+    error = None
+    try:
+        yield
+    except BaseException as fault:
+        error = type(fault).__name__
+        raise
+    finally:
+        if audit is not None:
+            audit.record(
+                "turn", turn=secrets.token_hex(16), chatbot=chatbot, filter="passthrough", key=key.id if key else None,
+                outcome="unfiltered" if error is None else None, error=error,
+            )  # fmt: skip
+
+
+def tell_keys(audit: AuditLog, before: Mapping[str, KeyRecord], after: Mapping[str, KeyRecord]) -> None:
+    """Record every key that differs between two readings of the keys."""
+    for ident in sorted(before.keys() | after.keys()):
+        old, new = before.get(ident), after.get(ident)
+        if old != new:
+            audit.record("key", key=ident, change=_change(old, new), **({} if new is None else rights(new)))
+
+
+def rights(key: KeyRecord) -> dict[str, Any]:
+    """Return what a key may do and whether it is valid: not whose it is, and nothing of its secret."""
+    kept = key.model_dump(mode="json", exclude={"id", "name", "salt", "hash", "created", "revoked"}, exclude_none=True)
+    return {"valid": key.revoked is None, "rights": kept}
+
+
+def _change(old: KeyRecord | None, new: KeyRecord | None) -> Literal["created", "removed", "revoked", "changed"]:
+    if old is None:
+        return "created"
+    if new is None:
+        return "removed"
+    return "revoked" if new.revoked is not None and old.revoked is None else "changed"

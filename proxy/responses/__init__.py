@@ -1,0 +1,8 @@
+"""/v1/responses: OpenAI's newer form of a chat, translated into a chat request and back.
+
+route.py    the handler
+request.py  what comes, as the chat request that it means
+reply.py    a chat completion, as a response object
+stream.py   the chunks of a chat completion, as events
+store.py    responses that later requests continue
+"""

@@ -1,0 +1,119 @@
+"""/v1/responses: the same guarded turn as /v1/chat/completions, in OpenAI's newer form.
+
+request.py  the request, translated into a chat request
+chat.py               the turn
+reply.py    the completion, translated into a response; stream.py into its events
+store.py    what `previous_response_id` continues
+"""
+
+import time
+import uuid
+from collections.abc import Iterator
+
+import orjson
+import structlog
+from aiohttp import web
+
+from models.client import Body
+from proxy import stream
+from proxy.chat import converse
+from proxy.errors import ApiError, BadRequest, ResponseNotFound
+from proxy.responses.reply import Frame, reply_message, response
+from proxy.responses.request import ResponsesRequest, as_chat, loosely, messages_of, read_responses_request
+from proxy.responses.store import ResponseStore, Stored, messages_before
+from proxy.responses.stream import ResponseStream
+from proxy.service import SERVICE
+
+
+async def create_response(request: web.Request) -> web.StreamResponse:
+    """Answer a request for a response."""
+    return await converse(request, ResponsesDialect(request.app[SERVICE].responses))
+
+
+async def read_response(request: web.Request) -> web.Response:
+    """Give a kept response back to the key it was made for."""
+    service = request.app[SERVICE]
+    access = service.access(request)
+    ident = request.match_info["id"]
+    found = await service.responses.get(access.key_id, ident)
+    if found is None:
+        raise ResponseNotFound(ident)
+    return web.Response(body=found.body, content_type="application/json")
+
+
+async def delete_response(request: web.Request) -> web.Response:
+    """Forget a response, and with it what continues it."""
+    service = request.app[SERVICE]
+    access = service.access(request)
+    ident = request.match_info["id"]
+    if not await service.responses.delete(access.key_id, ident):
+        raise ResponseNotFound(ident)
+    body = {"id": ident, "object": "response", "deleted": True}
+    return web.Response(body=orjson.dumps(body), content_type="application/json")
+
+
+log = structlog.get_logger()
+
+
+class ResponsesDialect:
+    """One request for a response."""
+
+    verbatim = False
+
+    def __init__(self, store: ResponseStore) -> None:
+        self._store = store
+        self._frame = Frame(uuid.uuid4().hex, int(time.time()), "")
+        self._stream = ResponseStream(self._frame)
+        self._key_id = ""
+        self._user = ""
+
+    def heard(self, data: Body) -> Body:
+        self._begin(str(data.get("model")), None)
+        return loosely(data)
+
+    async def understood(self, data: Body, key_id: str) -> tuple[Body, Exception | None]:
+        self._key_id = key_id
+        try:
+            orjson.dumps([[[data]]])  # translated it is nested a little deeper
+            sent = read_responses_request(data)
+            before: list[Body] = []
+            self._user = sent.user or ""
+            if sent.previous_response_id is not None:
+                before, self._user = await messages_before(self._store, key_id, sent.user, sent.previous_response_id)
+            chat = as_chat(sent, before)
+        except orjson.JSONEncodeError:
+            return self.heard(data), BadRequest("The request body is nested too deeply.")
+        except Exception as error:  # raised again, once the emergency judge has heard what there is
+            return self.heard(data), error
+        if self._user:  # who continues a response need not say again who they are
+            chat["user"] = self._user
+        self._begin(sent.model, sent)
+        return chat, None
+
+    async def settled(self, completion: Body) -> Body:
+        body = response(self._frame, completion)
+        sent = self._frame.sent
+        if sent is None or not self._frame.kept:
+            return body
+        said = orjson.dumps([*messages_of(sent.input), reply_message(completion)])
+        stored = Stored(self._frame.id, self._user, sent.previous_response_id, said, orjson.dumps(body))
+        try:
+            await self._store.put(self._key_id, stored)
+        except (
+            Exception
+        ) as error:  # an emergency text is sent whatever else fails, and who continues this one gets a 404
+            log.error("response not kept", error=type(error).__name__)
+        return body
+
+    def opening(self) -> bytes:
+        return self._stream.opening()
+
+    def events(self, completion: Body, include_usage: bool) -> Iterator[bytes]:
+        return self._stream.events(stream.chunks(completion, include_usage=True))
+
+    def failure(self, error: ApiError) -> bytes:
+        return self._stream.failure(error)
+
+    def _begin(self, model: str, sent: ResponsesRequest | None) -> None:
+        self._frame = Frame(self._frame.hex, self._frame.created_at, model, sent)
+        self._stream = ResponseStream(self._frame)

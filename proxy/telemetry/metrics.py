@@ -1,0 +1,194 @@
+"""What Prometheus is told. One registry for each app; names begin with caf_.
+
+Labels are names of ours: routes, chatbots, aliases, judges, steps, kinds. Never what a client or a model wrote: it would say
+who somebody is, and a metric for each is more than a Prometheus can hold.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.values import MutexValue, ValueClass
+
+from judges.verdict import Judgement
+from models.guard import Guard
+from models.usage import Call, Ledger
+from proxy.telemetry.reading import Reading
+from proxy.traces.trace import Trace
+from proxy.turn import signs
+
+SECONDS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 60, 120)
+SHORT = (0.0001, 0.00025, 0.0005, *SECONDS)
+"""For steps: a local judge takes less than a millisecond."""
+
+SHARED = ValueClass is not MutexValue
+"""Whether several processes count together: PROMETHEUS_MULTIPROC_DIR was set when the library was imported."""
+
+
+class Metrics:
+    """The counters and histograms of one app; with PROMETHEUS_MULTIPROC_DIR, of all processes that share that folder."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._readings: list[Reading] = []
+        # Finding a child by its labels takes longer than counting.
+        self._of_calls: dict[tuple[str, str, str | None], tuple[Counter, Counter, Counter]] = {}
+        self._of_steps: dict[str, Histogram] = {}
+
+        def counter(name: str, what: str, *labels: str) -> Counter:
+            return Counter(name, what, labels, registry=self.registry)
+
+        def histogram(name: str, what: str, label: str, buckets: Sequence[float]) -> Histogram:
+            return Histogram(name, what, [label], buckets=buckets, registry=self.registry)
+
+        def sum_of(name: str, what: str, *labels: str) -> Reading:
+            return self._reading(Gauge(name, what, labels, registry=self.registry, multiprocess_mode="sum"))
+
+        def now(name: str, what: str, *labels: str) -> Reading:
+            return self._reading(Gauge(name, what, labels, registry=self.registry, multiprocess_mode="livesum"))
+
+        self.requests = counter("caf_requests", "HTTP requests by route and status.", "route", "status")
+        self.turns = counter("caf_turns", "Turns by chatbot and outcome.", "chatbot", "outcome")
+        self.shadow = counter(
+            "caf_shadow_turns", "Turns in shadow by what the filter would have made of them.", "chatbot", "would"
+        )
+        self.emergencies = counter("caf_emergencies", "Emergency replies by kind.", "chatbot", "kind")
+        self.verdicts = counter("caf_verdicts", "Verdicts of judges by stage.", "judge", "stage", "verdict")
+        self.escalations = counter(
+            "caf_escalations",
+            "Cases that an earlier stage of the judge handed on, by the stage asked.",
+            "judge",
+            "stage",
+        )
+        self.warnings_added = counter("caf_warnings_added", "Warnings that arose, or arose again.", "chatbot", "rule")
+        self.warnings_live = counter(
+            "caf_warnings_live", "Warnings that turns carried: by caf_turns, those live in a turn.", "chatbot"
+        )
+        self.conversations = counter("caf_conversations", "How conversations were recognised.", "memory")
+        self.calls = counter("caf_model_calls", "Model calls by alias and error (empty for none).", "model", "error")
+        self.tries = counter("caf_model_retries", "Tries of model calls after the first.", "model")
+        self.tokens = counter("caf_tokens", "Tokens by alias, step and kind.", "model", "step", "kind")
+        self.cost = counter("caf_cost", "Cost of model calls in the prices' currency.", "model", "step")
+        self.invalid_ids = counter("caf_invalid_source_ids", "Ids of sections that a selection model made up.")
+        self.turn_seconds = histogram("caf_turn_seconds", "Time of a turn.", "chatbot", SECONDS)
+        self.step_seconds = histogram("caf_step_seconds", "Time of a step of a turn.", "step", SHORT)
+        self.call_seconds = histogram(
+            "caf_model_call_seconds", "Time of a model call, with its retries.", "model", SECONDS
+        )
+        self.audit_dropped = sum_of("caf_audit_dropped", "Audit records that could not be kept since the start.")
+        self.traces_dropped = sum_of("caf_traces_dropped", "Traces that could not be kept since the start.")
+        self.memory_failures = sum_of("caf_memory_failures", "Reads and writes of conversation states that failed.")
+        self._running = now("caf_model_running", "Calls under way, where `max_concurrent` is set.", "model")
+        self._waiting = now("caf_model_queue", "Calls that wait for a place.", "model")
+        self._refused = sum_of("caf_model_queue_refused", "Calls that found no place since the start.", "model")
+        self._open = now("caf_circuit_open", "Processes whose circuit breaker is open.", "model")
+        self._not_sent = sum_of("caf_circuit_refused", "Calls that an open circuit held back since the start.", "model")
+        if SHARED:
+            self._all = CollectorRegistry()
+            MultiProcessCollector(self._all)  # type: ignore[no-untyped-call]
+        else:
+            self._all = self.registry
+            ProcessCollector(registry=self.registry)
+
+    def turn(self, trace: Trace, ledger: Ledger, steps: Iterable[tuple[str, float]] = ()) -> None:
+        """Count a finished turn."""
+        chatbot = trace.chatbot
+        self.turns.labels(chatbot, trace.outcome if trace.error is None else "error").inc()
+        if trace.filter == "shadow" and trace.error is None:
+            self.shadow.labels(chatbot, trace.would or "unknown").inc()
+        self.conversations.labels(trace.memory).inc()
+        self.turn_seconds.labels(chatbot).observe(trace.ms / 1000)
+        self.invalid_ids.inc(trace.invalid_ids)
+        if trace.outcome == "emergency" and trace.error is None:
+            self.emergencies.labels(chatbot, _kind(trace)).inc()
+        self._judged(trace.emergency)
+        for attempt in trace.attempts:
+            self._judged(attempt.judgements)
+        for warning in trace.warnings_added:
+            self.warnings_added.labels(chatbot, warning.rule).inc()
+        if trace.warnings_shown:
+            self.warnings_live.labels(chatbot).inc(len(trace.warnings_shown))
+        for name, seconds in steps:
+            self._took(name, seconds)
+        for call in ledger.calls:
+            self._called(call)
+
+    @contextmanager
+    def forwarding(self, ledger: Ledger) -> Iterator[None]:
+        """Count the calls of what a passthrough chatbot forwards within the block. It is no turn: nothing was decided."""
+        try:
+            yield
+        finally:
+            for call in ledger.calls:
+                self._called(call)
+
+    def guard(self, guards: Mapping[str, Guard]) -> None:
+        """Show the queues and circuit breakers of these aliases, in place of those before a change of configuration."""
+        for reading in (self._running, self._waiting, self._refused, self._open, self._not_sent):
+            reading.forget()
+        for alias, guard in guards.items():
+            self._running.read(_of(guard, "running"), alias)
+            self._waiting.read(_of(guard, "waiting"), alias)
+            self._refused.read(_of(guard, "refused"), alias)
+            if guard.breaker is not None:
+                self._open.read(_of(guard.breaker, "open"), alias)
+                self._not_sent.read(_of(guard.breaker, "refused"), alias)
+
+    def refresh(self) -> None:
+        """Take over the numbers that others keep. Where processes count together each must do so, whoever is asked."""
+        for reading in self._readings:
+            reading.refresh()
+
+    def text(self) -> bytes:
+        """Return the exposition format."""
+        self.refresh()
+        return generate_latest(self._all)
+
+    def _reading(self, gauge: Gauge) -> Reading:
+        reading = Reading(gauge)
+        self._readings.append(reading)
+        return reading
+
+    def _judged(self, judgements: Sequence[Judgement]) -> None:
+        for i, one in enumerate(judgements):
+            self.verdicts.labels(one.judge, one.stage, one.verdict).inc()
+            self._took(f"{one.judge}.{one.stage}", one.ms / 1000)
+            if one.stage != "local" and any(before.judge == one.judge for before in judgements[:i]):
+                self.escalations.labels(one.judge, one.stage).inc()
+
+    def _called(self, call: Call) -> None:
+        key = (call.alias, call.step, call.error)
+        children = self._of_calls.get(key)
+        if children is None:
+            children = self._of_calls[key] = self._of_call(*key)
+        calls, prompt, completion = children
+        calls.inc()
+        prompt.inc(call.usage.prompt_tokens)
+        completion.inc(call.usage.completion_tokens)
+        if call.step != "forward":  # whose time is the client's, who may read slowly
+            self.call_seconds.labels(call.alias).observe(call.ms / 1000)
+        if call.attempts > 1:
+            self.tries.labels(call.alias).inc(call.attempts - 1)
+        if call.cost:
+            self.cost.labels(call.alias, call.step).inc(call.cost)
+
+    def _of_call(self, alias: str, step: str, error: str | None) -> tuple[Counter, Counter, Counter]:
+        tokens = self.tokens
+        prompt, completion = tokens.labels(alias, step, "prompt"), tokens.labels(alias, step, "completion")
+        return self.calls.labels(alias, error or ""), prompt, completion
+
+    def _took(self, step: str, seconds: float) -> None:
+        child = self._of_steps.get(step)
+        if child is None:
+            child = self._of_steps[step] = self.step_seconds.labels(step)
+        child.observe(seconds)
+
+
+def _kind(trace: Trace) -> str:
+    found = signs(trace.emergency)
+    return found[0].kind if found else "unknown"
+
+
+def _of(kept: object, name: str) -> Callable[[], float]:
+    return lambda: float(getattr(kept, name))

@@ -1,0 +1,206 @@
+"""Spans for OpenTelemetry: one for each turn, and below it one for each step and each model call.
+
+invoke_agent BOT ── select ── chat MODEL
+                 ├── draft ── chat MODEL
+                 ├── judge ── chat MODEL, one for each stage of a judge that asks one
+                 ├── refine ── chat MODEL
+                 └── events: one `gen_ai.evaluation.result` for each verdict
+
+Names are those of the semantic conventions for generative AI as of 1.41, which are not stable yet; what these have no name for
+begins with `caf.`. No text of a conversation, no header of a client and no id that a client chose is in a span. Imported only when
+the environment asks for it; see `tracing.py`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+from opentelemetry import context
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, get_current_span, set_span_in_context
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from yarl import URL
+
+from models.settings import ModelSettings
+from models.usage import Call
+from models.watch import TRACE_HEADERS
+from proxy.middleware import FIELDS
+from proxy.traces.trace import Trace
+
+TURNS = frozenset(("/v1/chat/completions", "/v1/responses", "/v1/embeddings"))
+"""Routes whose requests are turns."""
+OPERATIONS = {"select": "retrieval", "embed": "embeddings"}
+"""Steps that have a name in the conventions."""
+_BOUND = {
+    "turn_id": "caf.turn.id",
+    "filter": "caf.filter",
+    "outcome": "caf.outcome",
+    "memory": "caf.memory",
+    "error": "error.type",
+}
+"""Fields of the log line, and what they are called in a span."""
+_PROPAGATOR = TraceContextTextMapPropagator()
+
+
+class Telemetry:
+    """Makes spans and exports them; a `models.watch.Watch`."""
+
+    def __init__(self) -> None:
+        resource = Resource.create()  # from OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES
+        if str(resource.attributes.get("service.name", "")).startswith("unknown_service"):
+            resource = resource.merge(Resource({"service.name": "caf"}))
+        self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        self._tracer = self._provider.get_tracer("caf")
+
+    def start(self) -> None:
+        """Begin to export: in a thread of its own, from a bounded queue. An unreachable collector costs spans, no turn."""
+        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+
+    def close(self) -> None:
+        """Export what waits. Blocks."""
+        self._provider.shutdown()
+
+    @property
+    def middleware(self) -> Middleware:
+        """What makes the spans of turns."""
+
+        @web.middleware
+        async def traced(request: web.Request, handler: Handler) -> web.StreamResponse:
+            route = request.match_info.route.resource
+            path = route.canonical if route is not None else ""
+            if request.method != "POST" or path not in TURNS:
+                return await handler(request)
+            # Not tracestate, nor baggage: free text, in which a client can say whatever it likes to collector and upstreams.
+            parent = _PROPAGATOR.extract({"traceparent": request.headers.get("traceparent", "")}, context.Context())
+            span = self._tracer.start_span(
+                "invoke_agent", parent, SpanKind.SERVER, {"http.request.method": "POST", "http.route": path}
+            )
+            leave = _enter(span)
+            status = 499  # the client has gone
+            try:
+                response = await handler(request)
+                status = response.status
+                return response
+            finally:
+                leave()
+                _tell(span, path, request.get(FIELDS, {}), status)
+                span.end()
+
+        return traced
+
+    def step(self, name: str) -> Callable[[str | None], None]:
+        """Begin the span of a step."""
+        span = self._tracer.start_span(name, attributes={"caf.step": name})
+        if name in OPERATIONS:
+            span.set_attribute("gen_ai.operation.name", OPERATIONS[name])
+        leave = _enter(span)
+
+        def ended(error: str | None) -> None:
+            leave()
+            _fail(span, error)
+            span.end()
+
+        return ended
+
+    def call(self, call: Call, request: Mapping[str, Any], settings: ModelSettings) -> Callable[[], None]:
+        """Begin the span of a model call, and have its upstream told that it is part of that."""
+        remote = settings.engine in ("openai", "litellm")
+        model = str(request.get("model"))
+        kind = SpanKind.CLIENT if remote else SpanKind.INTERNAL
+        span = self._tracer.start_span(f"chat {model}", kind=kind, attributes=_asked(call, model, request, settings))
+        leave = _enter(span)
+
+        def ended() -> None:
+            leave()
+            span.set_attribute("gen_ai.usage.input_tokens", call.usage.prompt_tokens)
+            span.set_attribute("gen_ai.usage.output_tokens", call.usage.completion_tokens)
+            span.set_attribute("caf.usage.estimated", call.usage.estimated)
+            span.set_attribute("caf.attempts", call.attempts)
+            if call.cost is not None:
+                span.set_attribute("caf.cost", call.cost)
+            _fail(span, call.error)
+            span.end()
+
+        return ended
+
+    def judged(self, trace: Trace) -> None:
+        """Add the verdicts of a turn to its span, without their reasons, which may quote."""
+        span = get_current_span()
+        if not span.is_recording():  # not sampled; or judged in shadow, after its reply had left
+            return
+        for one in (*trace.emergency, *(j for attempt in trace.attempts for j in attempt.judgements)):
+            name = {"gen_ai.evaluation.name": one.judge, "gen_ai.evaluation.score.label": one.verdict}
+            span.add_event(
+                "gen_ai.evaluation.result",
+                {**name, "caf.stage": one.stage, "caf.rule": one.rule or "", "caf.ms": one.ms},
+            )
+
+
+def _enter(span: Span) -> Callable[[], None]:
+    """Make a span the current one and what upstreams are told; return what undoes that."""
+    told: dict[str, str] = {}
+    now = set_span_in_context(span)
+    _PROPAGATOR.inject(told, now)
+    entered, told_before = context.attach(now), TRACE_HEADERS.set(told)
+
+    def leave() -> None:
+        TRACE_HEADERS.reset(told_before)
+        context.detach(entered)
+
+    return leave
+
+
+def _asked(call: Call, model: str, request: Mapping[str, Any], settings: ModelSettings) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": _provider(settings, model),
+        "gen_ai.request.model": model,
+        "caf.model": call.alias,
+        "caf.step": call.step,
+    }
+    numbers = {"temperature": "temperature", "top_p": "top_p", "max_tokens": "max_tokens", "n": "choice.count"}
+    for name, attribute in numbers.items():
+        value = request.get(name)
+        # What a client sends is not validated: somebody's words may stand where a number should.
+        if isinstance(value, int | float) and not isinstance(value, bool) and (name != "n" or value != 1):
+            told[f"gen_ai.request.{attribute}"] = value
+    if settings.base_url is not None:
+        url = URL(settings.base_url)
+        told |= {"server.address": url.host or "", "server.port": url.port or 0}
+    return told
+
+
+def _provider(settings: ModelSettings, model: str) -> str:
+    if settings.engine == "litellm":
+        return model.partition("/")[0] if "/" in model else "openai"
+    return "openai" if settings.engine == "openai" else f"caf.{settings.engine}"
+
+
+def _tell(span: Span, path: str, fields: Mapping[str, Any], status: int) -> None:
+    """Say what became of a turn, with what its log line says."""
+    span.set_attribute("http.response.status_code", status)
+    operation = "embeddings" if path == "/v1/embeddings" else "invoke_agent"
+    span.set_attribute("gen_ai.operation.name", operation)
+    name = fields.get("chatbot") or fields.get("model")
+    if name:  # one of ours: an unknown name never gets here
+        span.update_name(f"{operation} {name}")
+        span.set_attribute("gen_ai.agent.name" if operation == "invoke_agent" else "gen_ai.request.model", name)
+    if fields.get("conversation_id"):
+        span.set_attribute("gen_ai.conversation.id", fields["conversation_id"])
+    for field, attribute in _BOUND.items():
+        if fields.get(field) is not None:
+            span.set_attribute(attribute, fields[field])
+    if status == 499:
+        span.set_attribute("error.type", "cancelled")
+    elif status >= 500 or (status < 400 and fields.get("error")):  # a stream that has broken off
+        _fail(span, str(fields.get("error", status)))
+
+
+def _fail(span: Span, error: str | None) -> None:
+    if error is not None:
+        span.set_attribute("error.type", error)
+        span.set_status(Status(StatusCode.ERROR))

@@ -1,0 +1,68 @@
+"""Whether OpenTelemetry is asked for; and, where it is not, passing a client's trace on to the upstreams."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+from models.watch import TRACE_HEADERS
+from proxy.config import ConfigError
+
+if TYPE_CHECKING:
+    from proxy.telemetry.spans import Telemetry
+
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+EXPORTERS = ("otlp", "none")
+
+
+def open_telemetry(environ: Mapping[str, str]) -> "Telemetry | None":
+    """Open telemetry if OpenTelemetry's own environment variables ask for it; None: they do not.
+
+    Raises:
+        ConfigError: They ask for something that is not here.
+    """
+    exporter = environ.get("OTEL_TRACES_EXPORTER", "").strip().lower()
+    asked = exporter == "otlp" or any(environ.get(name, "").strip() for name in ENDPOINTS)
+    if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true" or exporter == "none":
+        return None
+    if exporter and exporter not in EXPORTERS:
+        raise ConfigError([f"OTEL_TRACES_EXPORTER: {exporter!r} is not here; there is {', '.join(EXPORTERS)}"])
+    if not asked:
+        return None
+    names = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+    protocol = next((environ[name] for name in names if environ.get(name)), "http/protobuf")
+    if protocol != "http/protobuf":
+        raise ConfigError([f"OTEL_EXPORTER_OTLP_PROTOCOL: {protocol!r} is not here; set it to http/protobuf"])
+    try:
+        from proxy.telemetry.spans import (
+            Telemetry,  # libraries that most proxies do without, a tenth of a second of imports
+        )
+    except ImportError as error:
+        raise ConfigError(
+            [
+                f"the environment asks for OpenTelemetry, and {error.name!r} is not installed; "
+                "run `pip install 'critical-analysis-filter[otel]'`, or set OTEL_SDK_DISABLED=true"
+            ]
+        ) from None
+    return Telemetry()
+
+
+def traced(telemetry: "Telemetry | None") -> Middleware:
+    """Return what stands around every request: a span for each turn, or just its client's trace for the upstreams."""
+    if telemetry is not None:
+        return telemetry.middleware
+    return passed_on
+
+
+@web.middleware
+async def passed_on(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Have upstreams told what the client says of its trace, as if this proxy were not there."""
+    parent = request.headers.get("traceparent")
+    if parent is None:
+        return await handler(request)
+    token = TRACE_HEADERS.set({"traceparent": parent})
+    try:
+        return await handler(request)
+    finally:
+        TRACE_HEADERS.reset(token)

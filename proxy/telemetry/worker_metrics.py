@@ -1,0 +1,60 @@
+"""Metrics of several processes that serve one port: each writes its numbers to a folder, and whoever is asked adds them up.
+
+`caf serve --workers` makes that folder; whoever starts workers otherwise sets PROMETHEUS_MULTIPROC_DIR to an empty one.
+"""
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+from prometheus_client.multiprocess import mark_process_dead
+
+from proxy.telemetry.metrics import Metrics
+
+FOLDER_ENV = "PROMETHEUS_MULTIPROC_DIR"
+REFRESH_S = 2.0
+"""How old a number may be that another process keeps."""
+
+
+@contextmanager
+def shared_folder() -> Iterator[Path]:
+    """Have the processes started within the block count together, from nothing."""
+    given = os.environ.get(FOLDER_ENV)
+    folder = Path(given or tempfile.mkdtemp(prefix="caf-metrics-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    for left in folder.glob("*.db"):  # of an earlier run, whose process ids may come again
+        left.unlink(missing_ok=True)
+    os.environ[FOLDER_ENV] = str(folder)
+    try:
+        yield folder
+    finally:
+        if given is None:
+            del os.environ[FOLDER_ENV]
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def worker_gone(pid: int) -> None:
+    """Take what a process that has ended had under way out of the metrics; what it has counted stays."""
+    if FOLDER_ENV in os.environ:
+        mark_process_dead(pid)  # type: ignore[no-untyped-call]
+
+
+@asynccontextmanager
+async def refreshed(metrics: Metrics) -> AsyncIterator[None]:
+    """Keep this process' numbers fresh for the others within the block."""
+
+    async def refresh() -> None:
+        while True:
+            metrics.refresh()
+            await asyncio.sleep(REFRESH_S)
+
+    task = asyncio.create_task(refresh())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

@@ -1,0 +1,92 @@
+"""Who is asking, and what they may do."""
+
+import hashlib
+import ipaddress
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from proxy.chatbot import Chatbot
+from proxy.config import Filter
+from proxy.errors import BadRequest, Forbidden, Unauthorized
+from proxy.tenants.keys import KeyRecord, KeyRing, Permission
+
+FILTER_HEADER = "X-CAF-Filter"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A client, as far as it is known."""
+
+    key_id: str
+    """Part of every conversation's identity. Without configured keys: a hash of whatever key the client sent."""
+    unfiltered: bool
+    """Whether it may choose the filter's mode."""
+    trace: bool = False
+    """Whether it may see judges' own reasons and rejected drafts."""
+    key: KeyRecord | None = None
+    """Its key, on a proxy that has keys: its limits count."""
+
+    def knows(self, chatbot: str) -> bool:
+        """Tell whether it may know of a chatbot."""
+        return self.key is None or self.key.chatbots is None or chatbot in self.key.chatbots
+
+    def chatbots(self, all_of_them: Iterable[str]) -> list[str]:
+        """Return which of some chatbots it may know of."""
+        return [name for name in all_of_them if self.knows(name)]
+
+
+def access_of(headers: Mapping[str, str], keys: KeyRing | None, needed: Permission = "chat") -> Access:
+    """Recognise a client.
+
+    Raises:
+        Unauthorized: The proxy has keys, and the client sent none that is valid.
+        Forbidden: Its key lacks the permission.
+    """
+    if keys is None:
+        return keyless(headers)
+    scheme, _, text = headers.get("Authorization", "").partition(" ")
+    record = keys.find(text.strip() if scheme.lower() == "bearer" else "")
+    if record is None:
+        raise Unauthorized
+    if needed not in record.permissions:
+        raise Forbidden(f"This needs the permission `{needed}`, which the key does not have.")
+    return Access(record.id, "unfiltered" in record.permissions, "trace" in record.permissions, record)
+
+
+def keyless(headers: Mapping[str, str]) -> Access:
+    """Return the access of a client to a proxy without keys, which listens on loopback alone: everything but `trace`."""
+    sent = headers.get("Authorization", "")
+    key_id = hashlib.blake2b(sent.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest() if sent else "keyless"
+    return Access(key_id, unfiltered=True)
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def requested_filter(headers: Mapping[str, str], access: Access, bot: Chatbot) -> Filter:
+    """Return the filter's mode for a request: the chatbot's, unless the client asks for another and may.
+
+    Raises:
+        BadRequest: The header holds something else.
+        Forbidden: The client lacks the permission.
+    """
+    asked = headers.get(FILTER_HEADER)
+    if asked is None:
+        return bot.settings.filter
+    mode = MODES.get(asked.strip().lower())
+    if mode is None:
+        raise BadRequest(f"{FILTER_HEADER} must be on, off or shadow, not {asked[:20]!r}.", param=FILTER_HEADER)
+    if mode != bot.settings.filter and not access.unfiltered:
+        raise Forbidden(
+            f"Changing the filter with {FILTER_HEADER} needs the permission `unfiltered`.", param=FILTER_HEADER
+        )
+    return mode
+
+
+MODES: dict[str, Filter] = {"on": "on", "off": "off", "shadow": "shadow"}

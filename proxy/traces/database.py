@@ -1,0 +1,178 @@
+"""Traces in PostgreSQL, which several hosts can share. Imported only when `privacy.url` is set.
+
+What is deleted is gone from the tables at once. PostgreSQL does not overwrite it: its bytes stay in the server's files, its
+log and its backups for as long as those are kept.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from sqlalchemy import Connection, CursorResult, Engine, NullPool, create_engine, make_url, text
+from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError
+
+from proxy.traces import place as trace_place
+from proxy.traces.place import KEEP, Database, Row, TraceError, Unreachable
+from proxy.traces.schema import VERSION, migrate, version
+
+CONNECT_S = 3
+"""How long connecting may take, in whole seconds."""
+_LINK = {
+    "connect_timeout": CONNECT_S,
+    "application_name": "caf",
+    "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 2,
+    "tcp_user_timeout": 10_000,  # a host that vanished without a word must not hold the writer for the kernel's 15 minutes
+    "prepare_threshold": None,  # poolers that change the connection between transactions lose prepared statements
+}  # fmt: skip
+_ROW_FAULTS = ("22", "23", "54")
+"""Classes of SQLSTATE that are about the row: data, integrity, limits. Any other may pass: no connection, a full disk, a standby
+that is read-only, a missing right."""
+
+
+class DatabaseWriter:
+    """Writes traces into the database over one connection, which is opened again whenever it was lost."""
+
+    def __init__(self, place: Database) -> None:
+        """Raises: TraceError: the password is not there."""
+        self._place = place
+        self._engine = _engine(place)
+        self._connection: Connection | None = None
+
+    def exists(self) -> bool:
+        """Tell whether it has our tables; one that does not answer may."""
+        try:
+            with self._engine.connect() as connection:
+                return version(connection, self._place) > 0
+        except SQLAlchemyError:
+            return True
+
+    def open(self) -> None:
+        """Connect and bring the tables up to date, unless that is done.
+
+        Raises:
+            TraceError: It is of a later version, or holds another program's tables.
+            Unreachable: It does not answer, or does not allow it.
+        """
+        if self._connection is not None:
+            return
+        try:
+            connection = self._engine.connect()
+            try:
+                with connection.begin():
+                    migrate(connection, self._place)
+            except BaseException:
+                _close(connection)
+                raise
+        except SQLAlchemyError as error:
+            raise Unreachable(said(error)) from None
+        self._connection = connection
+
+    def write(self, rows: list[Row]) -> int:
+        """Write rows in one commit; where one of them cannot be stored, one by one, and return how many could not.
+
+        Raises:
+            TraceError, Unreachable: See `open`.
+        """
+        try:
+            self._commit(rows)
+        except (SQLAlchemyError, UnicodeEncodeError) as error:
+            if not _is_about_a_row(error):
+                self.close()
+                raise Unreachable(said(error)) from None
+        else:
+            return 0
+        if len(rows) == 1:
+            return 1
+        return sum(self.write([row]) for row in rows)
+
+    def expire(self, before: float) -> None:
+        """Delete what started before that Unix time.
+
+        Raises:
+            TraceError, Unreachable: See `open`.
+        """
+        self.open()
+        with connected(self._place) as connection:
+            if connection.execute("DELETE FROM turns WHERE started < :before", {"before": before}).rowcount:
+                connection.execute("VACUUM turns")
+
+    def close(self) -> None:
+        """Close the connection."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            _close(connection)
+
+    def _commit(self, rows: list[Row]) -> None:
+        self.open()
+        assert self._connection is not None
+        if rows:
+            with self._connection.begin():
+                self._connection.execute(text(KEEP), [row._asdict() for row in rows])
+
+
+class _Opened:
+    """A connection that is asked like SQLite's; each statement is its own transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def execute(self, statement: str, values: Mapping[str, Any] = {}, /) -> CursorResult[Any]:
+        return self._connection.execute(text(statement), values)
+
+
+@contextmanager
+def connected(place: Database) -> Iterator[trace_place.Connection]:
+    """Connect for as long as something is done with the traces.
+
+    Raises:
+        TraceError: There are none, the tables are not of this version, or it does not answer or allow what is done.
+    """
+    try:
+        with _engine(place).connect() as connection:
+            connection.execution_options(isolation_level="AUTOCOMMIT")
+            there = version(connection, place)
+            if there == 0:
+                raise TraceError(
+                    f"{place}: no traces there; has the proxy answered anything, and is privacy.store not none?"
+                )
+            if there < VERSION:
+                raise TraceError(
+                    f"{place}: is of an earlier version of caf (schema {there}, not {VERSION}); `caf serve` brings it up to date"
+                )
+            yield _Opened(connection)
+    except SQLAlchemyError as error:
+        raise TraceError(f"{place}: the traces cannot be used: {said(error)}") from None
+
+
+def said(error: Exception) -> str:
+    """Return what the driver said, in a line, without the values of the statement and without the details that quote rows."""
+    original = error.orig if isinstance(error, DBAPIError) else None
+    diagnosis = getattr(original, "diag", None)
+    told = getattr(diagnosis, "message_primary", None) or str(original or "").partition("\n")[0]
+    return told or type(error).__name__
+
+
+def _is_about_a_row(error: Exception) -> bool:
+    if isinstance(error, DBAPIError):
+        state = getattr(error.orig, "sqlstate", None)
+        # A text that cannot be sent at all, such as one with a zero byte, is a DataError without a state.
+        return state.startswith(_ROW_FAULTS) if state else isinstance(error, DataError)
+    return isinstance(error, UnicodeEncodeError)
+
+
+def _engine(place: Database) -> Engine:
+    """Raises: TraceError: the password is not there, or the address is not one that the library understands."""
+    password = None
+    if place.password_env is not None:
+        password = os.environ.get(place.password_env)
+        if password is None:
+            raise TraceError(f"privacy.password_env: the environment variable {place.password_env!r} is not set")
+    url = make_url(place.url).set(drivername="postgresql+psycopg", password=password)
+    given = {name: value for name, value in _LINK.items() if name not in url.query}
+    return create_engine(url, poolclass=NullPool, connect_args=given, hide_parameters=True)
+
+
+def _close(connection: Connection) -> None:
+    with suppress(SQLAlchemyError):
+        connection.close()

@@ -1,0 +1,98 @@
+"""Labels: the verdict that a person holds right, kept beside the turn's trace, and deleted with it.
+
+In a file the table and the trigger that empties it are made with the first label, so one without labels is as it always was. The
+trigger stands in the file: whatever deletes a turn, `caf trace purge`, age, or an older caf, deletes its labels.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from knowledge_base.library import Source
+from proxy.traces.place import Connection, Database, Place, TraceError
+from proxy.traces.query import opened, resolve
+
+RightVerdict = Literal["accept", "warn", "reject"]
+
+_SCHEMA = (
+    """CREATE TABLE IF NOT EXISTS labels (
+        turn_id TEXT NOT NULL, judge TEXT NOT NULL, verdict TEXT NOT NULL, choice INTEGER NOT NULL, note TEXT NOT NULL,
+        labelled REAL NOT NULL, sections TEXT NOT NULL
+    )""",
+    "CREATE INDEX IF NOT EXISTS labels_by_turn ON labels (turn_id)",
+    """CREATE TRIGGER IF NOT EXISTS labels_go_with_their_turn AFTER DELETE ON turns
+    BEGIN DELETE FROM labels WHERE turn_id = OLD.turn_id; END""",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What a judge should have said of a turn."""
+
+    judge: str
+    verdict: RightVerdict
+    choice: int = 0
+    """Which choice's draft it is about, from 0."""
+    note: str = ""
+    """Why, in the person's words."""
+    labelled: float = 0.0
+    """Unix time, seconds."""
+    sections: tuple[Source, ...] = ()
+    """What the draft cites, as it read when the label was given: the label is about that text, whatever becomes of it."""
+
+
+def add(place: Place, turn_id: str, label: Label) -> None:
+    """Keep a label; an earlier one of the same judge on the same choice no longer counts.
+
+    Args:
+        turn_id: the id of the turn or a unique beginning of it.
+
+    Raises:
+        TraceError: The traces are not there or not writable, or no turn or more than one has that id.
+    """
+    sections = json.dumps([[source.id, source.title, source.text] for source in label.sections], ensure_ascii=False)
+    with opened(place, "rw") as connection:
+        if not isinstance(place, Database):
+            connection.execute("BEGIN IMMEDIATE")  # the turn must not be purged in between
+            for statement in _SCHEMA:  # not executescript, which would commit first
+                connection.execute(statement)
+        connection.execute(
+            """INSERT INTO labels (turn_id, judge, verdict, choice, note, labelled, sections)
+            VALUES (:turn_id, :judge, :verdict, :choice, :note, :labelled, :sections)""",
+            {
+                "turn_id": resolve(connection, "turn_id", turn_id), "judge": label.judge, "verdict": label.verdict,
+                "choice": label.choice, "note": label.note, "labelled": label.labelled, "sections": sections,
+            },
+        )  # fmt: skip
+        if not isinstance(place, Database):
+            connection.execute("COMMIT")
+
+
+def labels(place: Place) -> dict[str, list[Label]]:
+    """Return the labels that count, by the turn's id: of each judge on each choice the last.
+
+    Raises:
+        TraceError: The traces are not there or not readable.
+    """
+    found: dict[str, dict[tuple[str, int], Label]] = {}
+    with opened(place, "ro") as connection:
+        for turn_id, label in _rows(connection, place):
+            of_turn = found.setdefault(turn_id, {})
+            of_turn.pop((label.judge, label.choice), None)
+            of_turn[label.judge, label.choice] = label
+    return {turn_id: list(of_turn.values()) for turn_id, of_turn in found.items()}
+
+
+def _rows(connection: Connection, place: Place) -> Iterator[tuple[str, Label]]:
+    there = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'labels'"
+    if not isinstance(place, Database) and connection.execute(there).fetchone() is None:
+        return
+    columns = "turn_id, judge, verdict, choice, note, labelled, sections"
+    rows = connection.execute(f"SELECT {columns} FROM labels ORDER BY rowid")
+    for turn_id, judge, verdict, choice, note, labelled, sections in rows:
+        try:
+            cited = tuple(Source(id, title, "", text) for id, title, text in json.loads(sections))
+        except (ValueError, TypeError) as error:
+            raise TraceError(f"{place}: a label of the turn {turn_id} is damaged: {error}") from error
+        yield turn_id, Label(judge, verdict, choice, note, labelled, cited)

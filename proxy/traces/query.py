@@ -1,0 +1,227 @@
+"""What people and programs ask of kept traces, and purging them: the same of a file and of a database."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from proxy.traces import file as trace_file
+from proxy.traces.file import decode
+from proxy.traces.place import Connection, Database, Place, TraceError
+from proxy.traces.trace import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one judge said, on one choice or on the user's message."""
+
+    judge: str
+    stage: str
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnLine:
+    """One turn in a list."""
+
+    turn_id: str
+    conversation_id: str
+    started: float
+    """Unix time, seconds."""
+    chatbot: str
+    turn: int
+    outcome: str
+    would: str | None
+    """In shadow: the outcome that the filter would have brought about."""
+    error: str | None
+    ms: float
+    verdicts: tuple[Verdict, ...]
+    prompt_tokens: int
+    completion_tokens: int
+
+
+def list_turns(
+    place: Place,
+    *,
+    limit: int = 20,
+    chatbot: str | None = None,
+    outcome: Outcome | None = None,
+    conversation: str | None = None,
+    since: float | None = None,
+    turns: Collection[str] | None = None,
+) -> list[TurnLine]:
+    """Return the newest turns, the newest first.
+
+    Args:
+        limit: at most so many.
+        conversation: its id or a unique beginning of it.
+        since: Unix time in seconds; only turns that started then or later.
+        turns: only turns with these ids.
+
+    Raises:
+        TraceError: The traces are not there or not readable, or the beginning of the id is not unique.
+    """
+    with opened(place, "ro") as connection:
+        if conversation is not None:
+            conversation = resolve(connection, "conversation_id", conversation)
+        wanted = {"chatbot": chatbot, "outcome": outcome, "conversation_id": conversation}
+        values: dict[str, Any] = {column: value for column, value in wanted.items() if value is not None}
+        conditions = [f"{column} = :{column}" for column in values]
+        if since is not None:
+            conditions.append("started >= :since")
+            values["since"] = since
+        if turns is not None:
+            items = "json_array_elements_text" if isinstance(place, Database) else "json_each"
+            conditions.append(f"turn_id IN (SELECT value FROM {items}(:turns))")
+            values["turns"] = json.dumps(list(turns))
+        where = " AND ".join(conditions) or "TRUE"
+        rows = connection.execute(
+            f"SELECT body FROM turns WHERE {where} ORDER BY started DESC, rowid DESC LIMIT :limit",
+            {**values, "limit": limit},
+        )
+        return [_line(decode(body)) for (body,) in rows]
+
+
+def show(place: Place, turn_id: str) -> dict[str, Any]:
+    """Return one trace as the JSON object it was stored as: the fields of `proxy.traces.trace.Trace`.
+
+    Args:
+        turn_id: the id of the turn or a unique beginning of it.
+
+    Raises:
+        TraceError: The traces are not there or not readable, or no turn or more than one has that id.
+    """
+    with opened(place, "ro") as connection:
+        found = resolve(connection, "turn_id", turn_id)
+        (body,) = connection.execute("SELECT body FROM turns WHERE turn_id = :id", {"id": found}).fetchone()
+        return decode(body)
+
+
+def earlier(place: Place, trace: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the traces of the same conversation that began before this one, oldest first.
+
+    Raises:
+        TraceError: The traces are not there or not readable.
+    """
+    with opened(place, "ro") as connection:
+        rows = connection.execute(
+            "SELECT body FROM turns WHERE conversation_id = :conversation AND started < :started ORDER BY started, rowid",
+            {"conversation": trace["conversation_id"], "started": trace["started"]},
+        )
+        return [decode(body) for (body,) in rows]
+
+
+def every(place: Place, *, chatbot: str | None = None, since: float | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the traces, oldest first.
+
+    Args:
+        since: Unix time in seconds; only turns that started then or later.
+
+    Raises:
+        TraceError: The traces are not there or not readable.
+    """
+    with opened(place, "ro") as connection:
+        rows = connection.execute(
+            "SELECT body FROM turns WHERE started >= :since AND chatbot = coalesce(:chatbot, chatbot) ORDER BY started, rowid",
+            {"since": 0.0 if since is None else since, "chatbot": chatbot},
+        )
+        for (body,) in rows:
+            yield decode(body)
+
+
+def purge(
+    place: Place,
+    *,
+    everything: bool = False,
+    conversation: str | None = None,
+    turn: str | None = None,
+    older_than_days: float | None = None,
+) -> int:
+    """Delete traces for good and return how many; exactly one choice is to be made. Ids may be unique beginnings.
+
+    Raises:
+        TraceError: The traces are not there, not writable or held by another program, or the id is not unique.
+    """
+    with opened(place, "rw") as connection:
+        condition: tuple[str, str | float] = ("TRUE", 0)
+        if conversation is not None:
+            condition = "conversation_id = :value", resolve(connection, "conversation_id", conversation)
+        elif turn is not None:
+            condition = "turn_id = :value", resolve(connection, "turn_id", turn)
+        elif older_than_days is not None:
+            condition = "started < :value", time.time() - older_than_days * 86_400
+        elif not everything:
+            raise TypeError("purge needs to be told what")
+        where, value = condition
+        gone = connection.execute(f"DELETE FROM turns WHERE {where}", {"value": value}).rowcount
+        _scrub(place, connection, gone)
+        return gone
+
+
+def resolve(connection: Connection, column: Literal["turn_id", "conversation_id"], begins: str) -> str:
+    """Return the one id that is or begins with the given text.
+
+    Raises:
+        TraceError: There is none, or more than one.
+    """
+    what = "turn" if column == "turn_id" else "conversation"
+    rows = connection.execute(
+        f"SELECT DISTINCT {column} FROM turns WHERE {column} >= :first AND {column} < :last ORDER BY {column} LIMIT 3",
+        {"first": begins, "last": begins + "\U0010ffff"},
+    )
+    found = [str(id) for (id,) in rows]
+    if begins in found or len(found) == 1:
+        return begins if begins in found else found[0]
+    if not found:
+        raise TraceError(f"no {what} has the id {begins!r}; `caf trace list` shows those that are kept")
+    raise TraceError(f"{begins!r} begins more than one {what} id: {', '.join(found)}")
+
+
+@contextmanager
+def opened(place: Place, mode: Literal["ro", "rw"]) -> Iterator[Connection]:
+    """Open a place for as long as something is done with it.
+
+    Raises:
+        TraceError: There are no traces, it holds something else, or it cannot be used.
+    """
+    if isinstance(place, Database):
+        from proxy.traces.database import connected  # a library that most proxies do without
+
+        with connected(place) as connection:
+            yield connection
+    else:
+        with trace_file.opened(place, mode) as file:
+            yield file
+
+
+def _scrub(place: Place, connection: Connection, gone: int) -> None:
+    """Raises: TraceError: the text of what was deleted is still there."""
+    if not isinstance(connection, sqlite3.Connection):
+        connection.execute("VACUUM turns")
+    elif not trace_file.scrub(connection):
+        raise TraceError(
+            f"{place}: {gone} turns are deleted, but their text is still in {place}-wal, because another "
+            "program is reading the file; end that and run the same command again"
+        )
+
+
+def _line(trace: dict[str, Any]) -> TurnLine:
+    judgements = [*trace["emergency"], *(j for attempt in trace["attempts"] for j in attempt["judgements"])]
+    usages = [call["usage"] for call in trace["calls"]]
+    return TurnLine(
+        turn_id=trace["turn_id"],
+        conversation_id=trace["conversation_id"],
+        started=trace["started"],
+        chatbot=trace["chatbot"],
+        turn=trace["turn"],
+        outcome=trace["outcome"],
+        would=trace.get("would"),  # older traces have none
+        error=trace["error"],
+        ms=trace["ms"],
+        verdicts=tuple(Verdict(j["judge"], j["stage"], j["verdict"]) for j in judgements),
+        prompt_tokens=sum(usage["prompt_tokens"] for usage in usages),
+        completion_tokens=sum(usage["completion_tokens"] for usage in usages),
+    )

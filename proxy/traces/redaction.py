@@ -1,0 +1,90 @@
+"""What is left of a trace when no text is to be kept (`privacy.store: redacted`). Pure."""
+
+from collections.abc import Collection
+
+from judges.verdict import Exchange, Judgement
+from knowledge_base.citations import CLASSES
+from models.usage import Call
+from proxy.traces.trace import Attempt, SelectedSource, ShownWarning, Trace
+
+
+def redact(trace: Trace) -> Trace:
+    """Return the trace without any text that a person or a model wrote; of texts their length stays.
+
+    All that is kept is named here, so that a field added to the trace is left out until somebody has looked at it.
+    """
+    known = {*CLASSES, *(source.id for source in trace.selected), *trace.sources_in_use}
+    return Trace(
+        turn_id=trace.turn_id,
+        conversation_id=trace.conversation_id,
+        key_id=trace.key_id,
+        chatbot=trace.chatbot,
+        filter=trace.filter,
+        started=trace.started,
+        turn=trace.turn,
+        user_message=_length(trace.user_message),
+        memory=trace.memory,
+        selected=[SelectedSource(source.id, source.by, _length(source.reason)) for source in trace.selected],
+        selection_note=_length(trace.selection_note),
+        invalid_ids=trace.invalid_ids,
+        sources_in_use=list(trace.sources_in_use),
+        warnings_shown=[_warning(warning) for warning in trace.warnings_shown],
+        emergency=[_judgement(judgement) for judgement in trace.emergency],
+        attempts=[_attempt(attempt, known) for attempt in trace.attempts],
+        warnings_added=[_warning(warning) for warning in trace.warnings_added],
+        replies=[None if reply is None else _length(reply) for reply in trace.replies],
+        tool_calls=trace.tool_calls,
+        outcome=trace.outcome,
+        would=trace.would,
+        error=trace.error,
+        calls=[_call(call) for call in trace.calls],
+        ms=trace.ms,
+    )
+
+
+def _length(text: str) -> str:
+    return f"[{len(text)} characters]" if text else ""
+
+
+def _attempt(attempt: Attempt, known: Collection[str]) -> Attempt:
+    return Attempt(
+        kind=attempt.kind,
+        choice=attempt.choice,
+        text=_length(attempt.text),
+        # A citation that names no source is whatever the model wrote there.
+        citations=[citation if citation in known else _length(citation) for citation in attempt.citations],
+        at_ms=attempt.at_ms,
+        problems=[_length(problem) for problem in attempt.problems],
+        modes=list(attempt.modes),
+        judgements=[_judgement(judgement) for judgement in attempt.judgements],
+    )
+
+
+def _judgement(judgement: Judgement) -> Judgement:
+    exchange = judgement.exchange
+    return Judgement(
+        judge=judgement.judge,
+        stage=judgement.stage,
+        verdict=judgement.verdict,
+        rule=judgement.rule,
+        reason=_length(judgement.reason),
+        ms=judgement.ms,
+        score=judgement.score,
+        exchange=exchange and Exchange(exchange.model, exchange.prompt_hash, _length(exchange.raw)),
+    )
+
+
+def _warning(warning: ShownWarning) -> ShownWarning:
+    return ShownWarning(warning.rule, _length(warning.message), warning.turn, warning.expires)
+
+
+def _call(call: Call) -> Call:
+    return Call(
+        step=call.step,
+        alias=call.alias,
+        ms=call.ms,
+        usage=call.usage,
+        cost=call.cost,
+        error=call.error,
+        attempts=call.attempts,
+    )

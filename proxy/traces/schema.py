@@ -1,0 +1,74 @@
+"""The tables of traces in PostgreSQL, and how an older database gets them: numbered steps, each taken once."""
+
+from sqlalchemy import Connection, text
+
+from proxy.traces.place import Database, TraceError
+
+STEPS: list[list[str]] = [
+    [
+        # Ids in the order of their bytes, so that what begins with a text is a range. `rowid` as in SQLite: the order of arrival.
+        """CREATE TABLE IF NOT EXISTS turns (
+            turn_id text COLLATE "C" PRIMARY KEY, conversation_id text COLLATE "C" NOT NULL,
+            started double precision NOT NULL, chatbot text NOT NULL, outcome text NOT NULL, body bytea NOT NULL,
+            rowid bigint GENERATED ALWAYS AS IDENTITY
+        )""",
+        "CREATE INDEX IF NOT EXISTS turns_by_conversation ON turns (conversation_id, started)",
+        "CREATE INDEX IF NOT EXISTS turns_by_start ON turns (started)",
+    ],
+    [
+        """CREATE TABLE IF NOT EXISTS labels (
+            turn_id text COLLATE "C" NOT NULL REFERENCES turns ON DELETE CASCADE, judge text NOT NULL,
+            verdict text NOT NULL, choice integer NOT NULL, note text NOT NULL, labelled double precision NOT NULL,
+            sections text NOT NULL, rowid bigint GENERATED ALWAYS AS IDENTITY
+        )""",
+        "CREATE INDEX IF NOT EXISTS labels_by_turn ON labels (turn_id)",
+    ],
+]
+"""A step that was released does not change; what it got wrong, a later one mends."""
+VERSION = len(STEPS)
+LOCK = 0x0CAF_0001
+"""Key of the advisory lock that workers which start at once wait for each other with."""
+LOCK_WAIT = "10s"
+# Not to_regclass: that looks into a cache of its own, which may not know yet what was committed before we got the lock, and in one
+# statement may find one table of another's commit and not the other.
+_THERE = "SELECT relname FROM pg_class WHERE relname IN ('caf_schema', 'turns') AND pg_table_is_visible(oid)"
+
+
+def migrate(connection: Connection, place: Database) -> None:
+    """Bring a database up to date, inside a transaction that the caller commits: all steps or none.
+
+    Raises:
+        TraceError: It is of a later version, or holds another program's tables.
+        SQLAlchemyError: It does not answer, or does not allow it.
+    """
+    if version(connection, place) == VERSION:  # no waiting, and no right to create tables needed
+        return
+    connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'"))
+    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LOCK})
+    there = version(connection, place)  # another worker may have been faster
+    for number, step in enumerate(STEPS[there:], there + 1):
+        for statement in step:
+            connection.execute(text(statement))
+        if number == 1:
+            connection.execute(text("CREATE TABLE caf_schema (version integer NOT NULL)"))
+            connection.execute(text("INSERT INTO caf_schema VALUES (1)"))
+        connection.execute(text("UPDATE caf_schema SET version = :number"), {"number": number})
+
+
+def version(connection: Connection, place: Database) -> int:
+    """Return the version of the tables, 0 where there are none.
+
+    Raises:
+        TraceError: It is later than this program's, or the tables are another program's.
+    """
+    there = connection.execute(text(_THERE)).scalars().all()
+    if "caf_schema" not in there:
+        if there:
+            raise TraceError(f"{place}: has a table `turns` of another program; give traces a database of their own")
+        return 0
+    found: int = connection.execute(text("SELECT version FROM caf_schema")).scalar_one()
+    if found > VERSION:
+        raise TraceError(
+            f"{place}: was brought up to date by a later version of caf (schema {found}, not {VERSION}); run that one"
+        )
+    return found

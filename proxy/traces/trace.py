@@ -1,0 +1,88 @@
+"""The trace of one turn: what happened, in order, with its evidence. `store.py` keeps it."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from judges.verdict import Judgement
+from models.usage import Call
+
+Outcome = Literal["emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered"]
+
+HowFound = Literal["fresh", "history", "pair", "explicit", "missed"]
+"""By its whole history, by one exchange of it, by the id the client gave; missed: it has a history that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedSource:
+    """A source picked for this turn."""
+
+    id: str
+    by: Literal["model", "lexical", "chatbot"]
+    """Who picked it: the selection model, the lexical index, or the chatbot with a source command."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownWarning:
+    """A warning, as the chatbot is shown it."""
+
+    rule: str
+    message: str
+    turn: int
+    """The turn it arose in (the first is 1)."""
+    expires: int
+    """The last turn that shows it."""
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One text the turn tried for a choice."""
+
+    kind: Literal["draft", "redraft", "shortened", "refinement"]
+    choice: int
+    text: str
+    citations: list[str]
+    at_ms: float
+    """When it was there, milliseconds after the turn began."""
+    problems: list[str] = field(default_factory=list)
+    """What the hard checks found."""
+    modes: list[str] = field(default_factory=list)
+    judgements: list[Judgement] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Trace:
+    """One turn."""
+
+    turn_id: str
+    conversation_id: str
+    key_id: str
+    chatbot: str
+    filter: str
+    started: float
+    """Unix time, seconds."""
+    turn: int = 1
+    """Number of the turn in its conversation, from 1."""
+    user_message: str = ""
+    memory: HowFound = "fresh"
+    """How the conversation was found."""
+    selected: list[SelectedSource] = field(default_factory=list)
+    selection_note: str = ""
+    """Why the selection went as it did: the model's reason, or why it fell back to the lexical index."""
+    invalid_ids: int = 0
+    """Ids the selection model made up, which were dropped."""
+    sources_in_use: list[str] = field(default_factory=list)
+    warnings_shown: list[ShownWarning] = field(default_factory=list)
+    emergency: list[Judgement] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    warnings_added: list[ShownWarning] = field(default_factory=list)
+    replies: list[str | None] = field(default_factory=list)
+    """What was delivered, one for each choice; None for a choice without text."""
+    tool_calls: int = 0
+    outcome: Outcome = "unfiltered"
+    would: Outcome | None = None
+    """In shadow: what the filter would have made of it; None: nobody has judged it."""
+    error: str | None = None
+    """The code of the error that ended the turn, if one did."""
+    calls: list[Call] = field(default_factory=list)
+    ms: float = 0.0

@@ -1,0 +1,271 @@
+"""The metrics tell the truth."""
+
+import asyncio
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from aiohttp import web
+
+from judges.rules import RULES
+from proxy.telemetry.metrics import Metrics
+from proxy.telemetry.worker_metrics import shared_folder, worker_gone
+from tests.proxy.conftest import Body, Proxy, Start, dialogue, judge_with, text_of
+
+ROOT = Path(__file__).parents[3]
+
+ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night."
+SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
+NUDGE = "Which supplements should I take, and how much?"
+ASKED = "How much sleep do adults need?"
+
+
+async def counted(proxy: Proxy, name: str) -> dict[str, float]:
+    """Return the samples of a metric by their labels' values."""
+    text = (await proxy.get("/metrics"))[1]
+    found = re.findall(rf"^{name}(?:\{{(.*)\}})? (\S+)$", text, re.MULTILINE)
+    return {",".join(re.findall(r'="([^"]*)"', labels)): float(value) for labels, value in found}
+
+
+async def test_outcomes_are_counted_as_they_were(start: Start) -> None:
+    """Each turn once, under what it came to."""
+    proxy = await start()
+    proxy.upstream.answer = lambda body: SLEEP
+    await proxy.say(ASKED)
+    await proxy.say("I am going to end my life tonight")
+    await proxy.say(ASKED, headers={"X-CAF-Filter": "off"})
+    proxy.upstream.answer = lambda body: ADVICE
+    await proxy.say(NUDGE)
+    await proxy.say(NUDGE)
+    proxy.upstream.answer = lambda body: web.json_response({}, status=500)
+    await proxy.error({"model": "bot", "messages": dialogue("Hi")})
+    await proxy.error({"model": "bot"})
+    assert await counted(proxy, "caf_turns_total") == {
+        "bot,accepted": 1, "bot,emergency": 1, "bot,unfiltered": 1, "bot,refined": 2, "bot,error": 1
+    }  # fmt: skip
+    assert await counted(proxy, "caf_turn_seconds_count") == {"bot": 6}
+    requests = await counted(proxy, "caf_requests_total")
+    assert requests["/v1/chat/completions,200"] == 5
+    assert requests["/v1/chat/completions,502"] == 1
+    assert requests["/v1/chat/completions,400"] == 1
+
+
+async def test_verdicts_are_those_in_the_caf_object(start: Start) -> None:
+    """What was told to the client and what was counted agree, stage by stage."""
+    proxy = await start()
+    proxy.upstream.answer = lambda body: ADVICE
+    body = await proxy.say(NUDGE)
+    told: dict[str, float] = {}
+    for judge in body["caf"]["judges"]:
+        key = f"{judge['name']},{judge['stage']},{judge['verdict']}"
+        told[key] = told.get(key, 0) + 1
+    assert await counted(proxy, "caf_verdicts_total") == told
+    assert any(key.endswith("reject") for key in told)
+
+
+async def test_unjudged_is_counted_and_is_no_acceptance(start: Start) -> None:
+    """A judge that said nothing readable has a verdict of its own in the counts."""
+    proxy = await start(judges=[{"name": "role", "stages": ["swift"], "on_error": "open"}])
+    proxy.upstream.answer = lambda body: "well" if body["model"] == "up-swift" else "[[cite: no_claims]]\nHello."
+    await proxy.say("Hi")
+    assert await counted(proxy, "caf_verdicts_total") == {"role,swift,unjudged": 1}
+    assert await counted(proxy, "caf_turns_total") == {"bot,unjudged": 1}
+
+
+async def test_emergency_judge_that_cannot_read_is_in_the_log_line(start: Start) -> None:
+    """The canonical line counts every unjudged verdict, also of the judge of the user's message."""
+    import structlog
+
+    proxy = await start(judges=judge_with("local"))
+    with structlog.testing.capture_logs() as logs:
+        await proxy.say("Hva er schizofreni? " * 3 + "わたしは ねむれません。")
+    verdicts = await counted(proxy, "caf_verdicts_total")
+    unjudged = sum(value for key, value in verdicts.items() if key.endswith("unjudged"))
+    assert [line["unjudged"] for line in logs] == [unjudged]
+
+
+async def test_calls_tokens_and_ways_of_recognition_add_up(start: Start) -> None:
+    """By alias, and failed calls by their error."""
+    proxy = await start(judges=[{"name": "role", "stages": ["swift"]}], alias={"price": {"input": 1, "output": 2}})
+    proxy.upstream.answer = lambda body: (
+        '{"played": []}' if body["model"] == "up-swift" else "[[cite: no_claims]]\nHello."
+    )
+    reply = text_of(await proxy.say("Hi"))
+    await proxy.say("Hi", reply, "And?")
+    await proxy.say("x", "never said", "And?")
+    await proxy.say("And?", headers={"X-Conversation-Id": "c"})
+    await proxy.say("And?", headers={"X-Conversation-Id": "c"})
+    proxy.upstream.answer = lambda body: web.json_response({}, status=429)
+    await proxy.error({"model": "bot", "messages": dialogue("Hi")})
+    assert await counted(proxy, "caf_model_calls_total") == {",chatbot": 5, ",swift": 5, "UpstreamBusy,chatbot": 1}
+    tokens = await counted(proxy, "caf_tokens_total")
+    assert (tokens["prompt,chatbot,draft"], tokens["completion,swift,role.swift"]) == (50, 25)
+    assert round((await counted(proxy, "caf_cost_total"))["chatbot,draft"] * 1e6) == 5 * (10 + 10)
+    assert await counted(proxy, "caf_conversations_total") == {"fresh": 3, "history": 1, "missed": 1, "explicit": 1}
+
+
+async def test_made_up_section_ids_are_counted(start: Start) -> None:
+    """A selection model that invents ids is seen in the metrics."""
+    proxy = await start(retrieval={"selector": "retriever"})
+    picks = '{"parts": [{"part": "x", "ids": ["sleep", "nap", "doze"]}], "reason": "r"}'
+    proxy.upstream.answer = lambda body: picks if body["model"] == "up-retriever" else SLEEP
+    await proxy.say(ASKED)
+    assert await counted(proxy, "caf_invalid_source_ids_total") == {"": 2}
+
+
+async def test_dropped_traces_are_counted(start: Start) -> None:
+    """What the store had to drop is in the metrics."""
+    from proxy.service import SERVICE
+
+    proxy = await start()
+    proxy.app[SERVICE].traces.dropped = 3
+    assert await counted(proxy, "caf_traces_dropped") == {"": 3}
+
+
+async def test_unknown_paths_do_not_make_labels(start: Start) -> None:
+    """A scanner must not fill the metrics with paths."""
+    proxy = await start()
+    for path in ("/a", "/b", "/c/d"):
+        await proxy.get(path)
+    requests = await counted(proxy, "caf_requests_total")
+    assert requests["unknown,404"] == 3
+    assert not [key for key in requests if key.startswith(("/a", "/b", "/c"))]
+
+
+async def test_metrics_hold_no_word_of_the_conversation(start: Start) -> None:
+    """Labels are names of ours."""
+    proxy = await start()
+    await proxy.say("WORDOFUSER", user="WORDOFUSER", headers={"X-Conversation-Id": "WORDOFUSER"})
+    await proxy.error({"model": "WORDOFUSER", "messages": dialogue("Hi")})
+    assert "WORDOFUSER" not in (await proxy.get("/metrics"))[1]
+
+
+def test_each_app_has_its_own_counts() -> None:
+    """Two proxies in one process do not share a registry."""
+    one, other = Metrics(), Metrics()
+    one.requests.labels("/", 200).inc()
+    assert b'caf_requests_total{route="/",status="200"} 1.0' in one.text()
+    assert b"caf_requests_total{" not in other.text()
+
+
+async def test_escalations_count_what_an_earlier_stage_handed_on(start: Start) -> None:
+    """The stage that comes first was handed nothing."""
+    answers = {"up-swift": '{"played": []}', "up-chief": '{"played": []}'}
+    proxy = await start(judges=[{"name": "role", "stages": ["local", "swift", "chief"]}, {"name": "transparency"}])
+    proxy.upstream.answer = lambda body: answers.get(body["model"], "[[cite: no_claims]]\nHello.")
+    await proxy.say("Hi")
+    verdicts = await counted(proxy, "caf_verdicts_total")
+    assert verdicts["transparency,swift,unjudged"] == 1  # it cannot read the answer, so the chief is asked
+    assert await counted(proxy, "caf_escalations_total") == {"role,swift": 1, "transparency,chief": 1}
+
+
+async def test_steps_calls_and_judges_are_timed(start: Start) -> None:
+    """Where a slow turn spends its time is seen, also when a rejected draft is rewritten."""
+    proxy = await start(refiner="refiner", retrieval={"selector": "retriever"})
+    answers = {
+        "up-retriever": '{"parts": [], "reason": "r"}',
+        "up-refiner": "[[cite: no_claims]]\nPlease ask your doctor.",
+    }
+    proxy.upstream.answer = lambda body: answers.get(body["model"], ADVICE)
+    await proxy.say(NUDGE)
+    steps = await counted(proxy, "caf_step_seconds_count")
+    assert {step: steps[step] for step in ("select", "draft", "judge", "refine", "remember")} == {
+        "select": 1, "draft": 1, "judge": 2, "refine": 1, "remember": 1
+    }  # fmt: skip
+    assert steps["emergency.local"] == 1
+    assert steps["role.local"] == 2
+    calls = await counted(proxy, "caf_model_call_seconds_count")
+    assert calls == {"chatbot": 1, "retriever": 1, "refiner": 1}
+
+
+async def test_emergencies_are_counted_by_their_kind(start: Start) -> None:
+    """Whoever is on duty wants an alarm for these."""
+    proxy = await start()
+    await proxy.say("I am going to end my life tonight")
+    await proxy.say("Hi")
+    assert await counted(proxy, "caf_emergencies_total") == {"bot,self_harm": 1}
+
+
+async def test_warnings_are_counted_as_they_arise_and_as_they_live(start: Start) -> None:
+    """A warning that arose in one turn is carried by the next."""
+    proxy = await start()
+    proxy.upstream.answer = lambda body: ADVICE
+    reply = text_of(await proxy.say(NUDGE))
+    arose = await counted(proxy, "caf_warnings_added_total")
+    assert await counted(proxy, "caf_warnings_live_total") == {}
+    await proxy.say(NUDGE, reply, "And?")
+    assert set(arose) <= {f"bot,{rule}" for rule in RULES}
+    assert await counted(proxy, "caf_warnings_live_total") == {"bot": sum(arose.values())}
+
+
+async def test_forwarded_requests_are_counted_with_their_errors(start: Start) -> None:
+    """Nobody judges these, but they cost tokens, and their upstream fails like others."""
+    proxy = await start(chatbots={"bot": {"kind": "passthrough", "model": "chatbot"}})
+    await proxy.say("Hi")
+    proxy.upstream.answer = lambda body: web.json_response({}, status=503)
+    await proxy.post({"model": "bot", "messages": dialogue("Hi")})
+    proxy.upstream.answer = lambda body: web.json_response({}, status=401)
+    await proxy.error({"model": "bot", "messages": dialogue("Hi")})
+    assert await counted(proxy, "caf_turns_total") == {}
+    calls = await counted(proxy, "caf_model_calls_total")
+    assert calls == {",chatbot": 1, "UpstreamUnavailable,chatbot": 1, "UpstreamRefused,chatbot": 1}
+    assert (await counted(proxy, "caf_tokens_total"))["prompt,chatbot,forward"] > 0
+
+
+async def test_queue_and_circuit_breaker_are_shown(start: Start) -> None:
+    """An overloaded or broken upstream is seen before its users tell of it."""
+    proxy = await start(alias={"max_concurrent": 1, "queue": 1, "breaker": {"failures": 1, "open_s": 60}})
+    held = asyncio.Event()
+
+    async def hang(body: Body) -> str:
+        await held.wait()
+        return "[[cite: no_claims]]\nHello."
+
+    proxy.upstream.answer = hang
+    waiting = [asyncio.create_task(proxy.say("Hi")) for _ in range(2)]
+    while (await counted(proxy, "caf_model_queue"))["chatbot"] < 1:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    assert (await counted(proxy, "caf_model_running"))["chatbot"] == 1
+    await proxy.error({"model": "bot", "messages": dialogue("Hi")})
+    assert (await counted(proxy, "caf_model_queue_refused"))["chatbot"] == 1
+    held.set()
+    await asyncio.gather(*waiting)
+    assert (await counted(proxy, "caf_model_queue"))["chatbot"] == 0
+    proxy.upstream.answer = lambda body: web.json_response({}, status=500)
+    for _ in range(2):
+        await proxy.error({"model": "bot", "messages": dialogue("Hi")})
+    assert (await counted(proxy, "caf_circuit_open"))["chatbot"] == 1
+    assert (await counted(proxy, "caf_circuit_refused"))["chatbot"] >= 1
+
+
+COUNTING = """
+import os, sys
+from proxy.telemetry.metrics import Metrics
+metrics = Metrics()
+metrics.turns.labels("bot", "accepted").inc(2)
+metrics.traces_dropped.set_function(lambda: 3)
+metrics._running.read(lambda: 1, "chatbot")
+metrics.refresh()
+"""
+
+
+def test_processes_count_together() -> None:
+    """Whichever worker is asked tells of all; one that has ended has nothing under way, and is still counted."""
+    with shared_folder() as folder:
+        (folder / "counter_1.db").write_bytes(b"left over")
+        with shared_folder():
+            assert not list(folder.glob("*.db"))
+
+        def run(code: str) -> tuple[int, str]:
+            process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+            return process.pid, process.communicate(timeout=60)[0]
+
+        one, _ = run(COUNTING)
+        run(COUNTING)
+        worker_gone(one)
+        text = run("from proxy.telemetry.metrics import Metrics; print(Metrics().text().decode())")[1]
+    assert 'caf_turns_total{chatbot="bot",outcome="accepted"} 4.0' in text
+    assert "caf_traces_dropped 6.0" in text
+    assert 'caf_model_running{model="chatbot"} 1.0' in text
+    assert not folder.exists()
