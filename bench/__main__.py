@@ -14,12 +14,12 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench import requests, start, streams
+from bench import path, requests, start, streams
 from bench.figures import Figures, table
 from bench.processes import ROOT, ServerFailed, cores, pin
 from bench.setting import Setting, setting
 
-PARTS = ("requests", "streams", "judges", "start")
+PARTS = ("requests", "streams", "judges", "path", "start")
 BUSY = 0.15
 """Cores that other programs may use before the figures are doubted."""
 
@@ -68,6 +68,9 @@ def _measure(scene: Setting, wanted: list[str], rounds: int, seconds: float, sta
     if "judges" in wanted:
         _say("judges")
         figures |= _judges(scene, seconds * 3)
+    if "path" in wanted:
+        _say("turns with model judges")
+        figures |= path.run(scene, 2 if starts < 3 else path.TURNS)
     if "requests" in wanted or "streams" in wanted:
         with ExitStack() as stack:
             bare, caf = stack.enter_context(scene.bare()), stack.enter_context(scene.caf())

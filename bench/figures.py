@@ -72,11 +72,15 @@ class Target:
 
 
 TARGETS = (
-    Target("passthrough_ratio", "pass-through: requests/s over those of the bare one", 0.67, least=True),
-    Target("on_cpu_ms", "all local judges, state, full traces on: CPU of a turn", 2.0, unit="ms"),
+    Target("passthrough_ratio", "pass-through: requests/s over those of the bare one", 0.75, least=True),
+    Target("on_cpu_ms", "all local judges, state, full traces on: CPU of a turn", 1.5, unit="ms"),
     Target("judges_cpu_ms", "of which the four judges: reply that restates its section", 1.0, unit="ms"),
     Target("judges_drifted_cpu_ms", "of which the four judges: reply that goes beyond", 1.0, unit="ms"),
     Target("streams_passthrough_ratio", "64 paced streams passed through, over the direct rate", 0.95, least=True),
+    *(
+        Target(f"path_{delay}_ratio", f"model judges at {delay} ms a call: a turn, over its slowest path", 1.2)
+        for delay in (20, 50, 200)
+    ),
     Target("start_s", "process start to the first answered request", 1.0, unit="s"),
     Target("rss_start_mb", "resident memory after the first request", 100, unit="MB"),
     Target("rss_under_load_mb", "resident memory after all load", 100, unit="MB"),
@@ -94,7 +98,7 @@ ROWS = {
 
 def table(figures: Figures) -> str:
     """Write what was measured, and how it stands against the targets."""
-    return "\n".join([*_requests(figures), *_streams(figures), *_judges(figures), *_targets(figures)])
+    return "\n".join([*_requests(figures), *_streams(figures), *_judges(figures), *_path(figures), *_targets(figures)])
 
 
 def _requests(figures: Figures) -> list[str]:
@@ -145,6 +149,16 @@ def _judges(figures: Figures) -> list[str]:
     each = [key for key in figures if key.startswith("judge_")]
     lines += [f"{key[6:-7]:18}alone{'':18}{figures[key]:7.3f} ms" for key in each]
     return [*lines, ""]
+
+
+def _path(figures: Figures) -> list[str]:
+    delays = [int(name[5:-11]) for name in figures if name.startswith("path_") and name.endswith("_slowest_ms")]
+    lines = [
+        f"a call takes {delay:3d} ms: a turn{figures[f'path_{delay}_ms']:9.1f} ms; its slowest path"
+        f"{figures[f'path_{delay}_slowest_ms']:5.0f} ms, the sum of its calls{figures[f'path_{delay}_sum_ms']:6.0f} ms"
+        for delay in delays
+    ]
+    return ["Turns whose judges are models", "", *lines, ""] if lines else []
 
 
 def _targets(figures: Figures) -> list[str]:

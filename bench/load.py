@@ -34,11 +34,10 @@ class Request:
     expect: bytes
 
 
-def request(address: str, body: dict[str, object], expect: bytes, headers: dict[str, str] | None = None) -> Request:
+def request(address: str, body: dict[str, object], expect: bytes, key: str = "sk-bench") -> Request:
     """Encode a request to a server's chat completions."""
     raw = orjson.dumps({**body, "user": USER.decode()})
-    lines = {"Content-Type": "application/json", "Authorization": "Bearer sk-bench", **(headers or {})}
-    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+    head = f"Content-Type: application/json\r\nAuthorization: Bearer {key}\r\n"
     start = f"POST /v1/chat/completions HTTP/1.1\r\nHost: {urlsplit(address).netloc}\r\n{head}"
     before, after = (f"{start}Content-Length: {len(raw)}\r\n\r\n".encode() + raw).split(USER)
     return Request(before, after, expect)

@@ -17,12 +17,15 @@ from bench.processes import ROOT, Server, ask, cores, started
 from bench.script import Exchange, conversations
 from knowledge_base.lexical import Lexical
 from knowledge_base.library import load as load_library
+from proxy.tenants import keys
 
 CANDIDATES = 144
 FEWEST = 8
 """Conversations a run needs."""
 SHIPPED = "schizophrenia"
 """The chatbot of config.yaml whose settings the bench's chatbots take over."""
+NO_LIMIT = 10**9
+"""Every limit of the clients' key is counted, and none is ever reached."""
 
 
 def configuration(upstream: str, folder: Path) -> dict[str, Any]:
@@ -33,6 +36,7 @@ def configuration(upstream: str, folder: Path) -> dict[str, Any]:
         "knowledge_base": str(ROOT / shipped["chatbots"][SHIPPED]["knowledge_base"]),
     }
     model = {"engine": "openai", "base_url": f"{upstream}/v1", "api_key_env": "CAF_BENCH_KEY"}
+    model["price"] = {"input": 0.4, "output": 1.6}
     shipped["models"] |= {"mock": model | {"model": "bench"}, "mock-paced": model | {"model": "bench-paced"}}
     shipped["chatbots"] = {
         "embedded": bot,
@@ -41,6 +45,7 @@ def configuration(upstream: str, folder: Path) -> dict[str, Any]:
         "off": bot | {"model": "mock", "filter": "off"},
         "on": bot | {"model": "mock", "filter": "on"},
     }
+    shipped["keys"] = {"file": str(folder / "keys.json")}
     shipped["privacy"] = {"store": "full", "path": str(folder / "traces.db")}
     return shipped
 
@@ -63,6 +68,7 @@ class Played:
     delivered: list[str]
     outcomes: list[str]
     """Of each exchange, with the filter on."""
+    key: str
 
     def requests(self, address: str, model: str, **more: object) -> Talk:
         """Return its requests to a server."""
@@ -71,6 +77,7 @@ class Played:
                 address,
                 client_body(model, self.exchanges, n, 2 * self.number + n, self.delivered) | more,
                 EXPECT.get(model) or b'"outcome":"%b"' % outcome.encode(),
+                self.key,
             )
             for n, outcome in enumerate(self.outcomes)
         ]
@@ -94,6 +101,8 @@ class Setting:
     server_cores: set[int]
     upstream: Server
     candidates: list[list[Exchange]]
+    key: str
+    """What clients send; it has every kind of limit."""
 
     @property
     def config(self) -> Path:
@@ -107,21 +116,22 @@ class Setting:
             yield server
 
     @contextmanager
-    def caf(self, *options: str, log: str = "caf.log") -> Iterator[Server]:
+    def caf(self, *options: str, config: Path | None = None, log: str = "caf.log") -> Iterator[Server]:
         """Run `caf serve`.
 
         Args:
             options: For the interpreter.
+            config: Another configuration than that of the requests.
             log: The name of the file for what it writes to standard error.
         """
-        arguments = [*options, "-m", "cli", "serve", "--config", str(self.config), "--port", "0"]
+        arguments = [*options, "-m", "cli", "serve", "--config", str(config or self.config), "--port", "0"]
         with started(arguments, self.server_cores, self.folder / log, "CAF serves") as server:
             yield server
 
     def first(self, address: str, model: str) -> Request:
         """Return the first request of the first conversation, for a response with whatever outcome."""
         body = client_body(model, self.candidates[0], 0, 0, [])
-        return load.request(address, body, b'"choices":')
+        return load.request(address, body, b'"choices":', self.key)
 
     def played(self, caf: Server) -> tuple[list[Played], dict[str, int]]:
         """Play every conversation once through the guarded chatbot, and keep those whose replies are delivered as they are.
@@ -137,7 +147,7 @@ class Setting:
             seen: list[str] = []
             for n in range(len(exchanges)):
                 body = client_body("on", exchanges, n, 2 * number + n, delivered) | {"metadata": {"bench": "trial"}}
-                one = load.request(caf.address, body, b"")
+                one = load.request(caf.address, body, b"", self.key)
                 response = ask(caf.address, one.before + b"trial-%06d" % number + one.after)
                 if fault := load.fault_of(response, b""):
                     raise RuntimeError(f"the guarded chatbot answers with {fault}: {response[-500:]!r}")
@@ -149,7 +159,7 @@ class Setting:
                 seen.append(outcome)
                 delivered.append(answer["choices"][0]["message"]["content"])
             else:
-                kept.append(Played(number, exchanges, delivered, seen))
+                kept.append(Played(number, exchanges, delivered, seen, self.key))
         if len(kept) < FEWEST:
             raise RuntimeError(
                 f"of {len(self.candidates)} conversations only {len(kept)} were delivered as drafted: {outcomes}"
@@ -165,6 +175,14 @@ def setting(folder: Path) -> Iterator[Setting]:
     library = load_library(ROOT / "knowledge_base" / "schizophrenia")
     lexical = Lexical(library)
     candidates = conversations(library, lambda q: [choice.id for choice in lexical.choose(q, [], 2)], CANDIDATES)
+    key = keys.create(
+        "bench",
+        requests_per_minute=NO_LIMIT,
+        tokens_per_minute=NO_LIMIT,
+        daily_budget=NO_LIMIT,
+        max_concurrent=NO_LIMIT,
+    )
+    keys.save([key.record], folder / "keys.json")
     replies = folder / "replies.json"
     replies.write_text(json.dumps([exchange.reply for talk in candidates for exchange in talk]))
     with ExitStack() as stack:
@@ -172,4 +190,4 @@ def setting(folder: Path) -> Iterator[Setting]:
             started(["-m", "bench.upstream", str(replies)], load_cores, folder / "upstream.log")
         )
         (folder / "config.yaml").write_bytes(orjson.dumps(configuration(upstream.address, folder)))
-        yield Setting(folder, server_cores, upstream, candidates)
+        yield Setting(folder, server_cores, upstream, candidates, key.text)

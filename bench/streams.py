@@ -14,10 +14,15 @@ def run(setting: Setting, caf: Server, bare: Server, played: list[Played], round
 
     def paced(server: Server, model: str) -> list[load.Talk]:
         body = client_body(model, setting.candidates[0], 0, 0, []) | {"stream": True}
-        return [[load.request(server.address, body, EXPECT[model])]]
+        return [[load.request(server.address, body, EXPECT[model], setting.key)]]
 
+    streamed = {"stream": True}
     held = [
-        [load.request(caf.address, client_body("on", one.exchanges, 0, 2 * one.number, []) | {"stream": True}, DONE)]
+        [
+            load.request(
+                caf.address, streamed | client_body("on", one.exchanges, 0, 2 * one.number, []), DONE, setting.key
+            )
+        ]
         for one in played
     ]
     rows = {

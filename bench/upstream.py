@@ -1,7 +1,8 @@
 """The mock upstream: answers chat completions from a table at once, or streams them at a steady pace.
 
 A raw asyncio protocol, because it must never be what limits a run. The request's `seed` is the number of the reply; a model name
-that ends in `-paced` streams PACED tokens, one every GAP_S.
+that ends in `-paced` streams PACED tokens, one every GAP_S. A model `late-20-claims` answers after 20 ms, what a judge of that
+name would: see OBSERVED; `late-20-draft` answers with the reply.
 
     python -m bench.upstream REPLIES.json     prints its address; ends with its standard input
 """
@@ -20,7 +21,18 @@ PACED = 100
 GAP_S = 0.005
 _SEED = re.compile(rb'"seed":(\d+)')
 _TOKEN = re.compile(r"\s*\S+|\s+")
+_LATE = re.compile(rb'"model":"late-(\d+)-(\w+)"')
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+
+
+_BASIC: dict[str, object] = {"text": "A claim.", "support": "basic", "source_id": None, "quote": None, "topic": None}
+OBSERVED = {
+    "claims": {"assertions": [_BASIC], "admits_not_from_sources": "clear", "asks_to_verify": "clear"},
+    "flagging": {"assertions": [_BASIC], "admits_not_from_sources": "no", "asks_to_verify": "no"},
+    "role": {"played": []},
+    "crisis": {"signs": []},
+}
+"""What judges say: one that accepts a reply, one that flags it, and two that see nothing."""
 
 
 def completion(model: str, text: str) -> bytes:
@@ -65,6 +77,9 @@ class Replies:
 
     def __init__(self, texts: list[str]) -> None:
         self.whole = [completion("bench", text) for text in texts]
+        self.observed = {
+            name.encode(): completion("late", orjson.dumps(one).decode()) for name, one in OBSERVED.items()
+        }
         self.streamed = [b"".join(stream("bench", _TOKEN.findall(text))) for text in texts]
         head, *self.paced, end = stream("bench-paced", [f" token{n:03d}" for n in range(PACED)])
         self.paced[0] = head + self.paced[0]
@@ -95,7 +110,10 @@ class Upstream(asyncio.Protocol):
     def _answer(self, body: bytes) -> None:
         seed = _SEED.search(body)
         number = int(seed[1]) % len(self._replies.whole) if seed else 0
-        if b'"stream":true' not in body:
+        if late := _LATE.search(body):
+            answer = self._replies.observed.get(late[2], self._replies.whole[number])
+            self._loop.call_later(int(late[1]) / 1000, self._transport.write, answer)
+        elif b'"stream":true' not in body:
             self._transport.write(self._replies.whole[number])
         elif b'-paced"' in body:
             self._next(self._loop.time(), 0)

@@ -59,9 +59,16 @@ def test_a_figure_that_could_not_be_measured_has_not_met_its_target():
 
 
 def test_the_table_marks_what_is_met_and_what_is_not():
-    lines = table(figures() | {"on_cpu_ms": 2.5}).splitlines()
+    lines = table(figures() | {"passthrough_ratio": 0.8, "on_cpu_ms": 2.5}).splitlines()
     assert any(line.startswith("pass-through") and line.endswith("  met") for line in lines)
     assert any("CPU of a turn" in line and line.endswith("NOT MET") for line in lines)
+
+
+def test_the_table_sets_a_turn_beside_its_slowest_path_and_the_sum_of_its_calls():
+    """With model judges these are what its time lies between."""
+    told = table({"path_50_ms": 154.2, "path_50_slowest_ms": 150, "path_50_sum_ms": 250, "path_50_ratio": 1.03})
+    assert "a turn    154.2 ms; its slowest path  150 ms, the sum of its calls   250 ms" in told
+    assert any("at 50 ms" in line and line.endswith("  met") for line in told.splitlines())
 
 
 def test_the_table_leaves_out_what_was_not_measured():
