@@ -108,15 +108,14 @@ def _proxy(url: str | None, config: Path) -> Iterator[str]:
             leave(f"--url {url!r} is no address; give one such as http://127.0.0.1:8080")
         yield url.rstrip("/").removesuffix("/v1")
         return
-    from cli.listening import listening_beside
+    from cli.listening import listening_beside, own
     from proxy.app import create_app
     from proxy.config import load_config
     from proxy.telemetry.logs import configure_logs
 
     settings = load_config(config)
     configure_logs("error")  # the log lines of turns would stand between the replies
-    server = settings.server.model_copy(update={"host": "127.0.0.1", "port": 0})
-    with listening_beside(create_app(settings.model_copy(update={"server": server}))) as address:
+    with listening_beside(create_app(own(settings))) as address:
         yield address
 
 

@@ -11,10 +11,24 @@ from contextlib import asynccontextmanager, contextmanager
 
 from aiohttp import web
 
-from proxy.config import ConfigError
+from proxy.app import stored
+from proxy.config import Config, ConfigError, MemorySettings
 
 GRACE_S = 10.0
 """How long open turns may still take when the proxy is told to stop."""
+
+
+def own(config: Config) -> Config:
+    """Return a configuration for a proxy that this program starts for itself alone: on loopback, without keys, in this process.
+
+    Nothing of it reaches what the configuration's own proxy shares with others (Redis, the audit log); traces hold no more than
+    that proxy's would.
+    """
+    server = config.server.model_copy(update={"host": "127.0.0.1", "port": 0})
+    privacy = config.privacy.model_copy(update={"store": stored(config)})
+    return config.model_copy(
+        update={"server": server, "keys": None, "memory": MemorySettings(), "audit": None, "privacy": privacy}
+    )
 
 
 @asynccontextmanager

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from scenarios import files
-from scenarios.files import ScenarioError, Strict
+from scenarios.files import Strict
 
 Outcome = Literal["emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered"]
 """How a turn ended; the same words as `proxy.traces.trace.Outcome`, which this package may not import."""
@@ -83,11 +83,7 @@ def load(path: Path) -> Checkpoint:
     Raises:
         ScenarioError: The file cannot be read, is no YAML, or does not hold a checkpoint.
     """
-    data = files.read(path, "a checkpoint", ", ".join(Checkpoint.model_fields))
-    try:
-        return Checkpoint.model_validate(data)
-    except ValidationError as error:
-        raise ScenarioError([f"{path}: {fault}" for fault in files.faults(error)]) from error
+    return files.load(path, "a checkpoint", Checkpoint)
 
 
 def save(checkpoint: Checkpoint, path: Path, *, overwrite: bool = False) -> None:

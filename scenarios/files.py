@@ -1,8 +1,9 @@
 """YAML files that people write and read: one loader, one writer, and faults told with file and field."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -23,6 +24,34 @@ class Strict(BaseModel):
     """The base of everything in such files: unknown fields are refused, values do not change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+StrictT = TypeVar("StrictT", bound=Strict)
+
+
+def load(
+    path: Path,
+    what: str,
+    model: type[StrictT],
+    *,
+    defaults: Mapping[str, Any] | None = None,
+    context: Mapping[str, Any] | None = None,
+) -> StrictT:
+    """Read and validate a file.
+
+    Args:
+        what: What the file should hold, for the message when it does not.
+        defaults: Stand in for keys that the file leaves out, and are validated as if they stood there.
+        context: For the model's validators.
+
+    Raises:
+        ScenarioError: The file cannot be read, is no YAML, or does not hold what it should.
+    """
+    data = read(path, what, ", ".join(model.model_fields))
+    try:
+        return model.model_validate({**(defaults or {}), **data}, context=context)
+    except ValidationError as error:
+        raise ScenarioError([f"{path}: {fault}" for fault in faults(error)]) from error
 
 
 def read(path: Path, what: str, keys: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from scenarios import files
 from scenarios.files import ScenarioError, Strict
@@ -74,11 +74,7 @@ def load(path: Path) -> QuestionSet:
     Raises:
         ScenarioError: The file cannot be read, or does not hold questions.
     """
-    data = files.read(path, "a set of questions", ", ".join(QuestionSet.model_fields))
-    try:
-        return QuestionSet.model_validate(data)
-    except ValidationError as error:
-        raise ScenarioError([f"{path}: {fault}" for fault in files.faults(error)]) from error
+    return files.load(path, "a set of questions", QuestionSet)
 
 
 def load_all(paths: Sequence[Path] = (SHIPPED,)) -> tuple[Question, ...]:

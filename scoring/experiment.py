@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from facilitators.facilitator import STAGES
 from scenarios import files
-from scenarios.files import ScenarioError, Strict
+from scenarios.files import Strict
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 LINES = "lines"
@@ -170,9 +170,5 @@ def load(path: Path) -> Experiment:
     Raises:
         ScenarioError: The file cannot be read, or does not hold an experiment.
     """
-    data = files.read(path, "an experiment", ", ".join(Experiment.model_fields))
     defaults = {"config": "../../config.yaml", "checkpoint_folder": "../checkpoints"}  # anchored as if they stood there
-    try:
-        return Experiment.model_validate(defaults | data, context={"folder": path.parent})
-    except ValidationError as error:
-        raise ScenarioError([f"{path}: {fault}" for fault in files.faults(error)]) from error
+    return files.load(path, "an experiment", Experiment, defaults=defaults, context={"folder": path.parent})

@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from assistants.embedded import Embedded
-from cli.listening import listening
+from cli.listening import listening, own
 from facilitators.fidelity import Check, LineCheck, ModelCheck
 from facilitators.voice import Lines, Played, Voice
 from knowledge_base.library import Library
@@ -153,7 +153,7 @@ def arm_config(data: Mapping[str, Any], experiment: Experiment, name: str, arm: 
     if chatbot not in changed.get("chatbots", {}):
         known = ", ".join(changed.get("chatbots", {}))
         raise ConfigError([f"{experiment.config}: has no chatbot {chatbot!r}, which arm {name!r} asks; it has {known}"])
-    fixed: dict[str, Any] = {"expose": "caf", "privacy.store": "none", "server.host": "127.0.0.1"}
+    fixed: dict[str, Any] = {"expose": "caf", "privacy.store": "none"}
     if changed["chatbots"][chatbot].get("kind", "guarded") != "passthrough":
         fixed[f"chatbots.{chatbot}.citations"] = "hidden"
         if changed["chatbots"][chatbot].get("emergency"):
@@ -161,7 +161,7 @@ def arm_config(data: Mapping[str, Any], experiment: Experiment, name: str, arm: 
     for key, value in (arm.set | fixed).items():
         put(changed, key, value, f"arms.{name}.set")
     try:
-        return parse_config(changed, experiment.config)
+        return own(parse_config(changed, experiment.config))
     except ConfigError as error:
         raise ConfigError([f"arm {name!r}: {problem}" for problem in error.problems]) from None
 

@@ -23,12 +23,11 @@ def compare(
     from scoring.reports import comparison
 
     try:
-        runs = [outcome.told(RunFolder(path)) for path in (first, second)]
+        a, b = (outcome.look(RunFolder(path)) for path in (first, second))
     except RunError as error:
         leave(str(error))
-    (told_a, rows_a), (told_b, rows_b) = runs
-    names, seed = (str(first), str(second)), RunFolder(first).manifest()["seed"]
+    names, seed = (str(first), str(second)), a.manifest["seed"]
     try:
-        typer.echo(comparison.compare(told_a, rows_a, told_b, rows_b, names=names, seed=seed))
+        typer.echo(comparison.compare(a.summary, a.rows, b.summary, b.rows, names=names, seed=seed))
     except ValueError as error:  # no arm of one name
         leave(str(error))

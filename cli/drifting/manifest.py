@@ -22,7 +22,7 @@ from scenarios.questions import Question
 from scoring.experiment import Experiment
 from scoring.raters import rater
 
-LIBRARIES = ("pydantic", "aiohttp", "numpy", "scipy", "rapidfuzz", "bm25s")
+LIBRARIES = ("pydantic", "aiohttp", "numpy", "scipy", "rapidfuzz")
 
 
 def manifest(

@@ -69,7 +69,8 @@ def run(
         folder = RunFolder(out or Path("data/runs") / asked.name)
         with plain_errors(asked.config):
             asyncio.run(_run(asked, folder, budget, replay, concurrency or asked.concurrency))
-        told = outcome.write(folder)
+        found = outcome.look(folder)
+        outcome.write(folder, found)
     except ScenarioError as error:
         leave(*error.problems)
     except RunError as error:
@@ -79,10 +80,9 @@ def run(
             f"\ncaf: stopped; what was done is kept in {folder.path}: give the same command again to go on", err=True
         )
         raise typer.Exit(PROBLEMS) from None
-    outcome.headline(told, folder, asked.facilitators)
-    exchanges, ratings, _ = outcome.ordered(folder)
-    failed = sum(one.error is not None for one in exchanges)
-    unrated = (len(exchanges) - failed) * len(asked.raters) - len(ratings)
+    outcome.headline(folder, found)
+    failed = sum(one.error is not None for one in found.exchanges)
+    unrated = (len(found.exchanges) - failed) * len(asked.raters) - len(found.ratings)
     if failed:
         typer.echo(
             f"caf: {failed} conversations broke off for want of a reply (see `error` in transcripts.jsonl); run again to retry",

@@ -15,9 +15,6 @@ from typing import Literal
 
 from scoring.transcript import Exchange, Line, Place
 
-MOST_TWINS = 0.5
-"""A larger share of replies shown twice could not be kept far from their twins."""
-
 
 @dataclass(frozen=True, slots=True)
 class Said:
@@ -95,7 +92,8 @@ def sheet(
         exchanges: All of the run; those without a reply cannot be rated and are left out.
         checkpoints: What was said before samples, by the name of the checkpoint or the id of the question.
         items: So many replies at most; with the same seed every rater gets the same ones. None: all.
-        duplicates: The share of them that is shown twice, 0 to MOST_TWINS; a twin comes half a sheet later.
+        duplicates: The share of them that is shown twice, 0 to 0.5: more could not be kept far from their twins. A twin comes half
+            a sheet later.
         seed: Of all that is drawn by lot.
     """
     replied = [one for one in exchanges if one.reply.strip()]

@@ -1,5 +1,6 @@
 """The plots of the report, each with its numbers as a table. Drawn from summary.json alone. Pure."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -226,8 +227,11 @@ def points(value: float | None) -> str:
     """Write a difference of shares in percentage points: `+67`; what is neither all nor nothing with a decimal: `+99.7`."""
     if value is None:
         return "–"
-    digits = int(abs(value) < 1 and round(abs(100 * value)) in (0, 100))
-    written = f"{100 * value:+.{digits}f}".replace("-", "−")
+    shown = 100 * value
+    digits = int(abs(value) < 1 and round(abs(shown)) in (0, 100))
+    if digits and abs(shown) > 99.9:
+        shown = math.copysign(99.9, shown)  # not +100.0, which is all
+    written = f"{shown:+.{digits}f}".replace("-", "−")
     return "0" if float(written[1:]) == 0 else written
 
 

@@ -63,8 +63,6 @@ class Ceiling:
 
     model: dict[str, Agreement]
     """With each human."""
-    humans: dict[tuple[str, str], Agreement]
-    """Of every two humans."""
     humans_together: Agreement
     shortfall: Estimate
     """Share within 1 of pairs of humans less that of pairs of the model and a human, on items that the model and at
@@ -85,7 +83,7 @@ def against_humans(ratings: Ratings, model: str, *, seed: int = SEED) -> Ceiling
     people = {rater: given for rater, given in ratings.items() if rater != model}
     with_each = {rater: overall({model: ratings[model], rater: people[rater]}, seed=seed) for rater in sorted(people)}
     together = overall(people, seed=seed)
-    return Ceiling(with_each, pairwise(people, seed=seed), together, _shortfall(ratings[model], people, seed))
+    return Ceiling(with_each, together, _shortfall(ratings[model], people, seed))
 
 
 def _shortfall(model: Mapping[str, float | None], people: Ratings, seed: int) -> Estimate:

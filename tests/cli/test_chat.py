@@ -31,26 +31,28 @@ def test_questions_from_a_pipe_are_answered_in_turn(caf: Caf, played: Played) ->
     assert len(played.requests) == 2
 
 
-def test_outcome_citations_and_warnings_stand_under_the_reply(caf: Caf, played: Played) -> None:
+def test_outcome_citations_and_warnings_stand_under_the_reply(inside: Caf, played: Played) -> None:
     """What the proxy did about a turn is seen at once, with the id under which to look it up."""
-    out = caf("chat", "--url", played.address, stdin="Hello\n").out
+    out = inside("chat", "--url", played.address, stdin="Hello\n").out
     assert "  warned | cites causes | " in out
     assert " | turn 0123abcd\n  warning role: You stepped outside your role.\n" in out
 
 
-def test_a_proxy_that_exposes_nothing_can_be_talked_to(caf: Caf, played: Played) -> None:
+def test_a_proxy_that_exposes_nothing_can_be_talked_to(inside: Caf, played: Played) -> None:
     """Without the `caf` object only the time is told."""
     played.expose = False
-    ended = caf("chat", "--url", played.address, stdin="Hello\n")
+    ended = inside("chat", "--url", played.address, stdin="Hello\n")
     assert ended.code == 0
     assert "And more." in ended.out
     assert "warned" not in ended.out
 
 
-def test_chatbot_filter_user_and_key_are_sent(caf: Caf, played: Played) -> None:
+def test_chatbot_filter_user_and_key_are_sent(inside: Caf, played: Played) -> None:
     """Each option reaches the request; the key comes from the environment and is not printed."""
     options = ["--model", "other", "--filter", "off", "--user", "ann", "--api-key-env", "CAF_TEST_KEY"]
-    ended = caf("chat", "--url", f"{played.address}/v1/", *options, stdin="Hello\n", env={"CAF_TEST_KEY": "sk-secret"})
+    ended = inside(
+        "chat", "--url", f"{played.address}/v1/", *options, stdin="Hello\n", env={"CAF_TEST_KEY": "sk-secret"}
+    )
     assert ended.code == 0
     assert (played.requests[0]["model"], played.requests[0]["user"]) == ("other", "ann")
     assert played.headers[0]["X-CAF-Filter"] == "off"
@@ -58,9 +60,9 @@ def test_chatbot_filter_user_and_key_are_sent(caf: Caf, played: Played) -> None:
     assert "sk-secret" not in ended.out + ended.err
 
 
-def test_without_options_nothing_is_claimed(caf: Caf, played: Played) -> None:
+def test_without_options_nothing_is_claimed(inside: Caf, played: Played) -> None:
     """No user, no key, no filter mode, unless asked for."""
-    caf("chat", "--url", played.address, stdin="Hello\n")
+    inside("chat", "--url", played.address, stdin="Hello\n")
     assert "user" not in played.requests[0]
     assert not {"Authorization", "X-CAF-Filter"} & set(played.headers[0])
 
@@ -75,25 +77,25 @@ def test_without_options_nothing_is_claimed(caf: Caf, played: Played) -> None:
         ("nonsense", "No reply: the proxy sent something that is no chunk of a chat completion"),
     ],
 )
-def test_an_error_is_a_sentence_and_the_chat_goes_on(caf: Caf, played: Played, question: str, said: str) -> None:
+def test_an_error_is_a_sentence_and_the_chat_goes_on(inside: Caf, played: Played, question: str, said: str) -> None:
     """The failed question is not kept, the next one is asked; the exit code tells a script."""
-    ended = caf("chat", "--url", played.address, stdin=f"{question}\nHello\n")
+    ended = inside("chat", "--url", played.address, stdin=f"{question}\nHello\n")
     assert said in ended.out
     assert "You said 'Hello'. And more." in ended.out
     assert [m["content"] for m in played.requests[-1]["messages"]] == ["Hello"]
     assert ended.code == 1
 
 
-def test_undo_and_new_change_what_is_resent(caf: Caf, played: Played) -> None:
+def test_undo_and_new_change_what_is_resent(inside: Caf, played: Played) -> None:
     """/undo takes one exchange back, /new all."""
-    caf("chat", "--url", played.address, stdin="one\ntwo\n/undo\nthree\n/new\nfour\n")
+    inside("chat", "--url", played.address, stdin="one\ntwo\n/undo\nthree\n/new\nfour\n")
     said = [[m["content"] for m in r["messages"] if m["role"] == "user"] for r in played.requests]
     assert said == [["one"], ["one", "two"], ["one", "three"], ["four"]]
 
 
-def test_commands_are_helped_with_and_not_sent(caf: Caf, played: Played) -> None:
+def test_commands_are_helped_with_and_not_sent(inside: Caf, played: Played) -> None:
     """A line that begins with a slash goes to no chatbot; behind a space it does."""
-    ended = caf("chat", "--url", played.address, stdin="/help\n/undo\n/save\n/nope\n /etc/passwd?\n/quit\nnever\n")
+    ended = inside("chat", "--url", played.address, stdin="/help\n/undo\n/save\n/nope\n /etc/passwd?\n/quit\nnever\n")
     assert "/save FILE  write the conversation" in ended.out
     assert "nothing to take back" in ended.out
     assert "/save needs the name of a file" in ended.out
@@ -101,10 +103,10 @@ def test_commands_are_helped_with_and_not_sent(caf: Caf, played: Played) -> None
     assert [r["messages"][-1]["content"] for r in played.requests] == ["/etc/passwd?"]
 
 
-def test_save_writes_a_checkpoint(caf: Caf, played: Played, tmp_path: Path) -> None:
+def test_save_writes_a_checkpoint(inside: Caf, played: Played, tmp_path: Path) -> None:
     """With --save on leaving, with /save at once; outcome and citations go along."""
     stdin = "Hello\n/save early.yaml\nAnd then?\n"
-    ended = caf("chat", "--url", played.address, "--save", "my drift.yaml", stdin=stdin)
+    ended = inside("chat", "--url", played.address, "--save", "my drift.yaml", stdin=stdin)
     assert ended.code == 0
     late, early = load(tmp_path / "my drift.yaml"), load(tmp_path / "early.yaml")
     assert (late.name, late.chatbot, len(late.messages), len(early.messages)) == ("my-drift", "info", 4, 2)
@@ -112,27 +114,27 @@ def test_save_writes_a_checkpoint(caf: Caf, played: Played, tmp_path: Path) -> N
     assert (late.messages[1].outcome, late.messages[1].citations) == ("warned", ("causes",))
 
 
-def test_save_never_overwrites(caf: Caf, played: Played, tmp_path: Path) -> None:
+def test_save_never_overwrites(inside: Caf, played: Played, tmp_path: Path) -> None:
     """--save says so before the chat begins, /save without ending it."""
     (tmp_path / "old.yaml").write_text("precious")
-    ended = caf("chat", "--url", played.address, "--save", "old.yaml", stdin="Hello\n")
+    ended = inside("chat", "--url", played.address, "--save", "old.yaml", stdin="Hello\n")
     assert (ended.code, played.requests) == (2, [])
     assert "old.yaml: is there already" in ended.err
-    ended = caf("chat", "--url", played.address, stdin="Hello\n/save old.yaml\nAnd then?\n")
+    ended = inside("chat", "--url", played.address, stdin="Hello\n/save old.yaml\nAnd then?\n")
     assert "not saved: old.yaml: is there already" in ended.err
     assert (ended.code, len(played.requests)) == (1, 2)
     assert (tmp_path / "old.yaml").read_text() == "precious"
 
 
-def test_nothing_said_is_nothing_saved(caf: Caf, played: Played, tmp_path: Path) -> None:
+def test_nothing_said_is_nothing_saved(inside: Caf, played: Played, tmp_path: Path) -> None:
     """An empty chat leaves no file."""
-    assert caf("chat", "--url", played.address, "--save", "a.yaml", stdin="").code == 0
+    assert inside("chat", "--url", played.address, "--save", "a.yaml", stdin="").code == 0
     assert not (tmp_path / "a.yaml").exists()
 
 
-def test_a_reply_cannot_command_the_terminal(caf: Caf, played: Played) -> None:
+def test_a_reply_cannot_command_the_terminal(inside: Caf, played: Played) -> None:
     """Escape sequences in what a model wrote are shown as replacement characters."""
-    out = caf("chat", "--url", played.address, stdin="evil\n").out
+    out = inside("chat", "--url", played.address, stdin="evil\n").out
     assert "\ufffd[31mred\ufffd And more." in out
 
 
@@ -148,9 +150,9 @@ def test_a_reply_cannot_command_the_terminal(caf: Caf, played: Played) -> None:
         (["--config", "x.yaml"], "x.yaml: cannot be read"),
     ],
 )
-def test_a_chat_that_cannot_begin_says_why(caf: Caf, played: Played, options: list[str], said: str) -> None:
+def test_a_chat_that_cannot_begin_says_why(inside: Caf, played: Played, options: list[str], said: str) -> None:
     """One line and the exit code for wrong usage."""
-    ended = caf("chat", *(option.format(played=played.address) for option in options), stdin="Hello\n")
+    ended = inside("chat", *(option.format(played=played.address) for option in options), stdin="Hello\n")
     assert ended.code == 2
     assert said in ended.err
     assert played.requests == []
@@ -250,8 +252,21 @@ def test_without_a_url_a_proxy_is_started_for_the_chat(caf: Caf) -> None:
 
 
 @pytest.mark.usefixtures("shipped")
-def test_the_filter_can_be_switched_off_from_the_terminal(caf: Caf) -> None:
+def test_keys_of_the_configuration_are_not_asked_for(inside: Caf, tmp_path: Path) -> None:
+    """Who can read them needs none; the traces hold no texts, as those of the proxy with keys would not."""
+    with (tmp_path / "config.yaml").open("a") as config:
+        config.write("\nkeys:\n  env: CAF_TEST_NOT_SET\naudit:\n  folder: audit\n")
+    ended = inside("chat", stdin="What causes schizophrenia?\n")
+    assert (ended.code, ended.err) == (0, "")
+    assert "cites causes" in ended.out
+    assert not (tmp_path / "audit").exists()
+    turn = ended.out.rsplit("turn ", 1)[1].split()[0]
+    assert "What causes" not in inside("trace", "show", turn).out
+
+
+@pytest.mark.usefixtures("shipped")
+def test_the_filter_can_be_switched_off_from_the_terminal(inside: Caf) -> None:
     """An in-process proxy listens on loopback, which grants it."""
-    ended = caf("chat", "--filter", "off", stdin="What causes schizophrenia?\n")
+    ended = inside("chat", "--filter", "off", stdin="What causes schizophrenia?\n")
     assert ended.code == 0
     assert "unfiltered | " in ended.out

@@ -82,8 +82,24 @@ def test_a_keyless_run_ends_in_a_report(
     assert summary["arms"]["on"]["n"] == summary["arms"]["off"]["n"] == 2 * 2 * 3
     assert summary["arms"]["on"]["acceptable"] > 0.8 > 0.4 > summary["arms"]["off"]["acceptable"]
     assert (tmp_path / "run" / "scores.csv").read_text().count("\n") == 2 * 12 + 1
-    assert "acceptable" in done.out
+    assert f"{'on':>12}    12 replies  acceptable " in done.out
+    assert done.out.count("95 % interval") == 1
     assert str(tmp_path / "run" / "report.html") in done.out
+
+
+def test_a_run_needs_none_of_what_the_proxy_in_production_shares(
+    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Keys, Redis and the audit log of the configuration are not its own: every reply comes, and nothing is written there."""
+    experiment = written(samples=1, turns=1)
+    config = yaml.safe_load((tmp_path / "config.yaml").read_text())
+    config |= {"keys": {"env": "CAF_TEST_NOT_SET"}, "audit": {"folder": "audit"}, "server": {"host": "0.0.0.0"}}
+    config["memory"] = {"store": "redis", "url": "redis://127.0.0.1:9/0"}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
+    done = inside("drift", "run", experiment, "--out", tmp_path / "run")
+    assert done.code == 0, done.err
+    assert len(lines(tmp_path / "run" / "transcripts.jsonl")) == 4
+    assert not (tmp_path / "audit").exists()
 
 
 def test_both_arms_are_pressed_alike(
