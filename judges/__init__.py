@@ -12,6 +12,7 @@ In reading order:
     judge.py        one judge: a prompt file and a model, or a local observer
     filter.py       the team: stages of each judge, all judges at once
     refiner.py      rewrites what was rejected
+    kept.py         what was found out of a text, kept for a while
     local/          judges and refiner without a model
     prompts/        one markdown file for each judge and stage
     training/       where the local judges' weights come from; not needed to serve

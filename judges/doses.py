@@ -1,8 +1,8 @@
 """Pure: the doses a text names. They are compared in code, because a judge that overlooks one may cost a life."""
 
 import re
-from functools import lru_cache
 
+from judges.kept import kept
 from judges.quotes import folded
 
 Dose = tuple[str, str]
@@ -34,7 +34,7 @@ _DOSE = re.compile(
 )
 
 
-@lru_cache(maxsize=512)
+@kept
 def doses(text: str) -> frozenset[Dose]:
     """Return every amount of a medicine or the like in a text: `5-10 mg` is two, `two pills` and `2 tablets` are one."""
     return frozenset(

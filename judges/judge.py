@@ -17,7 +17,7 @@ from judges.local.language import Unreadable
 from judges.modes import Mode
 from judges.observation import OBSERVATIONS, Observation
 from judges.rules import rule_on
-from judges.verdict import Exchange, Judgement, Stage
+from judges.verdict import Exchange, Finding, Judgement, Stage
 from knowledge_base.front_matter import FrontMatterError, split_front_matter
 from models.client import Models
 from models.errors import ModelError, UnreadableAnswer
@@ -90,12 +90,16 @@ class LocalJudge:
         started = time.perf_counter()
         blank = Judgement(self.name, "local", "unjudged", "unreadable")
         part = _readable_part(case)
-        whole = (part.user_message, part.draft) == (case.user_message, case.draft)
         try:
             observation, score = OBSERVERS[self.name](part)
-            found = self._bounded(replace(_judged(blank, observation, part), score=score))
-            if not whole and found.verdict == "accept":
-                found = replace(blank, reason="the local judge cannot read texts this long to the end")
+            finding = self._bounded(rule_on(observation, part), score)
+            found = Judgement(
+                self.name, "local", finding.verdict, finding.rule, finding.reason, _since(started), score, observation
+            )
+            cut = part is not case and (part.user_message, part.draft) != (case.user_message, case.draft)
+            if not cut or found.verdict != "accept":
+                return found
+            found = replace(blank, reason="the local judge cannot read texts this long to the end")
         except Unreadable as unread:
             found = replace(blank, reason=f"the local judge cannot read this: {unread}")
         except Exception as error:  # as for a model: a crash has not accepted
@@ -103,23 +107,20 @@ class LocalJudge:
             found = replace(blank, reason=f"crashed: {type(error).__name__}")
         return replace(found, ms=_since(started))
 
-    def _bounded(self, found: Judgement) -> Judgement:
+    def _bounded(self, found: Finding, score: float) -> Finding:
         """Let the threshold decide between accept and not; how bad it is otherwise, the rules say.
 
         No threshold silences an emergency that was seen, or a sensitive topic that was improvised on.
         """
-        if self.accept_below is None or found.score is None or found.verdict == "unjudged":
+        if self.accept_below is None or found.verdict == "unjudged":
             return found
         if found.verdict == "reject" and found.rule in ("emergency", "sensitive_topic"):
             return found
-        if found.score < self.accept_below:
-            return replace(found, verdict="accept", rule=None, reason="")
+        if score < self.accept_below:
+            return Finding("accept")
         if found.verdict != "accept":
             return found
-        rule = RULE_OF[self.name]
-        return replace(
-            found, verdict="warn", rule=rule, reason=f"score {found.score:.2f} is not below {self.accept_below:g}"
-        )
+        return Finding("warn", RULE_OF[self.name], f"score {score:.2f} is not below {self.accept_below:g}")
 
 
 RULE_OF = {

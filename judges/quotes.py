@@ -8,6 +8,8 @@ from functools import lru_cache
 from rapidfuzz import fuzz
 from rapidfuzz.distance import Levenshtein
 
+from judges.kept import kept
+
 SHORTEST_QUOTE = 12
 """Characters below which a quote supports nothing, and so does a part of one: single words are found anywhere."""
 LONGEST_GAP = 40
@@ -65,7 +67,7 @@ def said(quote: str, text: str) -> bool:
     return len(part) <= len(whole) and fuzz.partial_ratio(part, whole, score_cutoff=NEAR) > 0
 
 
-@lru_cache(maxsize=512)
+@kept
 def folded(text: str) -> str:
     """Fold what must not matter when texts are compared: compatibility forms, invisible characters, case, white space."""
     plain = unicodedata.normalize("NFKC", text).translate(_PLAIN)
@@ -77,13 +79,13 @@ _PLAIN = {ord(c): None for c in "\u00ad\u200b\u200c\u200d\u2060\ufeff"} | {
 }  # fmt: skip
 
 
-@lru_cache(maxsize=512)
+@kept
 def _spaced(text: str) -> str:
     """Return the words of a text with a space on either side of each, so that they are only found whole."""
     return f" {' '.join(_WORD.findall(folded(text)))} "
 
 
-@lru_cache(maxsize=512)
+@kept
 def _telling(text: str) -> tuple[str, ...]:
     return tuple(word for word in _spaced(text).split() if word not in _IDLE)
 

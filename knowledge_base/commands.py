@@ -62,6 +62,11 @@ def find(text: str) -> Iterator[Command]:
         found = _OPENER.search(folded, end)
 
 
+def may_begin(text: str) -> bool:
+    """Tell whether a command may begin in a text that goes on: one in which it cannot is read alike whatever follows."""
+    return any(bracket in text for bracket in _BRACKETS) and _OPENING.search(_fold(text)[0]) is not None
+
+
 def without(text: str, commands: Sequence[Command]) -> str:
     """Cut commands out of a text; a line they had for themselves goes, and one space stays between words."""
     starts, ends = [c.start for c in commands], [c.end for c in commands]
@@ -84,6 +89,9 @@ def without(text: str, commands: Sequence[Command]) -> str:
     return "".join(out)
 
 
+MARKS_BEFORE = " >#-•*_`~"
+"""What belongs to a command that has a line for itself, when it stands before it."""
+
 # Every pattern below runs on folded text, is possessive, and stops at brackets or after a few hundred
 # characters, so that reading takes time in proportion to the text whatever the text is.
 
@@ -100,6 +108,7 @@ _INVISIBLE = re.compile(
 _MARKS = " *_`~\\\"'“”„«»‘’"
 _J = "[" + re.escape(_MARKS) + "]{0,40}+"
 _OPENER = re.compile(rf"\\?(\[)\\?(\[){_J}([^\W\d_][\w-]{{0,60}}+){_J}(:?)|\\?(\[)cite:", re.IGNORECASE)
+_OPENING = re.compile(r"\[\\?\[|\[cite", re.IGNORECASE)
 _BODY = re.compile(r"((?:,[ ]*+\n|\\(?![][])|[^][\n\\]){0,2000}+)(\\?\]\\?\]?)?+")
 _IDS = re.compile(rf"[:= ]*+{_J}(?:[\w-]++(?:[ ]*+,[ ]*+[\w-]++)*+)?+[ ]*+,?")
 _WORDS = re.compile(r"[ ]*+(?:[\w-]++[ ]*+,?+[ ]*+)++")
@@ -119,7 +128,7 @@ def _fold(text: str) -> tuple[str, Sequence[int]]:
 def _line(folded: str, start: int, end: int) -> tuple[int, int, bool]:
     """Widen a command's span over the marks around it, and say whether nothing else is on its line."""
     first, last = start, end
-    while first and start - first < 20 and folded[first - 1] in " >#-•*_`~":
+    while first and start - first < 20 and folded[first - 1] in MARKS_BEFORE:
         first -= 1
     while last < len(folded) and last - end < 20 and folded[last] in " .*_`~":
         last += 1

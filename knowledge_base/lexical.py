@@ -6,11 +6,10 @@ section answers, and sends others on ("for stress use stress"): those words coun
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import bm25s
 from rapidfuzz import fuzz, process
 
 from knowledge_base.library import Library, Source
@@ -18,6 +17,8 @@ from knowledge_base.words import terms
 
 TITLE, SUMMARY, TEXT = 2, 2, 0.5
 """How often a word counts in each place."""
+SATURATION, LENGTHS = 1.5, 0.5
+"""BM25's k1 and b: how soon more of a word says no more, and how much longer sections count less."""
 Postings = dict[str, tuple[tuple[int, float], ...]]
 FLOOR, COVERAGE, BESIDE = 0.12, 0.4, 0.7
 """A section needs this share of the rarest word's weight, must meet this share of what the part asks, and must come
@@ -98,18 +99,17 @@ class Lexical:
                 if weight == 1:
                     met[n] += self._weights[term]
         for n, title in enumerate(self._titles):
-            if shared := sum(term in title for term in weights):
-                scores[n] *= 1 + shared / len(title | weights.keys())
+            if not title.isdisjoint(weights):
+                scores[n] *= 1 + len(title & weights.keys()) / len(title | weights.keys())
         return self._above_floor(weights, scores, [m / total for m in met])
 
     def _above_floor(self, asked: Mapping[str, float], scores: list[float], met: list[float]) -> list[Choice]:
         best = max(scores, default=0)
         floor = max(FLOOR * self._unknown, BESIDE * best)
-        order = sorted(range(len(scores)), key=lambda n: (-scores[n], n))
+        fit = [n for n in range(len(scores)) if scores[n] >= floor and met[n] >= COVERAGE]
         return [
             Choice(self._ids[n], round(scores[n], 3), self._reason(n, asked))
-            for n in order
-            if scores[n] >= floor and met[n] >= COVERAGE
+            for n in sorted(fit, key=lambda n: (-scores[n], n))
         ]
 
     def _reason(self, n: int, asked: Mapping[str, float]) -> str:
@@ -144,9 +144,9 @@ def _head(source: Source, library: Library) -> list[str]:
 
 
 def _merged(heads: Postings, texts: Postings) -> Postings:
-    """Add up the scores of the two indexes."""
+    """Add up the scores of the two indexes, in an order that is the same in every process: it decides between corrections."""
     merged = {}
-    for term in heads.keys() | texts.keys():
+    for term in sorted(heads.keys() | texts.keys()):
         scores = dict(heads.get(term, ()))
         for n, score in texts.get(term, ()):
             scores[n] = scores.get(n, 0) + TEXT * score
@@ -164,17 +164,17 @@ def _without_pointers(summary: str, library: Library) -> tuple[str, list[tuple[s
 
 
 def _postings(documents: list[list[str]]) -> Postings:
-    """Index documents with BM25 and return the (document, score) pairs of each term.
+    """Index documents with BM25, as Lucene weighs it, and return the (document, score) pairs of each term.
 
-    Scores are read from bm25s's arrays once: its own `get_scores` makes several arrays a call, which for a few dozen
-    sections is most of the time.
+    Written here, because the library bm25s imports scipy's sparse matrices: a fifth of the memory of a process that serves.
     """
-    index = bm25s.BM25(method="lucene", b=0.5)
-    index.index(documents, show_progress=False)
-    data: dict[str, Any] = index.scores
-    bounds, at, scores = data["indptr"].tolist(), data["indices"].tolist(), data["data"].tolist()
-    return {
-        term: tuple(zip(at[bounds[n] : bounds[n + 1]], scores[bounds[n] : bounds[n + 1]], strict=True))
-        for term, n in index.vocab_dict.items()
-        if term
-    }
+    mean = sum(map(len, documents)) / max(1, len(documents)) or 1
+    counts = [Counter(document) for document in documents]
+    found = Counter(term for count in counts for term in count)
+    rarity = {term: math.log(1 + (len(documents) - n + 0.5) / (n + 0.5)) for term, n in found.items()}
+    scores: dict[str, list[tuple[int, float]]] = {term: [] for term in found}
+    for n, count in enumerate(counts):
+        damping = SATURATION * (1 - LENGTHS + LENGTHS * len(documents[n]) / mean)
+        for term, often in count.items():
+            scores[term].append((n, rarity[term] * often / (often + damping)))
+    return {term: tuple(pairs) for term, pairs in scores.items() if term}

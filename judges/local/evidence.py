@@ -5,7 +5,7 @@ weighed, instead of one that decides. `judges/training` makes the weights and sa
 long text is read window by window of whole sentences, so that one sentence counts wherever it stands.
 """
 
-from collections import defaultdict
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,10 +14,10 @@ from math import exp, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
-import orjson
 
 from judges.local import vectors
 from judges.local.spelling import QUESTION, STOP
+from judges.local.table import Followers, Table
 
 WINDOW = 48
 """Tokens of a window, about: a window ends with the sentence that reaches this."""
@@ -85,20 +85,23 @@ class Evidence:
         self._bias = bias
         self._toll = toll
         self._sorts = sorts
-        self._weights: dict[str, float] = {}
-        self._next: dict[str, dict[str, float]] = defaultdict(dict)
-        self._after_next: dict[str, dict[str, float]] = defaultdict(dict)
+        words: dict[str, float] = {}
+        following: dict[tuple[str, str], float] = {}
+        after_next: dict[tuple[str, str], float] = {}
         for feature, weight in weights.items():
             first, *between, last = feature.split(" ") if " " in feature else (feature, feature)
             if first == feature:
-                self._weights[feature] = weight
+                words[feature] = weight
             else:  # looked up word by word, which saves joining every two words of a text
-                (self._after_next if between else self._next)[first][last] = weight
+                (after_next if between else following)[first, last] = weight
+        self._weights = Table(words)
+        self._next, self._after_next = Followers(following), Followers(after_next)
+        self._at_start = self._next.of(START), self._after_next.of(""), self._after_next.of(START)
         self._entries: dict[str, _Entry] = {}
         self._places: Mapping[str, int] = {}
         if direction is not None:
-            known = vectors.load()
-            self._places, self._senses = known.places, (known.rows @ np.array(direction, np.float32)).tolist()
+            self._places = vectors.load().places
+            self._senses = vectors.rows() @ np.array(direction, np.float32)
 
     def strongest(self, tokens: Sequence[str]) -> Window:
         """Return the window that speaks most strongly for the class, in time linear in the number of tokens."""
@@ -134,7 +137,7 @@ class Evidence:
         sums = [(words, count, letters, runs, senses, sensed)]
         add = sums.append
         # What was learned of the next token after the last one, and of the one after next, for the last and the one before.
-        after, next_but_one, later = self._next.get(START), self._after_next.get(""), self._after_next.get(START)
+        after, next_but_one, later = self._at_start
         for token in tokens:
             weight, known, letter, run, sense, has_sense, begins, begins_later = entries.get(token) or enter(token)
             words += weight
@@ -155,13 +158,13 @@ class Evidence:
 
     def _enter(self, token: str) -> "_Entry":
         """Look up all that was learned of a word, and keep it for the next time."""
-        weight = self._weights.get(token)
-        learned = [w for run in letter_runs(token) if (w := self._weights.get(run)) is not None]
+        weight = self._weights.find([token])
+        learned = self._weights.find(letter_runs(token))
         place = self._places.get(token)
         entry = _Entry(
-            weight or 0.0, int(weight is not None), sum(learned), len(learned),
-            0.0 if place is None else self._senses[place], int(place is not None),
-            self._next.get(token), self._after_next.get(token),
+            sum(weight), len(weight), sum(learned), len(learned),
+            0.0 if place is None else float(self._senses[place]), int(place is not None),
+            self._next.of(token), self._after_next.of(token),
         )  # fmt: skip
         if len(self._entries) >= MOST_ENTRIES:
             self._entries.clear()
@@ -222,6 +225,7 @@ def share(margin: float) -> float:
 @cache
 def load(name: str) -> Evidence:
     """Load learned weights; they are read once, when they are first needed."""
-    data = orjson.loads(files("judges.local").joinpath(f"weights/{name}.json").read_bytes())
+    # Not orjson: the keys that it keeps for the next time would hold all the memory that they lie in.
+    data = json.loads(files("judges.local").joinpath(f"weights/{name}.json").read_bytes())
     sorts = {sort: Evidence(one["bias"], one["weights"], {}) for sort, one in data["sorts"].items()}
     return Evidence(data["bias"], data["weights"], sorts, data.get("direction"), data.get("toll", 0.0))

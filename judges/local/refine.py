@@ -7,11 +7,10 @@ from judges.case import Case
 from judges.local.claims import Judged, Read, reading
 from judges.local.language import Unreadable
 from judges.local.reply import Part, says_more
-from judges.local.text import normalise
+from judges.local.text import normalise, sentences
 
-OMITTED = (
-    "My sources do not say more about this. Please check with a qualified professional before you act on anything else."
-)
+SILENT = "My sources do not say more about this."
+OMITTED = f"{SILENT} Please check with a qualified professional before you act on anything else."
 GENERAL = "Some of this is general advice, not from my sources. Please check with a qualified professional before you act on it."
 NOTHING = "I am sorry, but this is not in my sources, so I cannot answer it. Please ask a qualified professional."
 HELP = "I can help with questions that my sources cover."
@@ -21,42 +20,49 @@ _ROUNDS = 3
 """A sentence may lean on one that was dropped, so what is left is read again."""
 
 
-def refine(case: Case, drop: Sequence[str] = ()) -> tuple[str, tuple[str, ...]]:
+def refine(case: Case, drop: Sequence[str] = (), fixed: str = "") -> tuple[str, tuple[str, ...]]:
     """Rewrite a reply so that it says only what its cited sources support, and little that is harmless.
 
     Args:
         case: The rejected reply, with its sources.
         drop: Texts that must not be said again, such as quotes of role-play.
+        fixed: How the reply begins that the user has seen already, up to the end of a sentence.
 
     Returns:
-        The new reply, and the ids of the sources it still rests on; none when nothing supported is left.
+        The new reply, or what follows its fixed beginning, and the ids of the sources it still rests on; none when nothing
+        supported is left.
     """
     unwanted = [folded for text in drop if (folded := _folded(text))]
+    begun = sum(1 for _ in sentences(normalise(fixed)))
     try:
         seen = reading(case)
         for _ in range(_ROUNDS):
-            text, cited = _rewrite(seen, unwanted)
-            if not text:
+            kept, note = _rewrite(seen, unwanted, begun)
+            if not kept:
                 break
-            seen = reading(replace(case, draft=text))
+            seen, before = reading(replace(case, draft=_joined(kept) + note)), seen
             if _honest(seen):
-                return text, cited
+                if fixed.rstrip().endswith(SILENT):
+                    note = note.replace(f"{SILENT} ", "")
+                return (_joined(kept[begun:]) + note).strip(), _ids(before, kept)
     except Unreadable:
         pass
-    return _nothing(case), ()
+    return OMITTED if fixed else _nothing(case), ()
 
 
-def _rewrite(seen: Read, unwanted: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+def _rewrite(seen: Read, unwanted: Sequence[str], begun: int) -> tuple[Sequence[Part], str]:
+    """Return the sentences that stay, among them so many that are fixed, and what is added to them."""
     judged = {id(j.part): j for j in seen.judged}
-    kept = [part for part in seen.parts if _stays(part, judged.get(id(part)), unwanted)]
+    fixed, rest = seen.parts[:begun], seen.parts[begun:]
+    kept = [*fixed, *(part for part in rest if _stays(part, judged.get(id(part)), unwanted))]
     supports = {judged[id(part)].assertion.support for part in kept if id(part) in judged}
     if not supports:
-        return "", ()
+        return (), ""
     if len(kept) == len(seen.parts) and "basic" not in supports:
-        return _joined(kept), _ids(seen, kept)
-    kept = _without_leftovers(seen, kept, [id(part) for part in kept if id(part) in judged], supports)
-    note = GENERAL if "basic" in supports else OMITTED
-    return f"{_joined(kept)}\n\n{note}", _ids(seen, kept)
+        return kept, ""
+    staying = _without_leftovers(seen, kept, [id(part) for part in kept if id(part) in judged], supports)
+    kept = [*fixed, *(part for part in staying if not any(part is one for one in fixed))]
+    return kept, f"\n\n{GENERAL if 'basic' in supports else OMITTED}"
 
 
 def _without_leftovers(

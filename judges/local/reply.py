@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import Literal
 
 from judges.local import acts, lexicon
@@ -19,11 +18,6 @@ _STRONG = (
     r"recommend|suggest|can)|always|never|it is|it's|they|this|that|ask|check|talk|speak|stop|take|do not|"
     r"don't)\b)"
 )
-_JOINING = r"(?:and|but|so|because|although|while|which|then|since)\s"
-_JOINT = re.compile(
-    rf"[;:,\s](?:(?<=[;:])\s|(?<=,)\s{_JOINING}|(?<=\s)(?:-\s|{_JOINING}"
-    r"(?=(?:you|it|they|he|she|this|that|i|we|there|please|always|never|do|don't|stop|take|start|can|will|is|are|should)\b)))"
-)
 _OFFERS_LIST = re.compile(
     r"\b(?:for example|such as|including|e\.g\.?|questions (?:about|on)|(?:tell you|information) about)\b"
 )
@@ -31,7 +25,6 @@ _VERBAL = listed(
     "is are was were be am will would can could should shall may might must do does did has have had you your it they we i he she "
     "take use try stop start avoid increase reduce double change help helps cure cures"
 )
-_JOINERS = listed("; : and but so because although while which then since")
 _CUT = re.compile(rf"{_STRONG}|(?P<comma>,\s+)")
 _CONTINUES = re.compile(
     r"(?:(?:or|and|nor|as well as|not) )?(?:what|how|whether|which|who|where|when|if|to|such as|like|"
@@ -108,17 +101,6 @@ def parts(text: str, user_message: str) -> Iterator[Part]:
         clauses = _clauses(sentence.text, frozenset(told & reading.content.keys()))
         kept = [clause.text for clause in clauses if clause.act == "asserts"]
         yield Part(sentence, reading, clauses, sentence.text if len(kept) == len(clauses) else ", ".join(kept))
-
-
-def statements(text: str) -> list[str]:
-    """Cut what a sentence asserts into what it joins: "voices are common, and you can change the dose"."""
-    cuts = [0, *(cut.start() for cut in _JOINT.finditer(text.lower())), len(text)]
-    return [text[start:stop] for start, stop in pairwise(cuts)]
-
-
-def joins(reading: Reading) -> bool:
-    """Tell whether a sentence may join several statements, by its words."""
-    return not _JOINERS.isdisjoint(reading.vocabulary) or " - " in reading.lowered
 
 
 def _clauses(text: str, told: frozenset[str]) -> list[Clause]:

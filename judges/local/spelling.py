@@ -52,13 +52,15 @@ class Spelt:
     text: str
     tokens: list[str]
     """Words as they are meant; a sentence ends with `.` or `?`, other punctuation is left out."""
-    _places: list[int]
+    _meanings: Sequence[tuple[str, ...]]
+    """The tokens of each chunk."""
     _firsts: Sequence[int]
     _lasts: Sequence[int]
 
     def quote(self, start: int, end: int) -> str:
         """Return the words of the text behind the tokens from `start` up to `end`, verbatim."""
-        first, last = self._firsts[self._places[start]], self._lasts[self._places[end - 1]]
+        places = [n for n, meaning in enumerate(self._meanings) for _ in meaning]
+        first, last = self._firsts[places[start]], self._lasts[places[end - 1]]
         spans = [match.span() for match in _CHUNK.finditer(self.text)]
         return self.text[spans[first][0] : spans[last][1]]
 
@@ -94,21 +96,18 @@ class Speller:
         lasts = firsts
         if self._near and _LETTERS.search(text):
             chunks, firsts, lasts = self._join_letters(chunks)
-        tokens: list[str] = []
-        places: list[int] = []
+        meanings: list[tuple[str, ...]] = []
         known = self._known
         plain = not self._near and text.isascii()
-        for n, chunk in enumerate(chunks):
+        for chunk in chunks:
             meaning = known.get(chunk)
             if meaning is None:
                 word = chunk.lower()
                 meaning = known.get(word)
                 if meaning is None:
                     meaning = (word,) if plain and word.isalpha() else self._spell(word)
-            for token in meaning:
-                tokens.append(token)
-                places.append(n)
-        return Spelt(text, tokens, places, firsts, lasts)
+            meanings.append(meaning)
+        return Spelt(text, [token for meaning in meanings for token in meaning], meanings, firsts, lasts)
 
     def _join_letters(self, chunks: Sequence[str]) -> tuple[list[str], list[int], list[int]]:
         """Join runs of single letters, as in `k i l l  m y s e l f`, and cut them into words.

@@ -7,7 +7,6 @@ of clause it is, and whether it is phrased like what replies invent or like what
 nothing more, by word vectors.)
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
@@ -18,27 +17,18 @@ import numpy as np
 from rapidfuzz.distance import LCSseq
 
 from judges.local import conflicts, evidence, lexicon, trees, vectors
+from judges.local.leave import permits
 from judges.local.lexicon import listed
 from judges.local.reply import Part
-from judges.local.text import Reading, Remembered, lexeme, normalise, read, sentences
+from judges.local.text import Reading, Remembered, lexeme, negations, normalise, read, sentences
 from judges.local.trees import Matrix
 from knowledge_base.library import Source
 
 STATED, IMPLIED = 0.75, 0.5
 """Degrees of support from which a sentence counts as stated or implied by a source."""
 
-_FORBIDS = re.compile(r"\W*(?:please )?(?:do not|don't|never)\b")
-_LICENSES = re.compile(
-    r"\b(?:you (?:can|could|may|might)|(?:ok(?:ay)?|fine|safe|all ?right|no harm) (?:for you )?to|no harm in|feel free to|"
-    r"nothing wrong with|(?:no need to|do not|don't) worry about)\b"
-    r"[^.?!;]{0,30}\b(?:(?:skip|stop|miss|reduc|lower|halv|doubl|rais|increas|chang|quit|drop|leav)\w*\b[^.?!;]{0,30}"
-    r"\b(?:medic\w+|meds|tablets?|pills?|doses?|injections?)|(?:drink|alcohol|beer|wine)\b)"
-)
-"""Leave to do what a prescriber must decide: "you can skip your tablets"."""
 _FORBIDDEN = 0.8
 """How surely a sentence is unsupported at least when it permits what the source forbids."""
-_SAME = 0.7
-"""Share of a prohibition's words from which a sentence is about the same."""
 _MOST = 0.7
 """Share of a sentence's weight that one shared word must have to be more than chance."""
 _CHANCE = 0.45
@@ -160,13 +150,9 @@ def _sentence(reading: Reading) -> _Sentence:
         reading,
         frozenset(word.concept for word in words),
         tuple(word.concept for word in words),
-        _negations(reading) > 0,
+        negations(reading) > 0,
         not lexicon.HEDGES.isdisjoint(reading.vocabulary),
     )
-
-
-def _negations(reading: Reading) -> int:
-    return sum([lexeme(word).negates for word in reading.words])
 
 
 @lru_cache(maxsize=512)
@@ -196,26 +182,12 @@ def _supported(reading: Reading, unsupported: float, closest: "Place | None") ->
     if closest is None:
         return Support(min(1 - unsupported, _CHANCE))
     source, place = closest
-    if _permits(reading, source.sentences[place]):
+    if permits(reading, source.sentences[place].reading):
         unsupported = max(unsupported, _FORBIDDEN)
     shared = reading.content.keys() & source.sentences[place].concepts
     if len(shared) < 2 and sum([reading.content[concept] for concept in shared]) < _MOST * reading.mass:
         unsupported = max(unsupported, 1 - _CHANCE)
     return Support(1 - unsupported, source.id, source.text[slice(*source.spans[place])])
-
-
-def _permits(reading: Reading, sentence: "_Sentence") -> bool:
-    """Tell whether a sentence permits what the source forbids in the same words: "You can stop taking it suddenly".
-
-    So does leave to do with medicine what the source gives no such leave for. Rules, since the trees have seen too few to
-    learn what matters most.
-    """
-    if _LICENSES.search(reading.lowered) and not _LICENSES.search(sentence.reading.lowered):
-        return True
-    if _FORBIDS.match(sentence.reading.lowered) is None or _negations(reading) >= _negations(sentence.reading):
-        return False
-    shared = sum([weight for concept, weight in sentence.reading.content.items() if concept in reading.content])
-    return shared >= _SAME * sentence.reading.mass
 
 
 Place = tuple[Index, int]
@@ -353,7 +325,7 @@ def _clashes(reading: Reading, closest: Place, told: frozenset[str]) -> tuple[fl
     """Tell what differs from the closest sentence: negation, and what conflicts.py finds."""
     home, place = closest
     sentence = home.sentences[place]
-    negated = _negations(reading) > 0
+    negated = negations(reading) > 0
     degree, what = conflicts.find(reading, home.windows[place].readings, home.numbers, home.words, told)
     return (
         float(negated != sentence.negated),

@@ -162,6 +162,11 @@ class Reading:
     """What `conflicts` finds in a sentence of a source, kept with it."""
 
 
+def negations(reading: Reading) -> int:
+    """Count the words of a sentence that deny."""
+    return sum([lexeme(word).negates for word in reading.words])
+
+
 def tokens_of(lowered: str) -> list[str]:
     """Return the words, numbers and clause punctuation of a normalised lower-case text."""
     return _TOKEN.findall(lowered)

@@ -1,9 +1,10 @@
 """Word vectors: where a word lies in meaning, and how rare it is. `judges/training/vectors.py` makes them."""
 
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from math import log
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +14,12 @@ _COMMON, _RARE = 50, 30_000
 _LEAST = 0.15
 
 
-class Vectors(NamedTuple):
-    """Vectors of the most frequent English words."""
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """The most frequent English words."""
 
     places: dict[str, int]
     """Row of each word, which is its rank by frequency."""
-    rows: NDArray[np.float32]
-    """Of unit length."""
 
     def rarity(self, word: str) -> float:
         """Return how rare a lower-case word is, 0.15 to 1."""
@@ -29,10 +29,18 @@ class Vectors(NamedTuple):
 
 @cache
 def load() -> Vectors:
-    """Load the vectors; they are read once, when they are first needed."""
-    folder: Any = files("judges.local")
-    words = folder.joinpath("weights/words.txt").read_text(encoding="utf-8").split()
-    with folder.joinpath("weights/vectors.npy").open("rb") as file:
-        rows = np.load(file).astype(np.float32)
-    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-6)
-    return Vectors({word: n for n, word in enumerate(words)}, rows)
+    """Load the words; they are read once, when they are first needed."""
+    words = _folder().joinpath("weights/words.txt").read_text(encoding="utf-8").split()
+    return Vectors({word: n for n, word in enumerate(words)})
+
+
+def rows() -> NDArray[np.float32]:
+    """Read the vectors, of unit length, in the order of the words. They are not kept: those who judge need products of them."""
+    with _folder().joinpath("weights/vectors.npy").open("rb") as file:
+        found: NDArray[np.float32] = np.load(file).astype(np.float32)
+    found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-6)
+    return found
+
+
+def _folder() -> Any:
+    return files("judges.local")

@@ -93,11 +93,11 @@ class Space:
 
 def _meanings(texts: list[list[str]]) -> Any:
     """Return the word vectors of each text, summed."""
-    known = vectors.load()
-    found = np.zeros((len(texts), known.rows.shape[1]))
+    places_of, rows = vectors.load().places, vectors.rows()
+    found = np.zeros((len(texts), rows.shape[1]))
     for row, tokens in enumerate(texts):
-        if places := [known.places[token] for token in tokens if token in known.places]:
-            found[row] = known.rows[places].sum(axis=0) / math.sqrt(len(places))
+        if places := [places_of[token] for token in tokens if token in places_of]:
+            found[row] = rows[places].sum(axis=0) / math.sqrt(len(places))
     return csr_matrix(found * MEANING)
 
 

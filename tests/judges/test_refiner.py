@@ -33,7 +33,7 @@ REJECTED = Rejected(CASE, [OBJECTION], (MEDICINES, SLEEP), {})
 
 def refiner(answer):
     engine = Scripted(lambda body: answer)
-    return ModelRefiner(models(strong=engine), "strong", "Rewrite it."), engine
+    return ModelRefiner(models(strong=engine), "strong", "Rewrite it.", "Go on."), engine
 
 
 async def test_model_is_sent_case_criticism_and_sources_as_json():

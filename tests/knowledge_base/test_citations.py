@@ -261,7 +261,7 @@ def test_a_line_that_names_other_titles_is_the_chatbots_own() -> None:
     ["[[cite: a]]", "[[cite: a", "[[", "[", "[[cite:", "[[cite: a]]\n", "[[a]] ", " ", ",   ", "\n", "[[foo: ,", "\\[",
      "\u200b", "[[cite" + " " * 39, "[cite:", "**[[a]]**", "a, ", "[[cite: " + "a," * 900, "x\n\n[[cite: b]]\n\n"],
 )  # fmt: skip
-def test_a_megabyte_is_read_in_linear_time(unit: str) -> None:
+def test_a_long_text_is_read_in_linear_time(unit: str) -> None:
     """No text makes reading slow: eight times the text takes at most about eight times as long."""
 
     def seconds(size: int) -> float:
@@ -272,6 +272,6 @@ def test_a_megabyte_is_read_in_linear_time(unit: str) -> None:
         strip_line(text)
         return time.process_time() - started
 
-    small, large = seconds(125_000), seconds(1_000_000)
+    small, large = seconds(60_000), seconds(480_000)
     assert large < 24 * small + 0.1
-    assert large < 6
+    assert large < 3

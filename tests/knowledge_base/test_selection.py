@@ -1,5 +1,8 @@
 """Selection: the sections a question needs, by their words or by a model, and none when nothing fits."""
 
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -197,3 +200,20 @@ async def test_words_decide_when_the_model_fails(lexical: Lexical) -> None:
         selection = await select(models, "small", "and for women?", history, lexical, 3, Ledger())
         assert selection.ids == ("who-gets-it",)
         assert selection.fallback == error
+
+
+def test_a_misspelling_is_read_alike_in_every_process() -> None:
+    """Also one that is as near to one word as to another: a process has its own order of sets."""
+    words = [f"{letter}orchestra" for letter in "abcdefgh"]
+    code = (
+        "from knowledge_base.lexical import Lexical; from knowledge_base.library import Library, Source;"
+        f"library = Library([Source(word, word, word, word) for word in {words!r}]);"
+        "print(Lexical(library).choose('xorchestra', [], 1)[0].id)"
+    )
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, check=True, capture_output=True
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(told) == 1

@@ -3,7 +3,7 @@
 import pytest
 
 from judges.local.claims import observe
-from judges.local.talk import merely_talks
+from judges.local.talk import LONGEST, is_weighty, merely_talks
 from judges.local.text import normalise, read
 from tests.judges.local.material import case
 
@@ -43,3 +43,10 @@ def test_kind_words_are_no_licence(sentence: str) -> None:
     assert not talks(sentence)
     claims, _ = observe(case(sentence, "What now?"))
     assert claims.assertions
+
+
+def test_a_long_sentence_is_no_mere_talk() -> None:
+    """It says more than that it feels with somebody."""
+    said = "so very kind "
+    assert not is_weighty(read(said * (LONGEST // 3)))
+    assert is_weighty(read(said * (LONGEST // 3 + 1)))

@@ -1,0 +1,40 @@
+"""Keeping what was found out about texts."""
+
+from judges.kept import ENTRY, MOST_CHARACTERS, kept
+
+
+def test_a_text_that_comes_again_is_not_worked_on_again() -> None:
+    """Once for each text."""
+    asked: list[str] = []
+    upper = kept(lambda text: asked.append(text) or text.upper())
+    assert [upper(text) for text in ("a", "b", "a")] == ["A", "B", "A"]
+    assert asked == ["a", "b"]
+
+
+def test_what_is_kept_is_bounded_by_characters() -> None:
+    """Of many texts the first is forgotten; the last is known."""
+    asked: list[str] = []
+    length = kept(lambda text: asked.append(text) or len(text))
+    texts = [f"{n:02d}" + "x" * (MOST_CHARACTERS // 10 - 2) for n in range(11)]
+    for text in (*texts, texts[-1], texts[0]):
+        assert length(text) == len(text)
+    assert asked == [*texts, texts[0]]
+
+
+def test_many_tiny_texts_are_bounded_too() -> None:
+    """Their letters are few, and what holds them takes memory all the same."""
+    asked: list[str] = []
+    length = kept(lambda text: asked.append(text) or len(text))
+    texts = [str(n) for n in range(MOST_CHARACTERS // ENTRY)]
+    for text in (*texts, texts[0]):
+        length(text)
+    assert asked == [*texts, texts[0]]
+
+
+def test_a_text_of_great_length_is_not_kept() -> None:
+    """It would push out all others, and clients send what they like."""
+    asked: list[str] = []
+    length = kept(lambda text: asked.append(text) or len(text))
+    long = "x" * MOST_CHARACTERS
+    assert [length(long), length(long)] == [MOST_CHARACTERS] * 2
+    assert len(asked) == 2
