@@ -132,6 +132,18 @@ class Filter:
         rest = [c for c in self.on_reply if "default" in c.modes and not c.modes & modes]
         return first + await self._run(rest, case, ledger, strongest)
 
+    def settled_now(self, case: Case, modes: frozenset[Mode]) -> bool:
+        """Tell whether the local judges alone settle that a reply is to be accepted, so that `review` would ask nobody else."""
+        first = [c for c in self.on_reply if c.modes & modes]
+        review = _accepted_now(first, case)
+        if review is None or not first:
+            return False
+        if "default" in modes or not _improvised(review, case):
+            return True
+        return (
+            _accepted_now([c for c in self.on_reply if "default" in c.modes and not c.modes & modes], case) is not None
+        )
+
     async def _run(self, cascades: Sequence[Cascade], case: Case, ledger: Ledger, strongest: bool) -> Review:
         review = Review()
         async with asyncio.TaskGroup() as group:
@@ -164,6 +176,18 @@ class Filter:
             return Review()
         review = await self.emergency.run(case, ledger, heard=heard.judgements)
         return replace(review, judgements=review.judgements[len(heard.judgements) :])
+
+
+def _accepted_now(cascades: Sequence[Cascade], case: Case) -> Review | None:
+    """Return what local judges say when each of them settles it by accepting; None when one does not."""
+    review = Review()
+    for cascade in cascades:
+        if not isinstance(cascade.stages[0], LocalJudge):
+            return None
+        review += (found := cascade.run_now(case))
+        if found.verdict != "accept" or not (cascade.local_only or cascade.settles(found.judgements[0])):
+            return None
+    return review
 
 
 def _improvised(review: Review, case: Case) -> bool:

@@ -28,13 +28,18 @@ class Rejected:
     """The sources the rewritten reply may cite."""
     options: dict[str, Any]
     """Fields of the client's request that a rewrite must honour, such as `response_format`."""
+    fixed: str = ""
+    """How the reply begins that the user has seen already; what is written goes on from there."""
 
 
 class Refiner(Protocol):
     """Whatever rewrites drafts."""
 
     async def refine(self, rejected: Rejected, ledger: Ledger) -> str | None:
-        """Return the new reply with its citation command, or None where there is no way to write one."""
+        """Return the new reply with its citation command, or None where there is no way to write one.
+
+        With `fixed`, return what follows it.
+        """
 
 
 class LocalRefiner:
@@ -44,7 +49,7 @@ class LocalRefiner:
         if rejected.options.get("response_format"):
             return None  # sentences cannot be taken out of a JSON document
         played = [j.observation for j in rejected.objections if isinstance(j.observation, RolePlay)]
-        text, cited = refine.refine(rejected.case, [p.quote for seen in played for p in seen.played])
+        text, cited = refine.refine(rejected.case, [p.quote for seen in played for p in seen.played], rejected.fixed)
         return f"{command(cited or ('not_in_sources',))}\n{text}"
 
 
@@ -55,12 +60,15 @@ class ModelRefiner:
     models: Models
     alias: str
     prompt: str
+    going_on: str
+    """What the prompt says besides where the reply has begun."""
 
     async def refine(self, rejected: Rejected, ledger: Ledger) -> str | None:
         """Raises: ModelError."""
+        prompt = f"{self.prompt}\n\n{self.going_on}" if rejected.fixed else self.prompt
         body = {
             **rejected.options,
-            "messages": [{"role": "system", "content": self.prompt}, {"role": "user", "content": _task(rejected)}],
+            "messages": [{"role": "system", "content": prompt}, {"role": "user", "content": _task(rejected)}],
         }
         answer = await self.models.complete(self.alias, body, step="refine", ledger=ledger)
         content = answer["choices"][0]["message"].get("content")
@@ -73,8 +81,11 @@ def open_refiner(setting: str | None, models: Models) -> Refiner | None:
         return None
     if setting == "local":
         return LocalRefiner()
-    prompt = files("judges.prompts").joinpath("refiner.md").read_text(encoding="utf-8").strip()
-    return ModelRefiner(models, setting, prompt)
+    prompt, going_on = (
+        files("judges.prompts").joinpath(name).read_text(encoding="utf-8").strip()
+        for name in ("refiner.md", "refiner_going_on.md")
+    )
+    return ModelRefiner(models, setting, prompt, going_on)
 
 
 def _task(rejected: Rejected) -> str:
@@ -90,4 +101,6 @@ def _task(rejected: Rejected) -> str:
             {"rule": RULES[j.rule].message if j.rule else "", "found": j.reason} for j in rejected.objections
         ],
     }
+    if rejected.fixed:
+        data["already_sent"] = rejected.fixed
     return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()

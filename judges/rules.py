@@ -185,7 +185,7 @@ def verified(assertion: Assertion, case: Case) -> Assertion:
             and doses(assertion.text) <= doses(source.text)
         )
     else:
-        holds = not any(c.isdigit() for c in assertion.text) and not doses(assertion.text)
+        holds = not any(map(str.isdigit, assertion.text)) and not doses(assertion.text)
     return assertion if holds else assertion.model_copy(update={"support": "unsupported"})
 
 

@@ -15,10 +15,13 @@ In reading order:
     guard.py          places for calls, a bounded queue, and the circuit breaker of breaker.py
     relay.py          forwarding where an alias has a guard or a fallback
     engine.py         Engine, a way to reach a model; Forwarded, a relayed answer
-    openai_engine.py  any OpenAI-compatible server over one pooled aiohttp session
+    writing.py        Listener, who hears an answer while it is written; assembly.py: pure, its chunks put together
+    openai_engine.py  any OpenAI-compatible server; exchange.py: a request and its answer over one pooled connection
     litellm_engine.py every other provider; the only module that imports litellm, when it is used
     script.py         what a scripted model says: rules for demos and tests, in YAML
     scripted.py       the engine that says it
-    recording.py      answers written down once and given again
+    recording.py      answers written down once and given again; remembering.py: asked only once
+    budget.py         what the calls of a run may cost together
+    watch.py          watching the calls of a turn from outside
     completion.py     pure: an answer as the chat completion that a server would have sent
 """

@@ -21,6 +21,7 @@ from models.hedge import hedged
 from models.request import as_completion, fill
 from models.settings import ModelSettings
 from models.usage import Call, Ledger, Usage
+from models.writing import Counted, Listener, written
 
 LONGEST_PAUSE_S = 20.0
 """An upstream may ask for minutes; a person is waiting."""
@@ -38,33 +39,38 @@ class Alias:
         self.guard = Guard(name, settings) if settings.guarded else None
         self.first_pause_s = first_pause_s
 
-    def ask(self, body: Body, step: str, ledger: Ledger, until: float = math.inf) -> Coroutine[Any, Any, Body]:
+    def ask(
+        self, body: Body, step: str, ledger: Ledger, until: float = math.inf, listener: Listener | None = None
+    ) -> Coroutine[Any, Any, Body]:
         """Answer a chat completion request; the ledger gets each call, also when it fails or is cancelled.
 
         Args:
             until: Time of the event loop until which the step may go on.
+            listener: Hears the answer while it is written; then there is no second try beside a slow first one.
 
         Raises:
             ModelError: see errors.py.
         """
         after = self.settings.hedge_after_s
-        if after is None:
-            return self._call(body, step, ledger, until)
+        if after is None or listener is not None:
+            return self._call(body, step, ledger, until, listener)
         guard = self.guard
         # A hedge does not queue: it would keep somebody's first request waiting.
         return hedged(lambda: self._call(body, step, ledger, until), after, lambda: guard is None or not guard.full)
 
-    async def _call(self, body: Body, step: str, ledger: Ledger, until: float) -> Body:
+    async def _call(
+        self, body: Body, step: str, ledger: Ledger, until: float, listener: Listener | None = None
+    ) -> Body:
         settings = self.settings
         request = fill(body, self.name, settings)
         call = Call(step, self.name, ms=0.0, usage=Usage(), cost=None, error=None, attempts=0)
         watch = ledger.watch
         ended = None if watch is None else watch.call(call, request, settings)
+        counted = None if listener is None else Counted(listener)
         started = time.perf_counter()
         try:
-            answer = await self._tries(request, call, until, ledger.until)
+            answer = await self._tries(request, call, until, ledger.until, counted)
             call.usage = Usage.from_body(answer, request)
-            call.cost = call.usage.cost(settings.price)
             return answer
         except ModelError as error:
             call.error = error.at(self.name, step).kind
@@ -74,27 +80,35 @@ class Alias:
             raise
         finally:
             call.ms = (time.perf_counter() - started) * 1000
+            if counted is not None and counted.heard and call.error is not None:
+                call.usage = Usage.from_body({"choices": counted.heard}, request)
+            if call.error is None or call.usage.estimated:
+                call.cost = call.usage.cost(settings.price)
             ledger.add(call)
             if ended is not None:
                 ended()
 
-    async def _tries(self, request: Body, call: Call, until: float, turn_until: float) -> Body:
+    async def _tries(
+        self, request: Body, call: Call, until: float, turn_until: float, listener: Listener | None
+    ) -> Body:
         # A loop of our own, since stamina adds 20 microseconds to every call that succeeds at once, this 0.3: a
         # pass-through costs 140 in all, and a guarded turn makes several calls.
         for attempt in count(1):
             call.attempts = attempt
             try:
                 if self.guard is None:
-                    return await self._try(request, until, turn_until)
+                    return await self._try(request, call, until, turn_until, listener)
                 waits_until = asyncio.get_running_loop().time() + self.settings.timeout_s
                 async with self.guard.place(min(waits_until, until, turn_until)):
-                    return await self._try(request, until, turn_until)
+                    return await self._try(request, call, until, turn_until, listener)
             except ModelError as error:
                 if not error.retryable or attempt >= self.settings.max_attempts:
                     raise
                 pause = self._pause(attempt, error.retry_after)
                 if asyncio.get_running_loop().time() + pause >= min(until, turn_until):
                     raise  # there would be no time left to ask in
+                if listener is not None and not listener.again():
+                    raise
             await asyncio.sleep(pause)
         raise AssertionError("unreachable")
 
@@ -104,7 +118,7 @@ class Alias:
             return min(retry_after, LONGEST_PAUSE_S)
         return min(self.first_pause_s * 2.0 ** (attempt - 1), LONGEST_PAUSE_S) * random.uniform(0.5, 1)
 
-    async def _try(self, request: Body, until: float, turn_until: float) -> Body:
+    async def _try(self, request: Body, call: Call, until: float, turn_until: float, listener: Listener | None) -> Body:
         now = asyncio.get_running_loop().time()
         ends, of_turn = now + self.settings.timeout_s, False
         if until < ends:
@@ -115,8 +129,19 @@ class Alias:
             raise OutOfTime("no time is left for it")  # and nothing is sent, which would have to be paid
         try:
             async with asyncio.timeout_at(ends):
+                if listener is not None:
+                    return as_completion(await written(self.engine, request, listener))
                 return as_completion(await self.engine.complete(request))
+        except (asyncio.CancelledError, UpstreamTimeout):
+            call.usage = _asked(request)
+            raise
         except TimeoutError:
+            call.usage = _asked(request)
             if of_turn:
                 raise OutOfTime("no time is left for it") from None
             raise UpstreamTimeout(f"no answer within {ends - now:.3g} s") from None
+
+
+def _asked(request: Body) -> Usage:
+    """Estimate what is to be paid where an answer was not waited for: else who always leaves early would pay nothing."""
+    return Usage.from_body({}, request)

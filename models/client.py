@@ -21,6 +21,7 @@ from models.scripted import scripted_engine
 from models.settings import ModelSettings
 from models.structured import Structured, Unread, Way, after_refusal, question, raw_text, read, repair
 from models.usage import Call, Ledger, Usage
+from models.writing import Listener
 
 __all__ = ["Around", "Body", "Engine", "EngineFactory", "Forwarded", "Models", "Structured", "open_models", "plain"]
 
@@ -112,17 +113,30 @@ class Models:
                     log.warning("model_refuses_response_format", alias=alias, refused=known, used=way)
                 return answer
 
-    def complete(self, alias: str, body: Body, *, step: str, ledger: Ledger) -> Coroutine[Any, Any, Body]:
+    def complete(
+        self, alias: str, body: Body, *, step: str, ledger: Ledger, listener: Listener | None = None
+    ) -> Coroutine[Any, Any, Body]:
         """Answer a chat completion request; the ledger gets each call, also when it fails or is cancelled.
+
+        Args:
+            listener: Hears the answer's text while it is written.
 
         Raises:
             ModelError: see errors.py. With a `fallback`, what the alias itself raised.
         """
         if alias not in self._chains:
-            return self._alias(alias).ask(body, step, ledger)
-        return self._first(alias, step, lambda one: self._alias(one).ask(body, step, ledger))
+            return self._alias(alias).ask(body, step, ledger, listener=listener)
+        return self._first(
+            alias, step, lambda one: self._alias(one).ask(body, step, ledger, listener=listener), listener
+        )
 
-    async def _first(self, alias: str, step: str, ask: Callable[[str], Coroutine[Any, Any, Body]]) -> Body:
+    async def _first(
+        self,
+        alias: str,
+        step: str,
+        ask: Callable[[str], Coroutine[Any, Any, Body]],
+        listener: Listener | None = None,
+    ) -> Body:
         """Return the first good answer of the alias and those that stand in for it."""
         failed: ModelError | None = None
         for one in self._chains[alias]:
@@ -130,7 +144,7 @@ class Models:
                 return await ask(one)
             except ModelError as error:
                 # What one model refuses is not offered to the next until one says yes.
-                if not error.elsewhere:
+                if not error.elsewhere or (listener is not None and not listener.again()):
                     raise failed or error from None
                 log.warning("model_failed", alias=one, of=alias, step=step, error=error.kind)
                 failed = failed or error
@@ -150,7 +164,8 @@ class Models:
             ledger: gets the calls that failed; what an answer used, only who relays it can tell.
 
         Raises:
-            ModelError: no answer, or one about the proxy's own key or address, which is none of the client's business.
+            ModelError: no answer, or one about the proxy's own key or address or the upstream's own faults, which is none of
+                the client's business.
         """
         if alias in self._chains or alias in self.guards:
             return await relay([self._alias(one) for one in self._chains.get(alias, (alias,))], raw, headers, ledger)

@@ -80,18 +80,28 @@ class Forwarded:
 
 async def forward_by_completing(complete: Callable[[Body], Awaitable[Body]], raw: bytes) -> Forwarded:
     """Forward to an engine that only completes: decode the request, answer it, encode JSON or a stream of words."""
-    try:
-        body = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        body = None
-    if not isinstance(body, dict):
-        raise UpstreamRefused(400, "invalid_json")
+    body = decoded(raw)
     streamed, options = body.pop("stream", None), body.pop("stream_options", None)
     answer = await complete(body)
     if not streamed:
         return Forwarded(200, {"Content-Type": "application/json"}, orjson.dumps(answer))
     with_usage = isinstance(options, dict) and bool(options.get("include_usage"))
     return Forwarded(200, {"Content-Type": "text/event-stream"}, chunks=_sent(stream_events(answer, with_usage)))
+
+
+def decoded(raw: bytes) -> Body:
+    """Decode the body of a request.
+
+    Raises:
+        UpstreamRefused: It is no JSON object.
+    """
+    try:
+        body = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        body = None
+    if not isinstance(body, dict):
+        raise UpstreamRefused(400, "invalid_json")
+    return body
 
 
 def stream_events(answer: Body, with_usage: bool) -> Iterator[bytes]:

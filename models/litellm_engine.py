@@ -14,11 +14,11 @@ from typing import Any
 
 import orjson
 
-from models.engine import Body, Forwarded
+from models.assembly import Assembly
+from models.engine import Body, Forwarded, decoded
 from models.errors import (
     ModelError,
     ModelSettingsError,
-    UpstreamRefused,
     UpstreamTimeout,
     UpstreamUnavailable,
     accused,
@@ -26,6 +26,7 @@ from models.errors import (
 )
 from models.openai_engine import retry_after, secret, secret_headers
 from models.settings import ModelSettings
+from models.writing import Listener
 
 _OPENAI_FIELDS = frozenset((
     "messages", "functions", "function_call", "temperature", "top_p", "n", "stream", "stream_options", "stop",
@@ -59,14 +60,17 @@ class LiteLLMEngine:
     async def complete(self, body: Body) -> Body:
         return _plain(await self._ask(body))
 
+    async def write(self, body: Body, listener: Listener) -> Body:
+        assembly = Assembly(listener, body.get("n") or 1)
+        async for event in _events(
+            await self._ask({**body, "stream": True, "stream_options": {"include_usage": True}})
+        ):
+            assembly.feed(event)
+        return assembly.completion()
+
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
         """Decode the request and encode the answer, a stream as it comes: litellm has no bytes to relay."""
-        try:
-            body = orjson.loads(raw)
-        except orjson.JSONDecodeError:
-            body = None
-        if not isinstance(body, dict):
-            raise UpstreamRefused(400, "invalid_json")
+        body = decoded(raw)
         answer = await self._ask(body)
         if body.get("stream"):
             return Forwarded(200, {"Content-Type": "text/event-stream"}, chunks=_events(answer))

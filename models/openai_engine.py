@@ -1,34 +1,39 @@
 """Any OpenAI-compatible server, over one pooled aiohttp session."""
 
+import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Mapping
 from email.utils import parsedate_to_datetime
-from io import BytesIO
-from typing import Any
 
 import aiohttp
 import orjson
 from yarl import URL
 
+from models.assembly import Assembly
 from models.engine import Body, Forwarded
 from models.errors import (
     ModelError,
     ModelSettingsError,
     UpstreamGarbled,
+    UpstreamRefused,
     UpstreamTimeout,
     UpstreamUnavailable,
     accused,
     error_for_status,
 )
+from models.exchange import Answer, Post
+from models.request import as_completion
 from models.settings import ModelSettings
 from models.watch import TRACE_HEADERS
+from models.writing import Listener, read_out
 
 MAX_ANSWER = 32 * 2**20
 """Bytes; a longer answer is not read to its end."""
 CONNECT_S = 10.0
-LARGE_BODY = 2**20
-"""aiohttp warns of larger ones given as bytes, since writing them in one go may hold the event loop."""
+LINGER_S = 0.05
+"""How long the end of a stream is waited for when all of it has come."""
+A_DAY_S = 86_400.0
 
 _PASSED_UP = ("Idempotency-Key", "OpenAI-Beta", "X-Client-Request-Id", "X-Request-Id", "traceparent", "tracestate")
 _PASSED_DOWN = frozenset(("content-type", "retry-after", "retry-after-ms", "x-request-id", "x-should-retry"))
@@ -59,19 +64,21 @@ class OpenAIEngine:
         max_answer: int = MAX_ANSWER,
         path: str = "chat/completions",
     ) -> None:
-        self._session = session
-        self._url = URL(f"{settings.base_url}/{path}").with_query(settings.query)
-        self._headers = {"Content-Type": "application/json"} | secret_headers(settings, environ)
-        self._timeout = aiohttp.ClientTimeout(
+        url = URL(f"{settings.base_url}/{path}").with_query(settings.query)
+        headers = {"Content-Type": "application/json"} | secret_headers(settings, environ)
+        timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=min(CONNECT_S, settings.timeout_s), sock_read=settings.timeout_s
         )
+        self._post = Post(session, url, headers, timeout)
         self._alias = alias
         self._max_answer = max_answer
+        self._with_usage: Body = {"stream_options": {"include_usage": True}}
+        """What a request for a stream says besides."""
 
     async def complete(self, body: Body) -> Body:
         """Answer a chat completion request. The time it may take as a whole is its caller's."""
         try:
-            async with self._session.post(self._url, **self._request(orjson.dumps(body))) as response:
+            async with await self._post.send(orjson.dumps(body), _trace()) as response:
                 raw = await self._read(response)
         except _BROKEN as error:
             raise translated(error) from None
@@ -82,15 +89,52 @@ class OpenAIEngine:
             raise UpstreamGarbled("answered with something other than a JSON object")
         return answer
 
-    async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
-        """Relay; what is wrong with our own key or address is raised and not told to the client."""
+    async def write(self, body: Body, listener: Listener) -> Body:
+        """Ask for a stream; a server that answers in one piece all the same is heard when that is there."""
         try:
-            response = await self._session.post(self._url, **self._request(raw, headers))
+            return await self._write({**body, "stream": True, **self._with_usage}, body, listener)
+        except UpstreamRefused as error:
+            if not (self._with_usage and (error.param or "").startswith("stream_options")):
+                raise
+        self._with_usage = {}  # an older server, whose usage is estimated then
+        return await self._write({**body, "stream": True}, body, listener)
+
+    async def _write(self, streamed: Body, body: Body, listener: Listener) -> Body:
+        assembly = Assembly(listener, body.get("n") or 1)
+        asked = orjson.dumps(streamed)
+        try:
+            async with await self._post.send(asked, _trace()) as response:
+                if not 200 <= response.status < 300:
+                    raise _refusal(response, await self._read(response))
+                if not response.is_stream:
+                    answer = as_completion(_decoded(await self._read(response)))
+                    read_out(answer, listener)
+                    return answer
+                async for part in self._parts(response):
+                    assembly.feed(part)
+                    if assembly.done:
+                        # The end of the response lets the connection be used again; but that is all it is good for.
+                        async with asyncio.timeout(LINGER_S):
+                            await response.content.readany()
+                        break
+        except _BROKEN as error:
+            if not assembly.done:
+                raise translated(error) from None
+        return assembly.completion()
+
+    async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
+        """Relay; what is wrong with our own key or address is raised and not told to the client.
+
+        So are the upstream's own faults: pages of servers and gateways that fail quote requests with their headers.
+        """
+        try:
+            passed = {name: headers[name] for name in _PASSED_UP if name in headers}
+            response = await self._post.send(raw, {**passed, **_trace()})
             try:
-                if response.status in (401, 403) or 300 <= response.status < 400:
-                    raise error_for_status(response.status)
+                if response.status in (401, 403) or 300 <= response.status < 400 or response.status >= 500:
+                    raise error_for_status(response.status, retry_after=_wait(response))
                 down = passed_down(response.headers)
-                if response.headers.get("Content-Type", "").startswith("text/event-stream"):
+                if response.is_stream:
                     return Forwarded(response.status, down, chunks=self._chunks(response), close=response.close)
                 return Forwarded(response.status, down, await self._read(response))
             except BaseException:
@@ -102,29 +146,23 @@ class OpenAIEngine:
     async def close(self) -> None:
         """Nothing to do: the session is its owner's."""
 
-    def _request(self, raw: bytes, client: Mapping[str, str] | None = None) -> dict[str, Any]:
-        headers = self._headers
-        if client and (passed := {name: client[name] for name in _PASSED_UP if name in client}):
-            headers = passed | headers
-        if (trace := TRACE_HEADERS.get()) is not None:
-            headers = {**headers, **trace}
-        data = raw if len(raw) < LARGE_BODY else BytesIO(raw)
-        return {"data": data, "headers": headers, "timeout": self._timeout, "allow_redirects": False}
+    async def _read(self, response: Answer) -> bytes:
+        """Read the body, as long as it is not too long."""
+        length, content = response.length, response.content
+        if length is not None and length <= self._max_answer:
+            # It has usually come with the headers, and then nothing is to be waited for.
+            return content.read_nowait() if content.is_eof() else await content.read()
+        return b"".join([part async for part in self._parts(response)])
 
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
-        """Read the body, as long as it is not too long. Its stated length tells only if it is not compressed."""
-        length = response.content_length
-        if length is not None and length <= self._max_answer and "Content-Encoding" not in response.headers:
-            return await response.read()
-        parts, size = [], 0
+    async def _parts(self, response: Answer) -> AsyncIterator[bytes]:
+        size = 0
         async for part in response.content.iter_any():
-            parts.append(part)
             size += len(part)
             if size > self._max_answer:
                 raise UpstreamGarbled(f"answered with more than {self._max_answer} bytes")
-        return b"".join(parts)
+            yield part
 
-    async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    async def _chunks(self, response: Answer) -> AsyncIterator[bytes]:
         try:
             async for chunk in response.content.iter_any():
                 yield chunk
@@ -170,14 +208,14 @@ def passed_down(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def retry_after(value: str | None, now: float) -> float | None:
-    """Read a Retry-After header, in seconds or as an HTTP date, as seconds from `now` (Unix time)."""
+    """Read a Retry-After header, in seconds or as an HTTP date, as seconds from `now` (Unix time), a day at most."""
     if not value:
         return None
     try:
         seconds = float(value) if value.strip().isdigit() else parsedate_to_datetime(value).timestamp() - now
-    except ValueError:
+    except (ValueError, OverflowError):  # numbers of a hundred digits, also within a date
         return None
-    return max(0.0, seconds)
+    return min(max(0.0, seconds), A_DAY_S)
 
 
 def translated(error: BaseException) -> ModelError:
@@ -191,11 +229,18 @@ def translated(error: BaseException) -> ModelError:
     return UpstreamUnavailable(f"no connection, or one that broke ({type(error).__name__})")
 
 
-def _refusal(response: aiohttp.ClientResponse, raw: bytes) -> ModelError:
+def _trace() -> Mapping[str, str]:
+    return TRACE_HEADERS.get() or {}
+
+
+def _refusal(response: Answer, raw: bytes) -> ModelError:
     body = _decoded(raw)
     code, param = accused(body.get("error") if isinstance(body, dict) else None)
-    wait = retry_after(response.headers.get("Retry-After"), time.time())
-    return error_for_status(response.status, retry_after=wait, code=code, param=param)
+    return error_for_status(response.status, retry_after=_wait(response), code=code, param=param)
+
+
+def _wait(response: Answer) -> float | None:
+    return retry_after(response.headers.get("Retry-After"), time.time())
 
 
 def _decoded(raw: bytes) -> object:

@@ -1,6 +1,7 @@
 """Forwarding where an alias has a guard or a fallback."""
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 
 import orjson
@@ -8,30 +9,40 @@ import orjson
 from models.alias import Alias
 from models.engine import Forwarded
 from models.errors import ModelError, error_for_status
+from models.openai_engine import retry_after
 from models.usage import Call, Ledger, Usage
 
 
-async def relay(aliases: Sequence[Alias], raw: bytes, headers: Mapping[str, str], ledger: Ledger | None) -> Forwarded:
-    """Forward a request to the first alias that answers it; the last one's answer is relayed whatever it says.
+async def relay(
+    aliases: Sequence[Alias], raw: bytes, headers: Mapping[str, str], ledger: Ledger | None, step: str = "forward"
+) -> Forwarded:
+    """Forward a request to the first alias that answers it; the last one's answer is relayed, also an error.
+
+    Args:
+        ledger: gets the calls that failed.
+        step: what they are called there.
 
     Raises:
         ModelError: what the first alias raised, when nobody has answered.
     """
     failed: ModelError | None = None
     for nth, alias in enumerate(aliases):
+        started = time.perf_counter()
         try:
             answer = await _sent(alias, raw if nth == 0 else _for(raw, alias), headers)
             if answer.status < 400 or nth == len(aliases) - 1:
                 return answer
-            refusal = error_for_status(answer.status)
+            named = next((value for name, value in answer.headers.items() if name.lower() == "retry-after"), None)
+            refusal = error_for_status(answer.status, retry_after=retry_after(named, time.time()))
             if not refusal.elsewhere:
                 return answer
             await answer.close()
             raise refusal
         except ModelError as error:
-            error.at(alias.name, "forward")
+            error.at(alias.name, step)
             if ledger is not None:
-                ledger.add(Call("forward", alias.name, ms=0.0, usage=Usage(), cost=None, error=error.kind))
+                ms = (time.perf_counter() - started) * 1000
+                ledger.add(Call(step, alias.name, ms=ms, usage=Usage(), cost=None, error=error.kind))
             failed = failed or error
             if not error.elsewhere:
                 break

@@ -54,7 +54,7 @@ def as_completion(answer: object) -> Body:
     """Return `answer` if it has the shape of a chat completion.
 
     Raises:
-        UpstreamGarbled: it is no object, or it has no choices, or one of them has no message.
+        UpstreamGarbled: it is no object, or it has no choices, or one of them has no message, or one with wrong types.
     """
     if not isinstance(answer, dict):
         raise UpstreamGarbled("answered with something other than a JSON object")
@@ -63,4 +63,18 @@ def as_completion(answer: object) -> Body:
         raise UpstreamGarbled("answered with an error object" if answer.get("error") else "answered without choices")
     if not all(isinstance(choice, dict) and isinstance(choice.get("message"), dict) for choice in choices):
         raise UpstreamGarbled("answered with a choice that has no message")
+    if not all(_sound(choice["message"]) for choice in choices):
+        raise UpstreamGarbled("answered with a message whose fields have wrong types")
     return answer
+
+
+def _sound(message: Message) -> bool:
+    """Tell whether a message's fields have types that can be read. Some servers write content in parts, as clients may."""
+    calls = message.get("tool_calls") or []
+    return (
+        isinstance(message.get("content"), str | list | None)
+        and isinstance(message.get("refusal"), str | None)
+        and isinstance(message.get("function_call"), dict | None)
+        and isinstance(calls, list)
+        and all(isinstance(call, dict) for call in calls)
+    )

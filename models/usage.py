@@ -108,6 +108,11 @@ class Ledger:
         return sum((call.usage for call in self.calls), Usage())
 
     @property
+    def tokens(self) -> int:
+        """All that went into models and came out of them."""
+        return sum(call.usage.prompt_tokens + call.usage.completion_tokens for call in self.calls)
+
+    @property
     def cost(self) -> float | None:
         """The sum over the calls whose model has a price; None when none has."""
         costs = [call.cost for call in self.calls if call.cost is not None]

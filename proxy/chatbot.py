@@ -60,6 +60,17 @@ class Blueprint:
         named = {self.settings.model, self.settings.refiner, self.settings.retrieval.selector}
         return asked | {alias for alias in named if alias not in (None, "local", "lexical")}
 
+    @property
+    def holding(self) -> list[str]:
+        """The judges because of which `streaming: verified` holds replies: their local stage may not accept, or there is none."""
+        return [
+            plan.name
+            for plan in self.plans
+            if plan.name != "emergency"
+            and plan.stages != ("local",)
+            and (plan.stages[0] != "local" or plan.settings.accept_below is None)
+        ]
+
     def open(self, models: Models) -> "Chatbot":
         return Chatbot(
             name=self.name,

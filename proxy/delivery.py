@@ -12,6 +12,7 @@ from models.usage import Ledger
 from proxy.chatbot import Chatbot
 from proxy.config import Filter
 from proxy.conversation import Conversation
+from proxy.live import NOTHING, Fixed, Live
 from proxy.messages import ChatRequest
 from proxy.traces.trace import Attempt, Outcome, Trace
 
@@ -42,12 +43,18 @@ class Turn:
     """Sources in use, each with the turn in which it was last cited or put in."""
     steps: list[tuple[str, float]] = field(default_factory=list)
     """What the turn has done, and the seconds that it took; in the order in which it ended."""
+    live: Live | None = None
+    """What has left of the reply before it is settled; None: nothing does."""
     shadowed: list[Attempt] = field(default_factory=list)
     """What is judged in the background when the filter is in shadow."""
 
     def step(self, name: str) -> "Step":
         """Time what is done within the block; where telemetry is on it is a span too."""
         return Step(self, name)
+
+    def fixed(self, choice: int) -> Fixed:
+        """Return how a choice begins of which something has left already."""
+        return self.live.fixed(choice) if self.live is not None else NOTHING
 
     @property
     def number(self) -> int:

@@ -3,7 +3,7 @@
 There is one way through the filter, that of `chat.py`; a dialect only translates at both ends of it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from models.client import Body
@@ -16,6 +16,8 @@ class Dialect(Protocol):
 
     verbatim: bool
     """Whether it is what upstreams speak, so that a passthrough chatbot forwards the bytes."""
+    conversation_id: str
+    """The conversation, as soon as it is known: what is kept of the reply is erased with it, also where no reply names it."""
 
     def heard(self, data: Body) -> Body:
         """Return as much of a request that nobody has validated as the emergency judge can hear, as a chat request."""
@@ -29,8 +31,11 @@ class Dialect(Protocol):
     def opening(self) -> bytes:
         """Return what a stream says before there is a verdict."""
 
-    def events(self, completion: Body, include_usage: bool) -> Iterator[bytes]:
-        """Yield the rest of a stream that delivers a settled completion."""
+    def pieces(self, chunks: Iterable[Body]) -> bytes:
+        """Return what a stream says of chunks of a completion that is not settled yet."""
+
+    def events(self, completion: Body, include_usage: bool, sent: Mapping[int, int]) -> Iterator[bytes]:
+        """Yield the rest of a stream that delivers a settled completion. Args: sent: as in `stream.chunks`."""
 
     def failure(self, error: ApiError) -> bytes:
         """Return what ends a stream that failed after it had begun."""
@@ -40,6 +45,7 @@ class ChatDialect:
     """Chat completions: nothing to translate."""
 
     verbatim = True
+    conversation_id = ""
 
     def heard(self, data: Body) -> Body:
         return data
@@ -53,8 +59,11 @@ class ChatDialect:
     def opening(self) -> bytes:
         return b""
 
-    def events(self, completion: Body, include_usage: bool) -> Iterator[bytes]:
-        return stream.events(completion, include_usage)
+    def pieces(self, chunks: Iterable[Body]) -> bytes:
+        return b"".join(map(stream.event, chunks))
+
+    def events(self, completion: Body, include_usage: bool, sent: Mapping[int, int]) -> Iterator[bytes]:
+        return stream.events(completion, include_usage, sent)
 
     def failure(self, error: ApiError) -> bytes:
         return stream.event(error.body())

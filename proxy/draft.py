@@ -15,6 +15,7 @@ from proxy import context
 from proxy.delivery import Turn
 from proxy.retrieval import put_in
 from proxy.traces.trace import Attempt, SelectedSource
+from proxy.writer import Drafting
 
 log = structlog.get_logger()
 
@@ -31,7 +32,7 @@ async def draft(turn: Turn) -> Body:
     """
     choices = {"n": turn.request.n} if (turn.request.n or 1) > 1 else {}
     body = _body(turn) | choices
-    return await _asked(turn, body, "draft")
+    return await _asked(turn, body, "draft", None)
 
 
 async def checked(turn: Turn, index: int, text: str, with_tools: bool) -> Attempt:
@@ -44,12 +45,16 @@ async def checked(turn: Turn, index: int, text: str, with_tools: bool) -> Attemp
         with_tools: Whether tool calls came with it; such a draft needs no citation.
     """
     text, attempt = await _redrafted(turn, index, text, with_tools)
-    if estimate_tokens(attempt.text) <= turn.bot.settings.length.hard or turn.request.wants_json:
+    hard = turn.bot.settings.length.hard
+    if estimate_tokens(attempt.text) <= hard or turn.request.wants_json:
         return attempt
-    shorter = await _ask_again(turn, context.shorten_messages(text, turn.bot.settings.length.soft))
+    if fixed := turn.fixed(index).text:  # which cannot be shortened any more
+        attempt.text = max(cut(attempt.text, hard), fixed, key=len)
+        return attempt
+    shorter = await _ask_again(turn, index, context.shorten_messages(text, turn.bot.settings.length.soft))
     if shorter is not None:
         attempt, _ = attempt_of(turn, "shortened", index, shorter)
-    attempt.text = cut(attempt.text, turn.bot.settings.length.hard)
+    attempt.text = max(cut(attempt.text, hard), turn.fixed(index).text, key=len)
     return attempt
 
 
@@ -64,13 +69,13 @@ async def _redrafted(turn: Turn, index: int, text: str, with_tools: bool) -> tup
             for source in wanted:
                 put_in(turn, source)
                 turn.trace.selected.append(SelectedSource(source, "chatbot", "asked for in its reply"))
-            again = await _ask_again(turn)
+            again = await _ask_again(turn, index)
         else:
             attempt.problems = [] if with_tools else _problems(turn, parsed)
-            if not attempt.problems or redrafts == MAX_REDRAFTS:
+            if not attempt.problems or redrafts == MAX_REDRAFTS or turn.fixed(index).text:
                 break
             redrafts += 1
-            again = await _ask_again(turn, context.hard_check_messages(text, attempt.problems))
+            again = await _ask_again(turn, index, context.hard_check_messages(text, attempt.problems))
         if again is None:
             break
         text = again
@@ -90,20 +95,24 @@ def _wanted(turn: Turn, parsed: citations.Parsed) -> list[str]:
     return [s for s in citations.requested(parsed, turn.bot.library) if s not in turn.in_use]
 
 
-async def _ask_again(turn: Turn, extra: Sequence[Body] = ()) -> str | None:
+async def _ask_again(turn: Turn, index: int, extra: Sequence[Body] = ()) -> str | None:
     """Ask the chatbot once more; None when that fails: then the draft at hand is all there is, and it is judged as it is."""
     try:
         with turn.step("redraft"):
-            answer = await _asked(turn, _body(turn, extra), "redraft")
+            answer = await _asked(turn, _body(turn, extra), "redraft", index)
     except ModelError as error:
+        if turn.fixed(index).text and not (turn.live is not None and turn.live.forget()):
+            raise
         log.warning("redraft failed", turn_id=turn.trace.turn_id, error=error.kind)
         return None
     return answer["choices"][0]["message"].get("content") or ""
 
 
-async def _asked(turn: Turn, body: Body, step: str) -> Body:
+async def _asked(turn: Turn, body: Body, step: str, index: int | None) -> Body:
+    """Ask for a draft. Args: index: the choice it is for; None: all of them."""
     alias = turn.bot.settings.model
-    answer = await turn.bot.models.complete(alias, body, step=step, ledger=turn.ledger)
+    listener = None if turn.live is None else Drafting(turn, turn.live, index)
+    answer = await turn.bot.models.complete(alias, body, step=step, ledger=turn.ledger, listener=listener)
     for choice in answer["choices"]:
         message = choice["message"]
         if isinstance(message.get("content"), list):  # some servers write parts

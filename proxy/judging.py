@@ -13,7 +13,8 @@ from models.errors import ModelError
 from models.usage import estimate_tokens
 from proxy.cases import reply_case
 from proxy.delivery import Delivery, Turn
-from proxy.draft import attempt_of, cut
+from proxy.draft import attempt_of, before, cut
+from proxy.live import NOTHING, Fixed
 from proxy.traces.trace import Attempt, Outcome
 
 log = structlog.get_logger()
@@ -24,6 +25,7 @@ ACCEPTED: Outcome = "accepted"
 async def judged(turn: Turn, attempt: Attempt) -> Delivery:
     """Judge a checked draft; rewrite and judge again what is rejected; end on a delivery."""
     case, cited, modes = reply_case(turn, attempt)
+    fixed = turn.fixed(attempt.choice)
     if not attempt.text:
         return fallback(turn, Review())
     if not turn.judged:
@@ -37,6 +39,10 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
     attempt.judgements = review.judgements
     judgements, outcome = list(review.judgements), ACCEPTED
     warnings = [(j.rule, "") for j in review.objections if j.rule]
+    if (
+        turn.live is not None and turn.live.mode == "observe"
+    ):  # it has left: what is wrong with it, the next turn is told
+        return Delivery(attempt.text, "unfiltered", cited, judgements, [*warnings, *_length(turn, attempt)])
     for _ in range(turn.bot.settings.max_refinements):
         if review.verdict != "reject" or review.failed_closed:
             break
@@ -51,9 +57,8 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
         judgements += review.judgements
         warnings += [(j.rule, "") for j in review.objections if j.rule]
     if review.failed_closed or review.verdict == "reject":
-        return fallback(turn, replace(review, judgements=judgements), warnings)
-    if estimate_tokens(attempt.text) > turn.bot.settings.length.soft:
-        warnings.append(("length", ""))
+        return fallback(turn, replace(review, judgements=judgements), warnings, fixed)
+    warnings += _length(turn, attempt)
     if any(j.verdict == "unjudged" for j in review.decisive):
         outcome = "unjudged"
     elif outcome == "accepted" and warnings:
@@ -61,14 +66,20 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
     return Delivery(attempt.text, outcome, cited, judgements, warnings)
 
 
+def _length(turn: Turn, attempt: Attempt) -> list[tuple[str, str]]:
+    return [("length", "")] if estimate_tokens(attempt.text) > turn.bot.settings.length.soft else []
+
+
 async def _refined(turn: Turn, attempt: Attempt, case: Case, review: Review) -> Attempt | None:
-    """Have a rejected draft rewritten; None when it cannot be."""
+    """Have a rejected draft rewritten, from where the user has not seen it; None when it cannot be."""
     if turn.bot.refiner is None:
         return None
+    fixed = turn.fixed(attempt.choice)
     options = {k: v for k, v in turn.request.options.items() if k in ("response_format", "seed")}
     try:
         with turn.step("refine"):
-            text = await turn.bot.refiner.refine(Rejected(case, review.objections, turn.sources, options), turn.ledger)
+            rejected = Rejected(case, review.objections, turn.sources, options, fixed.text)
+            text = await turn.bot.refiner.refine(rejected, turn.ledger)
     except ModelError as error:
         log.warning("refiner failed", turn_id=turn.trace.turn_id, error=error.kind)
         return None
@@ -77,13 +88,31 @@ async def _refined(turn: Turn, attempt: Attempt, case: Case, review: Review) -> 
     refined, parsed = attempt_of(turn, "refinement", attempt.choice, text)
     if turn.cites:
         refined.problems = citations.problems(parsed, turn.bot.library or {}, turn.in_use)
+    if fixed.text:
+        refined.text = before(continued(turn, fixed, refined.text), turn.request.stops)
+        refined.citations = [*dict.fromkeys((*fixed.citations, *refined.citations))]
     if not turn.request.wants_json:  # a document cut short is none
-        refined.text = cut(refined.text, turn.bot.settings.length.hard)
+        refined.text = max(cut(refined.text, turn.bot.settings.length.hard), fixed.text, key=len)
     return refined if refined.text else None
 
 
-def fallback(turn: Turn, review: Review, warnings: Sequence[tuple[str, str]] = ()) -> Delivery:
-    """Replace a reply that could not be made acceptable, or not be judged."""
+def continued(turn: Turn, fixed: Fixed, rest: str) -> str:
+    """Join what the user has seen with what comes after it, which a model may have begun by saying it all again."""
+    said, told = rest.split(), fixed.text.split()
+    if said[: len(told)] == told:
+        rest = " ".join(rest.split(None, len(told))[len(told) :])
+    between = " " if any(stop in "\n\n" for stop in turn.request.stops) else "\n\n"
+    return f"{fixed.text}{between}{rest}".strip()
+
+
+def fallback(turn: Turn, review: Review, warnings: Sequence[tuple[str, str]] = (), fixed: Fixed = NOTHING) -> Delivery:
+    """Replace a reply that could not be made acceptable, or not be judged.
+
+    Args:
+        fixed: What of it the user has seen, which stays and is followed by the fallback message.
+    """
     if turn.request.wants_json:
         return Delivery(None, "fallback", (), list(review.judgements), list(warnings), refused=True)
-    return Delivery(turn.bot.fallback, "fallback", ("not_in_sources",), list(review.judgements), list(warnings))
+    text = continued(turn, fixed, turn.bot.fallback)
+    cited = tuple(dict.fromkeys((*fixed.citations, "not_in_sources")))
+    return Delivery(text, "fallback", cited, list(review.judgements), list(warnings))

@@ -1,37 +1,45 @@
 """Server-sent events as OpenAI writes them: a settled completion as chunks. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import orjson
 
 from models.client import Body
+from proxy.logprobs import encoded, spelled
 
 KEEP_ALIVE = b": keep-alive\n\n"
 DONE = b"data: [DONE]\n\n"
+NOTHING: Mapping[int, int] = MappingProxyType({})
 PIECE = 48
 """Characters in a chunk, about: chunks end where a word ends."""
 
 
-def events(completion: Body, include_usage: bool) -> Iterator[bytes]:
+def events(completion: Body, include_usage: bool, sent: Mapping[int, int] = NOTHING) -> Iterator[bytes]:
     """Yield the events of a stream that delivers a completion.
 
     Args:
         completion: A chat completion; a `caf` object goes to the chunk with the finish_reason.
         include_usage: Add the usage chunk of `stream_options.include_usage`.
+        sent: By choice, how many characters of its text have left before; nothing for a choice of which nothing has.
     """
-    for chunk in chunks(completion, include_usage):
+    for chunk in chunks(completion, include_usage, sent):
         yield event(chunk)
     yield DONE
 
 
-def chunks(completion: Body, include_usage: bool) -> Iterator[Body]:
-    """Yield the chat completion chunks that `events` encodes."""
+def chunks(completion: Body, include_usage: bool, sent: Mapping[int, int] = NOTHING) -> Iterator[Body]:
+    """Yield the chat completion chunks that `events` encodes.
+
+    Args:
+        completion, include_usage, sent: As there.
+    """
     base = {k: v for k, v in completion.items() if k not in ("choices", "usage", "caf")}
     base["object"] = "chat.completion.chunk"
     unknown = {"usage": None} if include_usage else {}
     for choice in completion["choices"]:
-        for delta, logprobs in _deltas(choice):
+        for delta, logprobs in _deltas(choice, sent.get(choice["index"])):
             yield {**base, "choices": [_chunk(choice, delta, None, logprobs)], **unknown}
         caf = choice.get("caf") or completion.get("caf")
         end = {**base, "choices": [_chunk(choice, {}, choice["finish_reason"])], **unknown}
@@ -56,13 +64,30 @@ def pieces(text: str) -> Iterator[str]:
         start = end
 
 
-def _deltas(choice: Body) -> Iterator[tuple[Body, Body | None]]:
-    """Yield each delta with its logprobs."""
+def piece_chunks(head: Body, index: int, text: str, first: bool, include_usage: bool) -> Iterator[Body]:
+    """Yield the chunks of a piece that leaves before its completion is settled.
+
+    Args:
+        head: id, created and model of the completion that it will be.
+        index: The choice.
+        text: The piece.
+        first: Whether it is the choice's first.
+        include_usage: As in `events`.
+    """
+    base = {**head, "object": "chat.completion.chunk"}
+    unknown = {"usage": None} if include_usage else {}
+    for delta in (*([{"role": "assistant", "content": ""}] if first else []), {"content": text}):
+        yield {**base, "choices": [_chunk({"index": index}, delta, None)], **unknown}
+
+
+def _deltas(choice: Body, sent: int | None) -> Iterator[tuple[Body, Body | None]]:
+    """Yield each delta with its logprobs. Args: sent: characters of the text that have been sent; None: nothing has."""
     message = choice["message"]
-    yield {"role": "assistant", "content": None if message["content"] is None else ""}, None
+    if sent is None:
+        yield {"role": "assistant", "content": None if message["content"] is None else ""}, None
     if message.get("refusal"):  # first: where there is content too, it must be known how to take it
         yield {"refusal": message["refusal"]}, None
-    for piece, logprobs in _with_logprobs(message["content"] or "", choice.get("logprobs")):
+    for piece, logprobs in _with_logprobs((message["content"] or "")[sent or 0 :], choice.get("logprobs")):
         yield {"content": piece}, logprobs
     if message.get("tool_calls"):
         yield {"tool_calls": [{"index": i, **call} for i, call in enumerate(message["tool_calls"])]}, None
@@ -70,18 +95,23 @@ def _deltas(choice: Body) -> Iterator[tuple[Body, Body | None]]:
         yield {"function_call": message["function_call"]}, None
 
 
-def _with_logprobs(text: str, logprobs: Any) -> Iterator[tuple[str, Body | None]]:
-    """Cut a text into its tokens where their logprobs are known, as OpenAI streams it; else into pieces."""
-    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
-    tokens = [token for token in tokens if isinstance(token, dict)] if isinstance(tokens, list) else []
-    if text and "".join(str(t.get("token")) for t in tokens) == text:
-        for token in tokens:
-            yield str(token["token"]), {"content": [token], "refusal": None}
-        return
-    known = logprobs if isinstance(logprobs, dict) else None
-    for piece in pieces(text):
-        yield piece, known  # tokens that are half a character do not spell the text: then all go with the first piece
-        known = None
+def _with_logprobs(text: str, logprobs: Body | None) -> Iterator[tuple[str, Body | None]]:
+    """Cut a text into its tokens where their logprobs are known, as OpenAI streams it; else, and what follows, into pieces."""
+    tokens = logprobs["content"] if logprobs else []
+    at, held, raw = 0, [], b""
+    if not encoded(text).startswith(b"".join(map(spelled, tokens))):
+        tokens = []  # of another text than the rest that is sent here
+    for token in tokens:
+        held.append(token)
+        raw += spelled(token)
+        try:
+            piece = raw.decode()
+        except UnicodeDecodeError:
+            continue  # half a character goes with its other half
+        yield piece, {"content": held, "refusal": None}
+        at, held, raw = at + len(piece), [], b""
+    for piece in pieces(text[at:]):
+        yield piece, None
 
 
 def _chunk(choice: Body, delta: Body, finish: str | None, logprobs: Body | None = None) -> Body:

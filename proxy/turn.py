@@ -11,6 +11,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
+import structlog
+
 from judges.case import alarm_case
 from judges.filter import Review
 from judges.observation import Crisis, Sign
@@ -20,6 +22,9 @@ from proxy.delivery import Answer, Delivery, Turn
 from proxy.draft import checked, draft
 from proxy.judging import fallback, judged
 from proxy.retrieval import retrieve
+from proxy.traces.trace import Attempt
+
+log = structlog.get_logger()
 
 
 async def take_turn(turn: Turn) -> Answer:
@@ -32,11 +37,11 @@ async def take_turn(turn: Turn) -> Answer:
         return Answer([emergency(turn, turn.alarm)])
     judge = turn.bot.filter.emergency if turn.judged else None
     if judge is None or judge.local_only:
-        return (
-            Answer([fallback(turn, turn.alarm)])
-            if turn.alarm.failed_closed
-            else heard_too(turn.alarm, await _answer(turn))
-        )
+        if turn.alarm.failed_closed:
+            return Answer([fallback(turn, turn.alarm)])
+        if turn.live is not None:
+            turn.live.clear()
+        return heard_too(turn.alarm, await _answer(turn))
     case = alarm_case(turn.user_message, turn.earlier)
     alarm = asyncio.create_task(turn.bot.filter.alarm(case, turn.ledger, turn.alarm))
     answer = asyncio.create_task(_answer(turn))
@@ -48,6 +53,8 @@ async def take_turn(turn: Turn) -> Answer:
             return Answer([emergency(turn, heard)])
         if review.failed_closed:
             return Answer([fallback(turn, heard)])
+        if turn.live is not None:
+            turn.live.clear()
         return heard_too(heard, await answer)
     finally:
         for task in (alarm, answer):
@@ -81,9 +88,25 @@ async def _settle(turn: Turn, index: int, choice: Body) -> Delivery:
     attempt = await checked(turn, index, text, bool(message.get("tool_calls")))
     if not attempt.text and message.get("tool_calls"):  # only a citation came with the calls
         return Delivery(None, "unfiltered", message=message, choice=choice)
+    fixed = turn.fixed(index)
+    attempt.left = len(fixed.text)
+    if not attempt.text.startswith(fixed.text):  # what has left was not the beginning of it: the rest of it is nobody's
+        log.error("draft does not go on from what has left", turn_id=turn.trace.turn_id)
+        return fallback(turn, Review(), (), fixed)
     delivery = await judged(turn, attempt)
     delivery.message, delivery.choice = message, choice
     return delivery
+
+
+def cut_off(turn: Turn) -> list[Attempt]:
+    """Return what had been sent of choices that were still being written when the turn failed."""
+    traced = {attempt.choice for attempt in turn.trace.attempts}
+    sent = turn.live.sent if turn.live is not None else {}
+    return [
+        Attempt("draft", index, fixed.text[:count], list(fixed.citations), turn.at_ms, left=count)
+        for index, count in sent.items()
+        if index not in traced and (fixed := turn.fixed(index))
+    ]
 
 
 def heard_too(alarm: Review, answer: Answer) -> Answer:

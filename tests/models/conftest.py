@@ -70,6 +70,13 @@ def refuse(status: int, code: Any = None, param: Any = None, message: str = "no"
     return give({"error": {"message": message, "type": "t", "code": code, "param": param}}, status, **headers)
 
 
+async def until(holds: Callable[[], object]) -> None:
+    """Wait until something holds."""
+    async with asyncio.timeout(10):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
 async def hang(request: web.Request) -> web.StreamResponse:
     await asyncio.sleep(30)
     return web.Response()

@@ -16,7 +16,7 @@ from models.errors import (
     UpstreamUnavailable,
 )
 from models.usage import Ledger, Usage
-from tests.models.conftest import KEY, completion, cut, drip, give, hang, refuse, say
+from tests.models.conftest import KEY, completion, cut, drip, give, hang, refuse, say, until
 
 ASK = {"messages": [{"role": "user", "content": "Hi, I am Ann and my secret is 4711."}]}
 
@@ -187,6 +187,51 @@ async def test_cancelling_closes_the_connection(models_at, upstream, reply):
         await task
     await asyncio.wait_for(upstream.left.wait(), 2)
     assert [(call.error, call.cost) for call in ledger.calls] == [("cancelled", None)]
+
+
+@pytest.mark.parametrize("cause", ["cancelled", "UpstreamTimeout", "OutOfTime"])
+async def test_what_was_asked_is_paid_where_the_answer_is_not_waited_for(models_at, upstream, cause):
+    """Estimated, at the model's price: who always leaves early would else spend nothing of a budget."""
+    upstream.replies = [hang]
+    ledger = Ledger()
+    if cause == "OutOfTime":
+        ledger.until = asyncio.get_running_loop().time() + 0.3
+    models = models_at(price={"input": 1, "output": 2}, timeout_s=0.3 if cause == "UpstreamTimeout" else 30)
+    task = asyncio.create_task(ask(models, {"messages": [{"role": "user", "content": "x" * 400}]}, ledger=ledger))
+    if cause == "cancelled":
+        await until(lambda: upstream.seen)
+        task.cancel()
+    with pytest.raises((asyncio.CancelledError, UpstreamTimeout)):
+        await task
+    (call,) = ledger.calls
+    assert (call.error, call.usage, call.usage.estimated) == (cause, Usage(100, 0), True)
+    assert call.cost == pytest.approx(100e-6)
+
+
+@pytest.mark.parametrize("reply", [refuse(400), refuse(429), refuse(503), cut, None])
+async def test_what_no_model_has_answered_is_not_paid(models_at, upstream, reply):
+    """A refusal, one who is busy or broken, no connection, and no time to ask in."""
+    ledger = Ledger()
+    if reply is None:
+        ledger.until = asyncio.get_running_loop().time()
+    else:
+        upstream.replies = [reply]
+    with pytest.raises(ModelError):
+        await ask(models_at(price={"input": 1, "output": 2}, max_attempts=1), ledger=ledger)
+    assert [(call.usage, call.cost) for call in ledger.calls] == [(Usage(), None)]
+
+
+async def test_who_leaves_between_two_tries_has_nothing_under_way(models_at, upstream):
+    """The first was refused, the second not sent."""
+    upstream.replies = [refuse(429, retry_after="20")]
+    ledger = Ledger()
+    models = models_at(price={"input": 1, "output": 2}, max_concurrent=1)
+    task = asyncio.create_task(ask(models, ledger=ledger))
+    await until(lambda: upstream.seen and not models.guards["judge"].running)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [(call.usage, call.cost) for call in ledger.calls] == [(Usage(), None)]
 
 
 async def test_nobody_listens(models_at):

@@ -48,6 +48,7 @@ def test_free_text_is_no_code(value):
     [
         (None, None), ("", None), ("7", 7), ("soon", None), ("-3", None), ("1.5", None),
         ("Thu, 01 Jan 1970 00:01:40 GMT", 90), ("Thu, 01 Jan 1970 00:00:00 GMT", 0), ("Thu, 99 Jan 1970", None),
+        ("9" * 400, 86400), ("Thu, 01 Jan 1970 00:00:00 +" + "9" * 17, None),
     ],
 )  # fmt: skip
 def test_retry_after(value, seconds):

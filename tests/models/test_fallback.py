@@ -155,6 +155,14 @@ async def test_the_last_ones_error_is_relayed(models, upstream):
     assert (answer.status, b"slow down" in answer.body) == (429, True)
 
 
+async def test_without_an_answer_the_first_ones_error_is_raised(models, upstream):
+    """With the time after which it wants to be asked again, also where its answer would have been relayed."""
+    by_model(upstream, a=refuse(429, Retry_After="7"), b=refuse(500))
+    with pytest.raises(UpstreamBusy) as raised:
+        await models(a={"fallback": ["b"]}, b={}).forward("a", b'{"model": "a"}', {})
+    assert raised.value.retry_after == 7
+
+
 async def test_a_forwarded_refusal_is_relayed_at_once(models, upstream):
     """Nobody else is asked."""
     by_model(upstream, a=refuse(400), b=say("Gladly."))

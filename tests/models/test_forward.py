@@ -48,7 +48,7 @@ async def test_upstreams_account_stays_hidden(models_at, upstream):
     assert set(answer.headers) == {"Content-Type", "OpenAI-Processing-Ms", "X-RateLimit-Remaining-Requests"}
 
 
-@pytest.mark.parametrize("status", [400, 404, 429, 500, 503])
+@pytest.mark.parametrize("status", [400, 404, 409, 413, 422, 429])
 async def test_errors_are_relayed_once(models_at, upstream, status):
     """The client of a pass-through sees the upstream's error, and does its own retries."""
     upstream.replies = [refuse(status, message="why", Retry_After="3")]
@@ -56,6 +56,17 @@ async def test_errors_are_relayed_once(models_at, upstream, status):
     assert (answer.status, answer.headers["Retry-After"]) == (status, "3")
     assert answer.body is not None
     assert b"why" in answer.body
+    assert len(upstream.raw) == 1
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 529])
+async def test_a_fault_of_the_upstreams_is_raised(models_at, upstream, status):
+    """Its page of an error may quote the request with our key in it, and tells the client nothing that it could act on."""
+    upstream.replies = [refuse(status, message=f"Authorization: Bearer {KEY}", Retry_After="3")]
+    with pytest.raises(UpstreamUnavailable, match=str(status)) as raised:
+        await models_at().forward("judge", RAW, {})
+    assert KEY not in str(raised.value)
+    assert raised.value.retry_after == 3
     assert len(upstream.raw) == 1
 
 

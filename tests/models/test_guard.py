@@ -6,7 +6,7 @@ import pytest
 
 from models.errors import CircuitOpen, Overloaded, UpstreamUnavailable
 from models.usage import Ledger
-from tests.models.conftest import hang, refuse, say
+from tests.models.conftest import hang, refuse, say, until
 
 ASK = {"messages": [{"role": "user", "content": "Hi"}]}
 
@@ -33,12 +33,6 @@ def ask(models, ledger=None):
     return asyncio.create_task(models.complete("judge", ASK, step="draft", ledger=ledger or Ledger()))
 
 
-async def until(holds):
-    async with asyncio.timeout(3):
-        while not holds():  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
-
-
 async def test_no_more_calls_are_under_way_than_may_be(models_at, upstream):
     """The others wait for their turn, in order, and all are answered."""
     gate = Gate()
@@ -59,7 +53,7 @@ async def test_a_full_queue_refuses_at_once(models_at, upstream):
     upstream.replies = [gate]
     models = models_at(max_concurrent=1, queue=1)
     calls = [ask(models), ask(models)]
-    await until(lambda: models.guards["judge"].waiting == 1)
+    await until(lambda: models.guards["judge"].waiting == len(upstream.seen) == 1)
     ledger = Ledger()
     with pytest.raises(Overloaded) as raised:
         await ask(models, ledger)

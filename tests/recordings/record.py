@@ -72,7 +72,7 @@ async def hold(conversation: Body, engine: Engine) -> list[Body]:
     factory: EngineFactory = lambda settings: chatbot if settings.model == "chatbot" else engine  # noqa: E731
     replies, messages = [], []
     async with (
-        serve(create_app(config(), {"embedded": factory})) as url,
+        serve(create_app(config(conversation.get("verified", False)), {"embedded": factory})) as url,
         aiohttp.ClientSession(timeout=PATIENT) as session,
     ):
         for said in conversation["turns"]:
@@ -86,15 +86,16 @@ async def hold(conversation: Body, engine: Engine) -> list[Body]:
     return replies
 
 
-def config() -> Config:
-    stages = {"stages": ["swift", "chief"], "timeout_s": 3000}
+def config(verified: bool = False) -> Config:
+    stages = {"stages": ["local"] if verified else ["swift", "chief"], "timeout_s": 3000}
     bot = {
         "model": "chatbot",
         "role": ROLE,
         "knowledge_base": str(HERE / "knowledge_base"),
         "judges": [{"name": n, **stages} for n in ("emergency", "source_fidelity", "transparency", "role")],
         "refiner": "refiner",
-        "retrieval": {"selector": "retriever"},
+        "retrieval": {"selector": "lexical" if verified else "retriever"},
+        "streaming": "verified" if verified else "hold",
         "sensitive_topics": list(TOPICS),
         "emergency": {"contact": "Call your local emergency number."},
     }

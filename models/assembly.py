@@ -1,0 +1,154 @@
+"""Assembly: the chunks of a streamed chat completion, put together again. Pure."""
+
+from typing import Any
+
+import orjson
+
+from models.engine import Body
+from models.errors import UpstreamGarbled, UpstreamUnavailable, accused, error_for_status
+from models.writing import Listener
+
+_HEAD = ("id", "created", "model", "system_fingerprint", "service_tier", "usage")
+
+
+class Assembly:
+    """A chat completion, growing.
+
+    What is not text is kept: refusals, tool calls, the legacy function call, logprobs, usage. Other fields of a delta, such as a
+    model's reasoning, are nobody's here.
+    """
+
+    def __init__(self, listener: Listener, wanted: int = 1) -> None:
+        """Args: wanted: how many choices were asked for."""
+        self._listener = listener
+        self._wanted = wanted
+        self._rest: list[bytes] = []
+        """What came since the last line break."""
+        self._data: list[bytes] = []
+        self._answer: Body = {}
+        self._choices: dict[int, Body] = {}
+        self.done = False
+        """Whether the server has said that this is all."""
+
+    def feed(self, part: bytes) -> None:
+        """Take the next bytes of the event stream, cut anywhere.
+
+        Raises:
+            ModelError: An event is an error, or no chunk of a chat completion.
+        """
+        first, *others = part.split(b"\n")
+        self._rest.append(first)
+        for other in others:
+            line, self._rest = b"".join(self._rest), [other]
+            self._line(line.removesuffix(b"\r"))
+
+    def completion(self) -> Body:
+        """Return the answer, once the stream has ended.
+
+        Raises:
+            UpstreamUnavailable: It ended in the middle.
+        """
+        if any(self._rest) or self._data:  # some servers leave the last line break out
+            self.feed(b"\n\n")
+        ended = [choice for choice in self._choices.values() if choice["finish_reason"]]
+        if not (self.done or len(ended) == self._wanted):
+            raise UpstreamUnavailable("the stream ended within the answer")
+        choices = [self._choices[index] for index in sorted(self._choices)]
+        if [choice["index"] for choice in choices] != list(range(len(choices))):
+            raise UpstreamGarbled("streamed a choice and not those before it")
+        return {**self._answer, "choices": choices}
+
+    def _line(self, line: bytes) -> None:
+        if line.startswith(b"data:"):
+            self._data.append(line[5:].removeprefix(b" "))
+        elif not line and self._data:
+            data, self._data = b"\n".join(self._data), []
+            self._event(data)
+
+    def _event(self, data: bytes) -> None:
+        if data.strip() == b"[DONE]":
+            self.done = True
+            return
+        try:
+            chunk = orjson.loads(data)
+            if isinstance(chunk, dict) and chunk.get("error"):
+                raise _failed(chunk["error"])
+            begun, said = bool(self._choices), self._chunk(chunk)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise UpstreamGarbled("streamed something that is no chunk of a chat completion") from None
+        # Here, where a fault of the listener is not taken for the upstream's.
+        if not begun and self._choices:
+            self._listener.begin(self._answer)
+        for index, piece in said:
+            self._listener.hear(index, piece)
+
+    def _chunk(self, chunk: Body) -> list[tuple[int, str]]:
+        """Add a chunk, and return what it says, by choice."""
+        said = []
+        self._answer |= {name: chunk[name] for name in _HEAD if chunk.get(name) is not None}
+        for written in chunk.get("choices") or ():
+            index = int(written.get("index", 0)) if self._wanted > 1 else 0
+            if not 0 <= index < self._wanted:
+                raise ValueError
+            choice = self._choices.setdefault(
+                index, {"index": index, "message": {"role": "assistant", "content": None}, "finish_reason": None}
+            )
+            if written.get("finish_reason"):
+                choice["finish_reason"] = written["finish_reason"]
+            if written.get("logprobs"):
+                _add_logprobs(choice, written["logprobs"])
+            delta = written.get("delta") or {}
+            if isinstance(delta.get("content"), list):  # some servers write parts
+                delta = {**delta, "content": "".join(part.get("text") or "" for part in delta["content"])}
+            _add_delta(choice["message"], delta)
+            if delta.get("content"):
+                said.append((index, delta["content"]))
+        return said
+
+
+def _failed(error: object) -> Exception:
+    """Return the error that an event tells of, without a word of the upstream's."""
+    status = error.get("code") if isinstance(error, dict) else None
+    if isinstance(status, int) and 400 <= status < 600:
+        code, param = accused(error)
+        return error_for_status(status, code=code, param=param)
+    return UpstreamUnavailable("the stream told of an error")
+
+
+def _add_delta(message: Body, delta: Body) -> None:
+    for name in ("content", "refusal"):
+        if delta.get(name):
+            message[name] = (message.get(name) or "") + delta[name]
+    for nth, call in enumerate(delta.get("tool_calls") or ()):
+        _add_call(message.setdefault("tool_calls", []), int(call.get("index", nth)), call)
+    if called := delta.get("function_call"):
+        _add_function(message.setdefault("function_call", {}), called)
+
+
+def _add_logprobs(choice: Body, logprobs: Any) -> None:
+    kept = choice.setdefault("logprobs", {"content": None, "refusal": None})
+    for name in ("content", "refusal"):
+        if logprobs.get(name):
+            kept[name] = (kept[name] or []) + logprobs[name]
+
+
+def _add_call(calls: list[Body], index: int, piece: Body) -> None:
+    if not 0 <= index <= len(calls):
+        raise ValueError
+    if index == len(calls):
+        calls.append({"id": "", "type": "function", "function": {}})
+    call = calls[index]
+    call |= {name: piece[name] for name in ("id", "type") if piece.get(name)}
+    for kind in ("function", "custom"):
+        if piece.get(kind):
+            if kind != "function":
+                call.pop("function", None)
+            _add_function(call.setdefault(kind, {}), piece[kind])
+
+
+def _add_function(function: Body, piece: Body) -> None:
+    if piece.get("name"):
+        function["name"] = function.get("name", "") + piece["name"]
+    for name in ("arguments", "input"):
+        if name in piece:
+            function[name] = function.get(name, "") + (piece[name] or "")

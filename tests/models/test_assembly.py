@@ -1,0 +1,333 @@
+"""Streams of other servers: put together as the completion that they would have sent whole."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import orjson
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.assembly import Assembly
+from models.client import Models, open_models
+from models.engine import Body
+from models.errors import ModelError, UpstreamBusy, UpstreamGarbled, UpstreamRefused, UpstreamUnavailable
+from models.openai_engine import make_session
+from models.scripted import Scripted
+from models.settings import ModelSettings
+from models.usage import Ledger
+from models.writing import Writing, written
+
+CHUNKS: list[Body] = [
+    {"id": "a", "created": 7, "model": "m", "choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]},
+    {"choices": [{"index": 0, "delta": {"content": "Grüße"}, "logprobs": {"content": [{"token": "Grüße"}]}}]},
+    {"choices": [{"index": 1, "delta": {"content": "No"}}, {"index": 0, "delta": {"content": "!"}}]},
+    {"choices": [{"index": 1, "delta": {"refusal": "I can"}}]},
+    {"choices": [{"index": 1, "delta": {"refusal": "not."}, "finish_reason": "stop"}]},
+    {
+        "choices": [
+            {
+                "index": 0,
+                "delta": {
+                    "tool_calls": [
+                        {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": ""}}
+                    ]
+                },
+            }
+        ]
+    },
+    {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "function": {"arguments": '{"a'}}]}}]},
+    {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "function": {"arguments": '":1}'}}]}}]},
+    {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
+    {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}},
+]
+WHOLE = {
+    "id": "a",
+    "created": 7,
+    "model": "m",
+    "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7},
+    "choices": [
+        {
+            "index": 0,
+            "message": {
+                "role": "assistant",
+                "content": "Grüße!",
+                "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}],
+            },
+            "finish_reason": "tool_calls",
+            "logprobs": {"content": [{"token": "Grüße"}], "refusal": None},
+        },
+        {
+            "index": 1,
+            "message": {"role": "assistant", "content": "No", "refusal": "I cannot."},
+            "finish_reason": "stop",
+        },
+    ],
+}
+
+
+class Heard:
+    """A listener that keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.pieces: list[tuple[int, str]] = []
+        self.heads: list[Any] = []
+        self.asked_again = 0
+        self.patient = True
+
+    def begin(self, head: Body) -> None:
+        self.heads.append(head.get("id"))
+
+    def hear(self, index: int, piece: str) -> None:
+        assert self.heads
+        self.pieces.append((index, piece))
+
+    def again(self) -> bool:
+        self.asked_again += 1
+        return self.patient
+
+
+def events(chunks: list[Any], newline: bytes = b"\n", done: bool = True) -> bytes:
+    lines = [b"data: " + orjson.dumps(chunk) for chunk in chunks] + ([b"data: [DONE]"] if done else [])
+    return b"".join(line + newline * 2 for line in lines)
+
+
+@given(st.lists(st.integers(1, 40), max_size=400), st.sampled_from([b"\n", b"\r\n"]), st.booleans())
+def test_a_stream_cut_anywhere_is_the_whole_completion(sizes: list[int], newline: bytes, done: bool) -> None:
+    """Within a character, a line, or an event; with either line end; and without [DONE], where every choice has ended."""
+    heard = Heard()
+    assembly = Assembly(heard, 2)
+    raw = b": hello" + newline + events(CHUNKS, newline, done)
+    for size in sizes:
+        assembly.feed(raw[:size])
+        raw = raw[size:]
+    assembly.feed(raw)
+    assert assembly.completion() == WHOLE
+    assert heard.pieces == [(0, "Grüße"), (1, "No"), (0, "!")]
+    assert heard.heads == ["a"]
+
+
+def test_a_last_event_without_its_line_break_counts() -> None:
+    """Some servers close the connection a byte early."""
+    assembly = Assembly(Heard(), 2)
+    assembly.feed(events(CHUNKS).rstrip())
+    assert assembly.completion() == WHOLE
+
+
+@pytest.mark.parametrize("kept", range(0, 9))
+def test_half_a_stream_is_no_answer(kept: int) -> None:
+    """Whatever its text is worth: it may have been about to say the opposite."""
+    assembly = Assembly(Heard(), 2)
+    assembly.feed(events(CHUNKS[:kept], done=False))
+    with pytest.raises(UpstreamUnavailable, match="ended within"):
+        assembly.completion()
+
+
+@pytest.mark.parametrize(
+    ("event", "error"),
+    [
+        ({"error": {"message": "SECRET", "code": 429}}, UpstreamBusy),
+        ({"error": {"message": "SECRET", "code": 400}}, UpstreamRefused),
+        ({"error": {"message": "SECRET", "code": "overloaded"}}, UpstreamUnavailable),
+        ({"error": "SECRET"}, UpstreamUnavailable),
+        ([], UpstreamGarbled),
+        (7, UpstreamGarbled),
+        ({"choices": 7}, UpstreamGarbled),
+        ({"choices": ["x"]}, UpstreamGarbled),
+        ({"choices": [{"index": "x"}]}, UpstreamGarbled),
+        ({"choices": [{"delta": {"content": ["SECRET"]}}, {"delta": {"content": "SECRET"}}]}, UpstreamGarbled),
+        ({"choices": [{"index": 2, "delta": {"content": "SECRET"}}]}, UpstreamGarbled),
+        ({"choices": [{"index": -1, "delta": {"content": "SECRET"}}]}, UpstreamGarbled),
+        ({"choices": [{"delta": {"tool_calls": [{"index": 5}]}}]}, UpstreamGarbled),
+        ({"choices": [{"delta": {"tool_calls": "x"}}]}, UpstreamGarbled),
+    ],
+)
+def test_what_is_no_chunk_is_an_error_without_the_upstreams_words(event: Any, error: type[ModelError]) -> None:
+    """Of the kind that its status stands for, where it tells one."""
+    with pytest.raises(error) as raised:
+        Assembly(Heard(), 2).feed(events([event]))
+    assert "SECRET" not in str(raised.value)
+
+
+def test_a_fault_of_the_listener_is_not_the_upstreams() -> None:
+    """It comes out as it is."""
+
+    class Broken(Heard):
+        def hear(self, index: int, piece: str) -> None:
+            raise KeyError("ours")
+
+    with pytest.raises(KeyError, match="ours"):
+        Assembly(Broken(), 2).feed(events(CHUNKS))
+
+
+def test_a_single_choice_is_the_first_whatever_its_number() -> None:
+    """Some servers count from one."""
+    heard = Heard()
+    assembly = Assembly(heard)
+    assembly.feed(events([{"choices": [{"index": 1, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}]))
+    assert assembly.completion()["choices"][0]["index"] == 0
+    assert heard.pieces == [(0, "Hi")]
+
+
+def test_a_choice_without_those_before_it_is_no_answer() -> None:
+    """Nobody could tell which it is."""
+    assembly = Assembly(Heard(), 2)
+    assembly.feed(events([{"choices": [{"index": 1, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}]))
+    with pytest.raises(UpstreamGarbled, match="not those before"):
+        assembly.completion()
+
+
+def test_content_in_parts_is_read() -> None:
+    """Some servers write it so."""
+    heard = Heard()
+    part = {"type": "text", "text": "Hi"}
+    Assembly(heard).feed(events([{"choices": [{"delta": {"content": [part]}}]}]))
+    assert heard.pieces == [(0, "Hi")]
+
+
+class Server:
+    """Answers each request with the next of some bytes, as an event stream."""
+
+    def __init__(self) -> None:
+        self.answers: list[bytes] = []
+        self.asked: list[Body] = []
+        self.kind = "text/event-stream"
+        self.before_end: Callable[[], Awaitable[Any]] = lambda: asyncio.sleep(0)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        self.asked.append(await request.json())
+        answer = self.answers.pop(0)
+        if answer.isdigit():
+            return web.json_response({"error": {"param": "stream_options"}}, status=int(answer))
+        response = web.StreamResponse(headers={"Content-Type": self.kind})
+        await response.prepare(request)
+        for at in range(0, len(answer), 50):
+            await response.write(answer[at : at + 50])
+            await asyncio.sleep(0)
+        await self.before_end()
+        return response
+
+
+@pytest.fixture
+async def server() -> Server:
+    return Server()
+
+
+@pytest.fixture
+async def models(server: Server) -> AsyncIterator[Models]:
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", server.handle)
+    async with TestServer(app) as running, make_session() as session:
+        url = str(running.make_url("/v1"))
+        settings = {
+            "one": ModelSettings(engine="openai", base_url=url, model="m", max_attempts=2, fallback=["other"]),
+            "other": ModelSettings(engine="openai", base_url=url, model="n", max_attempts=1),
+        }
+        opened = open_models(settings, session, {})
+        for alias in opened._aliases.values():
+            alias.first_pause_s = 0.0
+        yield opened
+
+
+async def ask(models: Models, heard: Heard) -> tuple[Body, Ledger]:
+    ledger = Ledger()
+    body = {"messages": [{"role": "user", "content": "Hi"}], "n": 2}
+    return await models.complete("one", body, step="draft", ledger=ledger, listener=heard), ledger
+
+
+async def test_a_listener_hears_a_stream_and_the_ledger_its_usage(models: Models, server: Server) -> None:
+    """The upstream is asked for a stream with its usage."""
+    server.answers = [events(CHUNKS)]
+    heard = Heard()
+    answer, ledger = await ask(models, heard)
+    assert answer == WHOLE
+    assert heard.pieces
+    assert (server.asked[0]["stream"], server.asked[0]["stream_options"]) == (True, {"include_usage": True})
+    assert (ledger.usage.prompt_tokens, ledger.usage.completion_tokens) == (3, 4)
+
+
+async def test_a_server_that_does_not_stream_is_heard_all_the_same(models: Models, server: Server) -> None:
+    """Some ignore the wish."""
+    server.answers, server.kind = [orjson.dumps(WHOLE)], "application/json"
+    heard = Heard()
+    assert (await ask(models, heard))[0] == WHOLE
+    assert heard.pieces == [(0, "Grüße!"), (1, "No")]
+
+
+async def test_a_stream_that_broke_off_is_asked_for_again(models: Models, server: Server) -> None:
+    """And then elsewhere: as long as the listener can forget."""
+    half = events(CHUNKS[:3], done=False)
+    server.answers = [half, b"503", events(CHUNKS)]
+    heard = Heard()
+    assert (await ask(models, heard))[0] == WHOLE
+    assert heard.asked_again == 2
+    assert [body["model"] for body in server.asked] == ["m", "m", "n"]
+
+
+async def test_what_cannot_be_forgotten_is_not_asked_for_again(models: Models, server: Server) -> None:
+    """Text that has left cannot be followed by that of another answer."""
+    server.answers = [events(CHUNKS[:3], done=False), events(CHUNKS)]
+    heard = Heard()
+    heard.patient = False
+    with pytest.raises(UpstreamUnavailable):
+        await ask(models, heard)
+    assert len(server.asked) == 1
+
+
+async def test_what_was_heard_of_half_an_answer_is_counted(models: Models, server: Server) -> None:
+    """It was written, and has to be paid: limits and budgets hold for it as well."""
+    server.answers = [events(CHUNKS[:3], done=False)]
+    heard, ledger = Heard(), Ledger()
+    heard.patient = False
+    body = {"messages": [{"role": "user", "content": "Hi there, who are you?"}], "n": 2}
+    with pytest.raises(UpstreamUnavailable):
+        await models.complete("one", body, step="draft", ledger=ledger, listener=heard)
+    assert ledger.usage.prompt_tokens > 3
+    assert ledger.usage.completion_tokens > 1
+    assert ledger.usage.estimated
+
+
+async def test_who_leaves_before_the_first_word_has_asked(models: Models, server: Server) -> None:
+    """As with an answer that nobody listens to."""
+    reached = asyncio.Event()
+
+    async def hangs() -> None:
+        reached.set()
+        await asyncio.sleep(60)
+
+    server.before_end = hangs
+    server.answers = [events([], done=False)]
+    ledger = Ledger()
+    body = {"messages": [{"role": "user", "content": "Hi there, who are you?"}]}
+    task = asyncio.create_task(models.complete("one", body, step="draft", ledger=ledger, listener=Heard()))
+    await asyncio.wait_for(reached.wait(), 10)
+    task.cancel()
+    await asyncio.wait([task])
+    assert (ledger.usage.prompt_tokens > 3, ledger.usage.completion_tokens) == (True, 0)
+
+
+async def test_a_server_that_keeps_the_connection_open_has_answered(models: Models, server: Server) -> None:
+    """After [DONE] there is nothing to wait for."""
+    server.answers = [events(CHUNKS)]
+    server.before_end = lambda: asyncio.sleep(60)
+    async with asyncio.timeout(20):
+        assert (await ask(models, Heard()))[0] == WHOLE
+
+
+async def test_a_server_that_refuses_stream_options_is_asked_without(models: Models, server: Server) -> None:
+    """And not offered them again; its usage is estimated."""
+    server.answers = [b"400", events(CHUNKS[:-1]), events(CHUNKS[:-1])]
+    assert (await ask(models, Heard()))[1].usage.estimated
+    await ask(models, Heard())
+    assert [body.get("stream_options") for body in server.asked] == [{"include_usage": True}, None, None]
+
+
+async def test_an_engine_that_cannot_stream_is_heard_when_it_is_done() -> None:
+    """Word by word."""
+    engine, heard = Scripted(["Two words."]), Heard()
+    assert not isinstance(engine, Writing)
+    await written(engine, {"messages": []}, heard)
+    assert heard.pieces == [(0, "Two"), (0, " words.")]

@@ -1,0 +1,151 @@
+"""What goes over an upstream's connection, byte by byte."""
+
+import asyncio
+import shutil
+import ssl
+import subprocess
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+
+import aiohttp
+import pytest
+from aiohttp import ClientTimeout, web
+from yarl import URL
+
+from models.exchange import Post
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+
+
+class Raw:
+    """Answers every request with the same bytes, and keeps what it got, connection by connection."""
+
+    def __init__(self, answer: bytes) -> None:
+        self.answer = answer
+        self.connections: list[list[bytes]] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections.append(seen := [])
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+                seen.append(head + await reader.readexactly(length))
+                writer.write(self.answer)
+        except asyncio.IncompleteReadError:
+            writer.close()
+
+
+@pytest.fixture
+async def upstream() -> AsyncIterator[Callable[..., object]]:
+    """Start a server that gives certain bytes, and return it with what posts to it."""
+    async with AsyncExitStack() as stack:
+
+        async def start(answer: bytes = OK, headers: dict[str, str] | None = None) -> tuple[Raw, Post]:
+            raw = Raw(answer)
+            server = await stack.enter_async_context(await asyncio.start_server(raw.serve, "127.0.0.1", 0))
+            stack.callback(server.close)
+            session = await stack.enter_async_context(aiohttp.ClientSession())
+            url = URL(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1/ask?v=1")
+            return raw, Post(session, url, headers or {}, ClientTimeout(total=None, sock_connect=5, sock_read=5))
+
+        yield start
+
+
+async def test_a_request_has_its_headers_once_and_its_body(upstream):
+    """What every request has is no client's to change, in whatever letters it writes the name."""
+    raw, post = await upstream(headers={"Authorization": "Bearer ours"})
+    async with await post.send(b"{}", {"authorization": "Bearer theirs", "X-Request-Id": "1"}) as answer:
+        assert await answer.content.read() == b"hi"
+    head, _, body = raw.connections[0][0].partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    names = [line.partition(":")[0].lower() for line in lines]
+    assert first == "POST /v1/ask?v=1 HTTP/1.1"
+    assert len(set(names)) == len(names)
+    assert {"Authorization: Bearer ours", "X-Request-Id: 1", "Content-Length: 2"} <= set(lines)
+    assert body == b"{}"
+
+
+@pytest.mark.parametrize("value", ["1\r\nX-Admin: yes", "1\nX-Admin: yes", "\ud800"])
+async def test_a_value_that_ends_its_line_is_not_sent(upstream, value):
+    """Nor one that is no text; else a client could write headers of the proxy's."""
+    raw, post = await upstream()
+    async with await post.send(b"", {"X-Request-Id": value}) as answer:
+        assert answer.status == 200
+    assert b"X-Admin" not in raw.connections[0][0]
+    assert b"X-Request-Id" not in raw.connections[0][0]
+
+
+async def test_an_answer_that_was_read_leaves_its_connection_to_the_next(upstream):
+    """One that was not is cut off: the rest of it would be taken for the next answer."""
+    raw, post = await upstream(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhi")
+    async with await post.send(b"1", {}):
+        pass
+    raw.answer = OK
+    for _ in range(2):
+        async with await post.send(b"2", {}) as answer:
+            assert await answer.content.read() == b"hi"
+    assert [len(requests) for requests in raw.connections] == [1, 2]
+
+
+async def test_who_waits_for_more_is_told_that_the_answer_was_closed(upstream):
+    """A relay that is stopped must not leave its reader waiting for ever."""
+    _, post = await upstream(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhi")
+    answer = await post.send(b"", {})
+    reading = asyncio.create_task(answer.content.readexactly(3))
+    await asyncio.sleep(0)
+    answer.close()
+    with pytest.raises(aiohttp.ClientConnectionError):
+        await asyncio.wait_for(reading, 5)
+
+
+async def test_an_announcement_is_not_the_answer(upstream):
+    """Some servers say 100 or 103 before they answer."""
+    _, post = await upstream(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + OK)
+    async with await post.send(b"", {}) as answer:
+        assert (answer.status, await answer.content.read()) == (200, b"hi")
+
+
+@pytest.mark.parametrize("garbage", [b"SSH-2.0-OpenSSH_9.2\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"])
+async def test_what_is_no_http_is_an_error(upstream, garbage):
+    """Of aiohttp's, as everything else that goes wrong."""
+    _, post = await upstream(garbage)
+    with pytest.raises(aiohttp.ClientError):
+        await post.send(b"", {})
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
+async def test_a_certificate_must_be_one_that_is_trusted(tmp_path):
+    """Over TLS the server has to prove who it is."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    named = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *named]
+    await asyncio.to_thread(
+        subprocess.run, [*made, "-keyout", key, "-out", certificate], check=True, capture_output=True
+    )
+
+    async def hello(request: web.Request) -> web.Response:
+        return web.Response(text=f"{request.scheme} {request.content_length}")
+
+    app = web.Application()
+    app.router.add_post("/", hello)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    own = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    own.load_cert_chain(certificate, key)
+    site = web.TCPSite(runner, "localhost", 0, ssl_context=own)
+    await site.start()
+    url = URL(f"https://localhost:{runner.addresses[0][1]}/")
+    timeout = ClientTimeout(total=None, sock_connect=5, sock_read=5)
+    trusting = ssl.create_default_context(cafile=str(certificate))
+    try:
+        async with (
+            aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trusting)) as session,
+            await Post(session, url, {}, timeout).send(b"1234", {}) as answer,
+        ):
+            assert await answer.content.read() == b"https 4"
+        async with aiohttp.ClientSession() as session:
+            with pytest.raises(aiohttp.ClientConnectorCertificateError):
+                await Post(session, url, {}, timeout).send(b"1234", {})
+    finally:
+        await runner.cleanup()
