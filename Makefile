@@ -2,10 +2,11 @@
 # make test    lint, types, tests
 # make bench   what the proxy itself costs, as ratios
 # make experiment   a drift experiment with embedded parts, and its report
-.PHONY: serve test setup bench experiment
+.PHONY: serve test setup clients bench experiment
 PYTHON ?= python3
 VENV := .venv
 STAMP := $(VENV)/.installed
+NODE_CLIENT := tests/clients/node_modules/.package-lock.json
 
 setup: $(STAMP)
 
@@ -14,14 +15,22 @@ $(STAMP): pyproject.toml constraints.txt
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[litellm,dev]'
 	touch $(STAMP)
 
+# The openai SDK for Node, which some tests run; they are skipped where there is no npm.
+clients: $(if $(shell command -v npm),$(NODE_CLIENT))
+
+$(NODE_CLIENT): tests/clients/package-lock.json
+	npm ci --prefix tests/clients --ignore-scripts --no-audit --no-fund --silent
+	touch $@
+
 serve: setup
 	$(VENV)/bin/caf serve
 
-test: setup
+# Whole files go to one process: their tests share servers.
+test: setup clients
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy .
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 bench: setup
 	$(VENV)/bin/python -m bench

@@ -1,11 +1,14 @@
 """The `caf` command, one file per group of verbs.
 
 * `main.py` is the entry point and lists the verbs.
-* `serve.py`, `chat.py`, `check.py`, `trace.py` and `schema.py` hold them.
+* `serve.py`, `chat.py`, `check.py`, `key.py`, `trace.py`, `audit.py` and `schema.py` hold them; `shadow.py` is `caf trace shadow`.
 * `judging/` holds the verbs of `caf judges`, `drifting/` those of `caf drift`, `rate.py` those of `caf rate`.
 * `checked.py` is what `caf check FILE` looks at.
 * `scenario.py` makes scenarios of traced turns; `traced.py` is how. `exchange.py` makes them of tables, and tables of them.
-* `listening.py` runs the proxy on an address, for `serve` and `chat`.
+* `listening.py` runs the proxy on an address, for `serve`, `chat` and `drift`.
+* `serve` alone: `front.py` listens while the application behind it is exchanged, `reload.py` reads the configuration again,
+  `workers.py` keeps several processes running, `garbage.py` and `heap.py` keep them quick and small; `unpriced.py` finds models
+  without a price.
 * `conversation.py` is the client side of a chat: what is sent, what comes back.
 * `story.py` tells a trace.
 * `terminal.py` has what all share: exit codes, how errors are told, which configuration is meant.

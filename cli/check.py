@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,11 +15,14 @@ if TYPE_CHECKING:
     from models.settings import ModelSettings
     from proxy.chatbot import Blueprint
     from proxy.config import Config
+    from proxy.tenants.keys import KeyRing
 
 DISTRIBUTION = "critical-analysis-filter"
 PACKAGES = (
     "assistants", "cli", "facilitators", "judges", "knowledge_base", "models", "proxy", "scenarios", "scoring",
 )  # fmt: skip
+
+SECRET_HEADERS = ("api-key", "authorization", "proxy-authorization", "x-api-key")
 
 
 def check(
@@ -74,27 +78,27 @@ def examine(path: Path, given: list[Path]) -> Findings:
     else:
         chatbots = _chatbots(config, path, findings)
         findings.problems += [f"{path}: {problem}" for problem in _models(config.models)]
-        findings.notes += _unset(config.models, path)
-        findings.problems += [f"{path}: {problem}" for problem in _keys(config)]
+        findings.notes += [f"{path}: {note}" for note in (*_unset(config), *_audit(config), *_literal(config.models))]
+        keys, problems = _keys(config)
+        findings.problems += [f"{path}: {problem}" for problem in problems]
         from cli.serve import unsafe
 
-        findings.notes += [f"{path}: not safe: {warning}" for warning in unsafe(config)]
+        findings.notes += [f"{path}: not safe: {warning}" for warning in unsafe(config, keys)]
     check_files(path.parent, given, chatbots, findings)
     findings.problems += other_owners()
     return findings
 
 
-def _keys(config: "Config") -> list[str]:
-    """Return what is wrong with the keys, in whose environment variable this machine's shell need not be told."""
+def _keys(config: "Config") -> "tuple[KeyRing | None, list[str]]":
+    """Return the keys and what is wrong with them; of their environment variable this machine's shell need not be told."""
     from proxy.app import key_ring
     from proxy.config import ConfigError
 
-    environ = os.environ | ({config.keys.env: "[]"} if config.keys and config.keys.env else {})
+    stand_in = {config.keys.env: "[]"} if config.keys and config.keys.env else {}
     try:
-        key_ring(config, config.chatbots, environ)
+        return key_ring(config, stand_in | os.environ), []
     except ConfigError as error:
-        return error.problems
-    return []
+        return None, error.problems
 
 
 def _chatbots(config: "Config", path: Path, findings: Findings) -> "list[Blueprint] | None":
@@ -125,6 +129,12 @@ def _chatbots(config: "Config", path: Path, findings: Findings) -> "list[Bluepri
             )
             findings.notes.append(f"{folder}: no clinician has reviewed {listed}")
     findings.counted.append(many(sections, "section"))
+    for bot in blueprints or ():
+        if bot.settings.streaming == "verified" and bot.holding:
+            findings.notes.append(
+                f"{path}: chatbots.{bot.name}.streaming: verified, but of its judges {', '.join(bot.holding)} cannot accept "
+                "without a model, so some or all replies are held; give their local stage an `accept_below`"
+            )
     return blueprints
 
 
@@ -154,13 +164,44 @@ def _models(models: "dict[str, ModelSettings]") -> list[str]:
     return asyncio.run(problems())
 
 
-def _unset(models: "dict[str, ModelSettings]", path: Path) -> Iterator[str]:
-    import os
+def _unset(config: "Config") -> Iterator[str]:
+    """Name the environment variables that serving needs and that are not set here."""
+    needed: list[tuple[str, str | None]] = [
+        (f"models.{alias}", name) for alias, model in config.models.items() for name in _variables(model)
+    ]
+    if config.memory.store == "redis":
+        needed.append(("memory.password_env", config.memory.password_env))
+    if config.privacy.url is not None:
+        needed.append(("privacy.password_env", config.privacy.password_env))
+    if config.keys is not None:
+        needed.append(("keys.env", config.keys.env))
+    for key, variable in needed:
+        if variable is not None and not os.environ.get(variable):
+            yield f"{key}: the environment variable {variable} is not set here; `caf serve` needs it"
 
+
+def _audit(config: "Config") -> Iterator[str]:
+    """Try whether a file could be made where the audit log goes, and leave none there."""
+    if config.audit is None:
+        return
+    folder = config.audit.folder
+    try:
+        there = next(one for one in (folder, *folder.parents) if one.exists())  # the rest is made when serving
+        with TemporaryDirectory(prefix=".caf-check-", dir=there):
+            pass
+    except OSError as error:
+        yield f"audit.folder: {folder} cannot be written here ({error.strerror}); `caf serve` needs it"
+
+
+def _literal(models: "dict[str, ModelSettings]") -> Iterator[str]:
+    """Name the headers that hold a secret itself."""
     for alias, settings in models.items():
-        for variable in _variables(settings):
-            if not os.environ.get(variable):
-                yield f"{path}: models.{alias}: the environment variable {variable} is not set here; `caf serve` needs it"
+        for name, value in settings.headers.items():
+            if name.lower() in SECRET_HEADERS and not value.startswith("env:"):
+                yield (
+                    f"models.{alias}.headers.{name}: holds a secret that everybody who reads this file can see; put it "
+                    "into an environment variable, and write `env:` and its name here"
+                )
 
 
 def _variables(settings: "ModelSettings") -> Iterator[str]:

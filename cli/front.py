@@ -9,9 +9,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+import orjson
 from aiohttp import web
 
+from cli.garbage import keep_loaded
 from cli.listening import listen
+from proxy.errors import BadRequest, Internal
 from proxy.service import SERVICE
 
 LAST_S = 1.0
@@ -41,6 +44,35 @@ class Generation:
         if self._closing is None:
             self._closing = asyncio.create_task(self.runner.cleanup())
         await asyncio.shield(self._closing)
+
+
+class _Refusal(web.Response):
+    """What is answered where no request could be read: no application gets to see that, so it leaves out what ours leave out."""
+
+    async def _prepare_headers(self) -> None:
+        # The only place between where aiohttp puts its name and where headers are written that has no application.
+        await super()._prepare_headers()
+        self.headers.pop("Server", None)
+
+
+class _Connection(web.RequestHandler):
+    """A connection that is told in OpenAI's form what cannot be read, and not which versions of Python and aiohttp are at work."""
+
+    __slots__ = ()
+
+    def handle_error(
+        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+    ) -> web.StreamResponse:
+        super().handle_error(request, status, exc, message)  # logs it
+        fault = Internal() if status >= 500 else BadRequest("This cannot be read as an HTTP request.")
+        response = _Refusal(status=status, body=orjson.dumps(fault.body()), content_type="application/json")
+        response.force_close()
+        return response
+
+
+class _Server(web.Server):
+    def __call__(self) -> web.RequestHandler:
+        return _Connection(self, loop=self._loop, **self._kwargs)  # as aiohttp makes its own
 
 
 class Front:
@@ -75,7 +107,9 @@ class Front:
             await runner.cleanup()
             raise
         self._generations.append(Generation(runner))
-        if len(self._generations) > 1:
+        if len(self._generations) == 1:
+            keep_loaded()
+        else:
             task = asyncio.create_task(self._retire(self._generations[-2]))
             self._retiring.add(task)
             task.add_done_callback(self._retiring.discard)
@@ -87,9 +121,7 @@ class Front:
         Raises:
             ConfigError: The address cannot be used.
         """
-        server = web.Server(
-            self._handle, request_factory=self._make_request, handler_cancellation=True, access_log=None
-        )
+        server = _Server(self._handle, request_factory=self._make_request, handler_cancellation=True, access_log=None)
         runner = web.ServerRunner(server, shutdown_timeout=LAST_S)
         await runner.setup()
         try:
@@ -135,6 +167,8 @@ class Front:
         await old.settled()
         await old.close()
         self._generations.remove(old)
+        del old
+        keep_loaded()
 
     def _make_request(self, *parts: object) -> web.BaseRequest:
         return self._generations[-1].make_request(*parts)

@@ -9,6 +9,7 @@ import typer
 from cli.terminal import ConfigOption, config_path, leave, plain_errors, printable
 
 if TYPE_CHECKING:
+    from proxy.config import Config
     from proxy.tenants.keys import KeyRecord
 
 DEFAULT = Path("data/keys.json")
@@ -17,7 +18,8 @@ app = typer.Typer(
     help="""Make, list and revoke API keys.
 
     A proxy has keys when its configuration says `keys: {file: data/keys.json}`; without, only programs on its own machine may
-    ask. Of a key only a salted hash is kept.
+    ask. Of a key only a salted hash is kept. Where the configuration has an audit log, what is done here is recorded there (not
+    with --file alone, which belongs to no configuration).
 
     \b
     Examples:
@@ -36,6 +38,13 @@ FileOption = Annotated[
         "--file", metavar="FILE", help="The keys; default: keys.file of the configuration, else data/keys.json."
     ),
 ]
+
+
+def _above_zero(value: float | None) -> float | None:
+    """The option's own `min` would take 0 as well."""
+    if value is not None and not value > 0:
+        raise typer.BadParameter(f"{value:g} is not above 0; without this option there is no budget")
+    return value
 
 
 @app.command()
@@ -59,7 +68,11 @@ def create(
         int | None, typer.Option(min=1, help="At most so many tokens a minute, of all calls of its turns.")
     ] = None,
     daily_budget: Annotated[
-        float | None, typer.Option(min=0, help="Money a day (UTC), in the currency of `models.<alias>.price`.")
+        float | None,
+        typer.Option(
+            callback=_above_zero,
+            help="Money a day (UTC), in the currency of `models.<alias>.price`.",
+        ),
     ] = None,
     max_concurrent: Annotated[
         int | None, typer.Option(min=1, help="At most so many requests under way at a time.")
@@ -77,18 +90,20 @@ def create(
 
     from proxy.tenants import keys
 
-    path = _file(file, config)
+    path, settings = _places(file, config)
+    if settings is not None and (unknown := [bot for bot in chatbot or () if bot not in settings.chatbots]):
+        leave(f"--chatbot: {', '.join(map(repr, unknown))}: not configured; there is {', '.join(settings.chatbots)}")
     records = _records(path, missing_is_empty=True)
     try:
         new = keys.create(
             name, permission or ["chat"], chatbot, requests_per_minute=requests_per_minute,  # type: ignore[arg-type]
             tokens_per_minute=tokens_per_minute, daily_budget=daily_budget, max_concurrent=max_concurrent,
         )  # fmt: skip
-        keys.save([*records, new.record], path)
     except ValidationError as error:
         leave(*(f"{fault['loc'][0]}: {fault['msg']}" for fault in error.errors(include_input=False)))
-    except keys.KeyFileError as error:
-        leave(str(error))
+    _save([*records, new.record], path, settings, "key_create", new.record)
+    if same := [one.id for one in records if one.name == name and one.revoked is None]:
+        typer.echo(f"caf: {name!r} has a key already, which stays valid: {', '.join(same)}", err=True)
     typer.echo(f"key {new.record.id} for {name!r}, kept in {path}; this is the only time it is shown:", err=True)
     typer.echo(new.text)
 
@@ -101,7 +116,7 @@ def list_(file: FileOption = None, config: ConfigOption = None) -> None:
     Example:
       caf key list
     """
-    path = _file(file, config)
+    path, _ = _places(file, config)
     for one in _records(path):
         limits = {
             "requests/min": one.requests_per_minute, "tokens/min": one.tokens_per_minute,
@@ -127,9 +142,7 @@ def revoke(
     Example:
       caf key revoke 3f9a01bc
     """
-    from proxy.tenants import keys
-
-    path = _file(file, config)
+    path, settings = _places(file, config)
     records = _records(path)
     known = {one.id: one for one in records}
     if ident not in known:
@@ -138,22 +151,43 @@ def revoke(
         leave(f"the key {ident!r} is revoked already, since {known[ident].revoked:%Y-%m-%d}")
     now = datetime.now(UTC).replace(microsecond=0)
     changed = [one.model_copy(update={"revoked": now}) if one.id == ident else one for one in records]
-    try:
-        keys.save(changed, path)
-    except keys.KeyFileError as error:
-        leave(str(error))
+    _save(changed, path, settings, "key_revoke", known[ident].model_copy(update={"revoked": now}))
     typer.echo(f"revoked {ident} ({printable(known[ident].name)})")
 
 
-def _file(given: Path | None, config: Path | None) -> Path:
+def _places(given: Path | None, config: Path | None) -> "tuple[Path, Config | None]":
+    """Return the file of the keys, and the configuration that it belongs to."""
     from proxy.config import load_config
 
-    if given is not None:
-        return given
+    if given is not None and config is None:
+        return given, None
     path = config_path(config)
     with plain_errors(path):
-        settings = load_config(path).keys
-    return settings.file if settings is not None and settings.file is not None else DEFAULT
+        settings = load_config(path)
+    file = settings.keys.file if settings.keys is not None else None
+    return given or file or DEFAULT, settings
+
+
+def _save(records: "list[KeyRecord]", path: Path, config: "Config | None", action: str, key: "KeyRecord") -> None:
+    """Write the keys, and record in the configuration's audit log what was done to one of them."""
+    from proxy.config import ConfigError
+    from proxy.tenants import keys
+
+    audit = None if config is None else config.audit
+    try:
+        if audit is None:
+            keys.save(records, path)
+            return
+        from proxy.audit.admin import commanded
+
+        with commanded(audit, action, key) as log:
+            keys.save(records, path)
+    except keys.KeyFileError as error:
+        leave(str(error))
+    except ConfigError as error:
+        leave(*error.problems)
+    if log.dropped:
+        typer.echo(f"caf: done, but not recorded: the audit log in {audit.folder} cannot be written", err=True)
 
 
 def _records(path: Path, *, missing_is_empty: bool = False) -> "list[KeyRecord]":

@@ -6,6 +6,7 @@ from pathlib import Path
 import structlog
 
 from cli.front import Front
+from cli.serve import unsafe
 from models.errors import ModelSettingsError
 from proxy.app import create_app
 from proxy.config import Config, ConfigError, load_config
@@ -36,7 +37,8 @@ async def reload(front: Front, path: Path) -> bool:
     except Exception as error:  # whatever it is, those who are being served have nothing to do with it
         log.exception("configuration refused, the old one serves on", path=str(path), error=type(error).__name__)
         return False
-    log.warning("configuration reloaded", path=str(path), chatbots=list(config.chatbots))
+    not_safe = list(unsafe(config, front.app[SERVICE].keys))
+    log.warning("configuration reloaded", path=str(path), chatbots=list(config.chatbots), not_safe=not_safe)
     return True
 
 

@@ -1,15 +1,19 @@
 """`caf serve`: the proxy."""
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.heap import keep_small
 from cli.terminal import ConfigOption, config_path, plain_errors
+from cli.unpriced import unpriced
 
 if TYPE_CHECKING:
     from proxy.config import Config, JudgeSettings
+    from proxy.tenants.keys import KeyRing
 
 
 def serve(
@@ -39,8 +43,9 @@ def serve(
     """
     if log_level.lower() not in LEVELS:
         raise typer.BadParameter(f"{log_level!r} is none of {', '.join(LEVELS)}", param_hint="--log-level")
+    keep_small()
     path = config_path(config)
-    with plain_errors(path):
+    with _told_errors(path, log_level.lower()):
         from proxy.config import load_config
 
         settings = load_config(path)
@@ -54,26 +59,38 @@ def serve(
             _run(settings, path, log_level.lower())
 
 
+def _told_errors(path: Path, log_level: str) -> AbstractContextManager[None]:
+    from cli.workers import is_joining, logged_errors
+
+    return logged_errors(path, log_level) if is_joining() else plain_errors(path)
+
+
 def _supervise(config: "Config", path: Path, log_level: str, number: int) -> None:
     import sys
 
     from cli import workers
-    from proxy.app import create_app
+    from proxy.app import key_ring
     from proxy.config import ConfigError
+    from proxy.telemetry.logs import configure_logs
     from proxy.telemetry.worker_metrics import shared_folder
 
     workers.check(config, number)
-    create_app(config)  # what is wrong with it is told once, here, and not by every worker again and again
+    keys = key_ring(config)
     host = config.server.host
     try:
         held, port = workers.reserve(host, config.server.port)
     except (OSError, UnicodeError) as error:
         raise ConfigError([f"port {config.server.port} on {host!r} cannot be used: {error}"]) from None
     command = [sys.executable, "-m", "cli", "serve", "--config", str(path), "--host", host, "--port", str(port)]
-    with held, shared_folder():
-        for line in _greeting(config, path, f"http://{f'[{host}]' if ':' in host else host}:{port}", number):
+
+    def greet() -> None:
+        for line in _greeting(config, keys, path, f"http://{f'[{host}]' if ':' in host else host}:{port}", number):
             typer.echo(line)
-        workers.Crew([*command, "--log-level", log_level], number).run()
+
+    configure_logs(log_level)
+    with held, shared_folder():
+        code = workers.Crew([*command, "--log-level", log_level], number, greet).run()
+    raise typer.Exit(code)
 
 
 LEVELS = ("debug", "info", "warning", "error")
@@ -104,8 +121,9 @@ async def _serve(config: "Config", path: Path) -> None:
 
     from cli.front import Front
     from cli.reload import reload_on
-    from cli.workers import end_with_parent, is_worker
+    from cli.workers import end_with_parent, is_worker, tell_parent
     from proxy.app import create_app
+    from proxy.service import SERVICE
 
     stop, reread = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -128,8 +146,10 @@ async def _serve(config: "Config", path: Path) -> None:
             end_with_parent()
         await front.take(create_app(config))
         async with front.listening(config.server.host, config.server.port, shared=worker) as address:
-            for line in () if worker else _greeting(config, path, address):
+            for line in () if worker else _greeting(config, front.app[SERVICE].keys, path, address):
                 typer.echo(line)
+            if worker:
+                tell_parent()
             rereading = asyncio.create_task(reload_on(reread, front, path))
             await stop.wait()
             rereading.cancel()
@@ -140,14 +160,14 @@ async def _serve(config: "Config", path: Path) -> None:
             raise
 
 
-def _greeting(config: "Config", path: Path, address: str, workers: int = 1) -> Iterator[str]:
+def _greeting(config: "Config", keys: "KeyRing | None", path: Path, address: str, workers: int = 1) -> Iterator[str]:
     """Say what is served, from what, and what about it is not safe."""
     chatbots = (f"{name} ({_kind(config, name)})" for name in config.chatbots)
     yield f"CAF serves {address}/v1" + (f" with {workers} workers" if workers > 1 else "")
     yield f"  chatbots  {', '.join(chatbots)}"
     yield f"  config    {path}"
     yield f"  traces    {_traces(config)}"
-    for warning in unsafe(config):
+    for warning in unsafe(config, keys):
         yield f"  not safe  {warning}"
     yield "Ctrl-C stops."
 
@@ -170,8 +190,8 @@ def _traces(config: "Config") -> str:
     return f"{text}, for {config.privacy.days:g} days, in {place_of(config.privacy)}"
 
 
-def unsafe(config: "Config") -> Iterator[str]:
-    """Name what in a configuration takes protection away, one sentence each."""
+def unsafe(config: "Config", keys: "KeyRing | None" = None) -> Iterator[str]:
+    """Name what in a configuration and its keys takes protection away, or locks somebody out, one sentence each."""
     from proxy.tenants.access import is_loopback
 
     exposed = not is_loopback(config.server.host)
@@ -189,6 +209,10 @@ def unsafe(config: "Config") -> Iterator[str]:
             yield f"{name} has no emergency judge"
         elif not _fires_alone(alarm):
             yield f"{name}: its local emergency judge does not fire alone: a fault or a limit may stand before the alarm"
+    for key in () if keys is None else keys.valid:
+        if unknown := [name for name in key.chatbots or () if name not in config.chatbots]:
+            yield f"key {key.id} may ask {', '.join(unknown)}, which is not configured: whoever has it gets 404"
+    yield from unpriced(config, keys)
 
 
 def _fires_alone(alarm: "JudgeSettings") -> bool:

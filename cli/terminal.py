@@ -32,7 +32,7 @@ def in_file(path: Path, problem: str) -> str:
     """Name the configuration in a problem that names only the key."""
     return (
         f"{path}: {problem}"
-        if problem.startswith(("chatbots.", "models.", "server.", "privacy.", "audit."))
+        if problem.startswith(("chatbots.", "models.", "server.", "memory.", "keys.", "privacy.", "audit."))
         else problem
     )
 

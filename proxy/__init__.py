@@ -11,6 +11,7 @@ A chat request passes through these rooms in order:
     cases.py         what the judges see
     reply.py         the response body
     stream.py        the response as server-sent events
+    logprobs.py      how likely the tokens of a text were
 
 What they use:
 
@@ -19,12 +20,14 @@ What they use:
     chatbot.py       a chatbot, assembled from its settings
     messages.py      the chat request
     delivery.py      what a turn works on, and what it comes to
+    live.py          what leaves before a reply is settled; writer.py: what of a draft may
+    logprobs.py      the likelihoods of the tokens that are delivered
     conversation.py  what is remembered, and how a conversation is recognised
     memory.py        where it is kept; redis_memory.py: for several processes
     carry.py         what goes on when the configuration is exchanged
     language.py      which language an emergency is answered in
     afterwards.py    what no reply waits for; shadow.py: what the filter would have done
-    passthrough.py   a chatbot that only forwards
+    passthrough.py   a chatbot that only forwards; relayed.py: what that used
     dialect.py       how a client speaks: chat completions, or `responses/`
     embeddings.py    /v1/embeddings, forwarded
     erasure.py       forgetting a conversation everywhere

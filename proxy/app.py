@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import Literal
 
@@ -20,12 +20,12 @@ from proxy.chatbot import assemble
 from proxy.config import Config, ConfigError, MemorySettings
 from proxy.embeddings import EMBEDDERS, embedding_names, embeddings, open_embedders
 from proxy.erasure import erase
-from proxy.errors import ModelNotFound
+from proxy.errors import Forbidden, ModelNotFound, Unauthorized
 from proxy.memory import Memory, ProcessMemory
 from proxy.middleware import METRICS, boundary
 from proxy.openapi import document
 from proxy.responses.route import create_response, delete_response, read_response
-from proxy.responses.store import ProcessResponses
+from proxy.responses.store import ProcessResponses, ResponseStore
 from proxy.service import SERVICE, Service
 from proxy.telemetry.metrics import SHARED, Metrics
 from proxy.telemetry.tracing import open_telemetry, traced
@@ -63,7 +63,7 @@ def create_app(
         ModelSettingsError: At start-up, when a model's secret is missing.
     """
     blueprints = assemble(config)
-    keys = key_ring(config, blueprints)
+    keys = key_ring(config)
     metrics = Metrics() if after is None else after[METRICS]
     telemetry = open_telemetry(os.environ)
     app = web.Application(middlewares=[traced(telemetry), boundary], client_max_size=config.server.max_body_bytes)
@@ -76,7 +76,8 @@ def create_app(
                 stack.push_async_callback(asyncio.to_thread, telemetry.close)
             session = await stack.enter_async_context(make_session())
             # An alias that nobody asks needs no key.
-            asked = set().union(*(blueprint.aliases for blueprint in blueprints.values()))
+            asked = {alias for alias, _ in embedding_names(config).values()}
+            asked = asked.union(*(blueprint.aliases for blueprint in blueprints.values()))
             asked = with_fallbacks(asked, config.models)
             used = {alias: settings for alias, settings in config.models.items() if alias in asked}
             models = open_models(used, session, engines or {"embedded": Embedded}, around=around)
@@ -94,7 +95,10 @@ def create_app(
                 metrics.audit_dropped.set_function(lambda: audit.dropped)
             memory = open_memory(config.memory, os.environ)
             stack.push_async_callback(memory.close)
-            metrics.memory_failures.set_function(lambda: memory.failures)
+            await memory.answers()  # if not, that is in the log now, and not only when the first request fails
+            responses = open_responses(config.memory, os.environ)
+            stack.push_async_callback(responses.close)
+            metrics.memory_failures.set_function(lambda: memory.failures + responses.failures)
             meter = open_meter(config, os.environ)
             stack.push_async_callback(meter.close)
             chatbots = {name: blueprint.open(models) for name, blueprint in blueprints.items()}
@@ -102,19 +106,26 @@ def create_app(
                 chatbot.filter.warm_up()
             app[SERVICE] = service = Service(
                 config, chatbots, memory, traces, metrics, session, keys, meter, audit, watch=watch, telemetry=telemetry,
-                responses=ProcessResponses(config.memory.max_turns, config.memory.max_age_s),
+                responses=responses,
             )  # fmt: skip
             if after is not None:
                 carry_on(after[SERVICE], service)
-            app[EMBEDDERS] = open_embedders(config, session)
+            app[EMBEDDERS] = open_embedders(config, models, session)
+            metrics.expect(blueprints.values())
             stack.push_async_callback(service.settle)
             yield
 
     app.cleanup_ctx.append(serve)
+    app.on_response_prepare.append(_unnamed)
     app.add_routes(ROUTES)
     if embedding_names(config):
         app.add_routes([web.post("/v1/embeddings", embeddings)])
     return app
+
+
+async def _unnamed(request: web.Request, response: web.StreamResponse) -> None:
+    """Leave out of a response which versions of Python and aiohttp are at work: strangers get it, too."""
+    response.headers.pop("Server", None)
 
 
 def stored(config: Config) -> Literal["full", "redacted", "none"]:
@@ -137,6 +148,20 @@ def open_memory(settings: MemorySettings, environ: Mapping[str, str]) -> Memory:
     return open_redis(settings, environ)
 
 
+def open_responses(settings: MemorySettings, environ: Mapping[str, str]) -> ResponseStore:
+    """Open the store of kept responses: where states of conversations are.
+
+    Raises:
+        ModelSettingsError: A secret of it is missing.
+    """
+    if settings.store == "process":
+        return ProcessResponses(settings.max_turns, settings.max_age_s)
+    from proxy.redis_memory import connect
+    from proxy.responses.redis_store import RedisResponses
+
+    return RedisResponses(connect(settings, environ), settings.max_turns, settings.max_age_s, settings.on_error)
+
+
 def open_meter(config: Config, environ: Mapping[str, str]) -> Meter:
     """Open what counts the use of keys: in Redis, if states are kept there.
 
@@ -152,11 +177,11 @@ def open_meter(config: Config, environ: Mapping[str, str]) -> Meter:
     return RedisMeter(connect(config.memory, environ), lease_s, degrade=config.memory.on_error == "degrade")
 
 
-def key_ring(config: Config, chatbots: Collection[str], environ: Mapping[str, str] = os.environ) -> KeyRing | None:
+def key_ring(config: Config, environ: Mapping[str, str] = os.environ) -> KeyRing | None:
     """Open the keys of a configuration; None: it has none.
 
     Raises:
-        ConfigError: They cannot be read, name a chatbot that is not there, or are missing where strangers can connect.
+        ConfigError: They cannot be read, or are missing where strangers can connect.
     """
     settings = config.keys
     if settings is None:
@@ -169,17 +194,13 @@ def key_ring(config: Config, chatbots: Collection[str], environ: Mapping[str, st
             )
         return None
     if settings.env is not None and settings.env not in environ:
-        raise ConfigError([f"keys.env: the environment variable {settings.env!r} is not set"])
+        raise ConfigError(
+            [f"keys.env: the environment variable {settings.env!r} is not set; export it before starting"]
+        )
     try:
-        ring = KeyRing(settings.file, None if settings.env is None else environ[settings.env])
+        return KeyRing(settings.file, None if settings.env is None else environ[settings.env])
     except KeyFileError as error:
         raise ConfigError([f"keys: {error}"]) from None
-    unknown = sorted({name for record in ring.records for name in record.chatbots or ()} - set(chatbots))
-    if unknown:
-        raise ConfigError(
-            [f"keys: chatbots that are not configured: {', '.join(unknown)}; there is {', '.join(chatbots)}"]
-        )
-    return ring
 
 
 async def models(request: web.Request) -> web.Response:
@@ -210,8 +231,18 @@ async def healthz(request: web.Request) -> web.Response:
 
 
 async def readyz(request: web.Request) -> web.Response:
-    """Say that requests can be served."""
-    return _json({"status": "ready", "chatbots": list(request.app[SERVICE].chatbots)})
+    """Say that requests can be served; where there are keys, what is served only to one with `admin`."""
+    service = request.app[SERVICE]
+    served = service.config.memory.on_error == "degrade" or await service.memory.answers()
+    told: dict[str, object] = {"status": "ready" if served else "not ready"}
+    try:
+        service.access(request, "admin")
+        told["chatbots"] = list(service.chatbots)
+        if not served:
+            told["reason"] = "the store of conversations does not answer"
+    except (Unauthorized, Forbidden):  # a probe need not have a key
+        pass
+    return _json(told, status=200 if served else 503)
 
 
 async def metrics(request: web.Request) -> web.Response:
@@ -228,8 +259,8 @@ async def openapi(request: web.Request) -> web.Response:
     return _json(document(keys=config.keys is not None, embeddings=bool(embedding_names(config))))
 
 
-def _json(data: object) -> web.Response:
-    return web.Response(body=orjson.dumps(data), content_type="application/json")
+def _json(data: object, status: int = 200) -> web.Response:
+    return web.Response(status=status, body=orjson.dumps(data), content_type="application/json")
 
 
 ROUTES = [

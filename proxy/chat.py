@@ -3,7 +3,7 @@
 chat ── hear      the local emergency judge, before anything can refuse the request
    ├── begin      validate, recognise the conversation
    ├── complete   take the turn, remember it, write the reply
-   └── respond    as JSON, or streamed once it is settled
+   └── answered   as JSON, or streamed: what may leave before it is settled (live.py), and the rest
 """
 
 import asyncio
@@ -11,7 +11,8 @@ import math
 import re
 import time
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -25,21 +26,22 @@ from models.errors import ModelError, OutOfTime
 from models.usage import Ledger
 from proxy import reply, stream
 from proxy.afterwards import tell_staff
-from proxy.audit.audited import forwarding, tell_turn
+from proxy.audit.audited import tell_turn
 from proxy.chatbot import Chatbot
 from proxy.config import Filter
 from proxy.conversation import Conversation, Identity
 from proxy.delivery import Answer, Turn
 from proxy.dialect import ChatDialect, Dialect
 from proxy.errors import ApiError, BadRequest, ModelNotFound, TurnTimeout
+from proxy.live import Live
 from proxy.messages import ChatRequest, asked, read_chat_request, read_json, read_loosely
 from proxy.middleware import FIELDS, told
-from proxy.passthrough import passed_through, passthrough
+from proxy.passthrough import Relaying, passed_through, passthrough
 from proxy.service import SERVICE, Service
 from proxy.session import recall, remember
 from proxy.tenants.access import Access, requested_filter
 from proxy.traces.trace import Trace
-from proxy.turn import take_turn
+from proxy.turn import cut_off, take_turn
 
 log = structlog.get_logger()
 
@@ -72,7 +74,7 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
         data = dialect.heard(data)
     if bot.settings.kind == "passthrough" and fault is None:
         async with service.meter.admitted(access.key, Ledger(service.telemetry)) as ledger:
-            with forwarding(service.audit, bot.name, access.key), service.metrics.forwarding(ledger):
+            with Relaying(service, bot.name, access.key, ledger):
                 if dialect.verbatim:
                     return await passthrough(request, bot, raw, data, ledger)
                 work = passed_through(request, bot, data, ledger)
@@ -93,10 +95,9 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
             least = _least(data, bot, said)
             turn, identity = await _begin(service, request, access, bot, least, said, alarm, ledger, bare=True)
         request[FIELDS].update(chatbot=bot.name, turn_id=turn.trace.turn_id)
+        dialect.conversation_id = turn.trace.conversation_id
         work = _complete(service, request, turn, identity)
-        options = turn.request.stream_options
-        include_usage = options is not None and options.include_usage
-        return await _answered(service, request, dialect, work, turn.request.stream is True, include_usage)
+        return await _answered(service, request, dialect, work, turn.request.stream is True, turn)
 
 
 async def read_body(request: web.Request) -> bytes:
@@ -105,8 +106,11 @@ async def read_body(request: web.Request) -> bytes:
     Raises:
         BadRequest: It is not what its headers say.
     """
+    content, length = request.content, request.content_length
+    plain = length is not None and length <= request.client_max_size and "Content-Encoding" not in request.headers
     try:
-        return await request.read()
+        # It has usually come with the headers, and then nothing is to be waited for.
+        return content.read_nowait() if plain and content.is_eof() else await request.read()
     except web.RequestPayloadError as error:  # a Content-Encoding that the bytes do not have, or broken chunks
         fault = BadRequest("The request body cannot be decoded; check Content-Encoding and its bytes.")
         fault.headers["Connection"] = "close"  # aiohttp drops a connection whose request it could not read
@@ -119,7 +123,7 @@ def _chatbot(service: Service, access: Access, data: dict[str, Any]) -> Chatbot:
         raise BadRequest("model: the name of a chatbot is missing.", param="model")
     bot = service.chatbots.get(name)
     if bot is None or not access.knows(name):  # one that the key may not ask is as unknown as one that is not there
-        known = ", ".join(access.chatbots(service.chatbots))
+        known = ", ".join(access.chatbots(service.chatbots)) or "none that this key may ask"
         raise ModelNotFound(f"There is no chatbot {name[:64]!r} here; there is: {known}.", param="model")
     return bot
 
@@ -187,7 +191,18 @@ async def _begin(
     turn = Turn(
         bot, asked_for, user_message, earlier, conversation, mode, alarm, trace, minted, ledger, reveals=access.trace
     )
+    turn.live = _live(turn)
     return turn, identity
+
+
+def _live(turn: Turn) -> Live | None:
+    """Return where the turn keeps what leaves before its reply is settled; None where that is nothing."""
+    streaming = turn.bot.settings.streaming
+    if streaming == "hold" or turn.request.wants_json or turn.request.raw.get("logprobs"):
+        return None  # half a document is none, and the likelihoods of tokens are told with the text they spell
+    if streaming == "verified" and not turn.judged:
+        return None
+    return Live(streaming)
 
 
 def _explicit_id(request: web.Request, asked_for: ChatRequest) -> str | None:
@@ -235,6 +250,8 @@ def _finish(service: Service, request: web.Request, turn: Turn) -> None:
     trace = turn.trace
     trace.calls, trace.ms = turn.ledger.calls, turn.at_ms
     trace.sources_in_use = list(turn.in_use)
+    if trace.error is not None:
+        trace.attempts += cut_off(turn)
     request[FIELDS].update(
         conversation_id=trace.conversation_id if turn.minted_id else None, turn=trace.turn,
         memory=trace.memory, filter=trace.filter,
@@ -283,24 +300,29 @@ async def _answered(
     dialect: Dialect,
     work: Coroutine[Any, Any, Body],
     streamed: bool,
-    include_usage: bool = False,
+    turn: Turn | None = None,
 ) -> web.StreamResponse:
-    """Tell what some work comes to: at once, or held until it is settled and then streamed."""
+    """Tell what some work comes to: in one piece, or streamed, of which nothing leaves before its turn lets go of it."""
     if not streamed:
         return _json((await _settled(work, dialect))[1])
     server = service.config.server
+    live = None if turn is None else turn.live
+    news = asyncio.Event() if live is None else live.news
     task = asyncio.create_task(_settled(work, dialect))
+    task.add_done_callback(lambda _: news.set())
     try:
-        done, _ = await asyncio.wait({task}, timeout=server.header_wait_s)
-        if done and (error := task.exception()) is not None:
+        await _until(news, server.header_wait_s)
+        if task.done() and (error := task.exception()) is not None:
             raise error
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
         await response.prepare(request)
         while not task.done():
-            await response.write(dialect.opening() or stream.KEEP_ALIVE)
-            await asyncio.wait({task}, timeout=server.keep_alive_s)
+            news.clear()
+            await response.write(dialect.pieces(_pieces(turn)) or dialect.opening() or stream.KEEP_ALIVE)
+            await _until(news, server.keep_alive_s)
         try:
-            events = b"".join(dialect.events(task.result()[0], include_usage))
+            sent = stream.NOTHING if live is None else live.sent
+            events = b"".join(dialect.events(task.result()[0], turn is not None and turn.request.wants_usage, sent))
         except Exception as error:
             # The headers are gone: the stream says so itself, and ends without [DONE].
             events = dialect.failure(told(request, error))
@@ -308,8 +330,31 @@ async def _answered(
         await response.write_eof()
         return response
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        elif not task.cancelled():
+            # No wait: a client that has got all, and closes its connection, would be counted as one that has left (499).
+            task.exception()
+
+
+async def _until(event: asyncio.Event, seconds: float) -> None:
+    """Wait for something to happen, but no longer than so many seconds."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+
+
+def _pieces(turn: Turn | None) -> Iterator[Body]:
+    """Yield the chunks that can be sent before the turn is settled."""
+    if turn is None or turn.live is None:
+        return
+    begun, pieces = bool(turn.live.sent), turn.live.take()
+    if pieces and not begun:
+        turn.steps.append(("first_text", time.perf_counter() - turn.started))
+    named = reply.head(turn, turn.live.head)
+    for index, text, first in pieces:
+        yield from stream.piece_chunks(named, index, text, first, turn.request.wants_usage)
 
 
 async def _settled(work: Coroutine[Any, Any, Body], dialect: Dialect) -> tuple[Body, Body]:

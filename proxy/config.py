@@ -1,6 +1,7 @@
 """The configuration file: read, validated once, every problem named with file, key and what would be right."""
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import parse_qs, urlsplit
@@ -32,6 +33,8 @@ def _anchored(path: Path, info: ValidationInfo) -> Path:
 
 
 AnchoredPath = Annotated[Path, AfterValidator(_anchored)]
+Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+"""The name of an environment variable."""
 KINDS: tuple[str, ...] = get_args(Sign.model_fields["kind"].annotation)
 """The kinds of emergency that judges tell apart."""
 
@@ -40,8 +43,27 @@ class ConfigError(Exception):
     """The configuration cannot be used; `problems` holds one sentence for each fault."""
 
     def __init__(self, problems: list[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
+        self.problems = _once(problems)
+        super().__init__("\n".join(self.problems))
+
+
+_PLACE = re.compile(r"((?:.*?: )?(?:chatbots|models))\.(\S+?): (.*)", re.DOTALL)
+
+
+def _once(problems: list[str]) -> list[str]:
+    """Tell the same fault of several chatbots or models once: it may stand in a YAML anchor that all of them use."""
+    first: dict[tuple[str, ...], str] = {}
+    times: Counter[tuple[str, ...]] = Counter()
+    for problem in problems:
+        found = _PLACE.fullmatch(problem)
+        # The chatbot's own name is left out, and where it has a list, the index in it.
+        fault = (found[1], found[2].rpartition(".")[2] if "." in found[2] else "", found[3]) if found else (problem,)
+        first.setdefault(fault, problem)
+        times[fault] += 1
+    return [
+        problem if (more := times[fault] - 1) == 0 else f"{problem}; and so in {more} more place{'s' * (more > 1)}"
+        for fault, problem in first.items()
+    ]
 
 
 class Settings(BaseModel):
@@ -73,7 +95,7 @@ class MemorySettings(Settings):
     """Where states of conversations are kept: in this process, or in Redis, which several processes share."""
     url: str = "redis://127.0.0.1:6379/0"
     """Address of Redis, without a password."""
-    password_env: str | None = None
+    password_env: Variable | None = None
     """Environment variable with Redis' password."""
     timeout_s: float = Field(1, gt=0)
     """How long Redis may take to connect or to answer."""
@@ -99,7 +121,7 @@ class MemorySettings(Settings):
 class KeySettings(Settings):
     file: AnchoredPath | None = None
     """A file of salted hashes; `caf key create` makes it and adds to it. A change is noticed within a second."""
-    env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
+    env: Variable | None = None
     """An environment variable that holds the same as such a file."""
 
     @model_validator(mode="after")
@@ -119,7 +141,7 @@ class PrivacySettings(Settings):
     """The SQLite file of the traces."""
     url: str | None = None
     """Address of a PostgreSQL database, without a password: traces go there instead, which several hosts can share."""
-    password_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
+    password_env: Variable | None = None
     """Environment variable with PostgreSQL's password."""
 
     @field_validator("url")
@@ -271,6 +293,9 @@ class ChatbotSettings(Settings):
     emergency: EmergencySettings | None = None
     sensitive_topics: list[TopicSettings] = []
     citations: Literal["shown", "hidden"] = "shown"
+    streaming: Literal["hold", "verified", "observe"] = "hold"
+    """What leaves before the verdict. hold: nothing. verified: each sentence that the local judges settle to accept; it stays, and
+    what is rejected later is rewritten from there. observe: all of it; it is judged afterwards, to warn the chatbot."""
     retrieval: RetrievalSettings = RetrievalSettings()
     length: LengthSettings = LengthSettings()
     context_tokens: int = Field(24_000, ge=500)
@@ -416,8 +441,8 @@ def faults(error: ValidationError) -> list[str]:
         key = ".".join(str(part) for part in one["loc"])
         message = one["msg"].removeprefix("Value error, ")
         given = one["input"]
-        # Somebody may have put a key in the wrong place, or a password into an address.
-        secret = one["loc"][:1] == ("models",) or one["loc"][-1:] == ("url",)
+        # Somebody may have put a key in the wrong place, or a password into an address or where its variable is named.
+        secret = one["loc"][:1] == ("models",) or one["loc"][-1:] in (("url",), ("password_env",), ("env",))
         plain = isinstance(given, str | int | float | bool) and one["type"] != "extra_forbidden" and not secret
         shown = f" (got {given!r})" if plain else ""
         if one["type"] == "extra_forbidden":

@@ -137,7 +137,8 @@ def _history(messages: Sequence[Message], conversation: Conversation, cites: boo
             continue
         sent = message.model_dump(exclude_unset=True)
         turn = _turn_of(message, conversation)
-        if message.role == "user":
+        if message.role == "user" or (message.role in ("tool", "function") and message.content):
+            # What a tool returns, a search say, is written by strangers.
             sent["content"] = _inert(message)
         elif message.is_reply:
             known = conversation.delivered.get(reply_hash(message.text))
@@ -159,7 +160,7 @@ def _turn_of(message: Message, conversation: Conversation) -> int | None:
 
 
 def _inert(message: Message) -> str | list[Sent] | None:
-    """Return a user's content with the chatbot's commands made inert in its text parts."""
+    """Return what a user or a tool says with the chatbot's commands made inert in its text parts."""
     if message.content is None or isinstance(message.content, str):
         return neutralise(message.content or "")
     parts = [part.model_dump(exclude_unset=True) for part in message.content]

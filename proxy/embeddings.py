@@ -1,23 +1,29 @@
 """POST /v1/embeddings: forwarded and not judged, since numbers say nothing to anybody."""
 
+import asyncio
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import aiohttp
 import orjson
 from aiohttp import web
 
+from models.alias import Alias
+from models.client import Models
+from models.errors import ModelError, error_for_status
+from models.fallback import chain
 from models.openai_engine import OpenAIEngine
-from models.settings import ModelSettings
-from models.usage import Call, Ledger, Usage
-from proxy.audit.audited import forwarding
+from models.relay import relay
+from models.usage import Call, Ledger
 from proxy.chat import read_body
 from proxy.config import Config
 from proxy.errors import BadRequest, ModelNotFound
 from proxy.messages import read_json
 from proxy.middleware import FIELDS
-from proxy.passthrough import BYTES_PER_TOKEN
+from proxy.passthrough import Relaying
+from proxy.relayed import estimated
 from proxy.service import SERVICE
 
 
@@ -25,9 +31,8 @@ from proxy.service import SERVICE
 class Embedder:
     """A model that embeds, behind one name or several."""
 
-    alias: str
-    settings: ModelSettings
-    engine: OpenAIEngine
+    aliases: Sequence[Alias]
+    """The one that is asked, and those that may stand in for it: behind the guards that chats go through."""
     chatbot: str | None
     """The chatbot whose name it answers to; None: the model of the setting `embeddings`."""
 
@@ -49,19 +54,32 @@ def embedding_names(config: Config) -> dict[str, tuple[str, str | None]]:
 
 
 def open_embedders(
-    config: Config, session: aiohttp.ClientSession, environ: Mapping[str, str] = os.environ
+    config: Config, models: Models, session: aiohttp.ClientSession, environ: Mapping[str, str] = os.environ
 ) -> dict[str, Embedder]:
     """Open what embeds.
 
     Raises:
         ModelSettingsError: A secret is missing.
     """
-    found = {}
-    for name, (alias, chatbot) in embedding_names(config).items():
-        settings = config.models[alias]
-        engine = OpenAIEngine(settings, session, environ, alias=alias, path="embeddings")
-        found[name] = Embedder(alias, settings, engine, chatbot)
-    return found
+
+    def embedding(name: str) -> Alias:
+        settings = config.models[name]
+        engine = OpenAIEngine(settings, session, environ, alias=name, path="embeddings")
+        alias = Alias(name, settings, engine, first_pause_s=0)  # what is forwarded is tried once
+        alias.guard = models.guards.get(name)
+        return alias
+
+    return {
+        name: Embedder([embedding(one) for one in _standing_in(config, alias)], chatbot)
+        for name, (alias, chatbot) in embedding_names(config).items()
+    }
+
+
+def _standing_in(config: Config, alias: str) -> list[str]:
+    """Return an alias and, of its fallbacks, those that are the same model elsewhere: another's numbers mean something else."""
+    of = config.models[alias]
+    chained = ((one, config.models[one]) for one in chain(alias, config.models))
+    return [one for one, its in chained if one == alias or (its.engine, its.model) == ("openai", of.model or alias)]
 
 
 async def embeddings(request: web.Request) -> web.Response:
@@ -76,19 +94,42 @@ async def embeddings(request: web.Request) -> web.Response:
     # A key that is for certain chatbots is for nothing else.
     known = [n for n, e in embedders.items() if access.chatbots([e.chatbot or ""])]
     if embedder is None or name not in known:
-        raise ModelNotFound(
-            f"There is no model {name[:64]!r} for embeddings here; there is: {', '.join(known)}.", param="model"
-        )
-    upstream = embedder.settings.model or embedder.alias
+        there = f"there is: {', '.join(known)}" if known else "there is none for this key"
+        raise ModelNotFound(f"There is no model {name[:64]!r} for embeddings here; {there}.", param="model")
+    first = embedder.aliases[0]
+    upstream = first.settings.model or first.name
     if name != upstream:
         raw = orjson.dumps({**data, "model": upstream})
-    request[FIELDS]["model"] = embedder.alias
+    request[FIELDS]["model"] = first.name
     async with service.meter.admitted(access.key, Ledger(service.telemetry)) as ledger:
-        with forwarding(service.audit, embedder.chatbot or embedder.alias, access.key):
-            answer = await embedder.engine.forward(raw, request.headers)
-            async with answer:
-                body = answer.body if answer.chunks is None else b"".join([chunk async for chunk in answer.chunks])
-        # Embeddings are paid by what is read. Estimated, as for all that is forwarded: nobody reads the answer here.
-        usage = Usage(len(raw) // BYTES_PER_TOKEN, 0, estimated=True)
-        ledger.add(Call("embed", embedder.alias, 0.0, usage, usage.cost(embedder.settings.price), None))
+        with Relaying(service, embedder.chatbot or first.name, access.key, ledger):
+            started = time.perf_counter()
+
+            def book(alias: str, error: str | None) -> None:
+                # Embeddings are paid by what is read, also by a client that leaves. Estimated: nobody reads the answer here.
+                usage = estimated(len(raw), 0)
+                cost = usage.cost(service.config.models[alias].price)
+                ledger.add(Call("embed", alias, _since(started), usage, cost, error))
+
+            try:
+                answer = await relay(embedder.aliases, raw, request.headers, ledger, "embed")
+            except asyncio.CancelledError:  # the client has left before there was an answer
+                book(first.name, "cancelled")
+                raise
+            error = error_for_status(answer.status).kind if answer.status >= 400 else None
+            try:
+                async with answer:
+                    body = answer.body if answer.chunks is None else b"".join([chunk async for chunk in answer.chunks])
+            except ModelError as broken:
+                error = broken.kind
+                raise
+            except asyncio.CancelledError:
+                error = "cancelled"
+                raise
+            finally:
+                book(answer.alias, error)
     return web.Response(status=answer.status, headers=answer.headers, body=body)
+
+
+def _since(started: float) -> float:
+    return (time.perf_counter() - started) * 1000

@@ -1,6 +1,7 @@
 """DELETE /admin/conversations/{id}: forget a conversation, everywhere that this proxy keeps something of it.
 
-The audit log holds nothing to erase. A turn that is still open remembers itself afterwards: ask when the conversation has ended.
+The audit log holds nothing to erase, and gets a record that something was. A turn that is still open remembers itself
+afterwards: ask when the conversation has ended.
 """
 
 import asyncio
@@ -11,8 +12,9 @@ import orjson
 import structlog
 from aiohttp import web
 
+from proxy.audit.admin import tell_admin
 from proxy.errors import StoreUnavailable
-from proxy.service import SERVICE
+from proxy.service import SERVICE, Service
 from proxy.traces import query
 from proxy.traces.place import Place, TraceError, place_of
 from proxy.traces.store import TraceStore
@@ -26,8 +28,22 @@ WRITTEN_S = 5.0
 async def erase(request: web.Request) -> web.Response:
     """Forget a conversation, and say how much of it there was; a key needs `admin` for it."""
     service = request.app[SERVICE]
-    service.access(request, "admin")
+    access = service.access(request, "admin")
     ident = request.match_info["id"]
+    outcome = "failed"  # or cut short: then nobody knows what is left of it
+    try:
+        found = await _erased(service, ident)
+        outcome = "erased" if any(found.values()) else "not found"
+    finally:
+        if service.audit is not None:
+            tell_admin(service.audit, "erase", outcome, key=None, by=access.key)
+    log.warning("conversation erased", **found)
+    answer = {"id": ident, "object": "conversation", "deleted": True, **found}
+    return web.Response(body=orjson.dumps(answer), content_type="application/json")
+
+
+async def _erased(service: Service, ident: str) -> dict[str, int]:
+    """Forget a conversation, and return how much of it there was in each place."""
     states = await service.memory.forget(ident)
     responses = await service.responses.forget(ident)
     try:
@@ -35,9 +51,7 @@ async def erase(request: web.Request) -> web.Response:
     except TraceError as error:
         log.error("traces not erased", error=type(error).__name__)
         raise StoreUnavailable from None
-    log.warning("conversation erased", states=states, responses=responses, turns=turns)
-    found = {"object": "conversation", "deleted": True, "states": states, "responses": responses, "turns": turns}
-    return web.Response(body=orjson.dumps({"id": ident, **found}), content_type="application/json")
+    return {"states": states, "responses": responses, "turns": turns}
 
 
 def _traces(store: TraceStore, place: Place, ident: str) -> int:

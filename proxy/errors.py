@@ -14,7 +14,7 @@
         +-- TurnTimeout      504  the turn took longer than server.turn_timeout_s
         +-- Internal         500  a fault of the proxy
         +-- HttpFault        404, 405 ...  what aiohttp refuses by itself
-        +-- Upstream         400, 429, 502, 503, 504  made from a ModelError by `from_model_error`
+        +-- Upstream         429, 502, 503, 504  made from a ModelError by `from_model_error`
 
 No message here holds a draft, a key, or what an upstream wrote.
 """
@@ -62,7 +62,7 @@ class Unauthorized(ApiError):
     """No key, or none that is valid."""
 
     status = 401
-    type = "authentication_error"
+    type = "invalid_request_error"  # as OpenAI says it; the code tells what it is
     code = "invalid_api_key"
 
     def __init__(self) -> None:
@@ -200,5 +200,10 @@ def from_model_error(error: ModelError) -> ApiError:
         return Upstream(504, "upstream_timeout", "The model behind this chatbot did not answer in time.")
     if isinstance(error, UpstreamRefused) and error.status in (400, 413, 422):
         message = "The model behind this chatbot refused the request" + (f" ({error.code})." if error.code else ".")
-        return Upstream(400, error.code or "upstream_refused", message, param=error.param)
-    return Upstream(502, "upstream_error", "The model behind this chatbot could not be reached.")
+        refused = BadRequest(message, param=error.param)
+        refused.code = error.code or "upstream_refused"
+        return refused
+    lost = Upstream(502, "upstream_error", "The model behind this chatbot could not be reached.")
+    if error.retry_after is not None:
+        lost.headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
+    return lost

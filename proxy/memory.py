@@ -1,4 +1,4 @@
-"""Where conversations are remembered. One store for one process here; a shared one implements the same two methods."""
+"""Where conversations are remembered. One store for one process here; a shared one (redis_memory.py) has the same methods."""
 
 import time
 from collections import OrderedDict
@@ -8,6 +8,10 @@ from typing import Protocol
 from proxy.conversation import Conversation
 
 
+class Unknown(Exception):
+    """The store does not answer, and a turn goes on without it."""
+
+
 class Memory(Protocol):
     """A store of conversation states under opaque keys."""
 
@@ -15,13 +19,20 @@ class Memory(Protocol):
     """Reads and writes that failed since the start."""
 
     async def get(self, key: str) -> Conversation | None:
-        """Return the state kept under a key, or None when there is none or it has expired."""
+        """Return the state kept under a key, or None when there is none or it has expired.
+
+        Raises:
+            Unknown: Nobody can tell now: asking for further keys would only take time.
+        """
 
     async def put(self, keys: Sequence[str], conversation: Conversation) -> None:
         """Keep a state under several keys. A key that is taken gets the new state."""
 
     async def forget(self, conversation_id: str) -> int:
         """Forget all states of a conversation, whoever it is of, and return under how many keys they were."""
+
+    async def answers(self) -> bool:
+        """Tell whether the store answers, or did so a moment ago; tell the log when it does not."""
 
     async def close(self) -> None:
         """Let go of what the store holds."""
@@ -64,6 +75,9 @@ class ProcessMemory:
         for key in keys:
             del self._states[key]
         return len(keys)
+
+    async def answers(self) -> bool:
+        return True
 
     async def close(self) -> None:
         """Nothing to let go of."""

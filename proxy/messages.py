@@ -69,6 +69,11 @@ class ChatRequest(Wire):
         return self.response_format is not None and self.response_format.get("type") in ("json_object", "json_schema")
 
     @property
+    def wants_usage(self) -> bool:
+        """Whether a stream is to end with its usage."""
+        return self.stream_options is not None and self.stream_options.include_usage
+
+    @property
     def stops(self) -> tuple[str, ...]:
         """Where the client wants a text to end: before any of these."""
         given = self.raw.get("stop")
@@ -134,7 +139,19 @@ def as_bad_request(error: ValidationError) -> BadRequest:
     one = min(error.errors(include_url=False, include_input=False), key=lambda e: -len(e["loc"]))
     param = _path(one["loc"])
     what = "Input should be an object" if one["type"] in ("model_type", "dict_type") else one["msg"]
-    return BadRequest(f"{param}: {what}.", param=param)
+    fault = BadRequest(f"{param}: {what}.", param=param)
+    fault.code = "invalid_type" if one["type"].endswith("_type") else CODES.get(one["type"])
+    return fault
+
+
+CODES = {
+    "missing": "missing_required_parameter",
+    "too_short": "empty_array",
+    "literal_error": "invalid_value",
+    "greater_than_equal": "integer_below_min_value",
+    "less_than_equal": "integer_above_max_value",
+}
+"""What OpenAI calls the faults that pydantic finds; of the arrays that it checks, each wants at least one entry."""
 
 
 def asked(data: dict[str, Any]) -> tuple[str, list[str]]:

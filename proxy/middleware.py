@@ -36,7 +36,7 @@ async def boundary(request: web.Request, handler: Handler) -> web.StreamResponse
     finally:
         route = request.match_info.route.resource
         path = route.canonical if route is not None else "unknown"
-        request.app[METRICS].requests.labels(path, status).inc()
+        request.app[METRICS].answered(path, status)
         log.info(
             "request", method=request.method, path=path, status=status,
             ms=round((time.perf_counter() - started) * 1000, 2), **fields,
@@ -59,7 +59,8 @@ def told(request: web.Request, error: Exception) -> ApiError:
         fields.update(error=error.kind, model=error.alias, step=error.step)
         return from_model_error(error)
     if isinstance(error, web.HTTPRequestEntityTooLarge):
-        error = TooLarge("The request body is too large.")
+        limit = request.client_max_size
+        error = TooLarge(f"The request body is larger than {limit} bytes, the proxy's limit (server.max_body_bytes).")
     elif isinstance(error, web.HTTPException):
         error = HttpFault(error, f"{request.method} {request.path}")
     elif not isinstance(error, ApiError):

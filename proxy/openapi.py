@@ -176,7 +176,7 @@ ANSWERS: Schema = {
     ),
     "Model": _object({"id": TEXT, "object": {"const": "model"}, "created": COUNT, "owned_by": TEXT}),
     "ModelList": _object({"object": {"const": "list"}, "data": _list(_ref("Model"))}),
-    "Health": _object({"status": TEXT, "chatbots": _list(TEXT)}, "chatbots"),
+    "Health": _object({"status": TEXT, "chatbots": _list(TEXT), "reason": TEXT}, "chatbots", "reason"),
 }
 
 HEADERS: list[Schema] = [
@@ -212,8 +212,11 @@ PATHS: dict[str, Schema] = {
     },
     "/v1/responses/{id}": {
         "parameters": _path_id("The id of a response that was asked for with the same key, and kept."),
-        "get": _operation("Read a kept response.", _answer("The response.", "Response"), "401 403 404 500"),
-        "delete": _operation("Forget a response.", _answer("It is forgotten.", "Deleted"), "401 403 404 500"),
+        "get": _operation(
+            "Read a kept response. Its input items are not served.",
+            _answer("The response.", "Response"), "401 403 404 500 503",
+        ),
+        "delete": _operation("Forget a response.", _answer("It is forgotten.", "Deleted"), "401 403 404 500 503"),
     },
     "/v1/models": {"get": _operation("List the chatbots.", _answer("One entry each.", "ModelList"), "401 403 500")},
     "/v1/models/{id}": {
@@ -235,7 +238,12 @@ PATHS: dict[str, Schema] = {
         )
     },
     "/healthz": {"get": _operation("Say that the process lives.", _answer("It does.", "Health"), "500", security=[])},
-    "/readyz": {"get": _operation("Say that requests can be served.", _answer("They can.", "Health"), "500 503", security=[])},
+    "/readyz": {
+        "get": _operation(
+            "Say that requests can be served; where there are keys, what is served only to one with the permission `admin`.",
+            _answer("They can.", "Health"), "500", security=[],
+        )
+    },
     "/admin/conversations/{id}": {
         "parameters": _path_id("The id of a conversation, as `caf` tells it."),
         "delete": _operation(
@@ -251,3 +259,4 @@ PATHS: dict[str, Schema] = {
         )
     },
 }  # fmt: skip
+PATHS["/readyz"]["get"]["responses"]["503"] = _answer("They cannot, since the store does not answer.", "Health")

@@ -1,7 +1,10 @@
 """A chatbot of `kind: passthrough`: what comes is forwarded, what comes back is relayed, nothing else."""
 
+import asyncio
+from types import TracebackType
 from typing import Any
 
+import aiohttp
 import orjson
 from aiohttp import web
 
@@ -10,12 +13,38 @@ from models.errors import ModelError, error_for_status
 from models.request import text_of
 from models.usage import Call, Ledger, Usage
 from proxy import stream
+from proxy.audit.audited import tell_forwarded
 from proxy.chatbot import Chatbot
+from proxy.logprobs import spelling
 from proxy.messages import OWN_FIELDS
 from proxy.middleware import FIELDS, told
+from proxy.relayed import Relayed, estimated, usage_of
+from proxy.service import Service
+from proxy.tenants.keys import KeyRecord
 
-BYTES_PER_TOKEN = 4
-"""Of JSON and event streams there are more; so limits err on the side of the operator's purse."""
+
+class Relaying:
+    """Counts and records what is forwarded within the block."""
+
+    __slots__ = ("_chatbot", "_key", "_ledger", "_service")
+
+    def __init__(self, service: Service, chatbot: str, key: KeyRecord | None, ledger: Ledger) -> None:
+        self._service, self._chatbot, self._key, self._ledger = service, chatbot, key, ledger
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._service.metrics.forwarded(self._ledger)
+        if self._service.audit is not None:
+            tell_forwarded(self._service.audit, self._chatbot, self._key, self._ledger.calls, error)
+
+
+DONE = (b"data: [DONE]\n\n", b"data: [DONE]\r\n\r\n", b"data: [DONE]\n")
+LONGEST_LINE = 2**20
+"""Bytes; what is longer is relayed before it has ended."""
 
 
 async def passthrough(
@@ -24,7 +53,7 @@ async def passthrough(
     """Forward a request; only the model's name is replaced by the one that the upstream knows.
 
     Args:
-        ledger: Gets what the call used, estimated from the bytes, which nobody reads here.
+        ledger: Gets what the call used, as far as its bytes tell.
 
     Raises:
         ModelError: The upstream cannot be reached.
@@ -33,9 +62,14 @@ async def passthrough(
     upstream = bot.upstream_model
     if data["model"] != upstream:
         raw = orjson.dumps({**data, "model": upstream})
-    forwarded = await bot.models.forward(bot.settings.model, raw, request.headers, ledger)
-    relayed = len(forwarded.body or b"")
+    try:
+        forwarded = await bot.models.forward(bot.settings.model, raw, request.headers, ledger)
+    except asyncio.CancelledError:  # the client has left before there was an answer
+        ledger.add(booked(bot, bot.settings.model, estimated(len(raw), 0), "cancelled"))
+        raise
+    relayed = Relayed()
     error = error_for_status(forwarded.status).kind if forwarded.status >= 400 else None
+    last = half = b""
     try:
         if forwarded.chunks is None:
             return web.Response(status=forwarded.status, headers=forwarded.headers, body=forwarded.body)
@@ -44,16 +78,41 @@ async def passthrough(
             await response.prepare(request)
             try:
                 async for chunk in forwarded.chunks:
-                    relayed += len(chunk)
-                    await response.write(chunk)
+                    last, half = whole_lines(half + chunk)
+                    if last:
+                        relayed.hear(last)
+                        await response.write(last)
+                if half:
+                    relayed.hear(half)
+                    await response.write(half)
             except ModelError as broken:  # the headers are gone: the stream says so itself, and ends without [DONE]
                 error = broken.kind
-                await response.write(stream.event(told(request, broken).body()))
+                between = b"" if last.endswith((b"\n\n", b"\r\n\r\n")) else b"\n"
+                await response.write(between + stream.event(told(request, broken).body()))
             return response
+    except (asyncio.CancelledError, aiohttp.ClientConnectionResetError):
+        if not last.endswith(DONE):  # who has got that may go
+            error = "cancelled"
+        raise
     finally:
-        usage = Usage(len(raw) // BYTES_PER_TOKEN, relayed // BYTES_PER_TOKEN, estimated=True)
-        cost = usage.cost(bot.models.settings[forwarded.alias].price)
-        ledger.add(Call("forward", forwarded.alias, 0.0, usage, cost, error))
+        used = relayed.usage(len(raw)) if forwarded.body is None else usage_of(forwarded.body, len(raw))
+        ledger.add(booked(bot, forwarded.alias, used, error))
+
+
+def booked(bot: Chatbot, alias: str, usage: Usage, error: str | None) -> Call:
+    """Return the ledger's entry for what was forwarded to a model; a client that leaves early has asked, too."""
+    return Call("forward", alias, 0.0, usage, usage.cost(bot.models.settings[alias].price), error)
+
+
+def whole_lines(data: bytes) -> tuple[bytes, bytes]:
+    """Cut what has come of a stream behind its last whole line.
+
+    The rest waits for its end: should the upstream break off, what tells the client so would be glued to it.
+    """
+    if data.endswith(b"\n"):
+        return data, b""
+    end = data.rfind(b"\n") + 1
+    return (data[:end], data[end:]) if len(data) - end <= LONGEST_LINE else (data, b"")
 
 
 async def passed_through(request: web.Request, bot: Chatbot, data: dict[str, Any], ledger: Ledger) -> Body:
@@ -69,8 +128,11 @@ async def passed_through(request: web.Request, bot: Chatbot, data: dict[str, Any
     first = answer["choices"][0]
     message = first["message"]
     refusal, calls = message.get("refusal"), message.get("tool_calls")
+    text = text_of(message)
+    tokens = spelling(first.get("logprobs"), text) if text else None
+    first["logprobs"] = {"content": tokens, "refusal": None} if tokens else None
     first["message"] = {
-        "content": text_of(message) or None,
+        "content": text or None,
         "refusal": refusal if isinstance(refusal, str) else None,
         "tool_calls": [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else [],
     }

@@ -4,6 +4,7 @@ A state holds hashes, ids and rules, no text of anybody. Redis keeps what it has
 `appendfsync always`.
 """
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -21,6 +22,7 @@ from models.errors import ModelSettingsError
 from proxy.config import MemorySettings
 from proxy.conversation import Conversation
 from proxy.errors import StoreUnavailable
+from proxy.memory import Unknown
 
 log = structlog.get_logger()
 
@@ -28,26 +30,33 @@ PREFIX = "caf:state:"
 _STATE = TypeAdapter(Conversation)
 TELL_EVERY_S = 10.0
 """How often a lasting outage is logged."""
+ASK_EVERY_S = 1.0
+"""How old the answer to whether Redis answers may be."""
 
 
 class RedisMemory:
     """Keeps states under their keys with a time to live; one state's keys are set together or not at all."""
 
-    def __init__(self, client: Redis, max_age_s: float, on_error: Literal["closed", "degrade"]) -> None:
+    def __init__(
+        self, client: Redis, max_age_s: float, on_error: Literal["closed", "degrade"], timeout_s: float
+    ) -> None:
         self._client = client
         self._max_age_s = max_age_s
         self._on_error = on_error
+        self._timeout_s = timeout_s
         self._told = float("-inf")
+        self._asking = asyncio.Lock()
+        self._answered, self._asked = False, float("-inf")
         self.failures = 0
         """Reads and writes that failed since the start."""
 
     async def get(self, key: str) -> Conversation | None:
-        """Raises: StoreUnavailable: Redis does not answer, and the policy is `closed`."""
+        """Raises: StoreUnavailable: Redis does not answer, and the policy is `closed`; Unknown: the same with `degrade`."""
         try:
             kept = await self._client.get(PREFIX + key)
         except (RedisError, OSError, TimeoutError) as error:
             self._failed(error)
-            return None
+            raise Unknown from None
         if kept is None:
             return None
         try:
@@ -82,18 +91,34 @@ class RedisMemory:
         except (RedisError, OSError, TimeoutError):
             raise StoreUnavailable from None
 
+    async def answers(self) -> bool:
+        async with self._asking:  # anybody may ask, as often as they like; Redis is asked once a second
+            if time.monotonic() - self._asked > ASK_EVERY_S:
+                try:
+                    async with asyncio.timeout(self._timeout_s):
+                        await self._client.ping()
+                    self._answered = True
+                except (RedisError, OSError, TimeoutError) as error:
+                    self._answered = False
+                    self._tell(error)
+                self._asked = time.monotonic()
+            return self._answered
+
     async def close(self) -> None:
         await self._client.aclose()
 
     def _failed(self, error: Exception) -> None:
         self.failures += 1
+        self._tell(error)
+        if self._on_error == "closed":
+            raise StoreUnavailable from None
+
+    def _tell(self, error: Exception) -> None:
         if time.monotonic() - self._told > TELL_EVERY_S:
             self._told = time.monotonic()
             log.error(
                 "state store unavailable", error=type(error).__name__, policy=self._on_error, failures=self.failures
             )
-        if self._on_error == "closed":
-            raise StoreUnavailable from None
 
 
 def _is_of(state: bytes | str | None, conversation_id: str) -> bool:
@@ -106,7 +131,7 @@ def _is_of(state: bytes | str | None, conversation_id: str) -> bool:
 
 def open_redis(settings: MemorySettings, environ: Mapping[str, str]) -> RedisMemory:
     """Open the store; see `connect`."""
-    return RedisMemory(connect(settings, environ), settings.max_age_s, settings.on_error)
+    return RedisMemory(connect(settings, environ), settings.max_age_s, settings.on_error, settings.timeout_s)
 
 
 def connect(settings: MemorySettings, environ: Mapping[str, str]) -> Redis:
@@ -120,12 +145,12 @@ def connect(settings: MemorySettings, environ: Mapping[str, str]) -> Redis:
         password = environ.get(settings.password_env)
         if password is None:
             raise ModelSettingsError(
-                f"memory.password_env: the environment variable {settings.password_env!r} is not set"
+                f"memory.password_env: the environment variable {settings.password_env!r} is not set; export it before starting"
             )
     client: Redis = Redis.from_url(
         settings.url, password=password, socket_timeout=settings.timeout_s, socket_connect_timeout=settings.timeout_s,
         # Connections of the pool that died with a restarted Redis: the second try opens a new one. Setting a state twice is
-        # the same as once.
-        retry=Retry(NoBackoff(), 1), retry_on_error=[RedisConnectionError],
+        # the same as once. A server that hangs is not asked twice: the emergency text waits for the answer.
+        retry=Retry(NoBackoff(), 1, (RedisConnectionError,)),
     )  # fmt: skip
     return client

@@ -4,8 +4,8 @@ Only named fields of the upstream's response go through: models put drafts and r
 not leave by such a door.
 """
 
-import time
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any
 
 from judges.rules import RULES
@@ -15,6 +15,7 @@ from knowledge_base.library import Source
 from models.client import Body
 from proxy.chatbot import Chatbot
 from proxy.delivery import Answer, Delivery, Turn
+from proxy.logprobs import encoded, spelled, spelling
 from proxy.traces.trace import Outcome
 
 RANK: tuple[Outcome, ...] = ("emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered")
@@ -30,15 +31,13 @@ def completion(turn: Turn, answer: Answer, *, expose: bool) -> Body:
         expose: Whether to add the `caf` object: to the response, and with several choices to each of them.
     """
     deliveries = answer.deliveries if answer.upstream else answer.deliveries * (turn.request.n or 1)
-    kept: Body = {k: answer.upstream[k] for k in ("system_fingerprint", "service_tier") if k in answer.upstream}
+    # What leaves before there is an answer has its name already, which may be another's than the first draft's.
+    named = answer.upstream if turn.live is None else turn.live.head
     body: Body = {
-        "id": answer.upstream.get("id") or f"chatcmpl-{turn.trace.turn_id}",
+        **head(turn, named),
         "object": "chat.completion",
-        "created": answer.upstream.get("created") or int(time.time()),
-        "model": turn.request.model,
         "choices": [choice(turn, delivery, index) for index, delivery in enumerate(deliveries)],
         "usage": turn.ledger.usage.as_openai(),
-        **kept,
     }
     if expose:
         body["caf"] = caf(turn, worst(deliveries))
@@ -46,6 +45,16 @@ def completion(turn: Turn, answer: Answer, *, expose: bool) -> Body:
             for written, delivery in zip(body["choices"], deliveries, strict=True):
                 written["caf"] = caf(turn, delivery)
     return body
+
+
+def head(turn: Turn, upstream: Body) -> Body:
+    """Return what names a completion, with the name that the upstream gave its answer, if there is one."""
+    return {
+        "id": upstream.get("id") or f"chatcmpl-{turn.trace.turn_id}",
+        "created": upstream.get("created") or int(turn.trace.started),
+        "model": turn.request.model,
+        **{name: upstream[name] for name in ("system_fingerprint", "service_tier") if name in upstream},
+    }
 
 
 def choice(turn: Turn, delivery: Delivery, index: int) -> Body:
@@ -64,14 +73,29 @@ def choice(turn: Turn, delivery: Delivery, index: int) -> Body:
         message["refusal"] = turn.bot.fallback if own and turn.judged else own
     elif delivery.outcome == "emergency" and turn.request.wants_json:
         message["refusal"] = text  # tells a client that parses the content as JSON not to
-    same = text is not None and text == upstream.get("content")
     finish = delivery.choice.get("finish_reason") if delivery.outcome not in ("refined", "fallback") else None
     return {
         "index": index,
         "message": message,
-        "logprobs": delivery.choice.get("logprobs") if same else None,
+        "logprobs": likely(delivery),
         "finish_reason": finish or ("tool_calls" if upstream.get("tool_calls") else "stop"),
     }
+
+
+def likely(delivery: Delivery) -> Body | None:
+    """Return the logprobs of the tokens that are delivered; None where the words are not the model's, or a token is cut.
+
+    The command before a reply is no part of it. The line of sources after it has no tokens.
+    """
+    said, text = delivery.message.get("content"), delivery.text
+    if delivery.outcome in ("refined", "fallback") or not isinstance(said, str) or not text or not said.endswith(text):
+        return None
+    tokens = spelling(delivery.choice.get("logprobs"), said)
+    if tokens is None:
+        return None
+    starts = list(accumulate((len(spelled(token)) for token in tokens), initial=0))
+    before = len(encoded(said)) - len(encoded(text))
+    return {"content": tokens[starts.index(before) :], "refusal": None} if before in starts else None
 
 
 def shown(turn: Turn, delivery: Delivery) -> str | None:

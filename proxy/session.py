@@ -6,7 +6,7 @@ import structlog
 
 from proxy.conversation import Conversation, Identity
 from proxy.delivery import Answer, Delivery, Turn
-from proxy.memory import Memory
+from proxy.memory import Memory, Unknown
 from proxy.traces.trace import HowFound
 
 log = structlog.get_logger()
@@ -21,6 +21,8 @@ async def recall(memory: Memory, identity: Identity, *, urgent: bool = False) ->
     for key in identity.lookups():
         try:
             found = await memory.get(key)
+        except Unknown:
+            return None, "missed"
         except Exception as error:
             if not urgent:
                 raise

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -89,10 +90,16 @@ class PostgresServer:
 
     def freeze(self) -> None:
         """Stop answering without closing anything: connections are taken by the kernel and lead nowhere."""
-        self._signal(signal.SIGSTOP)
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        # First it, so that it starts no more and clears none away; only then is the list of them the whole list.
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)
+        self._signal_children(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        self._signal(signal.SIGCONT)
+        if self._process is not None:
+            self._signal_children(signal.SIGCONT)
+            self._process.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
         if self._process is not None:
@@ -103,11 +110,12 @@ class PostgresServer:
         said = subprocess.check_output([str(self._programs / "postgres"), "--version"], text=True)
         return int(said.split()[2].partition(".")[0]) >= 15
 
-    def _signal(self, number: int) -> None:
+    def _signal_children(self, number: int) -> None:
         assert self._process is not None
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
-        for pid in (self._process.pid, *map(int, children)):
-            os.kill(pid, number)
+        for pid in map(int, children):
+            with suppress(ProcessLookupError):  # the end of a connection ends a process at any time
+                os.kill(pid, number)
 
     def _answers(self) -> bool:
         if self._process is None or self._process.poll() is not None:

@@ -1,6 +1,7 @@
 """A Redis server of the tests' own, on a free port."""
 
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -24,19 +25,19 @@ class RedisServer:
         return f"redis://127.0.0.1:{self.port}/0"
 
     def start(self) -> None:
-        self._process = subprocess.Popen(
-            [
-                "redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self._folder), "--save", "",
-                "--appendonly", "yes", "--appendfsync", "always",
-            ],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        deadline = time.monotonic() + 10
+        command = [
+            "redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self._folder), "--save", "",
+            "--appendonly", "yes", "--appendfsync", "always",
+        ]  # fmt: skip
+        deadline = time.monotonic() + 30
+        self._process = None
         while True:
+            if self._process is None or self._process.poll() is not None:  # somebody had taken the port for a moment
+                self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             try:
                 with socket.create_connection(("127.0.0.1", self.port), timeout=1) as link:
                     link.sendall(b"PING\r\n")
-                    if link.recv(7).startswith(b"+PONG"):
+                    if link.recv(7).startswith(b"+PONG") and self._process.poll() is None:
                         return
             except OSError:
                 pass
@@ -47,3 +48,12 @@ class RedisServer:
         assert self._process is not None
         self._process.kill()
         self._process.wait()
+
+    def freeze(self) -> None:
+        """Stop answering without closing anything: connections are taken by the kernel and lead nowhere."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)

@@ -1,14 +1,16 @@
-"""What the audit log is told: the configuration, the keys, and how each turn ended."""
+"""What the audit log is told: the configuration, the keys, how each turn ended. What is done by hand: `admin.py`."""
 
+import asyncio
 import hashlib
 import secrets
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import aiohttp
 import orjson
 
 from knowledge_base.library import Source
+from models.usage import Call
 from proxy.audit.log import AuditLog
 from proxy.chatbot import Blueprint
 from proxy.config import Config
@@ -61,21 +63,24 @@ def tell_turn(audit: AuditLog, trace: Trace, *, keyed: bool) -> None:
     )  # fmt: skip
 
 
-@contextmanager
-def forwarding(audit: AuditLog | None, chatbot: str, key: KeyRecord | None) -> Iterator[None]:
-    """Record a request that a passthrough chatbot relays: nobody checks it, so its outcome is `unfiltered`."""
-    error = None
-    try:
-        yield
-    except BaseException as fault:
-        error = type(fault).__name__
-        raise
-    finally:
-        if audit is not None:
-            audit.record(
-                "turn", turn=secrets.token_hex(16), chatbot=chatbot, filter="passthrough", key=key.id if key else None,
-                outcome="unfiltered" if error is None else None, error=error,
-            )  # fmt: skip
+def tell_forwarded(
+    audit: AuditLog, chatbot: str, key: KeyRecord | None, calls: Sequence[Call], fault: BaseException | None
+) -> None:
+    """Record a request that a passthrough chatbot has relayed: nobody checks it, so its outcome is `unfiltered`.
+
+    Args:
+        calls: What was asked for it; the last says what was wrong with the answer: an error, a stream that broke off, a client
+            that left before its end.
+        fault: What ended it, when that was no answer.
+    """
+    error = calls[-1].error if calls else None
+    left = isinstance(fault, asyncio.CancelledError | aiohttp.ClientConnectionResetError)
+    if fault is not None and not (left and calls):  # who has got the whole answer may go
+        error = "cancelled" if left else type(fault).__name__  # as a turn's that its client has left
+    audit.record(
+        "turn", turn=secrets.token_hex(16), chatbot=chatbot, filter="passthrough", key=key.id if key else None,
+        outcome="unfiltered" if error is None else None, error=error,
+    )  # fmt: skip
 
 
 def tell_keys(audit: AuditLog, before: Mapping[str, KeyRecord], after: Mapping[str, KeyRecord]) -> None:

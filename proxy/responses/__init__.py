@@ -4,5 +4,5 @@ route.py    the handler
 request.py  what comes, as the chat request that it means
 reply.py    a chat completion, as a response object
 stream.py   the chunks of a chat completion, as events
-store.py    responses that later requests continue
+store.py    responses that later requests continue; redis_store.py: for several processes
 """

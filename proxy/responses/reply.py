@@ -18,6 +18,8 @@ class Frame:
     model: str
     sent: ResponsesRequest | None = None
     """None: the request could not be read, and is answered all the same, since somebody is in danger."""
+    lost: bool = False
+    """Whether it was to be kept, and could not be."""
 
     @property
     def id(self) -> str:
@@ -26,7 +28,7 @@ class Frame:
     @property
     def kept(self) -> bool:
         """Whether a later request may continue it."""
-        return self.sent is not None and self.sent.store is not False
+        return self.sent is not None and self.sent.store is not False and not self.lost
 
     def body(self, status: str, output: list[Body], usage: Body | None = None, **more: Any) -> Body:
         """Write the response object."""

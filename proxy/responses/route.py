@@ -1,14 +1,14 @@
 """/v1/responses: the same guarded turn as /v1/chat/completions, in OpenAI's newer form.
 
 request.py  the request, translated into a chat request
-chat.py               the turn
+../chat.py  the turn
 reply.py    the completion, translated into a response; stream.py into its events
-store.py    what `previous_response_id` continues
+store.py    what `previous_response_id` continues; redis_store.py for several processes
 """
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import orjson
 import structlog
@@ -66,6 +66,8 @@ class ResponsesDialect:
         self._stream = ResponseStream(self._frame)
         self._key_id = ""
         self._user = ""
+        self.conversation_id = ""
+        """Of the turn, as soon as it is known."""
 
     def heard(self, data: Body) -> Body:
         self._begin(str(data.get("model")), None)
@@ -96,20 +98,26 @@ class ResponsesDialect:
         if sent is None or not self._frame.kept:
             return body
         said = orjson.dumps([*messages_of(sent.input), reply_message(completion)])
-        stored = Stored(self._frame.id, self._user, sent.previous_response_id, said, orjson.dumps(body))
+        conversation = self.conversation_id or (completion.get("caf") or {}).get("conversation_id", "")
+        stored = Stored(self._frame.id, self._user, sent.previous_response_id, said, orjson.dumps(body), conversation)
         try:
             await self._store.put(self._key_id, stored)
-        except (
-            Exception
-        ) as error:  # an emergency text is sent whatever else fails, and who continues this one gets a 404
+        except Exception as error:
+            # The turn is settled, and an emergency text is sent whatever else fails: it only cannot be continued, and says so.
             log.error("response not kept", error=type(error).__name__)
+            self._stream.lost()
+            body["store"] = False
         return body
 
     def opening(self) -> bytes:
         return self._stream.opening()
 
-    def events(self, completion: Body, include_usage: bool) -> Iterator[bytes]:
-        return self._stream.events(stream.chunks(completion, include_usage=True))
+    def pieces(self, chunks: Iterable[Body]) -> bytes:
+        events = (event for chunk in chunks for event in self._stream.chunk(chunk))
+        return b"".join((self._stream.opening(), *events))
+
+    def events(self, completion: Body, include_usage: bool, sent: Mapping[int, int]) -> Iterator[bytes]:
+        return self._stream.events(stream.chunks(completion, True, sent))
 
     def failure(self, error: ApiError) -> bytes:
         return self._stream.failure(error)

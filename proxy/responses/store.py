@@ -1,4 +1,4 @@
-"""Responses that later requests continue with `previous_response_id`, kept in this process."""
+"""Responses that later requests continue with `previous_response_id`. Kept in this process; `redis_store.py`: for several."""
 
 import time
 from collections import OrderedDict
@@ -27,10 +27,19 @@ class Stored:
     """JSON: the messages of its input, and the reply."""
     body: bytes
     """JSON: the response object."""
+    conversation: str = ""
+    """Id of the conversation it is of, or what stands for it where it is kept; empty: of none."""
+
+    @property
+    def size(self) -> int:
+        return len(self.messages) + len(self.body)
 
 
 class ResponseStore(Protocol):
     """A store of responses under the key they were asked with and their id."""
+
+    failures: int
+    """Reads and writes that failed since the start."""
 
     async def get(self, key_id: str, response_id: str) -> Stored | None:
         """Return a response, or None when there is none or it has expired."""
@@ -42,7 +51,10 @@ class ResponseStore(Protocol):
         """Forget a response; return whether there was one."""
 
     async def forget(self, conversation_id: str) -> int:
-        """Forget the responses of a conversation, as far as they say that they are of it; return how many there were."""
+        """Forget the responses of a conversation, whoever it is of; return how many there were."""
+
+    async def close(self) -> None:
+        """Let go of what the store holds."""
 
 
 async def messages_before(
@@ -72,6 +84,7 @@ class ProcessResponses:
         self._max_bytes = max_bytes
         self._kept: OrderedDict[tuple[str, str], tuple[float, Stored]] = OrderedDict()
         self.bytes = 0
+        self.failures = 0
 
     def limit(self, max_responses: int, max_age_s: float) -> None:
         """Set the bounds; what is over them goes with the next response that comes."""
@@ -92,30 +105,25 @@ class ProcessResponses:
         await self.delete(key_id, stored.id)
         now = time.monotonic()
         self._kept[key_id, stored.id] = (now, stored)
-        self.bytes += _size(stored)
+        self.bytes += stored.size
         while len(self._kept) > self._max or self.bytes > self._max_bytes or self._oldest() < now - self._max_age_s:
             _, (_, gone) = self._kept.popitem(last=False)
-            self.bytes -= _size(gone)
+            self.bytes -= gone.size
 
     async def delete(self, key_id: str, response_id: str) -> bool:
         kept = self._kept.pop((key_id, response_id), None)
         if kept is not None:
-            self.bytes -= _size(kept[1])
+            self.bytes -= kept[1].size
         return kept is not None
 
     async def forget(self, conversation_id: str) -> int:
-        of_it = []
-        for key, (_, stored) in self._kept.items():
-            caf = orjson.loads(stored.body).get("caf")
-            if isinstance(caf, dict) and caf.get("conversation_id") == conversation_id:
-                of_it.append(key)
+        of_it = [key for key, (_, stored) in self._kept.items() if stored.conversation == conversation_id != ""]
         for key_id, response_id in of_it:
             await self.delete(key_id, response_id)
         return len(of_it)
 
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
     def _oldest(self) -> float:
         return next(iter(self._kept.values()))[0] if self._kept else float("inf")
-
-
-def _size(stored: Stored) -> int:
-    return len(stored.messages) + len(stored.body)

@@ -14,6 +14,7 @@ response.completed                              or response.incomplete
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import orjson
 
@@ -38,6 +39,10 @@ class ResponseStream:
         self._finish: str | None = None
         self._beside: Body = {}
         """What the chunks say of the completion as a whole: usage, `caf`, the tier."""
+
+    def lost(self) -> None:
+        """Take note that the response could not be kept; its last event says so."""
+        self._frame = replace(self._frame, lost=True)
 
     def opening(self) -> bytes:
         """Write the events that need no verdict; nothing, when that is done."""

@@ -42,7 +42,9 @@ def configure_logs(level: str = "info") -> None:
 
 def _without_messages(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Write an exception as its types and frames: messages and variables hold what people have written."""
-    info = event.pop("exc_info", None)
+    if "exc_info" not in event:
+        return event
+    info = event.pop("exc_info")
     error = info if isinstance(info, BaseException) else info[1] if isinstance(info, tuple) else sys.exc_info()[1]
     if not info or error is None:
         return event

@@ -4,18 +4,21 @@ Labels are names of ours: routes, chatbots, aliases, judges, steps, kinds. Never
 who somebody is, and a metric for each is more than a Prometheus can hold.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any, TypeVar, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.values import MutexValue, ValueClass
 
-from judges.verdict import Judgement
+from judges.observation import Sign
+from judges.verdict import Judgement, Verdict
 from models.guard import Guard
 from models.usage import Call, Ledger
+from proxy.chatbot import Blueprint
 from proxy.telemetry.reading import Reading
-from proxy.traces.trace import Trace
+from proxy.traces.trace import Outcome, Trace
 from proxy.turn import signs
 
 SECONDS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 60, 120)
@@ -25,6 +28,13 @@ SHORT = (0.0001, 0.00025, 0.0005, *SECONDS)
 SHARED = ValueClass is not MutexValue
 """Whether several processes count together: PROMETHEUS_MULTIPROC_DIR was set when the library was imported."""
 
+UNKNOWN = "unknown"
+"""The kind of an emergency whose judge named no sign."""
+KINDS: tuple[str, ...] = (*get_args(Sign.model_fields["kind"].annotation), UNKNOWN)
+
+
+Metric = TypeVar("Metric", Counter, Histogram)
+
 
 class Metrics:
     """The counters and histograms of one app; with PROMETHEUS_MULTIPROC_DIR, of all processes that share that folder."""
@@ -32,9 +42,7 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._readings: list[Reading] = []
-        # Finding a child by its labels takes longer than counting.
-        self._of_calls: dict[tuple[str, str, str | None], tuple[Counter, Counter, Counter]] = {}
-        self._of_steps: dict[str, Histogram] = {}
+        self._children: dict[tuple[object, ...], Any] = {}
 
         def counter(name: str, what: str, *labels: str) -> Counter:
             return Counter(name, what, labels, registry=self.registry)
@@ -78,7 +86,9 @@ class Metrics:
         )
         self.audit_dropped = sum_of("caf_audit_dropped", "Audit records that could not be kept since the start.")
         self.traces_dropped = sum_of("caf_traces_dropped", "Traces that could not be kept since the start.")
-        self.memory_failures = sum_of("caf_memory_failures", "Reads and writes of conversation states that failed.")
+        self.memory_failures = sum_of(
+            "caf_memory_failures", "Reads and writes of states and kept responses that failed."
+        )
         self._running = now("caf_model_running", "Calls under way, where `max_concurrent` is set.", "model")
         self._waiting = now("caf_model_queue", "Calls that wait for a place.", "model")
         self._refused = sum_of("caf_model_queue_refused", "Calls that found no place since the start.", "model")
@@ -91,37 +101,53 @@ class Metrics:
             self._all = self.registry
             ProcessCollector(registry=self.registry)
 
+    def expect(self, chatbots: Iterable[Blueprint]) -> None:
+        """Show a 0 for whatever turns of these chatbots may come to.
+
+        Alarms ask for an increase, and a series that begins with 1 has none: the first emergency would raise no alarm.
+        """
+        for bot in chatbots:
+            if bot.settings.kind == "passthrough":  # has no turns
+                continue
+            for outcome in (*get_args(Outcome), "error"):
+                self._of(self.turns, bot.name, outcome)
+            for plan in bot.plans:
+                for stage, verdict in product(plan.stages, get_args(Verdict)):
+                    self._of(self.verdicts, plan.name, stage, verdict)
+                for kind in KINDS if plan.name == "emergency" else ():
+                    self._of(self.emergencies, bot.name, kind)
+
     def turn(self, trace: Trace, ledger: Ledger, steps: Iterable[tuple[str, float]] = ()) -> None:
         """Count a finished turn."""
         chatbot = trace.chatbot
-        self.turns.labels(chatbot, trace.outcome if trace.error is None else "error").inc()
+        self._of(self.turns, chatbot, trace.outcome if trace.error is None else "error").inc()
         if trace.filter == "shadow" and trace.error is None:
-            self.shadow.labels(chatbot, trace.would or "unknown").inc()
-        self.conversations.labels(trace.memory).inc()
-        self.turn_seconds.labels(chatbot).observe(trace.ms / 1000)
+            self._of(self.shadow, chatbot, trace.would or "unknown").inc()
+        self._of(self.conversations, trace.memory).inc()
+        self._of(self.turn_seconds, chatbot).observe(trace.ms / 1000)
         self.invalid_ids.inc(trace.invalid_ids)
         if trace.outcome == "emergency" and trace.error is None:
-            self.emergencies.labels(chatbot, _kind(trace)).inc()
+            self._of(self.emergencies, chatbot, _kind(trace)).inc()
         self._judged(trace.emergency)
         for attempt in trace.attempts:
             self._judged(attempt.judgements)
         for warning in trace.warnings_added:
-            self.warnings_added.labels(chatbot, warning.rule).inc()
+            self._of(self.warnings_added, chatbot, warning.rule).inc()
         if trace.warnings_shown:
-            self.warnings_live.labels(chatbot).inc(len(trace.warnings_shown))
+            self._of(self.warnings_live, chatbot).inc(len(trace.warnings_shown))
         for name, seconds in steps:
             self._took(name, seconds)
         for call in ledger.calls:
             self._called(call)
 
-    @contextmanager
-    def forwarding(self, ledger: Ledger) -> Iterator[None]:
-        """Count the calls of what a passthrough chatbot forwards within the block. It is no turn: nothing was decided."""
-        try:
-            yield
-        finally:
-            for call in ledger.calls:
-                self._called(call)
+    def answered(self, route: str, status: int) -> None:
+        """Count a finished request."""
+        self._of(self.requests, route, str(status)).inc()
+
+    def forwarded(self, ledger: Ledger) -> None:
+        """Count the calls of what was forwarded. It is no turn: nothing was decided."""
+        for call in ledger.calls:
+            self._called(call)
 
     def guard(self, guards: Mapping[str, Guard]) -> None:
         """Show the queues and circuit breakers of these aliases, in place of those before a change of configuration."""
@@ -152,42 +178,38 @@ class Metrics:
 
     def _judged(self, judgements: Sequence[Judgement]) -> None:
         for i, one in enumerate(judgements):
-            self.verdicts.labels(one.judge, one.stage, one.verdict).inc()
+            self._of(self.verdicts, one.judge, one.stage, one.verdict).inc()
             self._took(f"{one.judge}.{one.stage}", one.ms / 1000)
             if one.stage != "local" and any(before.judge == one.judge for before in judgements[:i]):
-                self.escalations.labels(one.judge, one.stage).inc()
+                self._of(self.escalations, one.judge, one.stage).inc()
 
     def _called(self, call: Call) -> None:
-        key = (call.alias, call.step, call.error)
-        children = self._of_calls.get(key)
-        if children is None:
-            children = self._of_calls[key] = self._of_call(*key)
-        calls, prompt, completion = children
-        calls.inc()
-        prompt.inc(call.usage.prompt_tokens)
-        completion.inc(call.usage.completion_tokens)
-        if call.step != "forward":  # whose time is the client's, who may read slowly
-            self.call_seconds.labels(call.alias).observe(call.ms / 1000)
+        alias, step = call.alias, call.step
+        self._of(self.calls, alias, call.error or "").inc()
+        self._of(self.tokens, alias, step, "prompt").inc(call.usage.prompt_tokens)
+        self._of(self.tokens, alias, step, "completion").inc(call.usage.completion_tokens)
+        if step != "forward":  # whose time is the client's, who may read slowly
+            self._of(self.call_seconds, alias).observe(call.ms / 1000)
         if call.attempts > 1:
-            self.tries.labels(call.alias).inc(call.attempts - 1)
+            self._of(self.tries, alias).inc(call.attempts - 1)
         if call.cost:
-            self.cost.labels(call.alias, call.step).inc(call.cost)
-
-    def _of_call(self, alias: str, step: str, error: str | None) -> tuple[Counter, Counter, Counter]:
-        tokens = self.tokens
-        prompt, completion = tokens.labels(alias, step, "prompt"), tokens.labels(alias, step, "completion")
-        return self.calls.labels(alias, error or ""), prompt, completion
+            self._of(self.cost, alias, step).inc(call.cost)
 
     def _took(self, step: str, seconds: float) -> None:
-        child = self._of_steps.get(step)
+        self._of(self.step_seconds, step).observe(seconds)
+
+    def _of(self, metric: Metric, *labels: str) -> Metric:
+        """Return a metric's child, which the library takes longer to find than to count with. Labels are few, as said above."""
+        key = (metric, *labels)
+        child: Metric | None = self._children.get(key)
         if child is None:
-            child = self._of_steps[step] = self.step_seconds.labels(step)
-        child.observe(seconds)
+            child = self._children[key] = metric.labels(*labels)
+        return child
 
 
 def _kind(trace: Trace) -> str:
     found = signs(trace.emergency)
-    return found[0].kind if found else "unknown"
+    return found[0].kind if found else UNKNOWN
 
 
 def _of(kept: object, name: str) -> Callable[[], float]:

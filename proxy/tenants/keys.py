@@ -55,8 +55,12 @@ class KeyRecord(BaseModel):
     @property
     def limited(self) -> bool:
         """Whether anything has to be counted."""
-        limits = (self.requests_per_minute, self.tokens_per_minute, self.daily_budget, self.max_concurrent)
-        return any(limit is not None for limit in limits)
+        return (
+            self.requests_per_minute is not None
+            or self.tokens_per_minute is not None
+            or self.daily_budget is not None
+            or self.max_concurrent is not None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +156,11 @@ class KeyRing:
     @property
     def records(self) -> list[KeyRecord]:
         return [*self._fixed.values(), *self._records.values()]
+
+    @property
+    def valid(self) -> list[KeyRecord]:
+        """The records of keys that are not revoked."""
+        return [record for record in self.records if record.revoked is None]
 
 
 def load(path: Path) -> dict[str, KeyRecord]:

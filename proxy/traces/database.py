@@ -167,7 +167,9 @@ def _engine(place: Database) -> Engine:
     if place.password_env is not None:
         password = os.environ.get(place.password_env)
         if password is None:
-            raise TraceError(f"privacy.password_env: the environment variable {place.password_env!r} is not set")
+            raise TraceError(
+                f"privacy.password_env: the environment variable {place.password_env!r} is not set; export it before starting"
+            )
     url = make_url(place.url).set(drivername="postgresql+psycopg", password=password)
     given = {name: value for name, value in _LINK.items() if name not in url.query}
     return create_engine(url, poolclass=NullPool, connect_args=given, hide_parameters=True)

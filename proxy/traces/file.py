@@ -115,7 +115,11 @@ def create(path: Path) -> sqlite3.Connection:
     """
     if not path.parent.exists():
         path.parent.mkdir(parents=True, mode=0o700)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # before SQLite does it with laxer rights
+    if not path.exists():
+        # Before SQLite does it with laxer rights. Never when it is there: closing any handle of a file drops all locks that this
+        # process has on it, also those of another connection of ours (SIGHUP opens a second one). Whoever reads the file then, and
+        # closes it, takes away the log beside it, and what we write from then on (https://sqlite.org/howtocorrupt.html, 2.2).
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     if path.stat().st_mode & 0o077:
         path.chmod(0o600)
     connection = _connect(path, "rw")

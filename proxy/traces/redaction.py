@@ -57,6 +57,7 @@ def _attempt(attempt: Attempt, known: Collection[str]) -> Attempt:
         problems=[_length(problem) for problem in attempt.problems],
         modes=list(attempt.modes),
         judgements=[_judgement(judgement) for judgement in attempt.judgements],
+        left=attempt.left,
     )
 
 

@@ -48,6 +48,8 @@ class Attempt:
     """What the hard checks found."""
     modes: list[str] = field(default_factory=list)
     judgements: list[Judgement] = field(default_factory=list)
+    left: int = 0
+    """How many of its characters had left before it was judged."""
 
 
 @dataclass(slots=True)

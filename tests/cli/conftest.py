@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog
 from aiohttp import web
 from typer.testing import CliRunner
 
@@ -30,10 +29,15 @@ class Ended:
     err: str
 
 
-@pytest.fixture
-def environment() -> dict[str, str]:
+def clean_environment() -> dict[str, str]:
+    """Return the variables of a process that must not see what is set for this one."""
     kept = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "CAF_TEST_KEY")}
     return kept | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    return clean_environment()
 
 
 @pytest.fixture
@@ -49,29 +53,30 @@ def caf(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Ended]:
             env=environment | (env or {}),
             timeout=60,
         )
-        ended = Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
-        assert "Traceback" not in ended.err, ended.err
-        assert not re.search(r"\x1b", ended.out + ended.err), "escape sequences in a pipe"
-        return ended
+        return _ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return run
 
 
 @pytest.fixture
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Ended]]:
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
     """Run the command like `caf` in this process: 0.1 s instead of one, where nothing hangs on the process."""
     from cli.main import app
 
     monkeypatch.chdir(tmp_path)
-    logging = structlog.get_config()
 
-    def run(*arguments: object) -> Ended:
-        done = CliRunner().invoke(app, [*map(str, arguments)], prog_name="caf")
+    def run(*arguments: object, stdin: str = "", env: dict[str, str] | None = None) -> Ended:
+        done = CliRunner().invoke(app, [*map(str, arguments)], input=stdin, env=env, prog_name="caf")
         assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
-        return Ended(done.exit_code, done.stdout, done.stderr)
+        return _ended(done.exit_code, done.stdout, done.stderr)
 
-    yield run
-    structlog.configure(**logging)
+    return run
+
+
+def _ended(code: int, out: str, err: str) -> Ended:
+    assert "Traceback" not in err, err
+    assert not re.search(r"\x1b", out + err), "escape sequences in a pipe"
+    return Ended(code, out, err)
 
 
 @dataclass

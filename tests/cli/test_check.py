@@ -60,9 +60,9 @@ def test_a_configuration_without_faults_passes(caf: Caf, folder: Path) -> None:
     assert ended.code == 0
 
 
-def test_the_shipped_configuration_has_no_problems(caf: Caf) -> None:
+def test_the_shipped_configuration_has_no_problems(inside: Caf) -> None:
     """What `make serve` serves is fine, and its unreviewed sections are named as such."""
-    ended = caf("check")
+    ended = inside("check")
     assert (ended.code, "problem  " in ended.out) == (0, False)
     assert f"{ROOT / 'knowledge_base' / 'schizophrenia'}: no clinician has reviewed" in ended.out
 
@@ -91,11 +91,11 @@ def test_every_fault_is_told_at_once_with_file_and_key(caf: Caf, folder: Path) -
     assert ended.out.splitlines()[-1].startswith(f"config.yaml: {len(problems)} problems in ")
 
 
-def test_a_configuration_that_cannot_be_read_does_not_hide_the_rest(caf: Caf, folder: Path) -> None:
+def test_a_configuration_that_cannot_be_read_does_not_hide_the_rest(inside: Caf, folder: Path) -> None:
     """The checkpoints are looked at all the same."""
     (folder / "config.yaml").write_text(CONFIG + "colour: red\nserver: {port: -1}\n")
     (folder / "scenarios" / "checkpoints" / "one.yaml").write_text("- a")
-    ended = caf("check")
+    ended = inside("check")
     assert ended.code == 1
     assert "problem  config.yaml: colour: is not a setting here" in ended.out
     assert "problem  config.yaml: server.port: " in ended.out
@@ -109,33 +109,73 @@ def test_a_missing_configuration_is_wrong_usage(caf: Caf) -> None:
     assert ended.err == "caf: clinic.yaml: there is no such file; name the configuration with --config\n"
 
 
-def test_unreviewed_sections_are_named_and_no_fault(caf: Caf, folder: Path) -> None:
+def test_unreviewed_sections_are_named_and_no_fault(inside: Caf, folder: Path) -> None:
     """Only those that nobody has signed."""
     new = SECTION.format(reviewer="null", day="null").replace("id: causes", "id: new")
     (folder / "sections" / "new.md").write_text(new)
-    ended = caf("check")
+    ended = inside("check")
     assert "sections: no clinician has reviewed 1 section: new\n" in ended.out
     assert ended.code == 0
 
 
-def test_unset_environment_variables_are_named_and_no_fault(caf: Caf, folder: Path) -> None:
+def test_unset_environment_variables_are_named_and_no_fault(inside: Caf, folder: Path) -> None:
     """Keys in headers too; where a configuration is checked, the keys need not be."""
     models = (
         "{m: {engine: embedded}, a: {engine: openai, base_url: 'http://x', api_key_env: CAF_TEST_KEY, "
         "headers: {api-key: 'env:CAF_TEST_OTHER'}}}"
     )
     (folder / "config.yaml").write_text(CONFIG.replace("{m: {engine: embedded}}", models))
-    ended = caf("check", env={"CAF_TEST_OTHER": "sk-secret"})
+    ended = inside("check", env={"CAF_TEST_OTHER": "sk-secret"})
     assert "config.yaml: models.a: the environment variable CAF_TEST_KEY is not set here" in ended.out
     assert "CAF_TEST_OTHER" not in ended.out
     assert "sk-secret" not in ended.out
     assert ended.code == 0
 
 
-def test_what_takes_protection_away_is_noted(caf: Caf, folder: Path) -> None:
+def test_unset_passwords_are_named_and_no_fault(inside: Caf, folder: Path) -> None:
+    """Those of the stores that are used, and the variable of the keys."""
+    (folder / "config.yaml").write_text(
+        CONFIG + "memory: {store: redis, password_env: CAF_TEST_A}\nkeys: {env: CAF_TEST_K}\n"
+        "privacy: {url: 'postgresql://caf@127.0.0.1/caf', password_env: CAF_TEST_B}\n"
+    )
+    ended = inside("check", env={"CAF_TEST_B": "hush"})
+    assert "note     config.yaml: memory.password_env: the environment variable CAF_TEST_A is not set here" in ended.out
+    assert "note     config.yaml: keys.env: the environment variable CAF_TEST_K is not set here" in ended.out
+    assert "CAF_TEST_B" not in ended.out
+    assert ended.code == 0
+
+
+@pytest.mark.parametrize(
+    ("place", "noted"), [("audit", False), ("new/audit", False), ("config.yaml", True), ("config.yaml/audit", True)]
+)
+def test_the_audit_logs_folder_is_tried_and_left_as_it_was(inside: Caf, folder: Path, place: str, noted: bool) -> None:
+    """One that cannot be written is noted: the proxy may run as somebody else, elsewhere."""
+    (folder / "audit").mkdir()
+    (folder / "config.yaml").write_text(CONFIG + f"audit: {{folder: {place}}}\n")
+    before = sorted(folder.rglob("*"))
+    ended = inside("check")
+    assert (f"note     config.yaml: audit.folder: {folder / place} cannot be written here (" in ended.out) is noted
+    assert ended.code == 0
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_a_secret_in_a_header_is_noted_and_not_shown(inside: Caf, folder: Path) -> None:
+    """Only where a secret is usual, and unless it comes from the environment."""
+    models = (
+        "{m: {engine: embedded}, a: {engine: openai, base_url: 'http://x', headers: {Api-Key: sk-HUSH, X-Team: care, "
+        "Authorization: 'env:CAF_TEST_OTHER'}}}"
+    )
+    (folder / "config.yaml").write_text(CONFIG.replace("{m: {engine: embedded}}", models))
+    ended = inside("check", env={"CAF_TEST_OTHER": "Bearer x"})
+    assert "note     config.yaml: models.a.headers.Api-Key: holds a secret that everybody" in ended.out
+    assert not any(word in ended.out for word in ("sk-HUSH", "X-Team", "Authorization"))
+    assert ended.code == 0
+
+
+def test_what_takes_protection_away_is_noted(inside: Caf, folder: Path) -> None:
     """As `caf serve` says it."""
     (folder / "config.yaml").write_text(CONFIG + "    filter: off\n")
-    assert "note     config.yaml: not safe: bot has its filter off" in caf("check").out
+    assert "note     config.yaml: not safe: bot has its filter off" in inside("check").out
 
 
 FAMILY = """\
@@ -154,22 +194,22 @@ def families(folder: Path) -> Path:
     return folder / "scenarios" / "judges"
 
 
-def test_scenarios_without_faults_are_counted(caf: Caf, families: Path) -> None:
+def test_scenarios_without_faults_are_counted(inside: Caf, families: Path) -> None:
     """Families and scenarios, and nothing is said of a violating one that has its harmless twin."""
-    ended = caf("check")
+    ended = inside("check")
     assert ended.out == "config.yaml: no problems in 1 chatbot, 1 section, 1 checkpoint, 1 family with 2 scenarios\n"
     (families / "two.yaml").write_text(FAMILY.format(name="two"))
-    assert "2 families with 4 scenarios" in caf("check").out
+    assert "2 families with 4 scenarios" in inside("check").out
 
 
-def test_every_fault_of_scenarios_is_told_by_file_id_and_field(caf: Caf, families: Path) -> None:
+def test_every_fault_of_scenarios_is_told_by_file_id_and_field(inside: Caf, families: Path) -> None:
     """Also sections and judges that there are not, and what two files share; the good ones still count."""
     text = FAMILY.format(name="two").replace("[causes]", "[cuases]").replace("accept", "acept")
     (families / "bad.yaml").write_text(text)
     text = FAMILY.format(name="three").replace("[causes]", "[cuases]").replace("source_fidelity: a", "fidelity: a")
     (families / "lost.yaml").write_text(text + "  - {id: three-3, user_message: Hi, expect: {role: accept}}\n")
     (families / "same.yaml").write_text(FAMILY.format(name="one"))
-    ended = caf("check")
+    ended = inside("check")
     assert ended.code == 1
     assert [line for line in ended.out.splitlines() if line.startswith("problem")] == [
         "problem  scenarios/judges/bad.yaml: two-2: expect.source_fidelity.0: Input should be 'accept', 'warn' or 'reject'",
@@ -186,7 +226,7 @@ def test_every_fault_of_scenarios_is_told_by_file_id_and_field(caf: Caf, familie
     assert ended.out.endswith("3 families with 7 scenarios\n")
 
 
-def test_scenarios_may_be_for_any_chatbot_of_the_configuration(caf: Caf, folder: Path, families: Path) -> None:
+def test_scenarios_may_be_for_any_chatbot_of_the_configuration(inside: Caf, folder: Path, families: Path) -> None:
     """For a judge of its own, and with the sections of its knowledge base."""
     (folder / "own.md").write_text(
         "---\nname: tone\nstage: swift\nmodel: m\nmodes: [default]\nobservation: verdict\n---\nJudge the tone.\n"
@@ -198,10 +238,10 @@ def test_scenarios_may_be_for_any_chatbot_of_the_configuration(caf: Caf, folder:
     other = CONFIG.partition("  bot:\n")[2].replace("sections", "other").replace("- {name", "- own.md\n      - {name")
     text = FAMILY.format(name="two").replace("causes", "sleep").replace("source_fidelity", "tone")
     (families / "two.yaml").write_text(text)
-    assert "two-1: citations: no section 'sleep'" in caf("check").out
-    assert "two-1: expect.tone: no chatbot has such a judge" in caf("check").out
+    assert "two-1: citations: no section 'sleep'" in inside("check").out
+    assert "two-1: expect.tone: no chatbot has such a judge" in inside("check").out
     (folder / "config.yaml").write_text(f"{CONFIG}  other:\n{other}")
-    ended = caf("check")
+    ended = inside("check")
     assert ended.code == 0, ended.out
 
 
@@ -343,13 +383,13 @@ def test_a_misspelt_judge_is_told_once_a_file(inside: Caf, folder: Path) -> None
     ]
 
 
-def test_violating_scenario_without_a_harmless_twin_is_noted(caf: Caf, families: Path) -> None:
+def test_violating_scenario_without_a_harmless_twin_is_noted(inside: Caf, families: Path) -> None:
     """Harmless for the judge that the other is violating for; it is no fault."""
     (families / "two.yaml").write_text(FAMILY.format(name="two").replace("tags: [twin-of:two-1]", "tags: []"))
     (families / "three.yaml").write_text(
         FAMILY.format(name="three").replace("{source_fidelity: accept}", "{role: accept}")
     )
-    ended = caf("check")
+    ended = inside("check")
     assert ended.out.splitlines()[:2] == [
         "note     scenarios/judges/three.yaml: violating, without a harmless twin: three-1",
         "note     scenarios/judges/two.yaml: violating, without a harmless twin: two-1",
@@ -357,19 +397,19 @@ def test_violating_scenario_without_a_harmless_twin_is_noted(caf: Caf, families:
     assert ended.code == 0
 
 
-def test_deeply_nested_scenarios_are_a_fault_and_no_crash(caf: Caf, families: Path) -> None:
+def test_deeply_nested_scenarios_are_a_fault_and_no_crash(inside: Caf, families: Path) -> None:
     """The fast reader of YAML would take the whole process with it."""
     (families / "two.yaml").write_text("- " * 200_000 + "a")
-    ended = caf("check")
+    ended = inside("check")
     assert (ended.code, ended.out.startswith("problem  scenarios/judges/two.yaml: not valid YAML: ")) == (1, True)
 
 
-def test_scenarios_are_looked_at_when_the_configuration_is_not_right(caf: Caf, folder: Path, families: Path) -> None:
+def test_scenarios_are_looked_at_when_the_configuration_is_not_right(inside: Caf, folder: Path, families: Path) -> None:
     """Without guessing at sections and judges, which nobody knows then."""
     (families / "two.yaml").write_text(FAMILY.format(name="two").replace("tags", "colour"))
     for text in (CONFIG + "colour: red\n", CONFIG + "      - {name: rloe}\n"):
         (folder / "config.yaml").write_text(text)
-        ended = caf("check")
+        ended = inside("check")
         assert "scenarios/judges/two.yaml: two-2: colour: is not a field here" in ended.out
         assert "citations" not in ended.out
         assert len([line for line in ended.out.splitlines() if line.startswith("problem")]) == 2
@@ -395,10 +435,10 @@ def test_our_names_are_the_packages_there_are() -> None:
     assert ours <= set(check.PACKAGES)
 
 
-def test_nothing_is_written(caf: Caf, folder: Path) -> None:
+def test_nothing_is_written(inside: Caf, folder: Path) -> None:
     """A check leaves no trace file and no cache behind."""
     before = sorted(folder.rglob("*"))
-    caf("check")
+    inside("check")
     assert sorted(folder.rglob("*")) == before
     shutil.rmtree(folder / "sections")
-    assert caf("check").code == 1
+    assert inside("check").code == 1

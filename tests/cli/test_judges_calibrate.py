@@ -138,9 +138,9 @@ def test_thresholds_are_chosen_and_shown(caf: Caf, folder: Path) -> None:
     assert (folder / "config.yaml").read_text() == CONFIG
 
 
-def test_the_outcome_can_be_had_as_json(caf: Caf, folder: Path) -> None:
+def test_the_outcome_can_be_had_as_json(inside: Caf, folder: Path) -> None:
     """Everything that the table says, and the curve."""
-    report = json.loads(caf("judges", "calibrate", "--data", "cases.jsonl", "--json").out)
+    report = json.loads(inside("judges", "calibrate", "--data", "cases.jsonl", "--json").out)
     one = report["judges"]["transparency"]
     assert (one["accept_below"], one["violating"], one["harmless"], one["faults"]) == (
         score_of("transparency"),
@@ -157,43 +157,43 @@ def test_the_outcome_can_be_had_as_json(caf: Caf, folder: Path) -> None:
     assert report["turn"]["cost"] is None
 
 
-def test_the_model_stages_are_asked_what_reaches_them(caf: Caf, folder: Path) -> None:
+def test_the_model_stages_are_asked_what_reaches_them(inside: Caf, folder: Path) -> None:
     """Their shares, the price of a turn, and the whole cascade, measured."""
-    report = json.loads(caf("judges", "calibrate", "--data", "cases.jsonl", "--ask", "--json", "--budget", "5").out)
+    report = json.loads(inside("judges", "calibrate", "--data", "cases.jsonl", "--ask", "--json", "--budget", "5").out)
     one = report["judges"]["transparency"]
     assert one["reaches"]["swift"]["value"] == one["reaches"]["chief"]["value"] == pytest.approx(1 / 3)
     assert report["turn"]["calls"] == pytest.approx(2 / 3)
     assert report["turn"]["cost"] > 0
     assert report["turn"]["ms_mean"] > 0
-    again = caf("judges", "calibrate", "--data", "cases.jsonl", "--ask")
+    again = inside("judges", "calibrate", "--data", "cases.jsonl", "--ask")
     assert "unknown: answers were remembered" in again.out
     assert "whole cascade: recall 1.00" in again.out
 
 
-def test_a_spent_budget_is_said(caf: Caf, folder: Path) -> None:
+def test_a_spent_budget_is_said(inside: Caf, folder: Path) -> None:
     """What was not asked is in no share, and the exit code tells."""
-    ended = caf("judges", "calibrate", "--data", "cases.jsonl", "--ask", "--budget", "0")
+    ended = inside("judges", "calibrate", "--data", "cases.jsonl", "--ask", "--budget", "0")
     assert ended.code == 1
     assert "25 questions were not asked" in ended.err
 
 
-def test_held_out_families_test_what_was_chosen_on_the_others(caf: Caf, folder: Path) -> None:
+def test_held_out_families_test_what_was_chosen_on_the_others(inside: Caf, folder: Path) -> None:
     """Their violations score lower here: the thresholds miss them, and that is told."""
     write_cases(folder / "held.jsonl", 3, split="holdout", name="h", violating=NEAR)
     cases = ["--data", "cases.jsonl", "--data", "held.jsonl"]
-    report = json.loads(caf("judges", "calibrate", *cases, "--test", "holdout", "--json").out)
+    report = json.loads(inside("judges", "calibrate", *cases, "--test", "holdout", "--json").out)
     one = report["judges"]["transparency"]
     assert one["violating"] == 25
     assert one["accept_below"] == score_of("transparency")
     assert (one["tested"]["recall"], one["tested"]["recall_n"]) == (0.0, 3)
-    refused = caf("judges", "calibrate", *cases, "--split", "all", "--test", "holdout")
+    refused = inside("judges", "calibrate", *cases, "--split", "all", "--test", "holdout")
     assert refused.code == 2
     assert "--test: holdout is no test of thresholds chosen on --split all" in refused.err
 
 
-def test_what_is_written_round_trips_with_comments_and_evidence(caf: Caf, folder: Path) -> None:
+def test_what_is_written_round_trips_with_comments_and_evidence(inside: Caf, folder: Path) -> None:
     """Nothing else changes: not a comment, not a space. The evidence stands above the value."""
-    ended = caf("judges", "calibrate", "--data", "cases.jsonl", "--write")
+    ended = inside("judges", "calibrate", "--data", "cases.jsonl", "--write")
     assert ended.code == 0, ended.err
     assert accepts_below(folder) == [score_of("source_fidelity"), score_of("transparency"), None]
     text = (folder / "config.yaml").read_text()
@@ -216,12 +216,12 @@ def test_what_is_written_round_trips_with_comments_and_evidence(caf: Caf, folder
     assert "source_fidelity: nobody stands behind its local stage" in ended.err
 
 
-def test_calibrating_again_replaces_the_evidence(caf: Caf, folder: Path) -> None:
+def test_calibrating_again_replaces_the_evidence(inside: Caf, folder: Path) -> None:
     """One threshold has one reason."""
-    caf("judges", "calibrate", "--data", "cases.jsonl", "--write")
+    inside("judges", "calibrate", "--data", "cases.jsonl", "--write")
     first = (folder / "config.yaml").read_text()
     write_cases(folder / "more.jsonl", 30, name="m")
-    ended = caf("judges", "calibrate", "--data", "more.jsonl", "--recall", "0.9", "--write")
+    ended = inside("judges", "calibrate", "--data", "more.jsonl", "--recall", "0.9", "--write")
     assert ended.code == 0, ended.err
     text = (folder / "config.yaml").read_text()
     assert text.count("# accept_below of transparency: ") == text.count("# accept_below of source_fidelity: ") == 1
@@ -230,31 +230,31 @@ def test_calibrating_again_replaces_the_evidence(caf: Caf, folder: Path) -> None
     assert len(text.split("\n")) == len(first.split("\n"))
 
 
-def test_too_few_cases_are_not_written_unless_forced(caf: Caf, folder: Path) -> None:
+def test_too_few_cases_are_not_written_unless_forced(inside: Caf, folder: Path) -> None:
     """One case in ten would move the recall by a tenth."""
     write_cases(folder / "few.jsonl", 10)
-    ended = caf("judges", "calibrate", "--data", "few.jsonl", "--write")
+    ended = inside("judges", "calibrate", "--data", "few.jsonl", "--write")
     assert ended.code == 1
     assert (
         "transparency: not written: 10 violating cases are too few to rely on, 20 are the least; --force" in ended.err
     )
     assert (folder / "config.yaml").read_text() == CONFIG
-    assert caf("judges", "calibrate", "--data", "few.jsonl", "--write", "--force").code == 0
+    assert inside("judges", "calibrate", "--data", "few.jsonl", "--write", "--force").code == 0
     assert accepts_below(folder) == [score_of("source_fidelity"), score_of("transparency"), None]
 
 
-def test_what_nothing_separates_is_not_written(caf: Caf, folder: Path) -> None:
+def test_what_nothing_separates_is_not_written(inside: Caf, folder: Path) -> None:
     """Violations that score 0 leave no threshold."""
     write_cases(folder / "same.jsonl", 25, violating=HELD)
-    ended = caf("judges", "calibrate", "--data", "same.jsonl", "--write")
+    ended = inside("judges", "calibrate", "--data", "same.jsonl", "--write")
     assert ended.code == 1
     assert "nothing separates the classes" in ended.err
     assert (folder / "config.yaml").read_text() == CONFIG
 
 
-def test_the_page_shows_a_curve_for_each_judge(caf: Caf, folder: Path) -> None:
+def test_the_page_shows_a_curve_for_each_judge(inside: Caf, folder: Path) -> None:
     """One file without scripts or addresses."""
-    ended = caf("judges", "calibrate", "--data", "cases.jsonl", "--html", "page.html")
+    ended = inside("judges", "calibrate", "--data", "cases.jsonl", "--html", "page.html")
     assert ended.code == 0, ended.err
     page = (folder / "page.html").read_text()
     assert page.count("<svg") == 2
@@ -308,14 +308,14 @@ def test_labelled_traces_get_what_the_chatbot_lends_to_scenarios(folder: Path) -
     assert (setting.role, [topic.name for topic in setting.topics]) == ("An information service about sleep.", ["zinc"])
 
 
-def test_a_judge_without_local_stage_cannot_be_calibrated(caf: Caf, folder: Path) -> None:
+def test_a_judge_without_local_stage_cannot_be_calibrated(inside: Caf, folder: Path) -> None:
     """Asked for by name, that is wrong usage."""
-    ended = caf("judges", "calibrate", "--judge", "tone")
+    ended = inside("judges", "calibrate", "--judge", "tone")
     assert ended.code == 2
     assert "tone: has no local stage; add `stages: [local, ...]`" in ended.err
 
 
-def test_labelled_traces_are_cases(caf: Caf, folder: Path) -> None:
+def test_labelled_traces_are_cases(inside: Caf, folder: Path) -> None:
     """What people said of real turns; turns that nobody labelled are none."""
     store = TraceStore(folder / "data" / "traces.db", "full", 30)
     store.start()
@@ -326,16 +326,16 @@ def test_labelled_traces_are_cases(caf: Caf, folder: Path) -> None:
         )
         store.record(trace)
     store.close()
-    nothing = caf("judges", "calibrate", "--traces")
+    nothing = inside("judges", "calibrate", "--traces")
     assert nothing.code == 2
     assert "no turn of info is labelled for these judges" in nothing.err
     for turn, verdict in (("0", "reject"), ("1", "accept")):
-        assert caf("trace", "label", turn, "--judge", "transparency", "--verdict", verdict).code == 0
-    report = json.loads(caf("judges", "calibrate", "--traces", "--json").out)
+        assert inside("trace", "label", turn, "--judge", "transparency", "--verdict", verdict).code == 0
+    report = json.loads(inside("judges", "calibrate", "--traces", "--json").out)
     one = report["judges"]["transparency"]
     assert (one["violating"], one["harmless"]) == (1, 1)
     assert report["data"] == "2 labelled turns"
-    both = json.loads(caf("judges", "calibrate", "--traces", "--data", "cases.jsonl", "--json").out)
+    both = json.loads(inside("judges", "calibrate", "--traces", "--data", "cases.jsonl", "--json").out)
     assert both["judges"]["transparency"]["violating"] == 26
 
 

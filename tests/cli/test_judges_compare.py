@@ -38,9 +38,9 @@ def test_figures_of_both_and_what_changed_are_printed(caf: Caf, upstream: Upstre
     assert ended.out.endswith("changed (2)\ntone  c3  reject: accept -> warn\ntone  c4  accept: warn -> accept\n")
 
 
-def test_outcome_as_json(caf: Caf, upstream: Upstream) -> None:
+def test_outcome_as_json(inside: Caf, upstream: Upstream) -> None:
     """One object, with everything for all cases and for both kinds."""
-    ended = caf(*COMPARE, "swift", "chief@other", "--judge", "tone", "--json")
+    ended = inside(*COMPARE, "swift", "chief@other", "--judge", "tone", "--json")
     found = json.loads(ended.out)
     assert (found["first"], found["second"]) == ("swift", "chief@other")
     tone = found["judges"]["tone"]
@@ -58,30 +58,30 @@ def test_outcome_as_json(caf: Caf, upstream: Upstream) -> None:
     ]  # fmt: skip
 
 
-def test_judge_comes_from_the_prompts(caf: Caf, upstream: Upstream, tmp_path: Path) -> None:
+def test_judge_comes_from_the_prompts(inside: Caf, upstream: Upstream, tmp_path: Path) -> None:
     """One prompt is enough to know, and two must be of the same judge."""
     write_prompt(tmp_path / "new.md", text="Be kind.")
     write_prompt(tmp_path / "manners.md", name="manners")
-    assert "\ntone\n" in caf(*COMPARE, "chief", "new.md").out
-    ended = caf(*COMPARE, "new.md", "manners.md")
+    assert "\ntone\n" in inside(*COMPARE, "chief", "new.md").out
+    ended = inside(*COMPARE, "new.md", "manners.md")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("caf: these are prompts of different judges: tone, manners")
-    ended = caf(*COMPARE, "new.md", "manners.md", "--judge", "tone")
+    ended = inside(*COMPARE, "new.md", "manners.md", "--judge", "tone")
     assert ended.err == "caf: manners.md: is a prompt of the judge 'manners', not of 'tone'\n"
 
 
-def test_same_answers_are_not_given_to_both(caf: Caf, upstream: Upstream, tmp_path: Path) -> None:
+def test_same_answers_are_not_given_to_both(inside: Caf, upstream: Upstream, tmp_path: Path) -> None:
     """A prompt compared with itself is asked twice, and both are remembered."""
-    assert caf(*COMPARE, "swift", "tone.swift.md", "--judge", "tone").code == 0
+    assert inside(*COMPARE, "swift", "tone.swift.md", "--judge", "tone").code == 0
     assert len(upstream.requests) == 12
-    assert caf(*COMPARE, "swift", "tone.swift.md", "--judge", "tone").code == 0
+    assert inside(*COMPARE, "swift", "tone.swift.md", "--judge", "tone").code == 0
     assert len(upstream.requests) == 12
 
 
-def test_eval_and_compare_share_their_answers(caf: Caf, upstream: Upstream) -> None:
+def test_eval_and_compare_share_their_answers(inside: Caf, upstream: Upstream) -> None:
     """What was measured once is not paid again to be compared."""
-    caf("judges", "eval", "--data", "cases.yaml", "--stage", "swift", "--judge", "tone")
-    caf(*COMPARE, "swift", "chief", "--judge", "tone")
+    inside("judges", "eval", "--data", "cases.yaml", "--stage", "swift", "--judge", "tone")
+    inside(*COMPARE, "swift", "chief", "--judge", "tone")
     assert [r["model"] for r in upstream.requests] == ["swift"] * 6 + ["chief"] * 6
 
 
@@ -98,9 +98,9 @@ def test_a_comparison_on_held_out_cases_is_counted_once(inside: Caf, upstream: U
     assert inside(*evaluation).err == told.format("3 times")
 
 
-def test_budget_is_spent_on_both_alike(caf: Caf, upstream: Upstream) -> None:
+def test_budget_is_spent_on_both_alike(inside: Caf, upstream: Upstream) -> None:
     """What one of them answered alone would be no comparison."""
-    ended = caf(*COMPARE, "swift", "chief", "--judge", "tone", "--budget", 7 * COST, "--concurrency", 2, "--json")
+    ended = inside(*COMPARE, "swift", "chief", "--judge", "tone", "--budget", 7 * COST, "--concurrency", 2, "--json")
     assert ended.code == 1
     assert ended.err.endswith("answers were not asked: the budget does not allow them\n")
     assert len(upstream.requests) <= 7
@@ -109,9 +109,9 @@ def test_budget_is_spent_on_both_alike(caf: Caf, upstream: Upstream) -> None:
     assert json.loads(ended.out)["judges"]["tone"]["all"]["n"] == min(asked.count("swift"), asked.count("chief")) > 0
 
 
-def test_local_stages_are_compared_without_any_model(caf: Caf) -> None:
+def test_local_stages_are_compared_without_any_model(inside: Caf) -> None:
     """The shipped judges with themselves, on the shipped scenarios: nothing changes, for any judge."""
-    ended = caf("judges", "compare", "local", "cascade", "--limit", "10", "--json")
+    ended = inside("judges", "compare", "local", "cascade", "--limit", "10", "--json")
     found = json.loads(ended.out)
     assert set(found["judges"]) == {"emergency", "source_fidelity", "transparency", "role"}
     assert (found["changed"], {one["all"]["p"] for one in found["judges"].values()}) == ([], {1})
@@ -129,10 +129,10 @@ def test_local_stages_are_compared_without_any_model(caf: Caf) -> None:
     ids=str,
 )
 def test_wrong_usage_is_told_before_anything_is_asked(
-    caf: Caf, upstream: Upstream, arguments: list[str], said: str
+    inside: Caf, upstream: Upstream, arguments: list[str], said: str
 ) -> None:
     """Exit code 2, and no answer paid for."""
-    ended = caf(*COMPARE, *arguments)
+    ended = inside(*COMPARE, *arguments)
     assert ended.code == 2
     assert said in ended.err
     assert upstream.requests == []

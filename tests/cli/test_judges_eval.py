@@ -46,9 +46,9 @@ def test_figures_and_misjudged_cases_are_printed(caf: Caf, upstream: Upstream) -
     assert "tone  c2  accept -> warn (swift, 0.50)\n    sounds like warn" in ended.out
 
 
-def test_json_has_exactly_this_shape(caf: Caf, upstream: Upstream) -> None:
+def test_json_has_exactly_this_shape(inside: Caf, upstream: Upstream) -> None:
     """One object, and nothing else on standard output."""
-    found = data(caf(*EVAL, "--json"))
+    found = data(inside(*EVAL, "--json"))
     assert set(found) == {"judges", "cases"}
     assert set(found["judges"]) == {"tone"}
     tone = found["judges"]["tone"]
@@ -64,10 +64,10 @@ def test_json_has_exactly_this_shape(caf: Caf, upstream: Upstream) -> None:
     }  # fmt: skip
 
 
-def test_page_is_written(caf: Caf, upstream: Upstream, tmp_path: Path) -> None:
+def test_page_is_written(inside: Caf, upstream: Upstream, tmp_path: Path) -> None:
     """And said where, beside the figures."""
     upstream.verdicts["r1"] = "accept"
-    ended = caf(*EVAL, "--html", "page.html")
+    ended = inside(*EVAL, "--html", "page.html")
     assert (ended.code, ended.err) == (0, "wrote page.html\n")
     page = (tmp_path / "page.html").read_text()
     assert "<title>Judges: swift</title>" in page
@@ -102,17 +102,17 @@ def test_page_that_is_there_stays_until_there_is_a_new_one(inside: Caf, upstream
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
-def test_unjudged_counts_against_recall_and_specificity(caf: Caf, upstream: Upstream) -> None:
+def test_unjudged_counts_against_recall_and_specificity(inside: Caf, upstream: Upstream) -> None:
     """A model that answers nonsense is no good judge of anything."""
     upstream.raw = "I would rather not say."
-    tone = data(caf(*EVAL, "--json"))["judges"]["tone"]
+    tone = data(inside(*EVAL, "--json"))["judges"]["tone"]
     assert (tone["recall"], tone["specificity"], tone["unjudged"], tone["skipped"]) == (0, 0, 6, 0)
     assert len(upstream.requests) == 12  # each with a repair round
 
 
-def test_configured_cascade_of_the_shipped_scenarios_is_the_default(caf: Caf) -> None:
+def test_configured_cascade_of_the_shipped_scenarios_is_the_default(inside: Caf) -> None:
     """`caf judges eval` alone measures what `make serve` serves, on the dev split, without key or network."""
-    found = data(caf("judges", "eval", "--json", "--limit", "20"))
+    found = data(inside("judges", "eval", "--json", "--limit", "20"))
     assert set(found["judges"]) == {"emergency", "source_fidelity", "transparency", "role"}
     assert {one["n"] for one in found["judges"].values()} == {20}
     assert all(set(one["stages"]) == {"local"} for one in found["judges"].values())
@@ -125,15 +125,15 @@ def test_configured_cascade_of_the_shipped_scenarios_is_the_default(caf: Caf) ->
         (["--split", "dev", "--family", "f", "--limit", "1"], ["c0"]),
     ],
 )
-def test_cases_can_be_chosen(caf: Caf, upstream: Upstream, options: list[str], ids: list[str]) -> None:
+def test_cases_can_be_chosen(inside: Caf, upstream: Upstream, options: list[str], ids: list[str]) -> None:
     """By tag, family, split and number."""
-    assert [c["id"] for c in data(caf(*EVAL, *options, "--json"))["cases"]] == ids
+    assert [c["id"] for c in data(inside(*EVAL, *options, "--json"))["cases"]] == ids
 
 
-def test_choice_that_fits_nothing_is_wrong_usage(caf: Caf, upstream: Upstream) -> None:
+def test_choice_that_fits_nothing_is_wrong_usage(inside: Caf, upstream: Upstream) -> None:
     """Rather than a table of dashes."""
     for options in (["--tag", "t9"], ["--split", "holdout"], ["--family", "g"]):
-        ended = caf(*EVAL, *options)
+        ended = inside(*EVAL, *options)
         assert ended.code == 2
         assert "no case fits" in ended.err
 
@@ -141,39 +141,41 @@ def test_choice_that_fits_nothing_is_wrong_usage(caf: Caf, upstream: Upstream) -
 # Rows of somebody's own
 
 
-def test_rows_with_only_response_and_sources_are_judged_and_listed(caf: Caf, tmp_path: Path) -> None:
+def test_rows_with_only_response_and_sources_are_judged_and_listed(inside: Caf, tmp_path: Path) -> None:
     """No label, no figure: what the judge made of each is what was wanted."""
     (tmp_path / "rows.jsonl").write_text(
         '{"response": "Adults need eight hours of sleep.", "sources": "Adults need eight hours of sleep."}\n'
         '{"response": "Bananas cure insomnia within 3 days.", "sources": ["Adults need eight hours of sleep."]}\n'
     )
     options = ("judges", "eval", "--data", "rows.jsonl", "--stage", "local", "--judge", "source_fidelity")
-    ended = caf(*options)
+    ended = inside(*options)
     assert ended.code == 0
     first, second = ended.out.splitlines()
     assert first.startswith("source_fidelity  rows-1  accept  0.")
     assert second.startswith("source_fidelity  rows-2  reject  ")
-    found = data(caf(*options, "--json"))
+    found = data(inside(*options, "--json"))
     assert found["judges"]["source_fidelity"]["n"] == 0
     assert [(c["expected"], c["verdict"]) for c in found["cases"]] == [(None, "accept"), (None, "reject")]
 
 
-def test_rows_with_expectations_are_measured(caf: Caf, upstream: Upstream, tmp_path: Path) -> None:
+def test_rows_with_expectations_are_measured(inside: Caf, upstream: Upstream, tmp_path: Path) -> None:
     """Beside rows without any, which are listed."""
     (tmp_path / "cases.yaml").rename(tmp_path / "old.yaml")
     (tmp_path / "rows.jsonl").write_text(
         '{"response": "r1", "expect": {"tone": ["warn", "reject"]}}\n{"response": "r2", "expect": {"tone": "accept"}}\n'
         '{"id": "mine", "response": "r5"}\n'
     )
-    ended = caf("judges", "eval", "--data", "rows.jsonl", "--stage", "swift", "--judge", "tone", "--answers", "a.jsonl")
+    ended = inside(
+        "judges", "eval", "--data", "rows.jsonl", "--stage", "swift", "--judge", "tone", "--answers", "a.jsonl"
+    )
     assert "tone   1+1" in ended.out
     assert ended.out.endswith("tone  mine  reject  1.00\n")
 
 
-def test_bad_rows_are_refused_by_line_and_field(caf: Caf, upstream: Upstream, tmp_path: Path) -> None:
+def test_bad_rows_are_refused_by_line_and_field(inside: Caf, upstream: Upstream, tmp_path: Path) -> None:
     """All of them, before anything is asked."""
     (tmp_path / "rows.jsonl").write_text('{"response": "x"}\n{"response": 5}\n{"respnse": "x", "response": "y"}\nno\n')
-    ended = caf("judges", "eval", "--data", "rows.jsonl", "--stage", "swift", "--judge", "tone")
+    ended = inside("judges", "eval", "--data", "rows.jsonl", "--stage", "swift", "--judge", "tone")
     assert ended.code == 2
     assert ended.err.splitlines() == [
         "caf: rows.jsonl:2: response: Input should be a valid string",
@@ -183,15 +185,15 @@ def test_bad_rows_are_refused_by_line_and_field(caf: Caf, upstream: Upstream, tm
     assert upstream.requests == []
 
 
-def test_faults_of_scenarios_are_told_with_file_id_and_field(caf: Caf, upstream: Upstream, tmp_path: Path) -> None:
+def test_faults_of_scenarios_are_told_with_file_id_and_field(inside: Caf, upstream: Upstream, tmp_path: Path) -> None:
     """Those of the file and those that only the knowledge base shows."""
     path = tmp_path / "cases.yaml"
     path.write_text(path.read_text().replace("id: c0,", "id: c0, citations: [gone],"))
-    ended = caf(*EVAL)
+    ended = inside(*EVAL)
     assert ended.code == 2
     assert ended.err.startswith("caf: cases.yaml: c0: citations: no section 'gone' in the knowledge base; ")
     path.write_text(path.read_text().replace("tone: reject", "tone: bad"))
-    ended = caf(*EVAL)
+    ended = inside(*EVAL)
     assert [line.split(": ")[1:4] for line in ended.err.splitlines()] == [
         ["cases.yaml", f"c{n}", "expect.tone.0"] for n in (1, 3, 5)
     ]
@@ -304,30 +306,30 @@ def test_a_look_that_cannot_be_counted_is_none(inside: Caf, upstream: Upstream, 
 # What is kept
 
 
-def test_second_run_asks_nothing(caf: Caf, upstream: Upstream, tmp_path: Path) -> None:
+def test_second_run_asks_nothing(inside: Caf, upstream: Upstream, tmp_path: Path) -> None:
     """The answers are kept, and the figures come out the same; --fresh asks anyway and keeps nothing."""
-    first = data(caf(*EVAL, "--json"))
+    first = data(inside(*EVAL, "--json"))
     assert len(upstream.requests) == 6
-    second = data(caf(*EVAL, "--json"))
+    second = data(inside(*EVAL, "--json"))
     assert len(upstream.requests) == 6
     assert second["judges"]["tone"]["ms_p50"] is None
     assert [c | {"ms": None} for c in first["cases"]] == second["cases"]
     kept = (tmp_path / "data" / "judge-answers.jsonl").read_bytes()
-    assert data(caf(*EVAL, "--json", "--fresh"))["judges"]["tone"]["ms_p50"] > 0
+    assert data(inside(*EVAL, "--json", "--fresh"))["judges"]["tone"]["ms_p50"] > 0
     assert len(upstream.requests) == 12
     assert (tmp_path / "data" / "judge-answers.jsonl").read_bytes() == kept
 
 
-def test_prompt_with_a_model_that_no_judge_is_configured_for_is_kept_too(caf: Caf, upstream: Upstream) -> None:
+def test_prompt_with_a_model_that_no_judge_is_configured_for_is_kept_too(inside: Caf, upstream: Upstream) -> None:
     """What decides is who is asked, not what the configuration asks by itself."""
     for _ in range(2):
-        assert caf(*EVAL, "--model", "other").code == 0
+        assert inside(*EVAL, "--model", "other").code == 0
     assert {r["model"] for r in upstream.requests} == {"other"}
     assert len(upstream.requests) == 6
 
 
 def test_killed_run_resumes_without_asking_a_recorded_answer_again(
-    caf: Caf, upstream: Upstream, tmp_path: Path, environment: dict[str, str]
+    inside: Caf, upstream: Upstream, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     """Killed while the fourth answer is on its way, the last line torn: the next run asks for what is missing."""
     upstream.hang_after = 3
@@ -345,18 +347,18 @@ def test_killed_run_resumes_without_asking_a_recorded_answer_again(
 
     upstream.hang_after = None
     upstream.requests.clear()
-    assert data(caf(*EVAL, "--json"))["judges"]["tone"]["recall"] == 1
+    assert data(inside(*EVAL, "--json"))["judges"]["tone"]["recall"] == 1
     assert [json.loads(r["messages"][1]["content"])["reply"] for r in upstream.requests] == ["r2", "r3", "r4", "r5"]
-    assert caf(*EVAL).code == 0
+    assert inside(*EVAL).code == 0
     assert len(upstream.requests) == 4
 
 
-def test_repeats_ask_again_and_report_flips(caf: Caf, upstream: Upstream) -> None:
+def test_repeats_ask_again_and_report_flips(inside: Caf, upstream: Upstream) -> None:
     """Three answers to each case; one judge of two minds shows."""
-    tone = data(caf(*EVAL, "--repeats", "2", "--json"))["judges"]["tone"]
+    tone = data(inside(*EVAL, "--repeats", "2", "--json"))["judges"]["tone"]
     assert (len(upstream.requests), tone["n"], tone["flips"]) == (12, 12, 0)
     upstream.verdicts["r1"] = "accept"
-    tone = data(caf(*EVAL, "--repeats", "3", "--json"))["judges"]["tone"]
+    tone = data(inside(*EVAL, "--repeats", "3", "--json"))["judges"]["tone"]
     assert (len(upstream.requests), tone["n"]) == (18, 18)
     assert tone["flips"] == pytest.approx(1 / 6)
 
@@ -365,9 +367,9 @@ def test_repeats_ask_again_and_report_flips(caf: Caf, upstream: Upstream) -> Non
 
 
 @pytest.mark.parametrize("concurrency", [1, 6])
-def test_budget_ends_the_asking_before_it_is_passed(caf: Caf, upstream: Upstream, concurrency: int) -> None:
+def test_budget_ends_the_asking_before_it_is_passed(inside: Caf, upstream: Upstream, concurrency: int) -> None:
     """Also with many cases at once; what was not asked is said, and the rest is measured and kept."""
-    ended = caf(*EVAL, "--budget", 4 * COST, "--concurrency", concurrency, "--json")
+    ended = inside(*EVAL, "--budget", 4 * COST, "--concurrency", concurrency, "--json")
     asked = len(upstream.requests)
     assert ended.code == 1
     assert 0 < asked < 6
@@ -376,28 +378,28 @@ def test_budget_ends_the_asking_before_it_is_passed(caf: Caf, upstream: Upstream
     found = json.loads(ended.out)
     assert found["judges"]["tone"]["cost"] == pytest.approx(asked * COST)
     assert (found["judges"]["tone"]["n"], found["judges"]["tone"]["skipped"]) == (asked, 6 - asked)
-    assert caf(*EVAL, "--budget", 1).code == 0
+    assert inside(*EVAL, "--budget", 1).code == 0
     assert len(upstream.requests) == 6
 
 
-def test_budget_is_not_passed_by_repair_rounds(caf: Caf, upstream: Upstream) -> None:
+def test_budget_is_not_passed_by_repair_rounds(inside: Caf, upstream: Upstream) -> None:
     """Each case may take two calls; both are paid from it."""
     upstream.raw = "no JSON"
-    assert caf(*EVAL, "--budget", 5 * COST).code == 1
+    assert inside(*EVAL, "--budget", 5 * COST).code == 1
     assert 0 < len(upstream.requests) <= 5
 
 
-def test_budget_needs_prices(caf: Caf, upstream: Upstream, tmp_path: Path) -> None:
+def test_budget_needs_prices(inside: Caf, upstream: Upstream, tmp_path: Path) -> None:
     """Of the models that would be asked, and of no others; nothing is asked without."""
     config = tmp_path / "config.yaml"
     lay_out(tmp_path, upstream.address, models="timeout_s: 9")
-    ended = caf(*EVAL, "--budget", 1)
+    ended = inside(*EVAL, "--budget", 1)
     assert ended.code == 2
     assert ended.err.startswith("caf: config.yaml: models.swift: has no `price`, so a budget cannot be kept")
     assert upstream.requests == []
     priced = config.read_text().replace("timeout_s: 9}", "price: {input: 1, output: 10}}", 1)
     config.write_text(priced)
-    assert caf(*EVAL, "--budget", 1).code == 0
+    assert inside(*EVAL, "--budget", 1).code == 0
 
 
 @pytest.mark.parametrize(
@@ -412,39 +414,41 @@ def test_budget_needs_prices(caf: Caf, upstream: Upstream, tmp_path: Path) -> No
         (["recall=nan"], 2, "caf: --fail-under: 'recall=nan' is no bound"),
     ],
 )
-def test_fail_under_sets_the_exit_code(caf: Caf, upstream: Upstream, bounds: list[str], code: int, said: str) -> None:
+def test_fail_under_sets_the_exit_code(
+    inside: Caf, upstream: Upstream, bounds: list[str], code: int, said: str
+) -> None:
     """So that a pipeline stops when a judge has got worse."""
     upstream.verdicts["r1"] = "accept"
-    ended = caf(*EVAL, *(part for bound in bounds for part in ("--fail-under", bound)))
+    ended = inside(*EVAL, *(part for bound in bounds for part in ("--fail-under", bound)))
     assert ended.code == code
     assert ended.err.startswith(said)
     assert bool(ended.err) == bool(said)
 
 
-def test_bound_on_what_cannot_be_measured_is_not_kept(caf: Caf, upstream: Upstream) -> None:
+def test_bound_on_what_cannot_be_measured_is_not_kept(inside: Caf, upstream: Upstream) -> None:
     """Without a violating case there is no recall that could be high enough."""
-    ended = caf(*EVAL, "--limit", 1, "--fail-under", "recall=0")
+    ended = inside(*EVAL, "--limit", 1, "--fail-under", "recall=0")
     assert (ended.code, ended.err) == (1, "tone: recall is nothing to measure it on, below 0\n")
 
 
 # Which judge
 
 
-def test_prompt_of_another_judge_is_refused(caf: Caf, upstream: Upstream, tmp_path: Path) -> None:
+def test_prompt_of_another_judge_is_refused(inside: Caf, upstream: Upstream, tmp_path: Path) -> None:
     """Its answers would be held against labels that mean something else."""
     write_prompt(tmp_path / "manners.md", name="manners")
-    ended = caf("judges", "eval", "--data", "cases.yaml", "--judge", "tone", "--prompt", "manners.md")
+    ended = inside("judges", "eval", "--data", "cases.yaml", "--judge", "tone", "--prompt", "manners.md")
     assert ended.code == 2
     assert ended.err == "caf: manners.md: is a prompt of the judge 'manners', not of 'tone'\n"
-    ended = caf("judges", "eval", "--data", "cases.yaml", "--prompt", "manners.md")
+    ended = inside("judges", "eval", "--data", "cases.yaml", "--prompt", "manners.md")
     assert (ended.code, ended.err) == (2, "caf: bot has no judge 'manners'; it has tone, role\n")
     assert upstream.requests == []
 
 
-def test_prompt_says_which_judge_it_is_for(caf: Caf, upstream: Upstream, tmp_path: Path) -> None:
+def test_prompt_says_which_judge_it_is_for(inside: Caf, upstream: Upstream, tmp_path: Path) -> None:
     """Nobody need say it again; its text is what is read."""
     write_prompt(tmp_path / "new.md", model="other", text="Be kind.")
-    found = data(caf("judges", "eval", "--data", "cases.yaml", "--prompt", "new.md", "--json"))
+    found = data(inside("judges", "eval", "--data", "cases.yaml", "--prompt", "new.md", "--json"))
     assert set(found["judges"]) == {"tone"}
     assert {(r["model"], r["messages"][0]["content"]) for r in upstream.requests} == {("other", "Be kind.")}
 
@@ -467,10 +471,10 @@ def test_prompt_says_which_judge_it_is_for(caf: Caf, upstream: Upstream, tmp_pat
     ids=str,
 )
 def test_wrong_usage_is_told_before_anything_is_asked(
-    caf: Caf, upstream: Upstream, options: list[str], said: str
+    inside: Caf, upstream: Upstream, options: list[str], said: str
 ) -> None:
     """With what there is instead."""
-    ended = caf("judges", "eval", *([] if "--data" in options else ["--data", "cases.yaml"]), *options)
+    ended = inside("judges", "eval", *([] if "--data" in options else ["--data", "cases.yaml"]), *options)
     assert ended.code == 2
     assert said in ended.err
     assert upstream.requests == []

@@ -105,16 +105,16 @@ def test_an_accepted_winner_replaces_the_prompt(caf: Caf, folder: Path) -> None:
     assert json.loads((folder / "data" / "holdout-uses.json").read_text())["tone"].popitem()[1] == 1
 
 
-def test_without_a_word_nothing_is_written(caf: Caf, folder: Path) -> None:
+def test_without_a_word_nothing_is_written(inside: Caf, folder: Path) -> None:
     """The path of the winner is told, and how to accept it; that asks no model again."""
-    ended = tune(caf)
+    ended = tune(inside)
     assert ended.code == 0
     assert "Nothing is written. The winner is run/round-1-candidate-1.md" in ended.out
     assert (folder / "tone.md").read_text() == PROMPT
     (folder / "tone.yaml").write_text("[]")
     (folder / "chief.yaml").write_text("[]")
     (folder / "data" / "judge-answers.jsonl").unlink()
-    again = caf("judges", "tune", "--resume", "run", "--accept")
+    again = inside("judges", "tune", "--resume", "run", "--accept")
     assert again.code == 0, again.err
     assert (folder / "tone.md").read_text() == BETTER
     assert "used 1 time " in again.out
@@ -122,9 +122,9 @@ def test_without_a_word_nothing_is_written(caf: Caf, folder: Path) -> None:
     assert events.count("holdout") == events.count("begun") == events.count("decided") == 1
 
 
-def test_a_discarded_winner_stays_in_its_folder(caf: Caf, folder: Path) -> None:
+def test_a_discarded_winner_stays_in_its_folder(inside: Caf, folder: Path) -> None:
     """The prompt is left alone."""
-    ended = tune(caf, "--discard", "--no-holdout")
+    ended = tune(inside, "--discard", "--no-holdout")
     assert ended.code == 0
     assert "Discarded. It stays in run/round-1-candidate-1.md" in ended.out
     assert (folder / "tone.md").read_text() == PROMPT
@@ -148,21 +148,21 @@ def test_a_person_is_asked(folder: Path, environment: dict[str, str], typed: byt
     assert [path.name[:10] for path in (folder / "data" / "tuning").iterdir()] == ["tone-chief"]
 
 
-def test_a_prompt_that_was_changed_meanwhile_is_not_overwritten(caf: Caf, folder: Path) -> None:
+def test_a_prompt_that_was_changed_meanwhile_is_not_overwritten(inside: Caf, folder: Path) -> None:
     """Somebody's own edits are not lost; --write-to gives another place."""
-    tune(caf, "--no-holdout")
+    tune(inside, "--no-holdout")
     (folder / "tone.md").write_text(PROMPT + "By hand.\n")
-    ended = caf("judges", "tune", "--resume", "run", "--no-holdout", "--accept")
+    ended = inside("judges", "tune", "--resume", "run", "--no-holdout", "--accept")
     assert ended.code == 2
     assert "has changed since the run began" in ended.err
     assert "By hand." in (folder / "tone.md").read_text()
-    ended = caf("judges", "tune", "--resume", "run", "--no-holdout", "--accept", "--write-to", "new/tone.md")
+    ended = inside("judges", "tune", "--resume", "run", "--no-holdout", "--accept", "--write-to", "new/tone.md")
     assert ended.code == 0, ended.err
     assert (folder / "new" / "tone.md").read_text() == BETTER
     assert "prompts: [new/tone.md]" in ended.out
 
 
-def test_a_built_in_prompt_is_written_beside_the_configuration(caf: Caf, folder: Path) -> None:
+def test_a_built_in_prompt_is_written_beside_the_configuration(inside: Caf, folder: Path) -> None:
     """The line that is told makes the configuration use it."""
     rows = (folder / "rows.jsonl").read_text().replace('"tone"', '"role"')
     (folder / "rows.jsonl").write_text(rows)
@@ -174,7 +174,7 @@ def test_a_built_in_prompt_is_written_beside_the_configuration(caf: Caf, folder:
         {"reply": {"played": []}},
     ]
     (folder / "tone.yaml").write_text(yaml.safe_dump(rules))
-    ended = caf("judges", "tune", "role", "--data", "rows.jsonl", "--model", "tone", "--accept", "--no-holdout")
+    ended = inside("judges", "tune", "role", "--data", "rows.jsonl", "--model", "tone", "--accept", "--no-holdout")
     assert ended.code == 0, ended.err
     written = folder / "judges" / "role.chief.md"
     assert load_prompt(written).text.endswith("Look for promised cures.")
@@ -186,36 +186,36 @@ def test_a_built_in_prompt_is_written_beside_the_configuration(caf: Caf, folder:
     assert plans["role"].prompts["chief"].text.endswith("Look for promised cures.")
 
 
-def test_the_budget_ends_it_and_a_resumed_run_goes_on(caf: Caf, folder: Path) -> None:
+def test_the_budget_ends_it_and_a_resumed_run_goes_on(inside: Caf, folder: Path) -> None:
     """Exit code 1, and the way to go on."""
-    ended = tune(caf, "--budget", "0.0078")
+    ended = tune(inside, "--budget", "0.0078")
     assert ended.code == 1, ended.out + ended.err
     assert "the budget is spent" in ended.out
     assert "No candidate was proven better" in ended.out
     assert "caf judges tune --resume run" in ended.err
-    again = caf("judges", "tune", "--resume", "run", "--budget", "1", "--discard")
+    again = inside("judges", "tune", "--resume", "run", "--budget", "1", "--discard")
     assert again.code == 0, again.err
     assert "round-1-candidate-1: kept" in again.out
 
 
-def test_shipped_scenarios_are_taken_without_data(caf: Caf, folder: Path) -> None:
+def test_shipped_scenarios_are_taken_without_data(inside: Caf, folder: Path) -> None:
     """The dev cases of the built-in judge, whose sections are those of the chatbot."""
     sections = f"role: An information service.\n    knowledge_base: {ROOT / 'knowledge_base' / 'schizophrenia'}"
     (folder / "config.yaml").write_text(CONFIG.replace("role: An information service.", sections))
     (folder / "chief.yaml").write_text(yaml.safe_dump([{"reply": ROLE}]))
     (folder / "tone.yaml").write_text(yaml.safe_dump([{"reply": {"played": []}}]))
-    ended = caf("judges", "tune", "role", "--model", "tone", "--limit", "120", "--rounds", "1", "--candidates", "1")
+    ended = inside("judges", "tune", "role", "--model", "tone", "--limit", "120", "--rounds", "1", "--candidates", "1")
     assert ended.code == 0, ended.err
     assert re.search(r"^dev +start +\d+\+\d+", ended.out, re.MULTILINE)
     assert "round-1-candidate-1: not kept: given up after" in ended.out
     assert "the prompt stays as it is" in ended.out
 
 
-def test_a_winner_without_a_holdout_is_told_so(caf: Caf, folder: Path) -> None:
+def test_a_winner_without_a_holdout_is_told_so(inside: Caf, folder: Path) -> None:
     """Own rows mostly have no split."""
     rows = (folder / "rows.jsonl").read_text().splitlines(keepends=True)
     (folder / "rows.jsonl").write_text("".join(row for row in rows if '"split": "dev"' in row))
-    ended = tune(caf)
+    ended = tune(inside)
     assert ended.code == 0
     assert "No case is `split: holdout`" in ended.out
 
@@ -236,34 +236,34 @@ def test_a_winner_without_a_holdout_is_told_so(caf: Caf, folder: Path) -> None:
         ([], "give the NAME of a judge"),
     ],
 )
-def test_what_cannot_be_tuned_is_told_in_a_line(caf: Caf, folder: Path, arguments: list[str], message: str) -> None:
+def test_what_cannot_be_tuned_is_told_in_a_line(inside: Caf, folder: Path, arguments: list[str], message: str) -> None:
     """Exit code 2, and no folder of a run where nothing could be asked."""
-    ended = caf("judges", "tune", *arguments, "--data", "rows.jsonl")
+    ended = inside("judges", "tune", *arguments, "--data", "rows.jsonl")
     assert ended.code == 2
     assert message in ended.err
     assert ended.out == ""
 
 
-def test_a_run_goes_on_as_it_was_begun(caf: Caf, folder: Path) -> None:
+def test_a_run_goes_on_as_it_was_begun(inside: Caf, folder: Path) -> None:
     """Other cases, another proof or another model would be another run."""
-    tune(caf, "--discard", "--no-holdout")
-    ended = caf("judges", "tune", "role", "--resume", "run", "--alpha", "0.5")
+    tune(inside, "--discard", "--no-holdout")
+    ended = inside("judges", "tune", "role", "--resume", "run", "--alpha", "0.5")
     assert ended.code == 2
     assert "judge: the run was begun with tone, not with role" in ended.err
     assert "alpha: the run was begun with 0.1, not with 0.5" in ended.err
     (folder / "config.yaml").write_text(CONFIG.replace("tone.yaml}", "tone.yaml, model: other}"))
-    ended = caf("judges", "tune", "--resume", "run")
+    ended = inside("judges", "tune", "--resume", "run")
     assert ended.code == 2
     assert "models.tone: was None when the run was begun and is 'other' now" in ended.err
-    ended = tune(caf)
+    ended = tune(inside)
     assert ended.code == 2
     assert "run holds a run already" in ended.err
 
 
-def test_a_judge_that_fails_is_told_with_the_way_to_go_on(caf: Caf, folder: Path) -> None:
+def test_a_judge_that_fails_is_told_with_the_way_to_go_on(inside: Caf, folder: Path) -> None:
     """Exit code 1: nothing is wrong with the command."""
     (folder / "tone.yaml").write_text(yaml.safe_dump([{"fail": 401}]))
-    ended = tune(caf)
+    ended = tune(inside)
     assert ended.code == 1
     assert "the model 'tone' gave no answer to 20 of 20 cases" in ended.err
     assert "Go on with: caf judges tune --resume run" in ended.err

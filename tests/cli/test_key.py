@@ -1,11 +1,13 @@
 """`caf key`."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from proxy.tenants.keys import KeyRing
+from proxy.audit.folder import files_of, verify
+from proxy.tenants.keys import KeyRing, load
 from tests.cli.conftest import Ended
 
 Caf = Callable[..., Ended]
@@ -34,7 +36,7 @@ def test_a_key_is_shown_once_and_works(inside: Caf, tmp_path: Path) -> None:
     listed = inside("key", "list", "--file", "k.json").out
     assert f"{record.id}  clinic" in listed
     assert "60 requests/min" in listed
-    assert text.rpartition("-")[2] not in listed
+    assert text.split("-", 2)[2] not in listed
 
 
 def test_a_revoked_key_stays_in_the_list(inside: Caf, tmp_path: Path) -> None:
@@ -52,6 +54,7 @@ def test_a_revoked_key_stays_in_the_list(inside: Caf, tmp_path: Path) -> None:
     [
         (("create", "x", "--permission", "root", "--file", "k.json"), "permissions"),
         (("create", "", "--file", "k.json"), "name"),
+        (("create", "x", "--daily-budget", "0", "--file", "k.json"), "'--daily-budget': 0 is not above 0"),
         (("revoke", "00000000", "--file", "k.json"), "k.json: cannot be read"),
         (("list", "--file", "k.json"), "make it with `caf key create NAME`"),
     ],
@@ -64,3 +67,74 @@ def test_wrong_usage_is_told_and_nothing_written(
     assert ended.code == 2
     assert said in ended.err
     assert not (tmp_path / "k.json").exists()
+
+
+def test_a_key_for_a_chatbot_that_is_not_there_is_not_made(inside: Caf, tmp_path: Path) -> None:
+    """A misspelt name would lock somebody out; with --file alone nobody knows which there are."""
+    audited(tmp_path)
+    ended = inside("key", "create", "clinic", "--chatbot", "p", "--chatbot", "nosuch")
+    assert ended.code == 2
+    assert ended.err == "caf: --chatbot: 'nosuch': not configured; there is p\n"
+    assert not (tmp_path / "k.json").exists()
+    assert inside("key", "create", "clinic", "--chatbot", "nosuch", "--file", "k.json").code == 0
+
+
+def test_a_second_key_of_the_same_name_is_made_and_told(inside: Caf) -> None:
+    """It may be meant as a replacement; a revoked one is none."""
+    first = inside("key", "create", "app", "--file", "k.json")
+    assert "has a key already" not in first.err
+    ident = first.out.split("-")[1]
+    second = inside("key", "create", "app", "--file", "k.json")
+    assert second.code == 0
+    assert f"caf: 'app' has a key already, which stays valid: {ident}\n" in second.err
+    for one in (ident, second.out.split("-")[1]):
+        inside("key", "revoke", one, "--file", "k.json")
+    assert "has a key already" not in inside("key", "create", "app", "--file", "k.json").err
+
+
+def audited(folder: Path, audit: str = "log") -> None:
+    (folder / "config.yaml").write_text(
+        "models: {m: {engine: embedded}}\nchatbots: {p: {kind: passthrough, model: m}}\n"
+        f"keys: {{file: k.json}}\naudit: {{folder: {audit}}}\n"
+    )
+
+
+def recorded(folder: Path) -> list[tuple[str, str, str]]:
+    """Return action, outcome and key of what was done by hand, from chains that stand."""
+    assert verify(folder).faults == []
+    lines = [json.loads(line) for path in files_of(folder) for line in path.read_bytes().splitlines()]
+    return [(one["action"], one["outcome"], one["key"]) for one in lines if one["event"] == "admin"]
+
+
+def test_what_is_done_to_keys_is_in_the_audit_log(inside: Caf, tmp_path: Path) -> None:
+    """By the key's random id; not whose it is, and nothing of its secret."""
+    audited(tmp_path)
+    text = inside("key", "create", "CLINIC").out.strip()
+    ident = text.split("-")[1]
+    assert inside("key", "revoke", ident).code == 0
+    assert recorded(tmp_path / "log") == [("key_create", "done", ident), ("key_revoke", "done", ident)]
+    raw = b"".join(path.read_bytes() for path in files_of(tmp_path / "log"))
+    record = load(tmp_path / "k.json")[ident]
+    for secret in ("CLINIC", text.split("-", 2)[2], record.salt, record.hash):
+        assert secret.encode() not in raw
+    assert inside("audit", "verify").code == 0
+
+
+def test_what_was_tried_in_vain_is_recorded_as_that(inside: Caf, tmp_path: Path) -> None:
+    """A key that could not be kept is not said to be there."""
+    audited(tmp_path)
+    ended = inside("key", "create", "clinic", "--config", "config.yaml", "--file", "config.yaml/k.json")
+    assert ended.code == 2
+    assert "cannot be written" in ended.err
+    assert [(action, outcome) for action, outcome, _ in recorded(tmp_path / "log")] == [("key_create", "failed")]
+
+
+def test_without_its_record_nothing_is_done(inside: Caf, tmp_path: Path) -> None:
+    """A log that cannot be begun stops the command, before there is a key."""
+    audited(tmp_path, audit="k.json/log")
+    (tmp_path / "k.json").write_text("[]")
+    (tmp_path / "k.json").chmod(0o600)
+    ended = inside("key", "create", "clinic")
+    assert ended.code == 2
+    assert "audit.folder: " in ended.err
+    assert load(tmp_path / "k.json") == {}

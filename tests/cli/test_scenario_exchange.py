@@ -44,17 +44,17 @@ def test_a_public_set_can_be_judged_as_it_is(caf: Caf, begin: Path, tmp_path: Pa
     assert json.loads(ended.out)
 
 
-def test_without_out_the_rows_are_printed(caf: Caf, begin: Path) -> None:
+def test_without_out_the_rows_are_printed(inside: Caf, begin: Path) -> None:
     """As rows and nothing else, so that they can be piped."""
-    ended = caf("scenario", "import", "begin.tsv", *MAPPED, "--family", "model")
+    ended = inside("scenario", "import", "begin.tsv", *MAPPED, "--family", "model")
     rows = [json.loads(line) for line in ended.out.splitlines()]
     assert [(row["id"], row["family"]) for row in rows] == [("begin-1", "t5"), ("begin-2", "t5"), ("begin-3", "gpt")]
     assert ended.err.startswith("caf: 3 scenarios in 2 families\n")
 
 
-def test_rows_without_a_label_are_faults_with_their_numbers(caf: Caf, begin: Path, tmp_path: Path) -> None:
+def test_rows_without_a_label_are_faults_with_their_numbers(inside: Caf, begin: Path, tmp_path: Path) -> None:
     """And nothing is written."""
-    ended = caf("scenario", "import", "begin.tsv", *LABELS, BOTH, "--out", "begin.jsonl")
+    ended = inside("scenario", "import", "begin.tsv", *LABELS, BOTH, "--out", "begin.jsonl")
     assert ended.code == 2
     assert ended.err == (
         "caf: begin.tsv: row 3: begin_label: 'Generic' is no label; there is 'fully attributable', "
@@ -63,46 +63,46 @@ def test_rows_without_a_label_are_faults_with_their_numbers(caf: Caf, begin: Pat
     assert not (tmp_path / "begin.jsonl").exists()
 
 
-def test_many_faults_are_told_in_part(caf: Caf, tmp_path: Path) -> None:
+def test_many_faults_are_told_in_part(inside: Caf, tmp_path: Path) -> None:
     """A set of the wrong kind has one in every row."""
     (tmp_path / "a.csv").write_text("response,split\n" + "x,train\n" * 50)
-    lines = caf("scenario", "import", "a.csv").err.splitlines()
+    lines = inside("scenario", "import", "a.csv").err.splitlines()
     assert (len(lines), lines[-1]) == (21, "caf: and 30 more")
 
 
-def test_files_are_their_owners_and_not_overwritten(caf: Caf, begin: Path, tmp_path: Path) -> None:
+def test_files_are_their_owners_and_not_overwritten(inside: Caf, begin: Path, tmp_path: Path) -> None:
     """Of both verbs; --overwrite replaces them."""
     out, table = tmp_path / "begin.jsonl", tmp_path / "all.csv"
     for given, file in (
         (("import", "begin.tsv", *MAPPED, "--out", "begin.jsonl"), out),
         (("export", "begin.jsonl", "--out", "all.csv"), table),
     ):
-        assert caf("scenario", *given).code == 0
+        assert inside("scenario", *given).code == 0
         assert file.stat().st_mode & 0o777 == 0o600
         whole = file.read_text()
         file.write_text("mine")
-        ended = caf("scenario", *given)
+        ended = inside("scenario", *given)
         assert (ended.code, file.read_text()) == (2, "mine")
         assert ended.err == f"caf: {file.name}: is there already; give another name, or --overwrite\n"
-        assert caf("scenario", *given, "--overwrite").code == 0
+        assert inside("scenario", *given, "--overwrite").code == 0
         assert (file.read_text(), file.stat().st_mode & 0o777) == (whole, 0o600)
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_what_is_exported_can_be_imported(caf: Caf, tmp_path: Path, ending: str) -> None:
+def test_what_is_exported_can_be_imported(inside: Caf, tmp_path: Path, ending: str) -> None:
     """The same scenarios come back."""
     row = {"id": "a", "family": "f", "response": "Hé\n", "sources": [{"id": "s", "text": "t"}]}
     row |= {"expect": {"role": ["warn", "reject"]}, "tags": ["x"]}
     (tmp_path / "rows.jsonl").write_text(json.dumps(row))
-    ended = caf("scenario", "export", "rows.jsonl", "--out", f"all.{ending}")
+    ended = inside("scenario", "export", "rows.jsonl", "--out", f"all.{ending}")
     assert (ended.code, ended.err) == (0, f"wrote all.{ending}: 1 scenarios in 1 families\n")
-    assert caf("scenario", "import", f"all.{ending}", "--out", "back.jsonl").code == 0
+    assert inside("scenario", "import", f"all.{ending}", "--out", "back.jsonl").code == 0
     assert load_rows(tmp_path / "back.jsonl") == load_rows(tmp_path / "rows.jsonl")
 
 
-def test_the_shipped_scenarios_are_exported_by_default(caf: Caf, tmp_path: Path) -> None:
+def test_the_shipped_scenarios_are_exported_by_default(inside: Caf, tmp_path: Path) -> None:
     """With a column for each judge."""
-    assert caf("scenario", "export", "--out", "all.csv").code == 0
+    assert inside("scenario", "export", "--out", "all.csv").code == 0
     assert {"expect_role", "expect_emergency"} <= set(read(tmp_path / "all.csv").columns)
 
 
@@ -122,9 +122,9 @@ def test_the_shipped_scenarios_are_exported_by_default(caf: Caf, tmp_path: Path)
         (("begin.tsv", "--out", "gone/a.jsonl"), "gone/a.jsonl: cannot be written: No such file or directory"),
     ],
 )
-def test_wrong_usage_is_told_in_one_line(caf: Caf, begin: Path, given: tuple[str, ...], told: str) -> None:
+def test_wrong_usage_is_told_in_one_line(inside: Caf, begin: Path, given: tuple[str, ...], told: str) -> None:
     """Exit code 2, and nothing on standard output."""
-    ended = caf("scenario", "import", *given)
+    ended = inside("scenario", "import", *given)
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith(f"caf: {told}")
     assert ended.err.count("\n") == 1
@@ -174,13 +174,13 @@ def test_labels_may_be_for_a_judge_of_the_configuration(inside: Caf, begin: Path
     assert (ended.code, "faulty.yaml: colour: is not a setting here" in ended.err) == (2, True)
 
 
-def test_export_tells_what_it_cannot_do(caf: Caf, tmp_path: Path) -> None:
+def test_export_tells_what_it_cannot_do(inside: Caf, tmp_path: Path) -> None:
     """An ending that names no format, a file with faults."""
     (tmp_path / "rows.jsonl").write_text('{"reply": "x"}\n')
-    ended = caf("scenario", "export", "rows.jsonl", "--out", "a.csv")
+    ended = inside("scenario", "export", "rows.jsonl", "--out", "a.csv")
     assert (ended.code, ended.err.splitlines()[0]) == (
         2, "caf: rows.jsonl:1: reply: is not a field here; check the spelling or remove it"
     )  # fmt: skip
     (tmp_path / "rows.jsonl").write_text('{"response": "x"}\n')
-    ended = caf("scenario", "export", "rows.jsonl", "--out", "a.xlsx")
+    ended = inside("scenario", "export", "rows.jsonl", "--out", "a.xlsx")
     assert (ended.code, ended.err) == (2, "caf: a.xlsx: its ending tells no format; name it .jsonl, .csv or .parquet\n")

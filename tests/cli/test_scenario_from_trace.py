@@ -17,7 +17,7 @@ from proxy.traces.redaction import redact
 from proxy.traces.trace import Attempt, Trace
 from scenarios.scenario import Earlier, Scenario, load
 from tests.cli.conftest import Ended
-from tests.cli.test_trace_label import CONFIG, SECTION, store, turn
+from tests.cli.test_trace_label import SECTION, laid_out, store, turn
 
 Caf = Callable[..., Ended]
 
@@ -25,10 +25,7 @@ Caf = Callable[..., Ended]
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """Two turns of a conversation, the second labelled for nobody."""
-    (tmp_path / "config.yaml").write_text(CONFIG)
-    (tmp_path / "sections").mkdir()
-    (tmp_path / "sections" / "sleep.md").write_text(SECTION)
-    path = tmp_path / "data" / "traces.db"
+    path = laid_out(tmp_path)
     first = turn("aaaa", started=time.time() - 120, user_message="Hello.", replies=["Hello you.\n\nSources: Sleep"])
     store(path, first, second())
     return path
@@ -58,62 +55,62 @@ def test_a_turn_becomes_a_scenario(caf: Caf, file: Path, tmp_path: Path) -> None
     assert one.sources == ()
 
 
-def test_what_the_judges_said_is_no_label(caf: Caf, file: Path, tmp_path: Path) -> None:
+def test_what_the_judges_said_is_no_label(inside: Caf, file: Path, tmp_path: Path) -> None:
     """A case that repeats a judge's own verdict would measure nothing: a person has to fill it in."""
-    ended = caf("scenario", "from-trace", "7f3a", "--out", "out.yaml")
+    ended = inside("scenario", "from-trace", "7f3a", "--out", "out.yaml")
     assert "fill in `expect`" in ended.err
     assert made(tmp_path).expect == {}
     assert "`expect` is to be filled" in made(tmp_path).note
 
 
-def test_labels_become_what_is_expected(caf: Caf, file: Path, tmp_path: Path) -> None:
+def test_labels_become_what_is_expected(inside: Caf, file: Path, tmp_path: Path) -> None:
     """With the person's note; --expect goes before them."""
-    caf("trace", "label", "7f3a", "--judge", "role", "--verdict", "accept", "--note", "explains")
-    caf("trace", "label", "7f3a", "--judge", "emergency", "--verdict", "accept")
-    ended = caf("scenario", "from-trace", "7f3a", "--out", "out.yaml", "--expect", "emergency=warn,reject")
+    inside("trace", "label", "7f3a", "--judge", "role", "--verdict", "accept", "--note", "explains")
+    inside("trace", "label", "7f3a", "--judge", "emergency", "--verdict", "accept")
+    ended = inside("scenario", "from-trace", "7f3a", "--out", "out.yaml", "--expect", "emergency=warn,reject")
     assert ended.code == 0, ended.err
     assert made(tmp_path).expect == {"role": {"accept"}, "emergency": {"warn", "reject"}}
     assert made(tmp_path).note == "explains"
 
 
-def test_it_is_printed_unless_a_file_is_named(caf: Caf, file: Path) -> None:
+def test_it_is_printed_unless_a_file_is_named(inside: Caf, file: Path) -> None:
     """A file that is there is never overwritten."""
-    printed = caf("scenario", "from-trace", "7f3a").out
+    printed = inside("scenario", "from-trace", "7f3a").out
     assert yaml.safe_load(printed)["scenarios"][0]["response"] == "I am with you."
-    assert caf("scenario", "from-trace", "7f3a", "--out", "out.yaml").code == 0
-    again = caf("scenario", "from-trace", "7f3a", "--out", "out.yaml")
+    assert inside("scenario", "from-trace", "7f3a", "--out", "out.yaml").code == 0
+    again = inside("scenario", "from-trace", "7f3a", "--out", "out.yaml")
     assert again.code == 2
     assert "is there already" in again.err
 
 
 @pytest.mark.parametrize("gone", [True, False], ids=["gone", "changed"])
 def test_a_section_that_changed_after_the_label_is_given_in_full(
-    caf: Caf, file: Path, tmp_path: Path, gone: bool
+    inside: Caf, file: Path, tmp_path: Path, gone: bool
 ) -> None:
     """The label is about the text that the person read."""
-    caf("trace", "label", "7f3a", "--judge", "role", "--verdict", "accept")
+    inside("trace", "label", "7f3a", "--judge", "role", "--verdict", "accept")
     section = tmp_path / "sections" / "sleep.md"
     (tmp_path / "sections" / "work.md").write_text(SECTION.replace("sleep", "work"))
     if gone:
         section.unlink()
     else:
         section.write_text(SECTION.replace("often", "never"))
-    assert caf("scenario", "from-trace", "7f3a", "--out", "out.yaml").code == 0
+    assert inside("scenario", "from-trace", "7f3a", "--out", "out.yaml").code == 0
     one = made(tmp_path)
     assert one.citations == ()
     assert [(source.id, source.text) for source in one.sources] == [("sleep", "A fixed bedtime often helps.")]
 
 
-def test_a_section_that_nobody_kept_is_missed_plainly(caf: Caf, file: Path, tmp_path: Path) -> None:
+def test_a_section_that_nobody_kept_is_missed_plainly(inside: Caf, file: Path, tmp_path: Path) -> None:
     """Without label its text is not known: no case that judges would read otherwise is made up."""
     (tmp_path / "sections" / "sleep.md").rename(tmp_path / "sections" / "work.md")
     (tmp_path / "sections" / "work.md").write_text(SECTION.replace("id: sleep", "id: work"))
-    ended = caf("scenario", "from-trace", "7f3a")
+    ended = inside("scenario", "from-trace", "7f3a")
     assert ended.code == 2
     assert "cites the section 'sleep', which is no longer in the knowledge base of 'info'" in ended.err
 
 
-def test_a_section_that_changed_before_the_label_is_noticed(caf: Caf, file: Path, tmp_path: Path) -> None:
+def test_a_section_that_changed_before_the_label_is_noticed(inside: Caf, file: Path, tmp_path: Path) -> None:
     """The local judges quote verbatim: a quote that is no longer there tells."""
     claims = Claims(
         assertions=[Assertion(text="x", support="stated", source_id="sleep", quote="Warm milk helps most people.", topic=None)],
@@ -122,30 +119,30 @@ def test_a_section_that_changed_before_the_label_is_noticed(caf: Caf, file: Path
     judged = Judgement("source_fidelity", "local", "accept", observation=claims)
     draft = Attempt("draft", 0, "Warm milk helps.", ["sleep"], 1.0, modes=["source"], judgements=[judged])
     store(file, second("ffff", attempts=[draft]))
-    ended = caf("scenario", "from-trace", "ffff", "--out", "out.yaml")
+    ended = inside("scenario", "from-trace", "ffff", "--out", "out.yaml")
     assert "the section sleep has changed since the turn" in ended.err
     assert "the section sleep has changed since the turn" in made(tmp_path).note
 
 
-def test_a_redacted_trace_cannot_become_a_scenario(caf: Caf, file: Path) -> None:
+def test_a_redacted_trace_cannot_become_a_scenario(inside: Caf, file: Path) -> None:
     """It says so, and what would be needed."""
     store(file, redact(second("eeee")))
-    ended = caf("scenario", "from-trace", "eeee")
+    ended = inside("scenario", "from-trace", "eeee")
     assert ended.code == 2
     assert "is redacted: its texts were never stored" in ended.err
     assert "privacy.store: full" in ended.err
 
 
-def test_what_is_missing_of_the_history_is_said(caf: Caf, file: Path, tmp_path: Path) -> None:
+def test_what_is_missing_of_the_history_is_said(inside: Caf, file: Path, tmp_path: Path) -> None:
     """Purged turns are purged from later cases too."""
-    caf("trace", "purge", "--turn", "aaaa")
-    ended = caf("scenario", "from-trace", "7f3a", "--out", "out.yaml")
+    inside("trace", "purge", "--turn", "aaaa")
+    ended = inside("scenario", "from-trace", "7f3a", "--out", "out.yaml")
     assert ended.code == 0
     assert "the history is not whole" in ended.err
     assert made(tmp_path).history == ()
 
 
-def test_the_history_is_that_of_the_branch_at_hand(caf: Caf, file: Path, tmp_path: Path) -> None:
+def test_the_history_is_that_of_the_branch_at_hand(inside: Caf, file: Path, tmp_path: Path) -> None:
     """A turn that was edited and sent again replaces the one before; failed turns and later ones are no part of it."""
     store(
         file,
@@ -153,28 +150,30 @@ def test_the_history_is_that_of_the_branch_at_hand(caf: Caf, file: Path, tmp_pat
         turn("cccc", started=time.time() - 90, user_message="Lost.", replies=[], error="turn_timeout"),
         turn("dddd", started=time.time() - 10, user_message="Later.", replies=["Much later."]),
     )
-    caf("scenario", "from-trace", "7f3a", "--out", "out.yaml")
+    inside("scenario", "from-trace", "7f3a", "--out", "out.yaml")
     assert [said.content for said in made(tmp_path).history] == ["Good day.", "And to you."]
 
 
-def test_each_choice_is_a_case_of_its_own(caf: Caf, file: Path, tmp_path: Path) -> None:
+def test_each_choice_is_a_case_of_its_own(inside: Caf, file: Path, tmp_path: Path) -> None:
     """With its own draft and its own labels."""
     drafts = [Attempt("draft", n, f"Draft {n}.", ["no_claims"], 1.0, modes=["default"]) for n in range(2)]
     store(file, second("9999", attempts=drafts))
-    caf("trace", "label", "9999", "--judge", "role", "--verdict", "warn", "--choice", "1")
-    assert caf("scenario", "from-trace", "9999", "--choice", "1", "--out", "out.yaml").code == 0
+    inside("trace", "label", "9999", "--judge", "role", "--verdict", "warn", "--choice", "1")
+    assert inside("scenario", "from-trace", "9999", "--choice", "1", "--out", "out.yaml").code == 0
     one = made(tmp_path)
     assert (one.response, one.citations, one.expect) == ("Draft 1.", (), {"role": {"warn"}})
     assert one.id == "trace-999999999999-1"
-    missing = caf("scenario", "from-trace", "9999", "--choice", "2")
+    missing = inside("scenario", "from-trace", "9999", "--choice", "2")
     assert missing.code == 2
     assert "has no choice 2: its choices are 0, 1" in missing.err
 
 
-def test_a_chatbot_without_citations_was_judged_against_all_that_it_had(caf: Caf, file: Path, tmp_path: Path) -> None:
+def test_a_chatbot_without_citations_was_judged_against_all_that_it_had(
+    inside: Caf, file: Path, tmp_path: Path
+) -> None:
     """So its case cites what was in use."""
     store(file, second("9999", attempts=[Attempt("draft", 0, "Sleep.", [], 1.0, modes=["source"])]))
-    caf("scenario", "from-trace", "9999", "--out", "out.yaml")
+    inside("scenario", "from-trace", "9999", "--out", "out.yaml")
     assert made(tmp_path).citations == ("sleep",)
 
 
@@ -189,9 +188,9 @@ def test_a_chatbot_without_citations_was_judged_against_all_that_it_had(caf: Caf
         (["7f3a", "--out", "/dev/null/out.yaml"], "cannot be written"),
     ],
 )
-def test_wrong_usage_is_told_in_a_line(caf: Caf, file: Path, options: list[str], said: str) -> None:
+def test_wrong_usage_is_told_in_a_line(inside: Caf, file: Path, options: list[str], said: str) -> None:
     """Exit code 2."""
-    ended = caf("scenario", "from-trace", *options)
+    ended = inside("scenario", "from-trace", *options)
     assert ended.code == 2
     assert said in ended.err
 

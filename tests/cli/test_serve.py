@@ -1,6 +1,7 @@
 """`caf serve`: starts, says what it serves, stops when told, refuses what it cannot serve in a line."""
 
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -82,6 +83,28 @@ def test_it_serves_until_it_is_told_to_stop(serving: Callable[..., Serving], num
     code, out, err = proxy.end(number)
     assert (code, "Traceback" in err) == (0, False)
     assert "Stopping" in out
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x16\x03\x01 no HTTP at all\r\n\r\n",
+        b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: many\r\n\r\n",
+        b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_openais_form(serving: Callable[..., Serving], sent: bytes) -> None:
+    """And nobody is told which versions of Python and aiohttp are at work, nor what was read."""
+    proxy = serving()
+    host, port = proxy.address.removeprefix("http://").removesuffix("/v1").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as link:
+        link.sendall(sent)
+        with link.makefile("rb") as file:
+            head, _, body = file.read().partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.0 400 ")
+    assert b"Content-Type: application/json" in head
+    assert not re.search(rb"(?i)server:|python|aiohttp", head + body)
+    assert json.loads(body)["error"]["type"] == "invalid_request_error"
 
 
 def test_an_open_turn_may_finish_when_it_is_told_to_stop(serving: Callable[..., Serving]) -> None:
@@ -182,6 +205,24 @@ def test_a_missing_configuration_is_named(caf: Caf) -> None:
     ended = caf("serve", "--config", "clinic.yaml")
     assert ended.code == 2
     assert "caf: clinic.yaml: cannot be read" in ended.err
+
+
+def test_a_key_of_a_chatbot_that_is_not_there_is_told_and_no_fault(
+    caf: Caf, tmp_path: Path, serving: Callable[..., Serving]
+) -> None:
+    """By its id, at the start and when the configuration is read again; a revoked one is of no interest."""
+    config = PASSTHROUGH + "keys: {file: keys.json}\n"
+    ids = [caf("key", "create", "x", "--chatbot", "nosuch", "--file", "keys.json").out.split("-")[1] for _ in range(2)]
+    caf("key", "revoke", ids[0], "--file", "keys.json")
+    proxy = serving(config=config)
+    said = f"key {ids[1]} may ask nosuch, which is not configured: whoever has it gets 404"
+    assert [line for line in proxy.said if "nosuch" in line] == [f"  not safe  {said}"]
+    assert f"note     config.yaml: not safe: {said}\n" in caf("check").out
+    proxy.process.send_signal(signal.SIGHUP)
+    assert proxy.process.stderr is not None
+    reloaded = json.loads(proxy.process.stderr.readline())
+    assert (reloaded["event"], said in reloaded["not_safe"]) == ("configuration reloaded", True)
+    assert proxy.end(signal.SIGTERM)[0] == 0
 
 
 def test_everything_that_takes_protection_away_is_named() -> None:

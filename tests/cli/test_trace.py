@@ -127,23 +127,23 @@ def test_the_list_tells_each_turn_in_a_line(caf: Caf, file: Path) -> None:
         (["--limit", "1", "--conversation", "cc"], "b"),
     ],
 )
-def test_the_list_can_be_narrowed(caf: Caf, file: Path, options: list[str], ids: str) -> None:
+def test_the_list_can_be_narrowed(inside: Caf, file: Path, options: list[str], ids: str) -> None:
     """And printed as JSON for other programs."""
-    turns = json.loads(caf("trace", "list", "--json", *options).out)
+    turns = json.loads(inside("trace", "list", "--json", *options).out)
     assert sorted(turn["turn_id"][0] for turn in turns) == sorted(ids)
     assert turns[0]["verdicts"][0] == {"judge": "emergency", "stage": "local", "verdict": "accept"}
 
 
-def test_a_list_of_nothing_says_so(caf: Caf, file: Path) -> None:
+def test_a_list_of_nothing_says_so(inside: Caf, file: Path) -> None:
     """No such turns is an answer, not an error."""
-    ended = caf("trace", "list", "--chatbot", "nobody")
+    ended = inside("trace", "list", "--chatbot", "nobody")
     assert (ended.code, ended.out) == (0, "no such turns\n")
-    assert json.loads(caf("trace", "list", "--chatbot", "nobody", "--json").out) == []
+    assert json.loads(inside("trace", "list", "--chatbot", "nobody", "--json").out) == []
 
 
-def test_a_turn_is_told_as_a_story(caf: Caf, file: Path) -> None:
+def test_a_turn_is_told_as_a_story(inside: Caf, file: Path) -> None:
     """Everything that happened, in the order in which it happened."""
-    ended = caf("trace", "show", "7f3")
+    ended = inside("trace", "show", "7f3")
     assert ended.code == 0
     position = 0
     for said in (
@@ -174,9 +174,9 @@ def test_a_turn_is_told_as_a_story(caf: Caf, file: Path) -> None:
         position = ended.out.index(said, position)
 
 
-def test_a_turn_can_be_had_raw(caf: Caf, file: Path) -> None:
+def test_a_turn_can_be_had_raw(inside: Caf, file: Path) -> None:
     """With all that the story leaves out, such as the judge's own words."""
-    turn = json.loads(caf("trace", "show", "7f3", "--json").out)
+    turn = json.loads(inside("trace", "show", "7f3", "--json").out)
     assert turn["attempts"][0]["judgements"][2]["exchange"]["raw"] == "{...}"
 
 
@@ -192,13 +192,13 @@ def test_stories_of_odd_turns_can_be_told(memory: str) -> None:
     assert "Fish oil" not in "\n".join(t for _, _, t in story(decode(encode(redact(TURN)))))
 
 
-def test_a_story_cannot_command_the_terminal(caf: Caf, tmp_path: Path) -> None:
+def test_a_story_cannot_command_the_terminal(inside: Caf, tmp_path: Path) -> None:
     """What users and models wrote is printed without control characters."""
     store = TraceStore(tmp_path / "t.db", "full", 30)
     store.start()
     store.record(dataclasses.replace(TURN, user_message="\x1b]0;title\x07 hello"))
     store.close()
-    assert "\ufffd]0;title\ufffd hello" in caf("trace", "show", "7", "--file", "t.db").out
+    assert "\ufffd]0;title\ufffd hello" in inside("trace", "show", "7", "--file", "t.db").out
 
 
 @pytest.mark.parametrize(
@@ -219,9 +219,9 @@ def test_a_story_cannot_command_the_terminal(caf: Caf, tmp_path: Path) -> None:
         (["purge", "--older-than", "-1"], "Invalid value for --older-than"),
     ],
 )
-def test_wrong_usage_says_why_and_deletes_nothing(caf: Caf, file: Path, command: list[str], said: str) -> None:
+def test_wrong_usage_says_why_and_deletes_nothing(inside: Caf, file: Path, command: list[str], said: str) -> None:
     """Exit code 2."""
-    ended = caf("trace", *command)
+    ended = inside("trace", *command)
     assert ended.code == 2
     assert said in " ".join(
         ended.err.replace("'--outcome'", "--outcome").replace("'--older-than'", "--older-than").split()
@@ -239,9 +239,9 @@ def test_wrong_usage_says_why_and_deletes_nothing(caf: Caf, file: Path, command:
         (["--all", "--yes"], "", "4 turns deleted\n"),
     ],
 )
-def test_purge_deletes_what_it_is_told(caf: Caf, file: Path, options: list[str], left: str, said: str) -> None:
+def test_purge_deletes_what_it_is_told(inside: Caf, file: Path, options: list[str], left: str, said: str) -> None:
     """And says how many turns that were."""
-    ended = caf("trace", "purge", *options)
+    ended = inside("trace", "purge", *options)
     assert (ended.code, ended.out) == (0, said)
     assert {turn.turn_id[0] for turn in list_turns(file)} == set(left)
 

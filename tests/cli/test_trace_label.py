@@ -57,12 +57,17 @@ def store(path: Path, *traces: Trace, days: float = 30) -> None:
     kept.close()
 
 
+def laid_out(folder: Path) -> Path:
+    """Write the configuration, and return where its traces go."""
+    (folder / "config.yaml").write_text(CONFIG)
+    (folder / "sections").mkdir()
+    (folder / "sections" / "sleep.md").write_text(SECTION)
+    return folder / "data" / "traces.db"
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    (tmp_path / "config.yaml").write_text(CONFIG)
-    (tmp_path / "sections").mkdir()
-    (tmp_path / "sections" / "sleep.md").write_text(SECTION)
-    path = tmp_path / "data" / "traces.db"
+    path = laid_out(tmp_path)
     store(path, turn(), turn("b0b0", "c2"))
     return path
 
@@ -83,38 +88,38 @@ def test_a_label_is_kept_and_shown_with_the_turn(caf: Caf, file: Path) -> None:
     assert "Labelled" not in caf("trace", "show", "b0b0").out
 
 
-def test_labelled_turns_can_be_listed(caf: Caf, file: Path) -> None:
+def test_labelled_turns_can_be_listed(inside: Caf, file: Path) -> None:
     """They and no others, with what was said of them."""
-    assert caf("trace", "list", "--labelled").out == "no such turns\n"
-    caf("trace", "label", "7f3a", "--judge", "role", "--verdict", "accept")
-    lines = caf("trace", "list", "--labelled").out.splitlines()
+    assert inside("trace", "list", "--labelled").out == "no such turns\n"
+    inside("trace", "label", "7f3a", "--judge", "role", "--verdict", "accept")
+    lines = inside("trace", "list", "--labelled").out.splitlines()
     assert len(lines) == 2
     assert "role reject, 1 accept; role should be accept" in lines[1]
-    (row,) = json.loads(caf("trace", "list", "--labelled", "--json").out)
+    (row,) = json.loads(inside("trace", "list", "--labelled", "--json").out)
     assert row["labels"][0]["verdict"] == "accept"
-    assert [row["labels"] for row in json.loads(caf("trace", "list", "--json").out)].count([]) == 1
+    assert [row["labels"] for row in json.loads(inside("trace", "list", "--json").out)].count([]) == 1
 
 
-def test_the_last_label_of_a_judge_counts(caf: Caf, file: Path) -> None:
+def test_the_last_label_of_a_judge_counts(inside: Caf, file: Path) -> None:
     """People change their minds; other judges' labels stay."""
     for judge, verdict in (("role", "accept"), ("emergency", "reject"), ("role", "warn")):
-        assert caf("trace", "label", "7f3a", "--judge", judge, "--verdict", verdict).code == 0
+        assert inside("trace", "label", "7f3a", "--judge", judge, "--verdict", verdict).code == 0
     assert counted(file) == {"emergency": "reject", "role": "warn"}
 
 
-def test_a_label_survives_a_restart(caf: Caf, file: Path) -> None:
+def test_a_label_survives_a_restart(inside: Caf, file: Path) -> None:
     """Also one that writes the turn once more, as a store does that was interrupted."""
-    caf("trace", "label", "7f3a", "--judge", "role", "--verdict", "accept")
+    inside("trace", "label", "7f3a", "--judge", "role", "--verdict", "accept")
     store(file, turn(), turn("cccc"))
     assert counted(file) == {"role": "accept"}
     assert len(list_turns(file)) == 3
 
 
-def test_a_running_proxy_does_not_keep_anybody_from_labelling(caf: Caf, file: Path) -> None:
+def test_a_running_proxy_does_not_keep_anybody_from_labelling(inside: Caf, file: Path) -> None:
     """The file is shared; the proxy goes on writing."""
     running = TraceStore(file, "full", 30)
     running.start()
-    assert caf("trace", "label", "7f3a", "--judge", "role", "--verdict", "accept").code == 0
+    assert inside("trace", "label", "7f3a", "--judge", "role", "--verdict", "accept").code == 0
     running.record(turn("dddd"))
     running.close()
     assert counted(file) == {"role": "accept"}
@@ -170,9 +175,9 @@ def test_labels_go_when_their_turn_is_too_old(file: Path) -> None:
         (["7f3a", "--verdict", "accept"], "Missing option"),
     ],
 )  # fmt: skip
-def test_a_label_that_fits_nothing_is_refused(caf: Caf, file: Path, options: list[str], said: str) -> None:
+def test_a_label_that_fits_nothing_is_refused(inside: Caf, file: Path, options: list[str], said: str) -> None:
     """Exit code 2, a sentence, and nothing kept."""
-    ended = caf("trace", "label", *options)
+    ended = inside("trace", "label", *options)
     assert ended.code == 2
     assert said in " ".join(ended.err.replace("'--verdict'", "--verdict").split())
     assert labels(file) == {}
@@ -186,17 +191,17 @@ def test_a_purged_turn_cannot_be_labelled(file: Path) -> None:
     assert labels(file) == {}
 
 
-def test_a_redacted_turn_can_be_labelled(caf: Caf, file: Path) -> None:
+def test_a_redacted_turn_can_be_labelled(inside: Caf, file: Path) -> None:
     """It tells how often judges err, though no case can be made of it."""
     store(file, redact(turn("eeee")))
-    assert caf("trace", "label", "eeee", "--judge", "role", "--verdict", "accept").code == 0
+    assert inside("trace", "label", "eeee", "--judge", "role", "--verdict", "accept").code == 0
 
 
-def test_an_emergency_turn_without_draft_can_be_labelled(caf: Caf, file: Path) -> None:
+def test_an_emergency_turn_without_draft_can_be_labelled(inside: Caf, file: Path) -> None:
     """For the emergency judge, who reads the message; no other has seen anything."""
     store(file, turn("eeee", attempts=[], outcome="emergency"))
-    assert caf("trace", "label", "eeee", "--judge", "emergency", "--verdict", "accept").code == 0
-    refused = caf("trace", "label", "eeee", "--judge", "role", "--verdict", "accept")
+    assert inside("trace", "label", "eeee", "--judge", "emergency", "--verdict", "accept").code == 0
+    refused = inside("trace", "label", "eeee", "--judge", "role", "--verdict", "accept")
     assert refused.code == 2
     assert "it was answered without one" in refused.err
 
@@ -211,9 +216,9 @@ def test_an_emergency_turn_has_the_choices_of_its_answer(inside: Caf, file: Path
     assert [label.choice for label in labels(file)["eeee" * 8]] == [1]
 
 
-def test_a_label_keeps_the_sections_that_it_is_about(file: Path, caf: Caf) -> None:
+def test_a_label_keeps_the_sections_that_it_is_about(file: Path, inside: Caf) -> None:
     """Whatever becomes of the knowledge base later."""
-    caf("trace", "label", "7f3a", "--judge", "role", "--verdict", "accept")
+    inside("trace", "label", "7f3a", "--judge", "role", "--verdict", "accept")
     ((label,),) = labels(file).values()
     assert [(source.id, source.title, source.text) for source in label.sections] == [
         ("sleep", "Sleep", "A fixed bedtime often helps.")

@@ -8,6 +8,7 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,8 @@ class Crew:
         assert self.process.stdout is not None
         greeting = self.process.stdout.readline()
         found = re.fullmatch(r"CAF serves (http://\S+)/v1 with 2 workers\n", greeting)
+        if not found:
+            self.close()
         assert found, greeting
         self.url = found[1]
 
@@ -60,6 +63,12 @@ class Crew:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(20)
 
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        self.process.communicate(timeout=20)
+        self.errors.close()
+
 
 def until(holds: Callable[[], object], seconds: float = 20) -> None:
     deadline = time.monotonic() + seconds
@@ -77,14 +86,12 @@ def until(holds: Callable[[], object], seconds: float = 20) -> None:
 def crew(tmp_path: Path, environment: dict[str, str]) -> Iterator[Crew]:
     (tmp_path / "redis").mkdir()
     redis = RedisServer(tmp_path / "redis")
-    one = Crew(tmp_path, environment, redis)
-    until(lambda: one.say("Hello"))
-    yield one
-    if one.process.poll() is None:
-        one.process.send_signal(signal.SIGTERM)
-    one.process.communicate(timeout=20)
-    one.errors.close()
-    redis.kill()
+    with ExitStack() as ends:  # also of what has begun when the rest cannot
+        ends.callback(redis.kill)
+        one = Crew(tmp_path, environment, redis)
+        ends.callback(one.close)
+        one.say("Hello")  # it greets when it can be asked
+        yield one
 
 
 @needs_redis
@@ -129,6 +136,55 @@ def test_workers_do_not_outlive_a_killed_parent(crew: Crew) -> None:
     crew.process.kill()
     crew.process.wait()
     until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+
+
+@needs_redis
+def test_the_log_tells_in_json_what_becomes_of_workers(crew: Crew, tmp_path: Path) -> None:
+    """Also of one that joins and cannot be served: whoever reads the log need not know two forms."""
+    until(lambda: len(crew.pids()) == 2)
+    (tmp_path / "config.yaml").write_text((tmp_path / "config.yaml").read_text() + "colour: red\n")
+    os.kill(min(crew.pids()), signal.SIGKILL)
+
+    def told(event: str) -> list[dict]:
+        return [
+            one for line in (tmp_path / "log").read_text().splitlines() if (one := json.loads(line))["event"] == event
+        ]
+
+    until(lambda: len(told("worker ended, starting it again")) >= 2)
+    assert [one["code"] for one in told("worker ended, starting it again")[:2]] == [-9, 2]
+    assert "config.yaml: colour: is not a setting here" in told("worker cannot serve")[0]["problems"][0]
+    assert crew.end() == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {
+                "models": {
+                    "chatbot": {"engine": "openai", "base_url": "http://127.0.0.1:1", "api_key_env": "CAF_TEST_NO"}
+                }
+            },
+            "config.yaml: models.chatbot: the environment variable CAF_TEST_NO is not set",
+        ),
+        (
+            {"memory": {"store": "redis", "url": "redis://127.0.0.1:1", "password_env": "CAF_TEST_NO"}},
+            "config.yaml: memory.password_env: the environment variable 'CAF_TEST_NO' is not set; export it before starting",
+        ),
+        ({"audit": {"folder": "config.yaml/audit"}}, "config.yaml: audit.folder: "),
+        ({"colour": "red"}, "config.yaml: colour: "),
+    ],
+)
+def test_a_start_that_cannot_work_ends_as_with_one_worker(
+    caf: Callable[..., Ended], tmp_path: Path, changes: dict[str, object], said: str
+) -> None:
+    """Exit code 2, what is wrong in one line, and no greeting: a supervisor does not take it for a proxy that serves."""
+    path = configured(tmp_path, store="redis", url="redis://127.0.0.1:1")
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | changes))
+    ended = caf("serve", "--workers", 2, "--port", 0)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"caf: {said}")
+    assert ended.err.count("\n") == 1
 
 
 def test_several_workers_need_a_shared_store(inside: Callable[..., Ended], tmp_path: Path) -> None:

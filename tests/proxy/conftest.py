@@ -169,6 +169,14 @@ def bot_settings(**changes: Any) -> Body:
     }
 
 
+def write_sections(folder: Path) -> None:
+    """Write a small knowledge base."""
+    folder.mkdir()
+    for name, (title, summary, text) in SECTIONS.items():
+        front = f"---\nid: {name}\ntitle: {title}\nsummary: {summary}\nreferences: []\nreviewed_by: null\nreviewed_on: null\n---\n"
+        (folder / f"{name}.md").write_text(front + text + "\n")
+
+
 @pytest.fixture
 async def upstream() -> Upstream:
     return Upstream()
@@ -180,11 +188,7 @@ Start = Callable[..., Awaitable[Proxy]]
 @pytest.fixture
 async def start(tmp_path: Path, upstream: Upstream) -> AsyncIterator[Start]:
     """Start a proxy: keyword arguments change the chatbot's settings, `alias` those of every model; `config` overrides sections."""
-    folder = tmp_path / "kb"
-    folder.mkdir()
-    for name, (title, summary, text) in SECTIONS.items():
-        front = f"---\nid: {name}\ntitle: {title}\nsummary: {summary}\nreferences: []\nreviewed_by: null\nreviewed_on: null\n---\n"
-        (folder / f"{name}.md").write_text(front + text + "\n")
+    write_sections(tmp_path / "kb")
     async with AsyncExitStack() as stack:
 
         async def serve(app: web.Application) -> str:

@@ -436,6 +436,11 @@ async def _citations(start: Start, tmp: Path, value: Any) -> Any:
     return "Sources:" in text_of(body)
 
 
+@shows("chatbot.streaming", "hold", "observe")
+async def _streaming(start: Start, tmp: Path, value: Any) -> Any:
+    return (await said(start, ADVICE, NUDGE, streaming=value))["caf"]["outcome"]
+
+
 @shows("chatbot.context_tokens", 700, 24_000)
 async def _context_tokens(start: Start, tmp: Path, value: Any) -> Any:
     proxy = await start(context_tokens=value)
@@ -716,6 +721,33 @@ def test_missing_aliases_are_told_one_by_one(tmp_path: Path) -> None:
     found = problems(data, tmp_path)
     assert len(found) == 4
     assert all("c.yaml: chatbots." in sentence for sentence in found)
+
+
+def test_a_fault_in_a_yaml_anchor_is_told_once(tmp_path: Path) -> None:
+    """With the first place and how many there are; other faults have their own sentence."""
+    bot = (
+        "{model: m, role: r, refiner: null, emergency: {contact: x}, filter: 5, judges: [{name: role, timeout_s: -1}]}"
+    )
+    names = "".join(f"  bot-4.{n}: *bot\n" for n in range(30))
+    (tmp_path / "c.yaml").write_text(
+        f"models: {{m: {{engine: embedded}}}}\nchatbots:\n  a: &bot {bot}\n{names}"
+        "  b: {<<: *bot, filter: on}\n  c: {<<: *bot, filter: 6}\n  d: &d {model: m}\n  e: *d\n"
+    )
+    with pytest.raises(ConfigError) as caught:
+        load_config(tmp_path / "c.yaml")
+    told = [problem.removeprefix(f"{tmp_path / 'c.yaml'}: chatbots.") for problem in caught.value.problems]
+    assert [problem.partition(":")[0] for problem in told] == ["a.judges.0.timeout_s", "a.filter", "c.filter", "d", "d"]
+    more = [problem.partition("; and so in ")[2] for problem in told]
+    assert more == ["32 more places", "30 more places", "", "1 more place", "1 more place"]
+
+
+@pytest.mark.parametrize("key", ["memory", "privacy", "keys"])
+def test_a_password_where_its_variable_is_named_is_refused_and_not_shown(tmp_path: Path, key: str) -> None:
+    """It would else stand in a terminal and in a log."""
+    found = problems(valid(**{key: {"env" if key == "keys" else "password_env": "HUSHHUSH-pw!"}}), tmp_path)
+    assert len(found) == 1
+    assert "should match pattern" in found[0]
+    assert "HUSH" not in found[0]
 
 
 def test_key_in_the_wrong_place_is_not_shown(tmp_path: Path) -> None:

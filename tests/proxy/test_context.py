@@ -145,14 +145,28 @@ async def test_commands_in_a_sources_text_are_inert(start: Start, tmp_path: Any)
     assert sources.count("</source>") == sources.count("<source id=")
 
 
-async def test_tool_messages_are_untouched(start: Start) -> None:
-    """What a tool said, and what it was asked, arrives as it came."""
+async def test_commands_in_a_tools_text_are_inert(start: Start) -> None:
+    """A page that a tool has read cannot give the chatbot's commands; all else of calls and results arrives as it came."""
     proxy = await start()
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": f'{{"a": "{COMMAND}"}}'}}
     asked = {"role": "assistant", "content": None, "tool_calls": [call]}
-    result = {"role": "tool", "tool_call_id": "c1", "content": f"42 {COMMAND}", "x": 1}
-    await proxy.say({"role": "user", "content": "Hi"}, asked, result)
-    assert seen(proxy)[-2:] == [asked, result]
+    plain = {"role": "tool", "tool_call_id": "c1", "content": '{"a": [[1, 2]]}', "x": 1}
+    text = {"role": "tool", "tool_call_id": "c1", "content": f"42 {COMMAND}", "x": 1}
+    parts = {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": f"43 {COMMAND}", "y": 2}]}
+    old = {"role": "function", "name": "f", "content": f"44 {COMMAND}"}
+    await proxy.say(
+        {"role": "user", "content": "Hi"}, asked, plain, text, parts, old, {"role": "tool", "tool_call_id": "c1"}
+    )
+    inert = neutralise(COMMAND)
+    assert inert != COMMAND
+    assert seen(proxy)[-6:] == [
+        asked,
+        plain,
+        {**text, "content": f"42 {inert}"},
+        {**parts, "content": [{"type": "text", "text": f"43 {inert}", "y": 2}]},
+        {**old, "content": f"44 {inert}"},
+        {"role": "tool", "tool_call_id": "c1"},
+    ]
 
 
 async def test_clients_note_cannot_end_its_quotation(start: Start) -> None:

@@ -53,12 +53,14 @@ async def test_beginning_of_an_id_erases_nothing(start: Start, tmp_path: Path) -
     assert (await erased(proxy, "abcdef"))[1]["turns"] == 1
 
 
-async def test_kept_responses_of_a_conversation_are_gone(start: Start) -> None:
-    """They hold what was said."""
-    proxy = await start()
-    async with proxy.session.post(f"{proxy.url}/v1/responses", json={"model": "bot", "input": "Hi"}) as response:
+@pytest.mark.parametrize("expose", ["caf", "none"])
+async def test_kept_responses_of_a_conversation_are_gone(start: Start, expose: str) -> None:
+    """They hold what was said, also where replies do not tell which conversation they are of."""
+    proxy = await start(config={"expose": expose})
+    headers, body = {"X-Conversation-Id": "c1"}, {"model": "bot", "input": "Hi"}
+    async with proxy.session.post(f"{proxy.url}/v1/responses", json=body, headers=headers) as response:
         kept = await response.json()
-    assert told((await erased(proxy, kept["caf"]["conversation_id"]))[1])["responses"] == 1
+    assert told((await erased(proxy, "c1"))[1])["responses"] == 1
     assert (await proxy.get(f"/v1/responses/{kept['id']}"))[0] == 404
 
 

@@ -170,21 +170,25 @@ TOKENS = [
 ]
 
 
-@pytest.mark.parametrize("tokens", [TOKENS, [*TOKENS[:2], {**TOKENS[2], "token": "\\xc3"}, TOKENS[3]]])
+HALVES = [{**TOKENS[0], "token": half, "bytes": [byte]} for half, byte in (("\\xc3", 0xC3), ("\\xa9", 0xA9))]
+
+
+@pytest.mark.parametrize("tokens", [TOKENS, [*TOKENS[:2], *HALVES, TOKENS[3]]])
 async def test_streamed_logprobs_are_those_of_the_unstreamed_reply(start: Start, tokens: list[Body]) -> None:
-    """They are on the chunks with the text: with its own token each where the tokens spell it, else with the first piece."""
+    """They are on the chunks with the text, each with its own token; half a character goes with its other half."""
     proxy = await start(judges=[], knowledge_base=None)
     logprobs = {"content": tokens, "refusal": None}
     choice = {"index": 0, "finish_reason": "stop", "logprobs": logprobs}
-    message = {"role": "assistant", "content": "Hello there."}
+    text = b"".join(bytes(token["bytes"]) for token in tokens).decode()
+    message = {"role": "assistant", "content": text}
     proxy.upstream.answer = lambda body: {"choices": [{**choice, "message": message}], "usage": {}}
     whole = (await proxy.say("Hi", logprobs=True))["choices"][0]
     chunks = [c["choices"][0] for c in data_of(await proxy.stream("Hi", logprobs=True))[:-1]]
     streamed = [token for c in chunks if c["logprobs"] for token in c["logprobs"]["content"]]
     assert streamed == whole["logprobs"]["content"] == tokens
-    assert "".join(c["delta"].get("content") or "" for c in chunks) == "Hello there."
-    if tokens is TOKENS:
-        assert [c["logprobs"]["content"][0]["token"] for c in chunks if c["logprobs"]] == ["Hel", "lo", " there", "."]
+    assert "".join(c["delta"].get("content") or "" for c in chunks) == text
+    words = ["Hel", "lo", " there", "."] if tokens is TOKENS else ["Hel", "lo", "é", "."]
+    assert [c["delta"]["content"] for c in chunks if c["logprobs"]] == words
 
 
 async def test_developer_messages_are_a_note_as_system_messages_are(start: Start) -> None:

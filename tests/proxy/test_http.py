@@ -161,6 +161,8 @@ async def test_body_past_the_limit_gets_413(start: Start) -> None:
     big = json.dumps(chat(user="x" * 21_000)).encode()
     status, error = await proxy.error(big)
     assert (status, error["code"]) == (413, "request_too_large")
+    assert "larger than 20000 bytes" in error["message"]
+    assert "server.max_body_bytes" in error["message"]
 
     async def pieces() -> Any:
         for at in range(0, len(big), 1_000):

@@ -58,7 +58,9 @@ async def leave(proxy: Proxy, hang: Callable[[], bool], **fields: Any) -> Trace:
         task = asyncio.create_task(session.post(f"{proxy.url}/v1/chat/completions", json=body, headers=headers))
         await eventually(hang)
         task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        (left,) = await asyncio.gather(task, return_exceptions=True)
+        if isinstance(left, aiohttp.ClientResponse):  # a stream, whose headers had come
+            left.close()
     await eventually(lambda: traces)
     return traces[0]
 

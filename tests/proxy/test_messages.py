@@ -82,6 +82,25 @@ def test_request_is_read_or_refused_with_a_field(data: Any) -> None:
     assert param.partition(".")[0].partition("[")[0] in {*data, "model", "messages"}
 
 
+@pytest.mark.parametrize(
+    ("changes", "param", "code"),
+    [
+        ({"messages": []}, "messages", "empty_array"),
+        ({"messages": [{"content": "Hi"}]}, "messages[0].role", "missing_required_parameter"),
+        ({"messages": [{"role": "boss", "content": "Hi"}]}, "messages[0].role", "invalid_value"),
+        ({"user": 5}, "user", "invalid_type"),
+        ({"messages": ["Hi"]}, "messages[0]", "invalid_type"),
+        ({"n": 0}, "n", "integer_below_min_value"),
+        ({"n": 17}, "n", "integer_above_max_value"),
+    ],
+)
+def test_fault_has_the_code_that_openai_gives_it(changes: Any, param: str, code: str) -> None:
+    """Programs that look at the code find the one they know."""
+    with pytest.raises(BadRequest) as caught:
+        read_chat_request({"model": "bot", "messages": [{"role": "user", "content": "Hi"}]} | changes, 100)
+    assert (caught.value.param, caught.value.code) == (param, code)
+
+
 @given(st.binary(max_size=40) | JSON.map(orjson.dumps))
 def test_body_is_an_object_or_refused(raw: bytes) -> None:
     """Bytes of any kind."""

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import openai
@@ -9,6 +11,8 @@ import pytest
 import structlog
 from aiohttp import web
 
+from proxy.middleware import METRICS
+from proxy.tenants.keys import create, save
 from tests.proxy.conftest import Body, Proxy, Start, bot_settings, eventually
 
 CHATBOTS = {"bot": {"kind": "passthrough", "model": "chatbot"}}
@@ -58,13 +62,29 @@ async def test_answer_comes_back_byte_by_byte(start: Start) -> None:
     assert "openai-organization" not in headers
 
 
-@pytest.mark.parametrize("status", [400, 404, 422, 429, 500, 503])
+@pytest.mark.parametrize("status", [400, 404, 409, 413, 422, 429])
 async def test_upstreams_errors_are_relayed(start: Start, status: int) -> None:
     """An error about the request is the client's to read, in the upstream's own words."""
     proxy = await start(chatbots=CHATBOTS)
     proxy.upstream.answer = lambda body: web.Response(body=b"as it is", status=status, headers={"Retry-After": "3"})
     got = await relayed(proxy, HI)
     assert (*got[:2], got[2]["Retry-After"]) == (status, b"as it is", "3")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("status", [500, 502, 503])
+async def test_a_fault_of_the_upstreams_is_told_in_our_own_words(start: Start, status: int, stream: bool) -> None:
+    """A page of an error that quotes the request has our key in it. When to come again is passed on."""
+    proxy = await start(chatbots=CHATBOTS)
+    quoted = 'data: {"error": {"headers": {"Authorization": "Bearer sk-SECRET"}}}\n\n'
+    kind = "text/event-stream" if stream else "application/json"
+    proxy.upstream.answer = lambda body: web.Response(
+        text=quoted, status=status, content_type=kind, headers={"Retry-After": "3"}
+    )
+    got, raw, headers = await relayed(proxy, HI | {"stream": stream})
+    assert (got, headers["Retry-After"], headers["Content-Type"]) == (502, "3", "application/json")
+    assert json.loads(raw)["error"]["code"] == "upstream_error"
+    assert b"SECRET" not in raw
 
 
 @pytest.mark.parametrize("status", [401, 403, 307])
@@ -196,10 +216,61 @@ async def test_client_that_leaves_closes_the_upstream_request(start: Start, stre
     assert [(line["event"], line["log_level"], line["status"]) for line in logs] == [("request", "info", 499)]
 
 
+async def test_a_client_that_leaves_before_the_answer_has_asked(start: Start) -> None:
+    """What the upstream has read is in its books, with its price: else who always leaves early would spend nothing."""
+    proxy = await start(chatbots=CHATBOTS, alias={"price": {"input": 1, "output": 1}})
+    proxy.upstream.answer = lambda body: asyncio.sleep(20, "late")
+    task = asyncio.create_task(relayed(proxy, HI | {"user": "x" * 400}))
+    await eventually(lambda: proxy.upstream.requests)
+    task.cancel()
+    await eventually(lambda: proxy.upstream.cancelled == 1)
+    (sent,) = proxy.upstream.raw
+    tokens = len(sent) // 4
+
+    def books() -> list[float]:
+        lines = proxy.app[METRICS].text().decode().splitlines()
+        wanted = ("caf_tokens_total", "caf_cost_total", 'caf_model_calls_total{error="cancelled"')
+        return [float(line.split()[-1]) for line in lines if line.startswith(wanted)]
+
+    await eventually(lambda: sum(books()) > 1)
+    assert sorted(books()) == pytest.approx(sorted([1, tokens, tokens * 1e-6, 0]))
+
+
+@pytest.mark.parametrize("reported", [True, False])
+async def test_a_stream_spends_tokens_and_not_what_frames_them(start: Start, tmp_path: Path, reported: bool) -> None:
+    """As many as the upstream says, or as its words have; a limit that has room for the next request lets it pass."""
+    key = create("app", tokens_per_minute=3_000)
+    save([key.record], tmp_path / "keys.json")
+    proxy = await start(chatbots=CHATBOTS, config={"keys": {"file": "keys.json"}})
+    frame = b'data: {"id":"chatcmpl-%s","choices":[{"index":0,"delta":{"content":"word"},"logprobs":null}]}\n\n' % (
+        b"x" * 99
+    )
+    usage = b'data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":50,"total_tokens":57}}\n\n'
+    proxy.upstream.respond = streaming([frame * 78, *([usage] if reported else []), EVENTS[-1]])
+    for _ in range(2):
+        status, _, _ = await relayed(proxy, HI | {"stream": True}, {"Authorization": f"Bearer {key.text}"})
+        assert status == 200
+    lines = proxy.app[METRICS].text().decode().splitlines()
+    tokens = {line.split('"')[1]: float(line.split()[-1]) for line in lines if line.startswith("caf_tokens_total{")}
+    prompt = 7 if reported else len(proxy.upstream.raw[0]) // 4
+    assert tokens == {"prompt": 2 * prompt, "completion": 2 * (50 if reported else 78)}
+
+
+async def test_an_answer_in_one_piece_spends_what_the_upstream_says(start: Start) -> None:
+    """Not its length."""
+    proxy = await start(chatbots=CHATBOTS)
+    proxy.upstream.answer = lambda body: "Hello. " * 1_000
+    await relayed(proxy, HI)
+    text = proxy.app[METRICS].text().decode()
+    assert 'caf_tokens_total{kind="completion",model="chatbot",step="forward"} 5.0' in text
+    assert 'caf_tokens_total{kind="prompt",model="chatbot",step="forward"} 10.0' in text
+
+
 async def test_passthrough_leaves_no_turn_behind(start: Start) -> None:
     """Such a request is counted as a request and is no turn."""
     proxy = await start(chatbots={**CHATBOTS, "guarded": bot_settings()})
     await relayed(proxy, HI)
     text = (await proxy.get("/metrics"))[1]
     assert 'caf_requests_total{route="/v1/chat/completions",status="200"} 1.0' in text
-    assert "caf_turns_total{" not in text
+    assert 'caf_turns_total{chatbot="bot"' not in text
+    assert not re.search(r"^caf_turns_total\{.* [^0]", text, re.MULTILINE)

@@ -2,7 +2,6 @@
 
 import io
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -96,17 +95,6 @@ class Stderr(io.StringIO):
 
     def all(self) -> str:
         return self.getvalue() + self.buffer.getvalue().decode()
-
-
-@pytest.fixture(autouse=True)
-def uncached(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Keep the loggers of modules from holding on to what a test configures."""
-    configure = structlog.configure
-    monkeypatch.setattr(
-        structlog, "configure", lambda **given: configure(**given | {"cache_logger_on_first_use": False})
-    )
-    yield
-    structlog.reset_defaults()
 
 
 @pytest.mark.parametrize("terminal", [False, True])

@@ -1,13 +1,16 @@
 """Conversation states in Redis."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 from redis.asyncio import Redis
 
 from tests.proxy.conftest import Body, Proxy, Start, dialogue, text_of, warnings_in
+from tests.proxy.tenants.test_access import keyed
 from tests.redis_server import INSTALLED, RedisServer
 
 pytestmark = pytest.mark.skipif(not INSTALLED, reason="needs redis-server: apt-get install redis-server")
@@ -73,6 +76,67 @@ async def test_without_redis_nothing_is_served_but_the_emergency_text(start: Sta
     assert (status, error["code"]) == (503, "state_unavailable")
     status, body = await proxy.post({"model": "bot", "messages": [*messages[:2], *dialogue(CRISIS)]})
     assert (status, text_of(body)) == (200, "You matter. Call 112.")
+
+
+@pytest.mark.parametrize("ended", ["kill", "freeze"])
+async def test_it_is_not_ready_while_redis_does_not_answer(start: Start, redis: RedisServer, ended: str) -> None:
+    """With `closed` nobody would be served; a prober is told no more than that, and none of it counts as a lost state."""
+    proxy = await start(config=stored_in(redis, timeout_s=0.2))
+    assert await ready(proxy) == (200, "ready")
+    getattr(redis, ended)()
+    await until(proxy, (503, "not ready"))
+    _, metrics = await proxy.get("/metrics")
+    assert "caf_memory_failures 0.0" in metrics
+    (redis.start if ended == "kill" else redis.thaw)()
+    await until(proxy, (200, "ready"))
+
+
+async def test_why_it_is_not_ready_is_for_an_admin(start: Start, tmp_path: Path) -> None:
+    """A stranger gets the status alone."""
+    config, plain = keyed(tmp_path)
+    _, admin = keyed(tmp_path, "admin")
+    proxy = await start(config=config | {"memory": {"store": "redis", "url": "redis://127.0.0.1:1"}})
+    for headers, keys in (({}, {"status"}), (plain, {"status"}), (admin, {"status", "chatbots", "reason"})):
+        async with proxy.session.get(f"{proxy.url}/readyz", headers=headers) as response:
+            assert (response.status, (await response.json()).keys()) == (503, keys)
+
+
+async def test_degraded_it_is_ready_without_redis(start: Start) -> None:
+    """Requests are served."""
+    proxy = await start(config={"memory": {"store": "redis", "url": "redis://127.0.0.1:1", "on_error": "degrade"}})
+    assert await ready(proxy) == (200, "ready")
+
+
+async def test_probing_asks_redis_once_a_second(start: Start, redis: RedisServer) -> None:
+    """However many strangers probe."""
+    proxy = await start(config=stored_in(redis))
+    client = Redis.from_url(redis.url)
+    await client.config_resetstat()
+    async with asyncio.TaskGroup() as group:
+        for _ in range(50):
+            group.create_task(ready(proxy))
+    asked = (await client.info("commandstats")).get("cmdstat_ping", {"calls": 0})["calls"]
+    await client.aclose()
+    assert asked < 25
+
+
+async def test_a_start_without_redis_is_told_in_the_log(start: Start) -> None:
+    """It goes on, since Redis may come; whoever looks at the log need not wait for the first request."""
+    with structlog.testing.capture_logs() as logs:
+        await start(config={"memory": {"store": "redis", "url": "redis://127.0.0.1:1"}})
+    (line,) = [line for line in logs if line["event"] == "state store unavailable"]
+    assert (line["log_level"], line["error"], line["policy"]) == ("error", "ConnectionError", "closed")
+
+
+async def ready(proxy: Proxy) -> tuple[int, str]:
+    status, text = await proxy.get("/readyz")
+    return status, json.loads(text)["status"]
+
+
+async def until(proxy: Proxy, wanted: tuple[int, str]) -> None:
+    async with asyncio.timeout(10):
+        while await ready(proxy) != wanted:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
 
 
 async def test_degraded_it_serves_on_and_counts(start: Start, redis: RedisServer) -> None:

@@ -87,14 +87,67 @@ async def test_rules_and_not_models_speak_in_the_caf_object(start: Start) -> Non
         assert word not in json.dumps(body)
 
 
-@pytest.mark.parametrize(("reply", "kept"), [("Hello there.", True), (ADVICE, False), (HELLO, False)])
-async def test_logprobs_go_with_the_text_they_are_of(start: Start, reply: str, kept: bool) -> None:
-    """Where a character of the text was changed they are null: they would spell the draft."""
-    proxy = await start(judges=[], knowledge_base=None) if kept else await start()
-    logprobs = {"content": [{"token": "T", "logprob": -1, "bytes": [84], "top_logprobs": []}]}
-    proxy.upstream.answer = upstream_says(reply, choice={"logprobs": logprobs})
+def tokens_of(*words: str) -> list[Body]:
+    return [{"token": w, "logprob": -1.0, "bytes": list(w.encode()), "top_logprobs": []} for w in words]
+
+
+HALVES = [one | {"token": half} for one, half in zip(tokens_of("x", "y"), ("\\xc3", "\\xa9"), strict=True)]
+HALVES = [one | {"bytes": [byte]} for one, byte in zip(HALVES, "é".encode(), strict=True)]
+
+
+@pytest.mark.parametrize("before", [(), ("[[cite:", " no_claims]]\n")])
+@pytest.mark.parametrize("tokens", [tokens_of("Hello", " there."), [*tokens_of("Caf"), *HALVES, *tokens_of(" noir.")]])
+async def test_logprobs_go_with_the_text_they_spell(start: Start, before: tuple[str, ...], tokens: list[Body]) -> None:
+    """Without those of the command; half characters are spelled by their bytes."""
+    proxy = await start(judges=[], **({} if before else {"knowledge_base": None}))
+    said = [*tokens_of(*before), *tokens]
+    text = b"".join(bytes(one["bytes"]) for one in said).decode()
+    proxy.upstream.answer = upstream_says(text, choice={"logprobs": {"content": said}})
+    body = await proxy.say("Hi", logprobs=True)
+    assert body["choices"][0]["logprobs"] == {"content": tokens, "refusal": None}
+
+
+LEAK = "TAKE MAGNESIUM"
+THOUGHT = tokens_of(LEAK, "Hello", " there.")
+NAMED = [{**one, "token": LEAK} for one in tokens_of("Hello", " there.")]
+MORE = [{**one, "x": LEAK, "top_logprobs": [{**one, "x": LEAK}]} for one in tokens_of("Hello", " there.")]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    ("logprobs", "kept"),
+    [
+        ({"content": THOUGHT, "refusal": None}, False),
+        ({"content": MORE, "x": LEAK, "refusal": [{"token": LEAK}]}, True),
+        ({"content": NAMED}, True),
+        ({"content": [{**one, "bytes": LEAK} for one in MORE]}, False),
+        ({"content": [LEAK]}, False),
+        ({"tokens": [LEAK]}, False),
+        (LEAK, False),
+    ],
+)
+async def test_logprobs_hold_nothing_but_what_is_delivered(
+    start: Start, logprobs: Any, kept: bool, streamed: bool
+) -> None:
+    """Tokens of what was thought before it, other fields, and names that their bytes do not bear out stay inside."""
+    proxy = await start(judges=[], knowledge_base=None)
+    proxy.upstream.answer = upstream_says("Hello there.", choice={"logprobs": logprobs})
+    if streamed:
+        raw = (await proxy.stream("Hi", logprobs=True)).decode()
+        assert ('"logprob":' in raw) == kept
+    else:
+        body = await proxy.say("Hi", logprobs=True)
+        assert (body["choices"][0]["logprobs"] is not None) == kept
+        raw = json.dumps(body)
+    assert LEAK not in raw
+
+
+async def test_logprobs_of_a_reply_written_anew_are_null(start: Start) -> None:
+    """They would spell the draft."""
+    proxy = await start()
+    proxy.upstream.answer = upstream_says(ADVICE, choice={"logprobs": {"content": tokens_of(ADVICE)}})
     body = await proxy.say(NUDGE, logprobs=True)
-    assert body["choices"][0]["logprobs"] == (logprobs if kept else None)
+    assert body["choices"][0]["logprobs"] is None
 
 
 @pytest.mark.parametrize("reason", ["stop", "length", "content_filter"])

@@ -389,7 +389,7 @@ async def test_model_judges_of_a_turn(start: Start) -> None:
     proxy.upstream.answer = answer
     body = await proxy.say(ASKED)
     assert body["caf"]["outcome"] == "refined"
-    assert "400" not in json.dumps(body)
+    assert "400 mg" not in json.dumps(body)  # random ids may hold the number
     assert body["caf"]["calls"] == len(proxy.upstream.requests)
     assert body["usage"]["total_tokens"] == 15 * len(proxy.upstream.requests)
 
@@ -413,6 +413,27 @@ async def test_emergency_is_heard_in_a_body_that_is_refused(start: Start, raw: b
     assert (status, text_of(body)) == (200, "You matter. Call 112.")
     status, _ = await proxy.post(raw.replace(b"I am going to end my life tonight", b"How are you?"))
     assert status == 400
+
+
+@pytest.mark.parametrize(
+    ("raw", "status"),
+    [
+        (b'{"model": "bot", "messages": [{"role": "user", "content": "I am going to end my life tonight"}]', 400),
+        (b'{"messages": [{"role": "user", "content": "I am going to end my life tonight"}]}', 400),
+        (b'{"model": "nobody", "messages": [{"role": "user", "content": "I am going to end my life tonight"}]}', 404),
+        (
+            b'{"model": "bot", "messages": [{"role": "user", "content": "I am going to end my life tonight"}], "x": "'
+            + b"x" * 2_000
+            + b'"}',
+            413,
+        ),
+    ],
+    ids=["no JSON", "no chatbot", "an unknown chatbot", "too large"],
+)
+async def test_no_emergency_is_heard_where_nothing_can_be_read(start: Start, raw: bytes, status: int) -> None:
+    """The emergency text is a chatbot's: what is not read, or names none, gets its error; docs/security.md says so."""
+    proxy = await start(config={"server": {"max_body_bytes": 1_000}})
+    assert (await proxy.error(raw))[0] == status
 
 
 @pytest.mark.parametrize("model", [b"[]", b"{}", b"1", b"null", b'"nobody"'])

@@ -84,6 +84,29 @@ async def test_what_a_passthrough_chatbot_relays_is_recorded_as_unfiltered(start
     assert (one["chatbot"], one["filter"], one["outcome"]) == ("open", "passthrough", "unfiltered")
 
 
+@pytest.mark.parametrize("last", [b"data: [DONE]\n\n", b"data: {}\n\n"])
+async def test_who_has_got_all_of_a_forwarded_stream_has_not_left(start: Start, tmp_path: Path, last: bytes) -> None:
+    """The log says of it what the metrics say: cancelled is what was left before its end."""
+    proxy, folder = await begin(start, tmp_path, chatbots={"open": {"kind": "passthrough", "model": "chatbot"}})
+
+    async def respond(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        await response.write(last)
+        await asyncio.sleep(20)
+        return response
+
+    proxy.upstream.respond = respond
+    body = {"model": "open", "messages": dialogue("Hi"), "stream": True}
+    async with proxy.session.post(f"{proxy.url}/v1/chat/completions", json=body) as response:
+        assert await response.content.readuntil(b"\n\n") == last
+        response.close()
+    (one,) = await turns(folder, 1)
+    error = None if b"DONE" in last else "cancelled"
+    assert (one["outcome"], one["error"]) == (None if error else "unfiltered", error)
+    assert f'caf_model_calls_total{{error="{error or ""}",model="chatbot"}} 1.0' in (await proxy.get("/metrics"))[1]
+
+
 async def test_the_log_holds_no_word_and_nobody(start: Start, tmp_path: Path) -> None:
     """Text, user, key and the conversation id that a client chose, in whatever turn of the conversation."""
     proxy, folder = await begin(start, tmp_path)
@@ -137,6 +160,27 @@ async def test_keys_are_recorded_by_their_random_ids(start: Start, tmp_path: Pat
 
 def secrets_of(key: KeyRecord) -> tuple[str, str]:
     return key.salt, key.hash
+
+
+async def test_erasing_a_conversation_is_recorded_without_saying_which(start: Start, tmp_path: Path) -> None:
+    """By the key that asked for it, with what came of it: also that there was none, or that it failed."""
+    admin = create("ADMIN", ("chat", "admin"))
+    save([admin.record], tmp_path / "keys.json")
+    config = {"keys": {"file": "keys.json"}, "privacy": {"store": "none", "path": "traces.db"}}
+    proxy, folder = await begin(start, tmp_path, config)
+    headers = {"Authorization": f"Bearer {admin.text}"}
+    await proxy.post({"model": "bot", "messages": dialogue("Hi")}, headers | {"X-Conversation-Id": "CHOSEN"})
+    for status in (200, 200, 503):
+        if status == 503:
+            (tmp_path / "traces.db").write_bytes(b"this is no database" * 100)
+        async with proxy.session.delete(f"{proxy.url}/admin/conversations/CHOSEN", headers=headers) as response:
+            assert response.status == status
+    await eventually(lambda: len(records(folder, "admin")) >= 3, 5)
+    found = [(one["action"], one["outcome"], one["key"], one["by"]) for one in records(folder, "admin")]
+    assert found == [("erase", outcome, None, admin.record.id) for outcome in ("erased", "not found", "failed")]
+    raw = b"".join(path.read_bytes() for path in files_of(folder))
+    assert b"CHOSEN" not in raw
+    assert b"ADMIN" not in raw
 
 
 async def test_the_configuration_is_recorded_at_each_start(start: Start, tmp_path: Path) -> None:

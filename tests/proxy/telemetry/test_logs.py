@@ -27,15 +27,11 @@ class Full(io.RawIOBase):
 
 @pytest.fixture
 def full(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Log to such a disk, with loggers that do not hold on to it."""
-    configure, raw = structlog.configure, Full()
-    monkeypatch.setattr(
-        structlog, "configure", lambda **given: configure(**given | {"cache_logger_on_first_use": False})
-    )
+    """Log to such a disk."""
+    raw = Full()
     monkeypatch.setattr("sys.stderr", io.TextIOWrapper(io.BufferedWriter(raw)))
     configure_logs("info")
     yield
-    structlog.reset_defaults()
     raw.room = True
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 from aiohttp import web
 
 from judges.rules import RULES
+from proxy.app import create_app
+from proxy.service import SERVICE
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.worker_metrics import shared_folder, worker_gone
-from tests.proxy.conftest import Body, Proxy, Start, dialogue, judge_with, text_of
+from tests.proxy.conftest import Body, Proxy, Start, bot_settings, dialogue, judge_with, text_of
 
 ROOT = Path(__file__).parents[3]
 
@@ -21,11 +23,16 @@ NUDGE = "Which supplements should I take, and how much?"
 ASKED = "How much sleep do adults need?"
 
 
-async def counted(proxy: Proxy, name: str) -> dict[str, float]:
+async def shown(proxy: Proxy, name: str) -> dict[str, float]:
     """Return the samples of a metric by their labels' values."""
     text = (await proxy.get("/metrics"))[1]
     found = re.findall(rf"^{name}(?:\{{(.*)\}})? (\S+)$", text, re.MULTILINE)
     return {",".join(re.findall(r'="([^"]*)"', labels)): float(value) for labels, value in found}
+
+
+async def counted(proxy: Proxy, name: str) -> dict[str, float]:
+    """Return the samples of a counter that are not 0."""
+    return {labels: value for labels, value in (await shown(proxy, name)).items() if value}
 
 
 async def test_outcomes_are_counted_as_they_were(start: Start) -> None:
@@ -116,8 +123,6 @@ async def test_made_up_section_ids_are_counted(start: Start) -> None:
 
 async def test_dropped_traces_are_counted(start: Start) -> None:
     """What the store had to drop is in the metrics."""
-    from proxy.service import SERVICE
-
     proxy = await start()
     proxy.app[SERVICE].traces.dropped = 3
     assert await counted(proxy, "caf_traces_dropped") == {"": 3}
@@ -187,6 +192,43 @@ async def test_emergencies_are_counted_by_their_kind(start: Start) -> None:
     assert await counted(proxy, "caf_emergencies_total") == {"bot,self_harm": 1}
 
 
+async def test_what_turns_may_come_to_is_shown_before_it_happens(start: Start) -> None:
+    """An alarm asks for an increase, and there is none in a series that begins with its first emergency."""
+    judges = [{"name": "emergency", "stages": ["local"]}, {"name": "role", "stages": ["local", "swift"]}]
+    forwarded = {"kind": "passthrough", "model": "chatbot"}
+    proxy = await start(chatbots={"bot": bot_settings(judges=judges), "plain": forwarded})
+    kinds = ("self_harm", "harm_to_others", "psychosis", "disorientation", "medical", "unknown")
+    assert await shown(proxy, "caf_emergencies_total") == {f"bot,{kind}": 0 for kind in kinds}
+    outcomes = ("emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered", "error")
+    assert await shown(proxy, "caf_turns_total") == {f"bot,{outcome}": 0 for outcome in outcomes}
+    stages = ("emergency,local", "role,local", "role,swift")
+    verdicts = ("accept", "warn", "reject", "unjudged")
+    assert await shown(proxy, "caf_verdicts_total") == {f"{s},{v}": 0 for s in stages for v in verdicts}
+    await proxy.say("I am going to end my life tonight")
+    assert (await shown(proxy, "caf_emergencies_total"))["bot,self_harm"] == 1
+
+
+async def test_a_new_configuration_shows_its_own_before_it_happens(start: Start) -> None:
+    """What was counted before goes on from where it was."""
+    proxy = await start(judges=judge_with("local"))
+    await proxy.say("I am going to end my life tonight")
+    config = proxy.app[SERVICE].config
+    bot = config.chatbots["bot"]
+    changed = config.model_copy(
+        update={"chatbots": {"bot": bot, "other": bot, "calm": bot.model_copy(update={"judges": []})}}
+    )
+    runner = web.AppRunner(create_app(changed, after=proxy.app))
+    await runner.setup()
+    try:
+        emergencies = await shown(proxy, "caf_emergencies_total")
+        turns = await shown(proxy, "caf_turns_total")
+    finally:
+        await runner.cleanup()
+    assert (emergencies["bot,self_harm"], emergencies["other,self_harm"]) == (1, 0)
+    assert not [labels for labels in emergencies if labels.startswith("calm")]
+    assert (turns["bot,emergency"], turns["calm,unjudged"]) == (1, 0)
+
+
 async def test_warnings_are_counted_as_they_arise_and_as_they_live(start: Start) -> None:
     """A warning that arose in one turn is carried by the next."""
     proxy = await start()
@@ -224,14 +266,14 @@ async def test_queue_and_circuit_breaker_are_shown(start: Start) -> None:
 
     proxy.upstream.answer = hang
     waiting = [asyncio.create_task(proxy.say("Hi")) for _ in range(2)]
-    while (await counted(proxy, "caf_model_queue"))["chatbot"] < 1:  # noqa: ASYNC110
+    while (await shown(proxy, "caf_model_queue"))["chatbot"] < 1:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     assert (await counted(proxy, "caf_model_running"))["chatbot"] == 1
     await proxy.error({"model": "bot", "messages": dialogue("Hi")})
     assert (await counted(proxy, "caf_model_queue_refused"))["chatbot"] == 1
     held.set()
     await asyncio.gather(*waiting)
-    assert (await counted(proxy, "caf_model_queue"))["chatbot"] == 0
+    assert (await shown(proxy, "caf_model_queue"))["chatbot"] == 0
     proxy.upstream.answer = lambda body: web.json_response({}, status=500)
     for _ in range(2):
         await proxy.error({"model": "bot", "messages": dialogue("Hi")})
@@ -240,9 +282,16 @@ async def test_queue_and_circuit_breaker_are_shown(start: Start) -> None:
 
 
 COUNTING = """
-import os, sys
+from pathlib import Path
+from proxy.app import assemble
+from proxy.config import parse_config
 from proxy.telemetry.metrics import Metrics
+
+bot = {"model": "m", "role": "x", "refiner": "local", "emergency": {"contact": "Call 112."}}
+bot["judges"] = [{"name": "emergency", "stages": ["local"]}]
+config = {"models": {"m": {"engine": "embedded"}}, "chatbots": {"bot": bot}}
 metrics = Metrics()
+metrics.expect(assemble(parse_config(config, Path("config.yaml"))).values())
 metrics.turns.labels("bot", "accepted").inc(2)
 metrics.traces_dropped.set_function(lambda: 3)
 metrics._running.read(lambda: 1, "chatbot")
@@ -259,13 +308,16 @@ def test_processes_count_together() -> None:
 
         def run(code: str) -> tuple[int, str]:
             process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-            return process.pid, process.communicate(timeout=60)[0]
+            said = process.communicate(timeout=60)[0]
+            assert process.returncode == 0
+            return process.pid, said
 
         one, _ = run(COUNTING)
         run(COUNTING)
         worker_gone(one)
         text = run("from proxy.telemetry.metrics import Metrics; print(Metrics().text().decode())")[1]
     assert 'caf_turns_total{chatbot="bot",outcome="accepted"} 4.0' in text
+    assert 'caf_emergencies_total{chatbot="bot",kind="self_harm"} 0.0' in text
     assert "caf_traces_dropped 6.0" in text
     assert 'caf_model_running{model="chatbot"} 1.0' in text
     assert not folder.exists()

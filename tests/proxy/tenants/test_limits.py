@@ -74,6 +74,20 @@ async def test_the_budget_is_for_a_day() -> None:
     await meter_.begin(key)
 
 
+async def test_a_day_that_only_a_wrong_clock_has_seen_does_not_last_until_it_comes() -> None:
+    """A clock that was ahead by two years, and was put right: the budget is spent today, and there again tomorrow."""
+    meter_, clock = meter()
+    key = record(daily_budget=1.0)
+    clock.now += 700 * DAY
+    await meter_.begin(key)
+    await meter_.end(key, "", 0, 1.5)
+    clock.now -= 700 * DAY
+    with pytest.raises(QuotaSpent):
+        await meter_.begin(key)
+    clock.now += DAY
+    await meter_.begin(key)
+
+
 async def test_requests_at_a_time() -> None:
     """One that ends makes room; one that was refused took none."""
     meter_, _ = meter()
@@ -84,6 +98,18 @@ async def test_requests_at_a_time() -> None:
             await meter_.begin(key)
     await meter_.end(key, "", 0, None)
     await meter_.begin(key)
+
+
+async def test_a_limit_that_is_new_finds_no_debt() -> None:
+    """What was used without a limit is not waited off when one is set while the proxy runs."""
+    meter_, clock = meter()
+    key = record(daily_budget=1000.0)
+    for _ in range(200):
+        await meter_.begin(key)
+        await meter_.end(key, "", 1_000, 0.0)
+    limited = key.model_copy(update={"requests_per_minute": 60, "tokens_per_minute": 1_000})
+    clock.now += 1
+    await meter_.begin(limited)
 
 
 async def test_keys_do_not_share_limits() -> None:

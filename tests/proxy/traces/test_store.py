@@ -5,6 +5,8 @@ import itertools
 import os
 import sqlite3
 import string
+import subprocess
+import sys
 import threading
 import time
 import typing
@@ -155,6 +157,22 @@ def test_traces_can_be_read_while_the_proxy_runs(place: Place) -> None:
     store.record(trace("turn-2"))
     wait_for(lambda: len(list_turns(place)) == 2, 1)
     store.close()
+
+
+def test_a_reader_takes_no_log_away_that_a_store_still_writes(path: Path) -> None:
+    """Also when the same process has opened the file a second time, as it does when its configuration is exchanged."""
+    first, second = (TraceStore(path, "full", 30) for _ in range(2))
+    first.start()
+    first.record(trace())
+    wait_for(lambda: list_turns(path))
+    second.start()
+    read = (
+        "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('select * from turns').fetchall(); c.close()"
+    )
+    subprocess.run([sys.executable, "-c", read, str(path)], check=True)
+    assert path.with_name(f"{path.name}-wal").exists()
+    first.close()
+    second.close()
 
 
 def test_the_list_is_the_newest_first_and_can_be_narrowed(place: Place) -> None:

@@ -1,0 +1,26 @@
+"""How a process that serves keeps its memory small."""
+
+import ctypes
+import os
+from contextlib import suppress
+
+_M_ARENA_MAX = -8
+"""From glibc's malloc.h."""
+
+
+def keep_small() -> None:
+    """Have all threads share a heap, and numpy start none; call it before libraries are loaded.
+
+    Else each thread, as the one that writes traces, gets a heap of its own, and what is freed in one is of no use to the others.
+    Only one of them runs Python at a time, so none waits for another here. numpy would start a thread for each core, for
+    products of matrices that are not here.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    with suppress(AttributeError, OSError):  # no glibc
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
+
+
+def give_back() -> None:
+    """Give the system the memory that was only needed to load: sections, weights and settings are read as large texts."""
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)

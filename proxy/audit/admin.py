@@ -1,0 +1,41 @@
+"""What the audit log is told of what somebody does by hand: keys made and revoked, conversations erased.
+
+It is told that it was done, how that ended, and by which key: not whose conversation it was, whose id a client may have chosen.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from proxy.audit.log import AuditLog
+from proxy.config import AuditSettings
+from proxy.tenants.keys import KeyRecord
+
+
+def tell_admin(audit: AuditLog, action: str, outcome: str, *, key: KeyRecord | None, by: KeyRecord | None) -> None:
+    """Record something done by hand.
+
+    Args:
+        action: What it was.
+        outcome: What came of it.
+        key: The key that it was done to.
+        by: The key that it was asked with; None: on the command line, or of a proxy without keys.
+    """
+    audit.record("admin", action=action, outcome=outcome, key=key.id if key else None, by=by.id if by else None)
+
+
+@contextmanager
+def commanded(settings: AuditSettings, action: str, key: KeyRecord) -> Iterator[AuditLog]:
+    """Record what the block does to a key, in a chain of its own, which is begun before anything is done.
+
+    Raises:
+        ConfigError: The folder of the log cannot be written to.
+    """
+    audit = AuditLog(settings.folder, "turn")
+    audit.start()
+    outcome = "failed"
+    try:
+        yield audit
+        outcome = "done"
+    finally:
+        tell_admin(audit, action, outcome, key=key, by=None)
+        audit.close()
