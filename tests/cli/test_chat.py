@@ -171,6 +171,8 @@ class Typist:
             cwd=tmp_path,
             env=environment | {"TERM": "xterm"},
             start_new_session=True,
+            # Where the tests run in the background of a shell, Ctrl-C is ignored by them and by whatever they start.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
         os.close(inner)
         self.seen = ""

@@ -235,7 +235,7 @@ async def test_sighup_under_load_fails_no_request(
     await more()
     stopped.set()
     await asyncio.gather(*clients)
-    assert set(replies[:between]) == {TEXT, SECOND}
+    assert {TEXT} <= set(replies[:between]) <= {TEXT, SECOND}
     assert set(replies[between:]) == {SECOND}
     await until(lambda: len(proxy.pids()) == 2)
     assert await turns(proxy) == {"accepted": len(replies)}
