@@ -8,7 +8,7 @@ import structlog
 
 from knowledge_base import citations
 from models.client import Body
-from models.errors import ModelError, UpstreamGarbled
+from models.errors import ModelError
 from models.request import text_of
 from models.usage import estimate_tokens
 from proxy import context
@@ -101,7 +101,7 @@ async def _ask_again(turn: Turn, index: int, extra: Sequence[Body] = ()) -> str 
         with turn.step("redraft"):
             answer = await _asked(turn, _body(turn, extra), "redraft", index)
     except ModelError as error:
-        if turn.fixed(index).text and not (turn.live is not None and turn.live.forget()):
+        if turn.live is not None and not turn.live.forget([index]):
             raise
         log.warning("redraft failed", turn_id=turn.trace.turn_id, error=error.kind)
         return None
@@ -117,19 +117,7 @@ async def _asked(turn: Turn, body: Body, step: str, index: int | None) -> Body:
         message = choice["message"]
         if isinstance(message.get("content"), list):  # some servers write parts
             message["content"] = text_of(message)
-        if not _sound(message):
-            raise UpstreamGarbled("answered with a message whose fields have wrong types", alias=alias, step=step)
     return answer
-
-
-def _sound(message: Body) -> bool:
-    calls = message.get("tool_calls") or []
-    return (
-        all(isinstance(message.get(name), str | None) for name in ("content", "refusal"))
-        and isinstance(message.get("function_call"), dict | None)
-        and isinstance(calls, list)
-        and all(isinstance(call, dict) for call in calls)
-    )
 
 
 def attempt_of(turn: Turn, kind: Kind, index: int, text: str) -> tuple[Attempt, citations.Parsed]:

@@ -4,6 +4,7 @@ A turn without a stream keeps the same record, though nobody reads it: so a chat
 """
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -54,11 +55,13 @@ class Live:
         if self._cleared:
             self.news.set()
 
-    def forget(self) -> bool:
-        """Forget what is fixed, unless some of it has been sent; tell whether it is forgotten."""
-        if self.sent:
+    def forget(self, choices: Iterable[int]) -> bool:
+        """Forget what is fixed of some choices, unless some of it has been sent; tell whether it is forgotten."""
+        drafted = set(choices)
+        if drafted & self.sent.keys():
             return False
-        self._fixed.clear()
+        for index in drafted:
+            self._fixed.pop(index, None)
         return True
 
     def clear(self) -> None:

@@ -52,8 +52,9 @@ class Drafting:
         writer.hear(piece)
 
     def again(self) -> bool:
+        drafted = [*self._writers]
         self._writers.clear()
-        return self._live.forget()
+        return self._live.forget(drafted)
 
 
 class Writer:
