@@ -9,7 +9,7 @@ A chat request passes through these rooms in order:
     turn.py          one guarded turn: retrieval.py, draft.py, judging.py
     context.py       what the upstream model sees
     cases.py         what the judges see
-    reply.py         the response body
+    reply.py         the response body; respond.py: on its way, in one piece or streamed
     stream.py        the response as server-sent events
     logprobs.py      how likely the tokens of a text were
 

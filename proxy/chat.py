@@ -3,7 +3,7 @@
 chat ── hear      the local emergency judge, before anything can refuse the request
    ├── begin      validate, recognise the conversation
    ├── complete   take the turn, remember it, write the reply
-   └── answered   as JSON, or streamed: what may leave before it is settled (live.py), and the rest
+   └── respond    as JSON, or streamed (respond.py)
 """
 
 import asyncio
@@ -11,11 +11,8 @@ import math
 import re
 import time
 import uuid
-from collections.abc import Coroutine, Iterator
-from contextlib import suppress
 from typing import Any
 
-import orjson
 import structlog
 from aiohttp import web
 
@@ -24,7 +21,7 @@ from judges.filter import Review
 from models.client import Body
 from models.errors import ModelError, OutOfTime
 from models.usage import Ledger
-from proxy import reply, stream
+from proxy import reply
 from proxy.afterwards import tell_staff
 from proxy.audit.audited import tell_turn
 from proxy.chatbot import Chatbot
@@ -35,8 +32,9 @@ from proxy.dialect import ChatDialect, Dialect
 from proxy.errors import ApiError, BadRequest, ModelNotFound, TurnTimeout
 from proxy.live import Live
 from proxy.messages import ChatRequest, asked, read_chat_request, read_json, read_loosely
-from proxy.middleware import FIELDS, told
+from proxy.middleware import FIELDS
 from proxy.passthrough import Relaying, passed_through, passthrough
+from proxy.respond import respond
 from proxy.service import SERVICE, Service
 from proxy.session import recall, remember
 from proxy.tenants.access import Access, requested_filter
@@ -78,7 +76,7 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
                 if dialect.verbatim:
                     return await passthrough(request, bot, raw, data, ledger)
                 work = passed_through(request, bot, data, ledger)
-                return await _answered(service, request, dialect, work, data.get("stream") is True)
+                return await respond(service, request, dialect, work, data.get("stream") is True)
     said = asked(data)
     alarm = _hear(request, access, bot, said)
     urgent = alarm.verdict in ("warn", "reject")
@@ -97,7 +95,7 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
         request[FIELDS].update(chatbot=bot.name, turn_id=turn.trace.turn_id)
         dialect.conversation_id = turn.trace.conversation_id
         work = _complete(service, request, turn, identity)
-        return await _answered(service, request, dialect, work, turn.request.stream is True, turn)
+        return await respond(service, request, dialect, work, turn.request.stream is True, turn)
 
 
 async def read_body(request: web.Request) -> bytes:
@@ -288,75 +286,3 @@ def _keep(service: Service, turn: Turn) -> None:
     service.traces.record(turn.trace)
     if service.watch is not None:
         service.watch(turn.trace)
-
-
-def _json(completion: Body) -> web.Response:
-    return web.Response(body=orjson.dumps(completion), content_type="application/json")
-
-
-async def _answered(
-    service: Service,
-    request: web.Request,
-    dialect: Dialect,
-    work: Coroutine[Any, Any, Body],
-    streamed: bool,
-    turn: Turn | None = None,
-) -> web.StreamResponse:
-    """Tell what some work comes to: in one piece, or streamed, of which nothing leaves before its turn lets go of it."""
-    if not streamed:
-        return _json((await _settled(work, dialect))[1])
-    server = service.config.server
-    live = None if turn is None else turn.live
-    news = asyncio.Event() if live is None else live.news
-    task = asyncio.create_task(_settled(work, dialect))
-    task.add_done_callback(lambda _: news.set())
-    try:
-        await _until(news, server.header_wait_s)
-        if task.done() and (error := task.exception()) is not None:
-            raise error
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
-        await response.prepare(request)
-        while not task.done():
-            news.clear()
-            await response.write(dialect.pieces(_pieces(turn)) or dialect.opening() or stream.KEEP_ALIVE)
-            await _until(news, server.keep_alive_s)
-        try:
-            sent = stream.NOTHING if live is None else live.sent
-            events = b"".join(dialect.events(task.result()[0], turn is not None and turn.request.wants_usage, sent))
-        except Exception as error:
-            # The headers are gone: the stream says so itself, and ends without [DONE].
-            events = dialect.failure(told(request, error))
-        await response.write(events)
-        await response.write_eof()
-        return response
-    finally:
-        if not task.done():
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-        elif not task.cancelled():
-            # No wait: a client that has got all, and closes its connection, would be counted as one that has left (499).
-            task.exception()
-
-
-async def _until(event: asyncio.Event, seconds: float) -> None:
-    """Wait for something to happen, but no longer than so many seconds."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await event.wait()
-
-
-def _pieces(turn: Turn | None) -> Iterator[Body]:
-    """Yield the chunks that can be sent before the turn is settled."""
-    if turn is None or turn.live is None:
-        return
-    begun, pieces = bool(turn.live.sent), turn.live.take()
-    if pieces and not begun:
-        turn.steps.append(("first_text", time.perf_counter() - turn.started))
-    named = reply.head(turn, turn.live.head)
-    for index, text, first in pieces:
-        yield from stream.piece_chunks(named, index, text, first, turn.request.wants_usage)
-
-
-async def _settled(work: Coroutine[Any, Any, Body], dialect: Dialect) -> tuple[Body, Body]:
-    completion = await work
-    return completion, await dialect.settled(completion)
