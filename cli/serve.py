@@ -12,7 +12,8 @@ from cli.terminal import ConfigOption, config_path, plain_errors
 from cli.unpriced import unpriced
 
 if TYPE_CHECKING:
-    from proxy.config import Config, JudgeSettings
+    from proxy.chatbot_settings import JudgeSettings
+    from proxy.config import Config
     from proxy.tenants.keys import KeyRing
 
 

@@ -15,7 +15,7 @@ A chat request passes through these rooms in order:
 
 What they use:
 
-    config.py        config.yaml, validated once
+    config.py        config.yaml, validated once: settings.py and chatbot_settings.py say what may stand in it
     service.py       what every handler finds: made once by create_app
     chatbot.py       a chatbot, assembled from its settings
     messages.py      the chat request

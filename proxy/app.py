@@ -17,7 +17,7 @@ from proxy.audit.audited import open_audit
 from proxy.carry import carry_on
 from proxy.chat import chat
 from proxy.chatbot import assemble
-from proxy.config import Config, ConfigError, MemorySettings
+from proxy.config import Config, ConfigError
 from proxy.embeddings import EMBEDDERS, embedding_names, embeddings, open_embedders
 from proxy.erasure import erase
 from proxy.errors import Forbidden, ModelNotFound, Unauthorized
@@ -27,6 +27,7 @@ from proxy.openapi import document
 from proxy.responses.route import create_response, delete_response, read_response
 from proxy.responses.store import ProcessResponses, ResponseStore
 from proxy.service import SERVICE, Service
+from proxy.settings import MemorySettings
 from proxy.telemetry.metrics import SHARED, Metrics
 from proxy.telemetry.tracing import open_telemetry, traced
 from proxy.telemetry.worker_metrics import refreshed

@@ -25,7 +25,7 @@ from proxy import reply
 from proxy.afterwards import tell_staff
 from proxy.audit.audited import tell_turn
 from proxy.chatbot import Chatbot
-from proxy.config import Filter
+from proxy.chatbot_settings import Filter
 from proxy.conversation import Conversation, Identity
 from proxy.delivery import Answer, Turn
 from proxy.dialect import ChatDialect, Dialect

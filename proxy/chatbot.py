@@ -13,7 +13,8 @@ from judges.verdict import Stage
 from knowledge_base.library import KnowledgeBaseError, Library, load
 from knowledge_base.selection import Lexical
 from models.client import Models
-from proxy.config import ChatbotSettings, Config, ConfigError, JudgeSettings
+from proxy.chatbot_settings import ChatbotSettings, JudgeSettings
+from proxy.config import Config, ConfigError
 from proxy.language import language_of
 
 

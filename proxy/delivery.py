@@ -10,7 +10,7 @@ from knowledge_base.library import Source
 from models.client import Body
 from models.usage import Ledger
 from proxy.chatbot import Chatbot
-from proxy.config import Filter
+from proxy.chatbot_settings import Filter
 from proxy.conversation import Conversation
 from proxy.live import NOTHING, Fixed, Live
 from proxy.messages import ChatRequest

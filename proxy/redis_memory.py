@@ -19,10 +19,10 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 from models.errors import ModelSettingsError
-from proxy.config import MemorySettings
 from proxy.conversation import Conversation
 from proxy.errors import StoreUnavailable
 from proxy.memory import Unknown
+from proxy.settings import MemorySettings
 
 log = structlog.get_logger()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from proxy.chatbot import Chatbot
-from proxy.config import Filter
+from proxy.chatbot_settings import Filter
 from proxy.errors import BadRequest, Forbidden, Unauthorized
 from proxy.tenants.keys import KeyRecord, KeyRing, Permission
 

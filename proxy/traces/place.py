@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from proxy.config import ConfigError, PrivacySettings
+from proxy.config import ConfigError
+from proxy.settings import PrivacySettings
 
 
 class TraceError(ConfigError):

@@ -17,23 +17,16 @@ from cli.front import Front
 from models.errors import ModelSettingsError
 from proxy.app import create_app
 from proxy.chatbot import assemble
-from proxy.config import (
-    AuditSettings,
+from proxy.chatbot_settings import (
     ChatbotSettings,
-    Config,
-    ConfigError,
     EmergencySettings,
     JudgeSettings,
-    KeySettings,
     LengthSettings,
-    MemorySettings,
-    PrivacySettings,
     RetrievalSettings,
-    ServerSettings,
     TopicSettings,
-    load_config,
-    parse_config,
 )
+from proxy.config import Config, ConfigError, load_config, parse_config
+from proxy.settings import AuditSettings, KeySettings, MemorySettings, PrivacySettings, ServerSettings
 from proxy.tenants.keys import create, save
 from tests.proxy.conftest import Body, Start, Upstream, bot_settings, dialogue, eventually, text_of, warnings_in
 

@@ -1,0 +1,121 @@
+"""The sections of the configuration file but for models and chatbots: `config.py` puts them together and reads them."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import parse_qs, urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+
+
+def anchored(path: Path, info: ValidationInfo) -> Path:
+    """Take a relative path from the folder of the file it stands in."""
+    return Path((info.context or {}).get("folder", "")) / path
+
+
+AnchoredPath = Annotated[Path, AfterValidator(anchored)]
+Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+"""The name of an environment variable."""
+
+
+class Settings(BaseModel):
+    """The base of every section: unknown keys are refused, values do not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class ServerSettings(Settings):
+    host: str = "127.0.0.1"
+    """Where to listen. Anything but a loopback address needs `keys`."""
+    port: int = Field(8080, ge=0, le=65535)
+    max_body_bytes: int = Field(4_000_000, ge=1_000)
+    """Larger request bodies get 413."""
+    max_messages: int = Field(2_000, ge=1)
+    """Requests with more messages get 400."""
+    turn_timeout_s: float = Field(120, gt=0)
+    """A turn that is not done by then is cancelled and answered with 504."""
+    header_wait_s: float = Field(10, ge=0)
+    """How long the headers of a stream wait for the verdict, so that an error can still have its own status."""
+    keep_alive_s: float = Field(5, gt=0)
+    """After that, seconds between the comments that keep the client from giving up."""
+    grace_s: float = Field(10, ge=0)
+    """How long open turns may still take when the proxy is told to stop."""
+
+
+class MemorySettings(Settings):
+    store: Literal["process", "redis"] = "process"
+    """Where states of conversations are kept: in this process, or in Redis, which several processes share."""
+    url: str = "redis://127.0.0.1:6379/0"
+    """Address of Redis, without a password."""
+    password_env: Variable | None = None
+    """Environment variable with Redis' password."""
+    timeout_s: float = Field(1, gt=0)
+    """How long Redis may take to connect or to answer."""
+    on_error: Literal["closed", "degrade"] = "closed"
+    """When Redis does not answer: closed refuses the request with 503; degrade serves it as a fresh conversation, counted and
+    logged. The emergency text is sent either way."""
+    max_turns: int = Field(20_000, ge=1)
+    """Turns of conversations remembered in this process; past that the longest unused is forgotten."""
+    max_age_s: float = Field(86_400, gt=0)
+    """A conversation unused for this long is forgotten."""
+
+    @field_validator("url")
+    @classmethod
+    def _plain(cls, value: str) -> str:
+        parts = urlsplit(value)
+        if parts.scheme not in ("redis", "rediss", "unix"):
+            raise ValueError("must begin with redis://, rediss:// or unix://")
+        if parts.password:
+            raise ValueError("must not hold a password; name its environment variable in password_env")
+        return value
+
+
+class KeySettings(Settings):
+    file: AnchoredPath | None = None
+    """A file of salted hashes; `caf key create` makes it and adds to it. A change is noticed within a second."""
+    env: Variable | None = None
+    """An environment variable that holds the same as such a file."""
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "KeySettings":
+        if self.file is None and self.env is None:
+            raise ValueError("give `file`, `env` or both; leave `keys` out for a proxy without keys on loopback")
+        return self
+
+
+class PrivacySettings(Settings):
+    store: Literal["auto", "full", "redacted", "none"] = "auto"
+    """What traces hold. full: texts; redacted: no text, only ids, verdicts, times; none: no trace.
+    auto is full on a keyless loopback address, else redacted."""
+    days: float = Field(30, gt=0)
+    """Traces older than this are deleted."""
+    path: AnchoredPath = Field(Path("data/traces.db"), validate_default=True)
+    """The SQLite file of the traces."""
+    url: str | None = None
+    """Address of a PostgreSQL database, without a password: traces go there instead, which several hosts can share."""
+    password_env: Variable | None = None
+    """Environment variable with PostgreSQL's password."""
+
+    @field_validator("url")
+    @classmethod
+    def _without_password(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        try:
+            parts = urlsplit(value)
+            given = parts.password or "password" in parse_qs(parts.query)
+            parts.port  # noqa: B018  # raises when it is none
+        except ValueError as error:
+            raise ValueError(f"is no address: {error}") from None
+        if given:
+            raise ValueError("must not hold a password; name its environment variable in password_env")
+        if parts.scheme != "postgresql" or not parts.path.strip("/"):
+            raise ValueError("must be the address of a database, such as postgresql://caf@127.0.0.1:5432/caf")
+        return value
+
+
+class AuditSettings(Settings):
+    folder: AnchoredPath
+    """Where the chains of the audit log go, one file for each process."""
+    sync: Literal["turn", "second"] = "second"
+    """When the disk must have confirmed what is written: at once, or once a second, which a power cut may cost. No reply waits
+    for it."""
