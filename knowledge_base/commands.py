@@ -39,8 +39,8 @@ def find(text: str) -> Iterator[Command]:
     if not any(bracket in text for bracket in _BRACKETS):  # as in most texts; folding takes 10 times as long
         return
     folded, at = _fold(text)
-    found, end = _OPENER.search(folded) if "[" in folded else None, 0
-    while found:
+    read = 0
+    while found := _OPENER.search(folded, read):
         written = found[3] or "cite"
         name = written.lower().strip("_-")
         body = _BODY.match(folded, found.end())
@@ -51,15 +51,16 @@ def find(text: str) -> Iterator[Command]:
             ids = _IDS.match(folded, found.end())
             assert ids is not None
             content, end = ids[0], ids.end()
-        start, stop, alone = _line(folded, found.start(), end)
+        escaped = folded.endswith("\\", read, found.start())
+        start, stop, alone = _line(folded, found.start() - escaped, end)
         known = _KNOWN.get(name, "")
         words = closed and alone and not found[4] and _WORDS.fullmatch(written + content) is not None
         if known or (found[4] and len(name) > 1) or words:
-            brackets = tuple(at[found.start(group)] for group in (1, 2, 5) if found[group])
+            brackets = tuple(at[found.start(group)] for group in (1, 2) if found[group])
             yield Command(known, _arguments(content), at[start], at[stop - 1] + 1, brackets)
+            read = end
         else:
-            end = found.end()
-        found = _OPENER.search(folded, end)
+            read = found.end()
 
 
 def may_begin(text: str) -> bool:
@@ -107,7 +108,8 @@ _INVISIBLE = re.compile(
 )
 _MARKS = " *_`~\\\"'“”„«»‘’"
 _J = "[" + re.escape(_MARKS) + "]{0,40}+"
-_OPENER = re.compile(rf"\\?(\[)\\?(\[){_J}([^\W\d_][\w-]{{0,60}}+){_J}(:?)|\\?(\[)cite:", re.IGNORECASE)
+# It begins with the bracket, which is quick to search for; a backslash before that is looked for afterwards.
+_OPENER = re.compile(rf"(\[)(?:\\?(\[){_J}([^\W\d_][\w-]{{0,60}}+){_J}(:?)|cite:)", re.IGNORECASE)
 _OPENING = re.compile(r"\[\\?\[|\[cite", re.IGNORECASE)
 _BODY = re.compile(r"((?:,[ ]*+\n|\\(?![][])|[^][\n\\]){0,2000}+)(\\?\]\\?\]?)?+")
 _IDS = re.compile(rf"[:= ]*+{_J}(?:[\w-]++(?:[ ]*+,[ ]*+[\w-]++)*+)?+[ ]*+,?")
