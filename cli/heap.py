@@ -2,7 +2,9 @@
 
 import ctypes
 import os
-from contextlib import suppress
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 _M_ARENA_MAX = -8
 """From glibc's malloc.h."""
@@ -18,6 +20,18 @@ def keep_small() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with suppress(AttributeError, OSError):  # no glibc
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
+
+
+@contextmanager
+def without(*libraries: str) -> Iterator[None]:
+    """Have libraries not be found by those that load them only if they are there, and can do without."""
+    absent = [name for name in libraries if name not in sys.modules]
+    sys.modules |= dict.fromkeys(absent)  # type: ignore[arg-type]  # None: not to be imported
+    try:
+        yield
+    finally:
+        for name in absent:
+            del sys.modules[name]
 
 
 def give_back() -> None:

@@ -1,15 +1,51 @@
 """The `caf` command: its verbs and their order."""
 
 import sys
+from importlib import import_module
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
-from cli import audit, chat, check, key, rate, scenario, schema, serve, shadow, trace
-from cli.drifting.app import app as drift
-from cli.judging.app import app as judges
+VERBS = {
+    "serve": "cli.serve:serve",
+    "chat": "cli.chat:chat",
+    "check": "cli.check:check",
+    "schema": "cli.schema:schema",
+    "trace": "cli.shadow:app",  # all of cli.trace, and one more
+    "key": "cli.key:app",
+    "audit": "cli.audit:app",
+    "judges": "cli.judging.app:app",
+    "drift": "cli.drifting.app:app",
+    "scenario": "cli.scenario:app",
+    "rate": "cli.rate:app",
+}
+"""Where each verb, or group of verbs, is."""
+
+
+class Verbs(TyperGroup):
+    """Imports a verb when it is asked for: what the others load would be 3 MB of a serving process."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes | {"commands": dict.fromkeys(VERBS)})
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in VERBS:
+            return None
+        module, _, name = VERBS[cmd_name].partition(":")
+        verb = getattr(import_module(module), name)
+        alone = typer.Typer(rich_markup_mode=None)
+        if isinstance(verb, typer.Typer):
+            alone.add_typer(verb, name=cmd_name)
+        else:
+            alone.command()(verb)
+        return get_group(alone).commands[cmd_name]
+
 
 app = typer.Typer(
     name="caf",
+    cls=Verbs,
     help="""The Critical Analysis Filter: a proxy that keeps a chatbot inside its role.
 
     \b
@@ -28,18 +64,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: the same in a pipe, and without 0.1 s for loading rich
 )
-app.command()(serve.serve)
-app.command()(chat.chat)
-app.command()(check.check)
-trace.app.command()(shadow.shadow)
-app.add_typer(trace.app, name="trace")
-app.add_typer(key.app, name="key")
-app.add_typer(audit.app, name="audit")
-app.add_typer(judges, name="judges")
-app.add_typer(drift, name="drift")
-app.add_typer(scenario.app, name="scenario")
-app.add_typer(rate.app, name="rate")
-app.command()(schema.schema)
+
+
+@app.callback()
+def caf() -> None:
+    """Nothing is common to all verbs; without it typer would miss them."""
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.heap import keep_small
+from cli.heap import keep_small, without
 from cli.terminal import ConfigOption, config_path, plain_errors
 from cli.unpriced import unpriced
 
@@ -45,6 +45,8 @@ def serve(
     if log_level.lower() not in LEVELS:
         raise typer.BadParameter(f"{log_level!r} is none of {', '.join(LEVELS)}", param_hint="--log-level")
     keep_small()
+    with without("rich", "greenlet"):  # 5 MB, for colours in tracebacks and for another kind of threads
+        import structlog  # noqa: F401
     path = config_path(config)
     with _told_errors(path, log_level.lower()):
         from proxy.config import load_config
@@ -106,6 +108,7 @@ def _run(config: "Config", path: Path, log_level: str) -> None:
 
     configure_logs(log_level)
     redact_libraries()
+    _load_weights(config)
     loop_factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
     with suppress(ImportError):  # there is none for Windows
         import uvloop
@@ -113,6 +116,19 @@ def _run(config: "Config", path: Path, log_level: str) -> None:
         loop_factory = uvloop.new_event_loop
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(_serve(config, path))
+
+
+def _load_weights(config: "Config") -> None:
+    """Load most of what local judges have learned before the server is imported, which then fills the gaps that reading leaves.
+
+    Little is kept of a large text; loaded last, its gaps would be 8 MB that nobody uses.
+    """
+    local = {judge.name for bot in config.chatbots.values() for judge in bot.judges if "local" in _stages(judge)}
+    for name in ("emergency", "role"):
+        if name in local:
+            from judges.local import evidence
+
+            evidence.load(name)
 
 
 async def _serve(config: "Config", path: Path) -> None:
@@ -218,5 +234,10 @@ def unsafe(config: "Config", keys: "KeyRing | None" = None) -> Iterator[str]:
 
 def _fires_alone(alarm: "JudgeSettings") -> bool:
     """Tell whether the local emergency judge may answer by itself, before anything that could refuse a request."""
-    stages = alarm.stages or ["local"]
+    stages = _stages(alarm)
     return stages == ["local"] or ("local" in stages and (alarm.reject_alone is None or "local" in alarm.reject_alone))
+
+
+def _stages(judge: "JudgeSettings") -> list[str]:
+    """Return the stages that are set, or those that a judge has in any case."""
+    return [*(judge.stages or (["local"] if judge.name == "emergency" else []))]

@@ -8,13 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from cli.terminal import ConfigOption, config_path, plain_errors, printable
-from cli.trace import FileOption, JsonOption, parse_since
+from cli.trace import FileOption, JsonOption, app, parse_since
 
 EFFECTS = ("accepted", "warned", "refined", "replaced", "emergency", "unjudged")
 """What is counted: of the filter, of turns; of a judge, what its verdict led to."""
 _SEVERITY = {"accept": 0, "warn": 1, "unjudged": 2, "reject": 3}
 
 
+@app.command()
 def shadow(
     file: FileOption = None,
     config: ConfigOption = None,
