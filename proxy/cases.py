@@ -5,8 +5,8 @@ import orjson
 from judges.case import Case, Said
 from judges.modes import Mode, modes_of
 from knowledge_base import citations
-from proxy.conversation import reply_hash, unlined
 from proxy.delivery import Turn
+from proxy.messages import unlined
 from proxy.traces.trace import Attempt
 
 HISTORY_FOR_JUDGES = 6
@@ -58,7 +58,7 @@ def history(turn: Turn) -> tuple[Said, ...]:
         if message.role == "user":
             said.append(Said("user", message.text))
         elif message.is_reply:
-            ours = reply_hash(message.text) in turn.conversation.delivered
+            ours = turn.conversation.known(message) is not None
             said.append(Said("assistant", unlined(message.text) if ours else message.text, verified=ours))
     while said and said[-1].speaker == "user":
         said.pop()

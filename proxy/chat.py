@@ -9,8 +9,8 @@ chat ── hear      the local emergency judge, before anything can refuse the 
 import asyncio
 import math
 import re
+import secrets
 import time
-import uuid
 from typing import Any
 
 import structlog
@@ -168,10 +168,10 @@ async def _begin(
     explicit = None if bare else _explicit_id(request, asked_for)
     identity = Identity((access.key_id, asked_for.user or "", bot.name), asked_for.messages, explicit)
     found, how = await recall(service.memory, identity, urgent=alarm.verdict in ("warn", "reject"))
-    conversation = found or Conversation(explicit or uuid.uuid4().hex)
+    conversation = found or Conversation(explicit or secrets.token_hex(16))
     user_message, earlier = said
     trace = Trace(
-        turn_id=uuid.uuid4().hex,
+        turn_id=secrets.token_hex(16),
         conversation_id=conversation.id,
         key_id=access.key_id,
         chatbot=bot.name,
@@ -224,7 +224,7 @@ async def _complete(service: Service, request: web.Request, turn: Turn, identity
             answer = await take_turn(turn)
         turn.ledger.until = math.inf  # what is judged in shadow has its own time
         with turn.step("remember"):
-            await asyncio.shield(remember(service.memory, turn, identity, answer))
+            await remember(service.memory, turn, identity, answer)
         completion = reply.completion(turn, answer, expose=service.config.expose == "caf")
         turn.trace.outcome = reply.worst(answer.deliveries).outcome
         turn.trace.tool_calls = sum(len(d.message.get("tool_calls") or ()) for d in answer.deliveries)

@@ -9,8 +9,8 @@ from knowledge_base.citations import CLASSES, command, neutralise
 from knowledge_base.library import Library, Source
 from models.request import text_of
 from models.usage import estimate_tokens
-from proxy.conversation import Conversation, Warned, reply_hash, unlined
-from proxy.messages import Message
+from proxy.conversation import Conversation, Warned
+from proxy.messages import Message, unlined
 
 Sent = dict[str, Any]
 ATTACHED = 1_000
@@ -80,7 +80,8 @@ def wrapped_messages(
     messages: Sequence[dict[str, Any]], parsed: Sequence[Message], conversation: Conversation, turn: int, role: str
 ) -> list[Sent]:
     """Write what a wrapped chatbot is sent: the client's messages as they came, with the warnings put in."""
-    told = [(_turn_of(message, conversation), sent) for message, sent in zip(parsed, messages, strict=True)]
+    ours = [conversation.known(message) for message in parsed]
+    told = [(known.turn if known else None, sent) for known, sent in zip(ours, messages, strict=True)]
     return _with_warnings(told, [*conversation.live_warnings(turn)], role)
 
 
@@ -136,27 +137,19 @@ def _history(messages: Sequence[Message], conversation: Conversation, cites: boo
         if message.role in ("system", "developer"):
             continue
         sent = message.model_dump(exclude_unset=True)
-        turn = _turn_of(message, conversation)
+        known = conversation.known(message)
         if message.role == "user" or (message.role in ("tool", "function") and message.content):
             # What a tool returns, a search say, is written by strangers.
             sent["content"] = _inert(message)
         elif message.is_reply:
-            known = conversation.delivered.get(reply_hash(message.text))
             # Whatever stands in the line of sources is not known to be ours.
             text = neutralise(message.text if known is None else unlined(message.text))
             if known is None:
                 sent["content"] = f"[unverified: not known to be a reply of yours]\n{text}"
             else:
                 sent["content"] = f"{command(known.citations or CLASSES[:1])}\n{text}" if cites else text
-        history.append((turn, sent))
+        history.append((known.turn if known else None, sent))
     return history
-
-
-def _turn_of(message: Message, conversation: Conversation) -> int | None:
-    if not message.is_reply:
-        return None
-    known = conversation.delivered.get(reply_hash(message.text))
-    return known.turn if known else None
 
 
 def _inert(message: Message) -> str | list[Sent] | None:

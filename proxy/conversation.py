@@ -5,14 +5,14 @@ makes editing and branching work by themselves. Everything here is pure.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import orjson
 
 from judges.rules import RULES
-from knowledge_base.citations import strip_line
-from proxy.messages import Message
+from proxy.messages import Message, digest
 from proxy.traces.trace import HowFound, ShownWarning
 
 PAIRS_LOOKED_UP = 8
@@ -70,6 +70,10 @@ class Conversation:
     pairs: tuple[str, ...] = ()
     """Keys of the last exchanges, oldest first."""
 
+    def known(self, message: Message) -> Delivered | None:
+        """Return what is known of a message that is a reply of ours; None when it is none."""
+        return self.delivered.get(message.digest) if message.is_reply else None
+
     def live_warnings(self, turn: int) -> tuple[Warned, ...]:
         return tuple(w for w in self.warnings if w.expires >= turn)
 
@@ -90,11 +94,12 @@ class Conversation:
         return tuple(kept.values())
 
     def after(self, turn: int, reply: str, citations: tuple[str, ...], pair: str) -> "Conversation":
-        """Return the state after a delivered reply (warnings and sources are the turn's to set)."""
-        delivered = {**self.delivered, reply_hash(reply): Delivered(turn, citations)}
+        """Return the state after a delivered reply, folded (warnings and sources are the turn's to set)."""
+        delivered = {**self.delivered, digest(reply): Delivered(turn, citations)}
         while len(delivered) > REPLIES_KNOWN:
             delivered.pop(next(iter(delivered)))
-        return replace(self, turn=turn, delivered=delivered, pairs=(*self.pairs, pair)[-PAIRS_LOOKED_UP:])
+        pairs = (*self.pairs, pair)[-PAIRS_LOOKED_UP:]
+        return Conversation(self.id, turn, self.warnings, self.sources, delivered, pairs)
 
 
 class Identity:
@@ -112,27 +117,32 @@ class Identity:
         running = hashlib.blake2b(self._scope, digest_size=16)
         self.history_key: str | None = None
         """Hash of everything up to and including the last reply; None when there is none yet."""
-        self.pairs: list[str] = []
-        """Key of each exchange of a user's message and the reply to it, oldest first."""
-        self._replies: list[str] = []
+        self._exchanges: list[tuple[str, Message]] = []
+        """What the user said, folded, and the reply to it, oldest first."""
         asked = ""
-        for speaker, text in canonical(messages):
-            running.update(orjson.dumps([speaker, text]))
-            if speaker == "user":
-                asked = f"{asked} {text}".strip()
+        for message in identifying(messages):
+            running.update(orjson.dumps([message.role, message.folded]))
+            if message.role == "user":
+                asked = f"{asked} {message.folded}".strip()
             else:
                 self.history_key = running.hexdigest()
-                self.pairs.append(self._key("pair", asked, text))
-                self._replies.append(_digest(text))
+                self._exchanges.append((asked, message))
                 asked = ""
         self._running = running
         self._asked = asked
 
-    def lookups(self) -> list[str]:
-        """Return the keys to look the state up by, best first."""
+    @cached_property
+    def pairs(self) -> list[str]:
+        """Key of each exchange, oldest first."""
+        return [self._key("pair", asked, reply.folded) for asked, reply in self._exchanges]
+
+    def lookups(self) -> Iterator[str]:
+        """Yield the keys to look the state up by, best first. Mostly the first is enough."""
         if self.explicit is not None:
-            return [self.id_key(self.explicit)]
-        return [] if self.history_key is None else [self.history_key, *reversed(self.pairs[-PAIRS_LOOKED_UP:])]
+            yield self.id_key(self.explicit)
+        elif self.history_key is not None:
+            yield self.history_key
+            yield from reversed(self.pairs[-PAIRS_LOOKED_UP:])
 
     def how(self, key: str) -> HowFound:
         """Say what a lookup key stands for."""
@@ -148,18 +158,23 @@ class Identity:
         """
         *before, pair = conversation.pairs
         last = len(self.pairs) - 1 - self.pairs[::-1].index(pair)
-        return not before or not last or any(reply in conversation.delivered for reply in self._replies[:last])
+        return not before or not last or any(map(conversation.known, (reply for _, reply in self._exchanges[:last])))
 
     def pair_after(self, reply: str) -> str:
-        """Return the key of the exchange that this reply completes."""
-        return self._key("pair", self._asked, fold(reply))
+        """Return the key of the exchange that this reply, folded, completes."""
+        return self._key("pair", self._asked, reply)
 
     def keys_after(self, reply: str | None, conversation_id: str) -> list[str]:
-        """Return the keys under which to keep the state after a reply; one without text does not show in a history."""
+        """Return the keys under which to keep the state after a reply.
+
+        Args:
+            reply: Its text, folded; None: it has none, and does not show in a history.
+            conversation_id: The conversation's id.
+        """
         if reply is None:
             return [self.id_key(conversation_id), *([self.history_key] if self.history_key else [])]
         after = self._running.copy()
-        after.update(orjson.dumps(["assistant", fold(reply)]))
+        after.update(orjson.dumps(["assistant", reply]))
         return [after.hexdigest(), self.pair_after(reply), self.id_key(conversation_id)]
 
     def id_key(self, conversation_id: str) -> str:
@@ -169,35 +184,9 @@ class Identity:
         return hashlib.blake2b(self._scope + orjson.dumps(list(parts)), digest_size=16).hexdigest()
 
 
-def canonical(messages: Iterable[Message]) -> Iterable[tuple[str, str]]:
-    """Yield what identifies a conversation: speaker and folded text of the user's messages and the replies.
+def identifying(messages: Iterable[Message]) -> Iterator[Message]:
+    """Yield the messages that identify a conversation: the user's, and the replies.
 
-    System and tool messages are left out, and so is the citation line shown under a reply: clients may strip it.
+    System and tool messages are left out, and so is, in what is folded, the citation line under a reply: clients may strip it.
     """
-    for message in messages:
-        if message.role == "user":
-            yield "user", " ".join(message.text.split())
-        elif message.is_reply:
-            yield "assistant", fold(message.text)
-
-
-def fold(text: str) -> str:
-    """Fold white space and drop what is shown of citations, also where the chatbot wrote such a line itself."""
-    return " ".join(unlined(text).split())
-
-
-def unlined(text: str) -> str:
-    """Return a reply that a client sent back without the lines that show its sources."""
-    text = text.replace("\r\n", "\n")
-    while (shorter := strip_line(text)) != text:
-        text = shorter
-    return text
-
-
-def reply_hash(text: str) -> str:
-    """Return the hash by which a delivered reply is known again."""
-    return _digest(fold(text))
-
-
-def _digest(folded: str) -> str:
-    return hashlib.blake2b(folded.encode(), digest_size=12).hexdigest()
+    return (message for message in messages if message.role == "user" or message.is_reply)

@@ -15,6 +15,8 @@ class Unknown(Exception):
 class Memory(Protocol):
     """A store of conversation states under opaque keys."""
 
+    waits: bool
+    """Whether it waits for anything when it reads and writes; one that does not cannot be interrupted."""
     failures: int
     """Reads and writes that failed since the start."""
 
@@ -40,6 +42,8 @@ class Memory(Protocol):
 
 class ProcessMemory:
     """Keeps states in this process, within a bound of age and number: the longest unused goes first."""
+
+    waits = False
 
     def __init__(self, max_turns: int, max_age_s: float) -> None:
         self.limit(max_turns, max_age_s)

@@ -1,12 +1,15 @@
 """What comes over the wire: the chat request, validated at the door. Unknown fields are kept and forwarded."""
 
+import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from knowledge_base.citations import strip_line
 from proxy.errors import BadRequest
 
 OWN_FIELDS = {"model", "messages", "stream", "stream_options", "n"}
@@ -38,6 +41,16 @@ class Message(Wire):
     def is_reply(self) -> bool:
         """Whether this is an assistant's words to the user, rather than a mere tool call."""
         return self.role == "assistant" and bool(self.text.strip())
+
+    @cached_property
+    def folded(self) -> str:
+        """The text as it identifies a conversation."""
+        return fold(self.text) if self.role == "assistant" else " ".join(self.text.split())
+
+    @cached_property
+    def digest(self) -> str:
+        """The hash by which a delivered reply is known again."""
+        return digest(self.folded)
 
 
 class StreamOptions(Wire):
@@ -80,12 +93,28 @@ class ChatRequest(Wire):
         stops = given if isinstance(given, list) else [given]
         return tuple(stop for stop in stops if isinstance(stop, str) and stop)
 
-    @property
+    @cached_property
     def raw(self) -> dict[str, Any]:
-        """The request as it came."""
-        return self._raw
+        """The request as it came; `read_chat_request` puts it here."""
+        return {}
 
-    _raw: dict[str, Any] = {}
+
+def fold(text: str) -> str:
+    """Fold white space and drop what is shown of citations, also where the chatbot wrote such a line itself."""
+    return " ".join(unlined(text).split())
+
+
+def unlined(text: str) -> str:
+    """Return a reply that a client sent back without the lines that show its sources."""
+    text = text.replace("\r\n", "\n")
+    while (shorter := strip_line(text)) != text:
+        text = shorter
+    return text
+
+
+def digest(folded: str) -> str:
+    """Return the hash by which a delivered reply is known again. Args: folded: its text, folded."""
+    return hashlib.blake2b(folded.encode(), digest_size=12).hexdigest()
 
 
 def read_json(raw: bytes) -> dict[str, Any]:
@@ -130,7 +159,7 @@ def read_chat_request(data: dict[str, Any], max_messages: int) -> ChatRequest:
         request = ChatRequest.model_validate(data)
     except ValidationError as error:
         raise as_bad_request(error) from error
-    request._raw = data
+    request.raw = data
     return request
 
 

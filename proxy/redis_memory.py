@@ -37,6 +37,8 @@ ASK_EVERY_S = 1.0
 class RedisMemory:
     """Keeps states under their keys with a time to live; one state's keys are set together or not at all."""
 
+    waits = True
+
     def __init__(
         self, client: Redis, max_age_s: float, on_error: Literal["closed", "degrade"], timeout_s: float
     ) -> None:

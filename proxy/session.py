@@ -1,5 +1,6 @@
 """Recall and remember: how a turn finds the state of its conversation, and leaves a new one."""
 
+import asyncio
 from dataclasses import replace
 
 import structlog
@@ -7,6 +8,7 @@ import structlog
 from proxy.conversation import Conversation, Identity
 from proxy.delivery import Answer, Delivery, Turn
 from proxy.memory import Memory, Unknown
+from proxy.messages import fold
 from proxy.traces.trace import HowFound
 
 log = structlog.get_logger()
@@ -28,20 +30,27 @@ async def recall(memory: Memory, identity: Identity, *, urgent: bool = False) ->
                 raise
             log.error("state of an emergency not found", error=type(error).__name__)
             return None, "missed"
-        if found is not None and (key not in identity.pairs or identity.may_be(found)):
+        if found is not None and (identity.how(key) != "pair" or identity.may_be(found)):
             return found, identity.how(key)
     new = identity.history_key is None or identity.explicit is not None
     return None, "fresh" if new else "missed"
 
 
 async def remember(memory: Memory, turn: Turn, identity: Identity, answer: Answer) -> None:
+    """Keep the state that each choice leads to, also when the client leaves meanwhile."""
+    keeping = _keep(memory, turn, identity, answer)
+    await (asyncio.shield(keeping) if memory.waits else keeping)
+
+
+async def _keep(memory: Memory, turn: Turn, identity: Identity, answer: Answer) -> None:
     """Keep the state that each choice leads to. Mere tool calls lead to none: the turn goes on with their results."""
     for delivery in answer.deliveries:
         if delivery.text is None and not delivery.refused:
             continue
-        after = state_after(turn, identity, delivery)
+        said = None if delivery.text is None else fold(delivery.text)
+        after = state_after(turn, identity, delivery, said)
         try:
-            await memory.put(identity.keys_after(delivery.text, after.id), after)
+            await memory.put(identity.keys_after(said, after.id), after)
         except Exception as error:
             if delivery.outcome != "emergency":
                 raise
@@ -49,8 +58,8 @@ async def remember(memory: Memory, turn: Turn, identity: Identity, answer: Answe
             log.error("state of an emergency not kept", error=type(error).__name__)
 
 
-def state_after(turn: Turn, identity: Identity, delivery: Delivery) -> Conversation:
-    """Return the state of the conversation after a delivery."""
+def state_after(turn: Turn, identity: Identity, delivery: Delivery, said: str | None) -> Conversation:
+    """Return the state of the conversation after a delivery. Args: said: its text, folded."""
     before, settings = turn.conversation, turn.bot.settings
     lasts = settings.warning_turns
     if delivery.outcome == "emergency" and settings.emergency is not None:
@@ -61,6 +70,6 @@ def state_after(turn: Turn, identity: Identity, delivery: Delivery) -> Conversat
     in_use = turn.in_use if turn.selected else before.sources
     sources = {s: turn.number if s in delivery.citations else last for s, last in in_use.items()}
     after = replace(before, turn=turn.number, warnings=warnings, sources=sources)
-    if delivery.text is None:
+    if said is None:
         return after
-    return after.after(turn.number, delivery.text, delivery.citations, identity.pair_after(delivery.text))
+    return after.after(turn.number, said, delivery.citations, identity.pair_after(said))

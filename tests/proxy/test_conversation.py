@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from proxy.conversation import Conversation, Identity, Warned, fold, reply_hash
+from proxy.conversation import Conversation, Identity, Warned
 from proxy.memory import ProcessMemory
-from proxy.messages import Message
+from proxy.messages import Message, digest, fold
 from proxy.session import recall
 from tests.proxy.conftest import Body, Proxy, Start, dialogue, text_of, warnings_in
 
@@ -436,7 +436,8 @@ def test_folding_drops_every_shown_line_and_only_such() -> None:
     assert fold("a\r\n\r\nSources: X") == "a"
     assert fold("a\n\nSources: X\n\nSources: Y\n") == "a"
     assert fold("a Sources: X") == "a Sources: X"
-    assert reply_hash("a\n\nSources: X") == reply_hash(" a ")
+    one, other = (Message(role="assistant", content=text) for text in ("a\n\nSources: X", " a "))
+    assert one.digest == other.digest
 
 
 def test_warning_refreshes_strengthens_and_expires() -> None:
@@ -460,8 +461,8 @@ async def test_state_remembers_a_bounded_number_of_replies() -> None:
     for turn in range(1, 400):
         state = state.after(turn, f"reply {turn}", (), f"pair {turn}")
     assert len(state.delivered) == 200
-    assert reply_hash("reply 399") in state.delivered
-    assert reply_hash("reply 1") not in state.delivered
+    assert digest("reply 399") in state.delivered
+    assert digest("reply 1") not in state.delivered
     assert len(state.pairs) == 8
 
 
