@@ -53,6 +53,11 @@ class Lexical:
         self.library = library
         self._ids = list(library)
         self._titles = [frozenset(terms(source.title)) for source in library.sources]
+        self._titled = {
+            term: [n for n, title in enumerate(self._titles) if term in title]
+            for term in frozenset[str]().union(*self._titles)
+        }
+        """Sections by the words of their titles."""
         heads = _postings([_head(source, library) for source in library.sources])
         texts = _postings([terms(source.text) for source in library.sources])
         self._postings = _merged(heads, texts)
@@ -94,19 +99,20 @@ class Lexical:
             weights = {term: RECENT for term in before if term in self._postings} | weights
         scores, met = [0.0] * len(self._ids), [0.0] * len(self._ids)
         for term, weight in weights.items():
+            counts = self._weights.get(term, 0.0) if weight == 1 else 0.0
             for n, score in self._postings.get(term, ()):
                 scores[n] += weight * score
-                if weight == 1:
-                    met[n] += self._weights[term]
-        for n, title in enumerate(self._titles):
-            if not title.isdisjoint(weights):
-                scores[n] *= 1 + len(title & weights.keys()) / len(title | weights.keys())
-        return self._above_floor(weights, scores, [m / total for m in met])
+                met[n] += counts
+        for n in {n for term in weights for n in self._titled.get(term, ())}:
+            title = self._titles[n]
+            scores[n] *= 1 + len(title & weights.keys()) / len(title | weights.keys())
+        return self._above_floor(weights, scores, met, total)
 
-    def _above_floor(self, asked: Mapping[str, float], scores: list[float], met: list[float]) -> list[Choice]:
-        best = max(scores, default=0)
-        floor = max(FLOOR * self._unknown, BESIDE * best)
-        fit = [n for n in range(len(scores)) if scores[n] >= floor and met[n] >= COVERAGE]
+    def _above_floor(
+        self, asked: Mapping[str, float], scores: list[float], met: list[float], total: float
+    ) -> list[Choice]:
+        floor = max(FLOOR * self._unknown, BESIDE * max(scores, default=0))
+        fit = [n for n, score in enumerate(scores) if score >= floor and met[n] / total >= COVERAGE]
         return [
             Choice(self._ids[n], round(scores[n], 3), self._reason(n, asked))
             for n in sorted(fit, key=lambda n: (-scores[n], n))

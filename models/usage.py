@@ -42,7 +42,7 @@ class Usage:
             request: the request, without which the prompt of a response that reports none counts 0.
         """
         reported = body.get("usage")
-        reported = reported if isinstance(reported, Mapping) else {}
+        reported = reported if isinstance(reported, dict) else {}
         prompt, completion = _count(reported.get("prompt_tokens")), _count(reported.get("completion_tokens"))
         if prompt is not None and completion is not None:
             cached = _detail(reported, "prompt_tokens_details", "cached_tokens")
@@ -127,7 +127,8 @@ def estimate_tokens(text: str) -> int:
     too low to twice too high, since the two vocabularies differ that much there. A regular expression over
     words came no closer and costs 800 times as much.
     """
-    return -(-len(text.encode(errors="replace")) // 4)
+    size = len(text) if text.isascii() else len(text.encode(errors="replace"))
+    return -(-size // 4)
 
 
 def _both(one: int | None, other: int | None) -> int | None:
@@ -136,7 +137,7 @@ def _both(one: int | None, other: int | None) -> int | None:
 
 def _detail(reported: Mapping[str, Any], of: str, name: str) -> int | None:
     details = reported.get(of)
-    return _count(details.get(name)) if isinstance(details, Mapping) else None
+    return _count(details.get(name)) if isinstance(details, dict) else None
 
 
 def _count(value: object) -> int | None:
@@ -147,6 +148,6 @@ def _texts(value: object) -> str:
     """Collect the texts of messages or choices, leaving out ids, roles and images."""
     if isinstance(value, str):
         return value
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return _texts([value[name] for name in _TEXT_FIELDS if name in value])
     return " ".join(filter(None, map(_texts, value))) if isinstance(value, list) else ""
