@@ -12,6 +12,7 @@ from aiohttp import web
 
 from models.errors import ModelError
 from proxy.errors import ApiError, HttpFault, Internal, TooLarge, from_model_error
+from proxy.telemetry.logs import tell_request
 from proxy.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
@@ -37,10 +38,8 @@ async def boundary(request: web.Request, handler: Handler) -> web.StreamResponse
         route = request.match_info.route.resource
         path = route.canonical if route is not None else "unknown"
         request.app[METRICS].answered(path, status)
-        log.info(
-            "request", method=request.method, path=path, status=status,
-            ms=round((time.perf_counter() - started) * 1000, 2), **fields,
-        )  # fmt: skip
+        ms = round((time.perf_counter() - started) * 1000, 2)
+        tell_request({"method": request.method, "path": path, "status": status, "ms": ms, **fields})
 
 
 async def _answered(request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -5,7 +5,7 @@ An estimate leaves out what frames the texts: around each word of a stream lie s
 
 import json
 import re
-from collections.abc import Mapping
+from typing import Any
 
 import orjson
 
@@ -53,15 +53,21 @@ def usage_of(body: bytes, sent: int) -> Usage:
     """Return what an answer in one piece used, for a request of so many bytes."""
     if len(body) > WHOLE:
         return _reported(body[-TAIL:]) or estimated(sent, len(body))
-    if b'"usage"' in body:
-        try:
-            answer = orjson.loads(body)
-        except orjson.JSONDecodeError:
-            answer = None
-        if isinstance(answer, dict) and (usage := _trusted(answer.get("usage"))) is not None:
+    if (place := body.rfind(b'"usage"')) >= 0:
+        # It mostly stands near the end; one that is not the answer's own, but of something within it, leaves brackets over.
+        answer = _object(b"{" + body[place:]) or _object(body)
+        if answer is not None and (usage := _trusted(answer.get("usage"))) is not None:
             return usage
     found = _TEXT.findall(body)
     return estimated(sent, sum(map(len, found)) if found else len(body))
+
+
+def _object(text: bytes) -> dict[str, Any] | None:
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def estimated(sent: int, written: int) -> Usage:
@@ -82,7 +88,7 @@ def _reported(tail: bytes) -> Usage | None:
 
 def _trusted(reported: object) -> Usage | None:
     """Read a usage; None: a number of it is missing or cannot be."""
-    if not isinstance(reported, Mapping):
+    if not isinstance(reported, dict):
         return None
     usage = Usage.from_body({"usage": reported})
     return None if usage.estimated or max(usage.prompt_tokens, usage.completion_tokens) > MOST else usage

@@ -19,8 +19,9 @@ def uncached_loggers() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def logs_of_its_own() -> Iterator[None]:
+def logs_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What a test configures does not reach the next: its standard error is closed by then."""
+    monkeypatch.setattr("proxy.telemetry.logs._lines", None)
     yield
     structlog.reset_defaults()
 

@@ -4,4 +4,5 @@ metrics.py         what Prometheus is told; reading.py: numbers that somebody el
 worker_metrics.py  the same of several processes
 tracing.py         whether OpenTelemetry is asked for; spans.py: its spans
 logs.py            our log lines; library_logs.py: what libraries would print
+together.py        work that no reply waits for, done for all requests of a moment together
 """

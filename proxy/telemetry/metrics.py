@@ -5,8 +5,9 @@ who somebody is, and a metric for each is more than a Prometheus can hold.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import product
-from typing import Any, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -18,6 +19,7 @@ from models.guard import Guard
 from models.usage import Call, Ledger
 from proxy.chatbot import Blueprint
 from proxy.telemetry.reading import Reading
+from proxy.telemetry.together import Together
 from proxy.traces.trace import Outcome, Trace
 from proxy.turn import signs
 
@@ -36,6 +38,14 @@ KINDS: tuple[str, ...] = (*get_args(Sign.model_fields["kind"].annotation), UNKNO
 Metric = TypeVar("Metric", Counter, Histogram)
 
 
+class _Asked(NamedTuple):
+    """What counts the calls to one alias in one step."""
+
+    calls: Counter
+    prompt: Counter
+    completion: Counter
+
+
 class Metrics:
     """The counters and histograms of one app; with PROMETHEUS_MULTIPROC_DIR, of all processes that share that folder."""
 
@@ -43,6 +53,9 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._readings: list[Reading] = []
         self._children: dict[tuple[object, ...], Any] = {}
+        self._answers: dict[tuple[str, int], Counter] = {}
+        self._asked: dict[tuple[str, str, str | None], _Asked] = {}
+        self._together = Together[Callable[[], None]](_all_of)
 
         def counter(name: str, what: str, *labels: str) -> Counter:
             return Counter(name, what, labels, registry=self.registry)
@@ -118,7 +131,10 @@ class Metrics:
                     self._of(self.emergencies, bot.name, kind)
 
     def turn(self, trace: Trace, ledger: Ledger, steps: Iterable[tuple[str, float]] = ()) -> None:
-        """Count a finished turn."""
+        """Count a finished turn, in a moment, as everything here."""
+        self._together.add(partial(self._turn, trace, ledger, steps))
+
+    def _turn(self, trace: Trace, ledger: Ledger, steps: Iterable[tuple[str, float]]) -> None:
         chatbot = trace.chatbot
         self._of(self.turns, chatbot, trace.outcome if trace.error is None else "error").inc()
         if trace.filter == "shadow" and trace.error is None:
@@ -142,10 +158,19 @@ class Metrics:
 
     def answered(self, route: str, status: int) -> None:
         """Count a finished request."""
-        self._of(self.requests, route, str(status)).inc()
+        self._together.add(partial(self._answered, route, status))
+
+    def _answered(self, route: str, status: int) -> None:
+        counter = self._answers.get((route, status))
+        if counter is None:
+            counter = self._answers[route, status] = self.requests.labels(route, str(status))
+        counter.inc()
 
     def forwarded(self, ledger: Ledger) -> None:
         """Count the calls of what was forwarded. It is no turn: nothing was decided."""
+        self._together.add(partial(self._forwarded, ledger))
+
+    def _forwarded(self, ledger: Ledger) -> None:
         for call in ledger.calls:
             self._called(call)
 
@@ -162,7 +187,11 @@ class Metrics:
                 self._not_sent.read(_of(guard.breaker, "refused"), alias)
 
     def refresh(self) -> None:
-        """Take over the numbers that others keep. Where processes count together each must do so, whoever is asked."""
+        """Count what waits, and take over the numbers that others keep.
+
+        Where processes count together each must do so, whoever is asked.
+        """
+        self._together.flush()
         for reading in self._readings:
             reading.refresh()
 
@@ -185,9 +214,14 @@ class Metrics:
 
     def _called(self, call: Call) -> None:
         alias, step = call.alias, call.step
-        self._of(self.calls, alias, call.error or "").inc()
-        self._of(self.tokens, alias, step, "prompt").inc(call.usage.prompt_tokens)
-        self._of(self.tokens, alias, step, "completion").inc(call.usage.completion_tokens)
+        asked = self._asked.get((alias, step, call.error))
+        if asked is None:
+            prompt, completion = (self.tokens.labels(alias, step, kind) for kind in ("prompt", "completion"))
+            asked = _Asked(self.calls.labels(alias, call.error or ""), prompt, completion)
+            self._asked[alias, step, call.error] = asked
+        asked.calls.inc()
+        asked.prompt.inc(call.usage.prompt_tokens)
+        asked.completion.inc(call.usage.completion_tokens)
         if step != "forward":  # whose time is the client's, who may read slowly
             self._of(self.call_seconds, alias).observe(call.ms / 1000)
         if call.attempts > 1:
@@ -205,6 +239,11 @@ class Metrics:
         if child is None:
             child = self._children[key] = metric.labels(*labels)
         return child
+
+
+def _all_of(counts: Iterable[Callable[[], None]]) -> None:
+    for count in counts:
+        count()
 
 
 def _kind(trace: Trace) -> str:

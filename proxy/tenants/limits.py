@@ -90,7 +90,7 @@ class _Used:
     """Requests that it may still make at once."""
     tokens: float
     filled: float
-    day: int
+    day: float
     """Days since 1970 (UTC)."""
     spent: float = 0.0
     running: int = 0
@@ -126,21 +126,17 @@ class ProcessMeter(Meter):
         used.spent += cost or 0.0
 
     def _filled(self, key: KeyRecord) -> _Used:
-        now, day = self._clock(), int(self._wall() // DAY_S)
-        requests, tokens = float(key.requests_per_minute or 0), float(key.tokens_per_minute or 0)
+        now, day = self._clock(), self._wall() // DAY_S
+        # Without a limit a bucket holds 0: for a limit that is set later is not to find a debt.
+        requests, tokens = key.requests_per_minute or 0, key.tokens_per_minute or 0
         used = self._used.get(key.id)
         if used is None:
             used = self._used[key.id] = _Used(requests, tokens, now, day)
-        passed, used.filled = max(0.0, now - used.filled), now
-        used.requests = _refilled(used.requests, requests, passed)
-        used.tokens = _refilled(used.tokens, tokens, passed)
+        minutes, used.filled = max(0.0, now - used.filled) / MINUTE_S, now
+        used.requests = min(requests, used.requests + minutes * requests) if requests else 0.0
+        used.tokens = min(tokens, used.tokens + minutes * tokens) if tokens else 0.0
         if day > used.day:  # a clock that was set back does not give a second budget
             used.day, used.spent = day, 0.0
         elif day < used.day - 1:  # nor does a day that only a wrong clock has seen last until it comes
             used.day = day
         return used
-
-
-def _refilled(kept: float, limit: float, passed_s: float) -> float:
-    """Return what a bucket holds; without a limit 0, for a limit that is set later is not to find a debt."""
-    return min(limit, kept + passed_s * limit / MINUTE_S) if limit else 0.0

@@ -131,3 +131,17 @@ def test_odd_bytes_are_estimated(odd: bytes) -> None:
     for usage in (heard([odd]), usage_of(odd, SENT)):
         assert usage.estimated
         assert 0 <= usage.completion_tokens <= len(odd)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"usage": USAGE, "inner": {"usage": {"prompt_tokens": 1, "completion_tokens": 1}}},
+        {"inner": [{"usage": {"prompt_tokens": 1, "completion_tokens": 1}}], "usage": USAGE, "tier": "default"},
+        {"usage": USAGE, "said": 'the "usage": {"prompt_tokens": 1, "completion_tokens": 1}}'},
+        {"usage": USAGE, "all": {"of": [{"usage": {"prompt_tokens": 1, "completion_tokens": 1}}, 2], "it": 3}},
+    ],
+)
+def test_the_usage_is_the_answer_s_own_and_not_one_of_something_within_it(answer: dict[str, Any]) -> None:
+    """Wherever it stands."""
+    assert usage_of(json.dumps(answer).encode(), SENT) == Usage(19, 50, cached_tokens=4)
