@@ -88,24 +88,22 @@ class LocalJudge:
     def judge_now(self, case: Case) -> Judgement:
         """Judge a case. Text the rules cannot read is unjudged."""
         started = time.perf_counter()
-        blank = Judgement(self.name, "local", "unjudged", "unreadable")
         part = _readable_part(case)
         try:
             observation, score = OBSERVERS[self.name](part)
             finding = self._bounded(rule_on(observation, part), score)
-            found = Judgement(
-                self.name, "local", finding.verdict, finding.rule, finding.reason, _since(started), score, observation
-            )
             cut = part is not case and (part.user_message, part.draft) != (case.user_message, case.draft)
-            if not cut or found.verdict != "accept":
-                return found
-            found = replace(blank, reason="the local judge cannot read texts this long to the end")
+            if not cut or finding.verdict != "accept":
+                return Judgement(
+                    self.name, "local", finding.verdict, finding.rule, finding.reason, _since(started), score, observation
+                )
+            reason = "the local judge cannot read texts this long to the end"
         except Unreadable as unread:
-            found = replace(blank, reason=f"the local judge cannot read this: {unread}")
+            reason = f"the local judge cannot read this: {unread}"
         except Exception as error:  # as for a model: a crash has not accepted
             _log_crash(error, self.name, "local")
-            found = replace(blank, reason=f"crashed: {type(error).__name__}")
-        return replace(found, ms=_since(started))
+            reason = f"crashed: {type(error).__name__}"
+        return Judgement(self.name, "local", "unjudged", "unreadable", reason, _since(started))
 
     def _bounded(self, found: Finding, score: float) -> Finding:
         """Let the threshold decide between accept and not; how bad it is otherwise, the rules say.
@@ -136,7 +134,7 @@ LONGEST = 100_000
 
 
 def _readable_part(case: Case) -> Case:
-    if any(len(said.text) > LONGEST for said in case.history):
+    if any([len(said.text) > LONGEST for said in case.history]):
         case = replace(case, history=tuple(replace(said, text=said.text[-LONGEST:]) for said in case.history))
     if len(case.user_message) <= LONGEST and len(case.draft) <= LONGEST:
         return case

@@ -70,7 +70,7 @@ def said(quote: str, text: str) -> bool:
 @kept
 def folded(text: str) -> str:
     """Fold what must not matter when texts are compared: compatibility forms, invisible characters, case, white space."""
-    plain = unicodedata.normalize("NFKC", text).translate(_PLAIN)
+    plain = text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_PLAIN)
     return " ".join(plain.casefold().split())
 
 

@@ -123,7 +123,8 @@ _NO_TOPIC = frozenset(["", "none", "null", "nil", "no", "n/a", "na", "not applic
 
 def _left_out(claims: Claims, case: Case) -> str | None:
     """Return what a judge has plainly overlooked, if anything: it was careless, or talked out of its task by the draft."""
-    if hidden := doses(case.draft) - _known_doses(claims, case):
+    named = doses(case.draft)
+    if named and (hidden := named - _known_doses(claims, case)):
         return "the judge lists no assertion with the dose " + ", ".join(sorted(" ".join(dose) for dose in hidden))
     if not claims.assertions and _plainly_asserts(case):
         return "the judge lists no assertion of a reply that has several"
@@ -176,7 +177,9 @@ def verified(assertion: Assertion, case: Case) -> Assertion:
     Support that its quote does not prove is none, nor is one for a dose that the source does not name; and what has a number
     in it is not basic, whatever a judge says.
     """
-    if assertion.support in ("stated", "implied"):
+    if assertion.support == "unsupported":
+        return assertion
+    if assertion.support != "basic":
         source = next((s for s in case.cited if s.id == assertion.source_id), None)
         holds = (
             source is not None

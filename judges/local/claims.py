@@ -1,7 +1,7 @@
 """What a reply asserts, how far its sources carry it, and how it speaks of where it comes from."""
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -13,6 +13,7 @@ from judges.local.reply import Part, parts
 from judges.local.support import IMPLIED, STATED, Support
 from judges.local.text import Reading, normalise, read
 from judges.observation import Assertion, Claims, Strength
+from knowledge_base.library import Source
 
 _STRONG_ADVICE = (lexicon.ABSOLUTES | listed("stop quit instead replace cure fix diagnose studies research")) - {
     "everyone",
@@ -98,42 +99,46 @@ def reading(case: Case) -> Read:
 def _judge(case: Case, found: tuple[Part, ...], user: str) -> list[Judged]:
     lexicon_of_topics = topics.compiled(case.topics)
     told = read(user)
-    carried = support.weigh(found, case.cited, frozenset(told.content)) if case.cited else [NOTHING] * len(found)
+    asked_of = lexicon_of_topics.find_in(told.lowered, told.words)
     judged = []
-    for part, degree in zip(found, carried, strict=True):
-        asserted = part.asserted or _asserts_all_the_same(part, degree, case)
-        if asserted and (r := read(asserted)).content:
-            topic = _topic(lexicon_of_topics, r, user)
+    for part, degree in _carried(found, case.cited, frozenset(told.content)):
+        asserted = part.asserted or (part.sentence.text if degree.degree < _BLATANT else "")
+        r = part.reading if asserted is part.sentence.text else read(asserted)
+        if r.content:
+            topic = lexicon_of_topics.find_in(r.lowered, r.words)
+            if topic is None and asked_of is not None and r.mass < 2.5 and not _POINTING.isdisjoint(r.vocabulary):
+                topic = asked_of
             if topic is None and degree.degree < IMPLIED and talk.merely_talks(part.reading):
                 continue
             judged.append(_assertion(part, asserted, r, degree, topic))
     if not judged and _merely_agrees(found) and user.rstrip().endswith("?"):
         asked = next(parts(user, ""))
         degree = support.weigh([asked], case.cited, frozenset())[0] if case.cited else NOTHING
-        judged.append(_assertion(found[0], found[0].sentence.text, told, degree, lexicon_of_topics.find(user)))
+        judged.append(_assertion(found[0], found[0].sentence.text, told, degree, asked_of))
     return judged
 
 
 NOTHING = Support(0.0)
 
 
-def _asserts_all_the_same(part: Part, carried: Support, case: Case) -> str:
-    """Return what a sentence says that does not seem to assert, but is plainly not from the sources."""
-    plain = any(clause.act in _PLAIN for clause in part.clauses)
-    return part.sentence.text if case.cited and carried.degree < _BLATANT and not plain else ""
+def _carried(
+    found: Sequence[Part], cited: tuple[Source, ...], named: frozenset[str]
+) -> Iterable[tuple[Part, Support]]:
+    """Return the sentences that assert, or may be found to, with how far the sources carry them."""
+    if not cited:
+        return [(part, NOTHING) for part in found if part.asserted]
+    asserting: list[Part] = []
+    rest: list[Part] = []
+    for part in found:
+        plain = not part.asserted and any([clause.act in _PLAIN for clause in part.clauses])
+        (rest if plain else asserting).append(part)
+    return zip(asserting, support.weigh(asserting, cited, named, rest), strict=True)
 
 
 def _merely_agrees(found: tuple[Part, ...]) -> bool:
     """Tell whether a reply answers with a mere yes or no: then it asserts what the user asked."""
     declined = any(clause.act in ("refuses", "admits") for part in found for clause in part.clauses)
     return bool(found) and not declined and _AFFIRMS.match(found[0].sentence.text) is not None
-
-
-def _topic(known: topics.Lexicon, r: Reading, user: str) -> str | None:
-    found = known.find_in(r.lowered, r.words)
-    if found is None and r.mass < 2.5 and not _POINTING.isdisjoint(r.words):
-        return known.find(user)
-    return found
 
 
 def _assertion(part: Part, asserted: str, r: Reading, carried: Support, topic: str | None) -> Judged:

@@ -72,7 +72,7 @@ def find(
     closest = (
         window[0]
         if len(window) == 1
-        else max(window, key=lambda r: sum(w for c, w in reading.content.items() if c in r.content))
+        else max(window, key=lambda r: _shared(reading, r))
     )
     found = [_certainty(reading, window, closest), _condition(closest, told)]
     if DENIED in reading.polarity.values() or DENIED in closest.polarity.values():
@@ -84,6 +84,12 @@ def find(
     if reading.drugs or reading.names:
         found.append(_name(reading, window, source_words))
     return max(found)
+
+
+def _shared(reading: Reading, theirs: Reading) -> float:
+    """Return the weight of what two sentences have in common."""
+    content = theirs.content
+    return sum([weight for concept, weight in reading.content.items() if concept in content])
 
 
 def _number(reading: Reading, window: Sequence[Reading], numbers: Numbers) -> Conflict:
@@ -108,8 +114,7 @@ def _belongs(reading: Reading, window: Sequence[Reading], digits: str, units: fr
     near = _near_number(reading, digits)
     for r in window:
         if any(digits == d and not (units and theirs and units.isdisjoint(theirs)) for d, theirs, _ in r.numbers):
-            share = sum(w for c, w in reading.content.items() if c in r.content)
-            if share >= 0.66 * most or (near and len(near & r.content.keys()) * 2 > len(near)):
+            if _shared(reading, r) >= 0.66 * most or (near and len(near & r.content.keys()) * 2 > len(near)):
                 return True
     return False
 
@@ -194,7 +199,7 @@ def _certainty(reading: Reading, window: Sequence[Reading], closest: Reading) ->
     if "never" in ours and not any(lexeme(word).negates for word in closest.words):
         return 0.6, "'never' is not in the source"
     if lexicon.HEDGES.isdisjoint(ours) and not lexicon.HEDGES.isdisjoint(closest.vocabulary):
-        if (_SURE & ours).difference(*(r.words for r in window)):
+        if (_SURE & ours).difference(*[r.vocabulary for r in window]):
             return 0.45, "the source is less certain"
         return 0.15, "the source is less certain"
     return NONE

@@ -98,19 +98,23 @@ def parts(text: str, user_message: str) -> Iterator[Part]:
     told = read(user_message).content.keys()
     for sentence in sentences(text):
         reading = read(sentence.text)
-        clauses = _clauses(sentence.text, frozenset(told & reading.content.keys()))
+        clauses = _clauses(reading, sentence.text, frozenset(told & reading.content.keys()))
         kept = [clause.text for clause in clauses if clause.act == "asserts"]
         yield Part(sentence, reading, clauses, sentence.text if len(kept) == len(clauses) else ", ".join(kept))
 
 
-def _clauses(text: str, told: frozenset[str]) -> list[Clause]:
+def _clauses(reading: Reading, text: str, told: frozenset[str]) -> list[Clause]:
     """Cut a sentence into clauses; `told` are those of its concepts that the user named."""
-    return _kept(text, told) if len(text) <= LONG else _cut(text, told)
+    return _kept(text, told) if len(text) <= LONG else _cut(reading, text, told)
 
 
-def _cut(text: str, told: frozenset[str]) -> list[Clause]:
-    reading = read(text)
-    whole = _act(reading.lowered, reading.words, told)
+@lru_cache(maxsize=2048)
+def _kept(text: str, told: frozenset[str]) -> list[Clause]:
+    return _cut(read(text), text, told)
+
+
+def _cut(reading: Reading, text: str, told: frozenset[str]) -> list[Clause]:
+    whole = _act(reading.lowered, reading.words, reading.vocabulary, told)
     if whole == "asserts" or not (cuts := list(_CUT.finditer(reading.lowered))):
         return [Clause(text, whole, reading.words)]
     found: list[Clause] = []
@@ -123,16 +127,13 @@ def _cut(text: str, told: frozenset[str]) -> list[Clause]:
         elif found and found[-1].act == "offers" and listing and _lists(tokens):
             act = "offers"
         else:
-            act = "asks" if text.endswith("?") and whole == "asks" else _act(lowered, tokens, told)
+            act = "asks" if text.endswith("?") and whole == "asks" else _act(lowered, tokens, frozenset(tokens), told)
         found.append(Clause(piece, act, tokens))
     for clause, following in zip(found[-2::-1], found[:0:-1], strict=True):
         opens = clause.text.count(" ") < 2 or _OPENS.match(clause.text.lower())
         if clause.act == "asserts" and following.act in _LEADING and opens:
             clause.act = following.act
     return found
-
-
-_kept = lru_cache(maxsize=2048)(_cut)
 
 
 _LEADING = ("verifies", "refuses", "offers", "asks", "admits", "greets")
@@ -175,9 +176,9 @@ def _hangs_on(lowered: str, before: Act) -> bool:
     )
 
 
-def _act(lowered: str, found: list[str], told: frozenset[str]) -> Act:
+def _act(lowered: str, found: list[str], vocabulary: frozenset[str], told: frozenset[str]) -> Act:
     """Tell what a lower-case clause does."""
-    words = acts.busy(frozenset(found))
+    words = acts.busy(vocabulary)
     if not words and not lowered.endswith("?"):
         return "asserts"
     if acts.dissuades(lowered, words):
@@ -223,8 +224,8 @@ def _orders(lowered: str, found: list[str], told: frozenset[str]) -> bool:
     if not _ORDERED.isdisjoint(found) and _ORDERS.search(lowered):
         return True
     lexemes = [lexeme(word) for word in found]
-    if _WHO_TAKES.search(lowered) and any(lex.drug and lex.concept not in told for lex in lexemes):
+    drugs = [lex.concept for lex in lexemes if lex.drug]
+    if not told.issuperset(drugs) and _WHO_TAKES.search(lowered):
         return True
-    named = any(lex.drug for lex in lexemes)
     counted = any(lex.number and following in lexicon.UNITS for lex, following in zip(lexemes, found[1:], strict=False))
-    return (named or counted) and _ASKED_FOR.search(lowered) is not None
+    return (bool(drugs) or counted) and _ASKED_FOR.search(lowered) is not None

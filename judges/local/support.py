@@ -8,7 +8,7 @@ nothing more, by word vectors.)
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -82,6 +82,10 @@ def _word(token: str) -> _Word | None:
 _WORDS = Remembered(_word)
 
 
+def _words(reading: Reading) -> list[_Word]:
+    return list(filter(None, map(_WORDS.__getitem__, reading.words)))
+
+
 class _Sentence(NamedTuple):
     """A sentence of a source."""
 
@@ -104,11 +108,13 @@ class Index:
 
     def __init__(self, source: Source) -> None:
         self.id = source.id
-        self.text = source.text
-        found = [s for s in sentences(source.text) if not s.text.startswith("#")]
-        self.spans = [(s.start, s.start + len(s.text)) for s in found]
-        self.sentences = [_sentence(read(normalise(s.text))) for s in found]
-        self._verbatim = {_bare(s.reading): place for place, s in enumerate(self.sentences)}
+        self.quotes = [s.text for s in sentences(source.text) if not s.text.startswith("#")]
+        self.sentences = [_sentence(read(normalise(quote))) for quote in self.quotes]
+        self.verbatim = {
+            _bare(s.reading): Support(1.0, self.id, quote)
+            for s, quote in zip(self.sentences, self.quotes, strict=True)
+        }
+        """The support of its own sentences, which need no weighing, by their bare text."""
         self.numbers = conflicts.Numbers([s.reading for s in self.sentences])
         title = _sentence(read(normalise(source.title)))
         self.words = frozenset(word for s in [*self.sentences, title] for word in s.reading.words)
@@ -133,11 +139,6 @@ class Index:
         around = self.sentences[max(0, place - 1) : place + 2]
         return _Window([one.reading for one in around], frozenset[str]().union(*(one.concepts for one in around)))
 
-    def quoted(self, reading: Reading) -> Support | None:
-        """Return the support of a sentence that stands in this source word for word, which needs no weighing."""
-        place = self._verbatim.get(_bare(reading))
-        return None if place is None else Support(1.0, self.id, self.text[slice(*self.spans[place])])
-
 
 def _bare(reading: Reading) -> str:
     """Return a sentence without the marks around it; a question stays one."""
@@ -145,11 +146,11 @@ def _bare(reading: Reading) -> str:
 
 
 def _sentence(reading: Reading) -> _Sentence:
-    words = [word for token in reading.words if (word := _WORDS[token])]
+    order = tuple(word.concept for word in _words(reading))
     return _Sentence(
         reading,
-        frozenset(word.concept for word in words),
-        tuple(word.concept for word in words),
+        frozenset(order),
+        order,
         negations(reading) > 0,
         not lexicon.HEDGES.isdisjoint(reading.vocabulary),
     )
@@ -161,21 +162,34 @@ def index(source: Source) -> Index:
     return Index(source)
 
 
-def weigh(parts: Sequence[Part], cited: tuple[Source, ...], user: frozenset[str]) -> list[Support]:
+def weigh(
+    parts: Sequence[Part], cited: tuple[Source, ...], user: frozenset[str], beside: Sequence[Part] = ()
+) -> list[Support]:
     """Return how far the cited sources carry each sentence of a reply.
 
     Args:
         parts: The sentences.
         user: The concepts that the user has named.
+        beside: The other sentences of the reply, of which nobody asks how far they are carried.
     """
     sources = [index(source) for source in cited]
-    supports = [next((found for source in sources if (found := source.quoted(part.reading))), None) for part in parts]
+    supports = [_quoted(part.reading, sources) for part in parts]
     left = [n for n, found in enumerate(supports) if found is None]
     if left:
-        told, best = describe([parts[n] for n in left], sources, user)
+        also = [part for part in beside if _quoted(part.reading, sources) is None]
+        told, best = describe([parts[n] for n in left], sources, user, also)
         for n, unsupported, closest in zip(left, trees.load("support").probabilities(told).tolist(), best, strict=True):
             supports[n] = _supported(parts[n].reading, unsupported, closest)
     return [found for found in supports if found is not None]
+
+
+def _quoted(reading: Reading, sources: Sequence[Index]) -> Support | None:
+    """Return the support of a sentence that stands in a source word for word."""
+    bare = _bare(reading)
+    for source in sources:
+        if found := source.verbatim.get(bare):
+            return found
+    return None
 
 
 def _supported(reading: Reading, unsupported: float, closest: "Place | None") -> Support:
@@ -187,7 +201,7 @@ def _supported(reading: Reading, unsupported: float, closest: "Place | None") ->
     shared = reading.content.keys() & source.sentences[place].concepts
     if len(shared) < 2 and sum([reading.content[concept] for concept in shared]) < _MOST * reading.mass:
         unsupported = max(unsupported, 1 - _CHANCE)
-    return Support(1 - unsupported, source.id, source.text[slice(*source.spans[place])])
+    return Support(1 - unsupported, source.id, source.quotes[place])
 
 
 Place = tuple[Index, int]
@@ -195,33 +209,38 @@ Place = tuple[Index, int]
 
 
 def describe(
-    parts: Sequence[Part], sources: Sequence[Index], user: frozenset[str]
+    parts: Sequence[Part], sources: Sequence[Index], user: frozenset[str], beside: Sequence[Part] = ()
 ) -> tuple[Matrix, list[Place | None]]:
     """Tell what the trees go by.
 
     Returns:
         A row of `FEATURES` for each sentence, and the sentence of the sources that comes closest to it.
     """
-    words = [[word for token in part.reading.words if (word := _WORDS[token])] for part in parts]
-    told = frozenset(word.concept for one in words for word in one)
+    words = [_words(part.reading) for part in parts]
+    told = frozenset([word.concept for one in [*words, *[_words(part.reading) for part in beside]] for word in one])
+    known = frozenset[str]().union(*[told & source.concepts for source in sources])
+    against = _Against(sources, user, told, known)
     best = [_closest(mine, sources) for mine in words]
-    rows = [
-        _row(part, mine, closest, sources, user, told) for part, mine, closest in zip(parts, words, best, strict=True)
-    ]
+    rows = [_row(part, mine, closest, against) for part, mine, closest in zip(parts, words, best, strict=True)]
     return np.array(rows, dtype=np.float32), best
 
 
-def _row(
-    part: Part,
-    words: list[_Word],
-    closest: Place | None,
-    sources: Sequence[Index],
-    user: frozenset[str],
-    told: frozenset[str],
-) -> list[float]:
+class _Against(NamedTuple):
+    """What the sentences of a reply are read against."""
+
+    sources: Sequence[Index]
+    user: frozenset[str]
+    """The concepts that the user has named."""
+    told: frozenset[str]
+    """Those that the reply names anywhere."""
+    known: frozenset[str]
+    """Those of them that a source has."""
+
+
+def _row(part: Part, words: list[_Word], closest: Place | None, against: _Against) -> list[float]:
     reading = part.reading
     vocabulary = reading.vocabulary
-    count = len(words) or 1
+    sources, user, told, known = against
     window = frozenset[str]()
     relation: tuple[float, ...] = _UNRELATED
     clashes: tuple[float, ...] = _NO_CLASH
@@ -231,45 +250,48 @@ def _row(
         relation = _relation([word.concept for word in words], sources, home.sentences[place])
         clashes = _clashes(reading, closest, told)
     total = covered = near = 0.0
-    known = numbers = drugs = echo = 0
+    missing = numbers = drugs = echo = 0
     for concept, worth, number, drug in words:
         total += worth
-        echo += concept in user
-        if any(concept in source.concepts for source in sources):
-            known += 1
-            covered += worth
-            near += worth * (concept in window)
-        else:
+        if concept in user:
+            echo += 1
+        if concept not in known:
+            missing += 1
             numbers += number
             drugs += drug
+        else:
+            covered += worth
+            if concept in window:
+                near += worth
     total = total or 1.0
+    count = len(words) or 1
     acts = dict.fromkeys(_ACTS, 0.0)
     length = sum([len(clause.tokens) for clause in part.clauses]) or 1
     for clause in part.clauses:
         acts[clause.act] += len(clause.tokens) / length
-    ending = part.sentence.text.rstrip()[-1:]
+    ending = part.sentence.text[-1:]
     return [
         min(count, 30) / 10,
         covered / total,
         near / total,
-        (len(words) - known) / 5,
-        (len(words) - known) / count,
-        float(numbers),
-        float(drugs),
-        float(sum([not _has(sources, name) for name in reading.names])),
-        float(sum([not _has(sources, word) for word in vocabulary & lexicon.ABSOLUTES])),
-        float(sum([_SUPERLATIVES[word] and not _has(sources, word) for word in vocabulary])),
-        float(len(vocabulary & _PERSONAL)),
-        float("you" in vocabulary or "your" in vocabulary),
-        float(not vocabulary.isdisjoint(_ADVISING)),
-        float("if" in vocabulary),
-        float(not vocabulary.isdisjoint(_CAUSAL)),
+        missing / 5,
+        missing / count,
+        numbers,
+        drugs,
+        _missing(reading.names, sources),
+        _missing(vocabulary & lexicon.ABSOLUTES, sources),
+        _missing(filter(_SUPERLATIVES.__getitem__, vocabulary), sources),
+        len(vocabulary & _PERSONAL),
+        "you" in vocabulary or "your" in vocabulary,
+        not vocabulary.isdisjoint(_ADVISING),
+        "if" in vocabulary,
+        not vocabulary.isdisjoint(_CAUSAL),
         echo / count,
         *relation,
         near / total - relation[-1],
         *clashes,
-        float(ending == "?"),
-        float(ending == "!"),
+        ending == "?",
+        ending == "!",
         *acts.values(),
         evidence.load("phrasing").margin(tokens(reading)),
     ]  # fmt: skip
@@ -285,8 +307,9 @@ _UNRELATED = (0.0,) * 4
 _NO_CLASH = (0.0,) * 8
 
 
-def _has(sources: Sequence[Index], word: str) -> bool:
-    return any(word in source.words for source in sources)
+def _missing(words: Iterable[str], sources: Sequence[Index]) -> int:
+    """Count the words that no source has."""
+    return sum([not any([word in source.words for source in sources]) for word in words])
 
 
 def _closest(words: list[_Word], sources: Sequence[Index]) -> Place | None:
@@ -294,9 +317,10 @@ def _closest(words: list[_Word], sources: Sequence[Index]) -> Place | None:
     most, best = 0.0, None
     for source in sources:
         scores: defaultdict[int, float] = defaultdict(float)
-        for word in words:
-            for place in source.postings.get(word.concept, ()):
-                scores[place] += word.worth
+        postings = source.postings
+        for concept, worth, _, _ in words:
+            for place in postings.get(concept, ()):
+                scores[place] += worth
         if scores and (highest := max(scores.values())) > most:
             most, best = highest, (source, max(scores, key=scores.__getitem__))
     return best
@@ -313,10 +337,16 @@ def _relation(order: list[str], sources: Sequence[Index], sentence: _Sentence) -
     """Tell how far the words stand together, and in which order."""
     pairs = set(pairwise(order))
     threes = set(zip(order, order[1:], order[2:], strict=False))
+    near, adjacent, in_threes = set[tuple[str, str]](), set[tuple[str, str]](), set[tuple[str, str, str]]()
+    for source in sources:
+        if together := pairs & source.near:
+            near |= together
+            adjacent |= together & source.adjacent
+            in_threes |= threes & source.threes
     return (
-        len(set[tuple[str, str]]().union(*(pairs & source.near for source in sources))) / (len(pairs) or 1),
-        len(set[tuple[str, str]]().union(*(pairs & source.adjacent for source in sources))) / (len(pairs) or 1),
-        len(set[tuple[str, str, str]]().union(*(threes & source.threes for source in sources))) / (len(threes) or 1),
+        len(near) / (len(pairs) or 1),
+        len(adjacent) / (len(pairs) or 1),
+        len(in_threes) / (len(threes) or 1),
         LCSseq.similarity(order, sentence.order) / (len(order) or 1),
     )
 
@@ -328,12 +358,12 @@ def _clashes(reading: Reading, closest: Place, told: frozenset[str]) -> tuple[fl
     negated = negations(reading) > 0
     degree, what = conflicts.find(reading, home.windows[place].readings, home.numbers, home.words, told)
     return (
-        float(negated != sentence.negated),
-        float(negated),
+        negated != sentence.negated,
+        negated,
         degree,
         degree if "not in source" in what else 0.0,
         degree if "affirms" in what else 0.0,
         degree if "number" in what or "counts" in what else 0.0,
         degree if "certain" in what or "'never'" in what else 0.0,
-        float(sentence.hedged and lexicon.HEDGES.isdisjoint(reading.vocabulary)),
+        sentence.hedged and lexicon.HEDGES.isdisjoint(reading.vocabulary),
     )

@@ -68,6 +68,8 @@ class Lexeme:
     """It ends a clause."""
     idle: bool = False
     """It says nothing by itself, as most words of a sentence do."""
+    plain: bool = False
+    """It has content and is nothing special, as most of the others."""
 
 
 class Sentence(NamedTuple):
@@ -158,13 +160,15 @@ class Reading:
     """Whether any letter but the first is a capital."""
     mass: float = 0.0
     """The weights of its concepts together."""
+    negations: int = 0
+    """How many of its words deny."""
     conditions: list[tuple[float, dict[str, float], str]] | None = None
     """What `conflicts` finds in a sentence of a source, kept with it."""
 
 
 def negations(reading: Reading) -> int:
     """Count the words of a sentence that deny."""
-    return sum([lexeme(word).negates for word in reading.words])
+    return reading.negations
 
 
 def tokens_of(lowered: str) -> list[str]:
@@ -190,14 +194,19 @@ def _read(text: str) -> Reading:
     capitals = lowered[1:] != text[1:]
     names = [name.lower() for name in _NAME.findall(text)] if capitals else []
     found = Reading(lowered, tokens, frozenset(tokens), {}, {}, [], [], names, capitals)
-    clause: list[tuple[str, int]] = []
+    content, polarity = found.content, found.polarity
+    clause: list[Lexeme] = []
     state = AFFIRMED
     for position, lex in enumerate(map(_LEXEMES.__getitem__, tokens)):
         if lex.idle:
             continue
+        if lex.plain:
+            content[lex.concept] = lex.weight
+            clause.append(lex)
+            continue
         token = tokens[position]
         if lex.weight:
-            found.content[lex.concept] = lex.weight
+            content[lex.concept] = lex.weight
             if lex.number:
                 found.numbers.append((lex.concept, _units(tokens, position), token[0].isdigit()))
             elif lex.drug:
@@ -209,29 +218,30 @@ def _read(text: str) -> Reading:
                 and tokens[position + 1] not in _OPENING
             ):
                 continue
-            _close(found.polarity, clause, state)
+            _close(polarity, clause, state)
             # "not ill because you are weak" denies the weakness too, "do not stop because it rains" does not.
             clause, state = [], OPEN if state == DENIED and token in _EMBEDDING else AFFIRMED
         elif lex.suspends:
-            _close(found.polarity, clause, state)
+            _close(polarity, clause, state)
             clause, state = [], OPEN
         elif lex.negates:
+            found.negations += 1
             turned = _negated(tokens, position, state)
             if turned != state:  # what stands before a negation is its subject, or an earlier statement
-                _close(found.polarity, clause, OPEN)
+                _close(polarity, clause, OPEN)
                 clause, state = [], turned
         elif lex.weight:
-            clause.append((lex.concept, -1 if lex.inverts else 1))
+            clause.append(lex)
             if lex.inverts:
                 state = _OPPOSITE[state]
         elif token == "and" and not _AUXILIARY.isdisjoint(tokens[position + 1 : position + 2]):
-            _close(found.polarity, clause, state)
+            _close(polarity, clause, state)
             clause, state = [], AFFIRMED
         elif token in ("rather", "instead") and tokens[position + 1 : position + 2] in (["than"], ["of"]):
-            _close(found.polarity, clause, state)
+            _close(polarity, clause, state)
             clause, state = [], DENIED
-    _close(found.polarity, clause, state)
-    found.mass = sum(found.content.values())
+    _close(polarity, clause, state)
+    found.mass = sum(content.values())
     return found
 
 
@@ -245,11 +255,11 @@ def _negated(tokens: list[str], position: int, state: int) -> int:
     return state if not _BOUNDING.isdisjoint(following) else _OPPOSITE[state]
 
 
-def _close(polarity: dict[str, int], clause: list[tuple[str, int]], state: int) -> None:
+def _close(polarity: dict[str, int], clause: list[Lexeme], state: int) -> None:
     """Give every concept of a clause the polarity of the clause; a verb like "stop" turns all but itself."""
-    for concept, sign in clause:
-        own = _OPPOSITE[state] if sign < 0 else state
-        polarity[concept] = polarity.get(concept, 0) | own
+    for lex in clause:
+        own = _OPPOSITE[state] if lex.inverts else state
+        polarity[lex.concept] = polarity.get(lex.concept, 0) | own
 
 
 def _units(tokens: list[str], position: int) -> frozenset[str]:
@@ -292,7 +302,8 @@ def _lexeme(word: str) -> Lexeme:
     root = stem(word)
     drug = word in lexicon.DRUG_NAMES or (len(word) > 6 and word.endswith(lexicon.DRUG_ENDINGS))
     weight = 1.5 if drug else 1 / 3 if word in lexicon.LIGHT_WORDS else 1.0
-    return Lexeme(_CONCEPTS.get(root, root), weight, unit=unit, inverts=inverts, drug=drug)
+    concept = _CONCEPTS.get(root, root)
+    return Lexeme(concept, weight, unit=unit, inverts=inverts, drug=drug, plain=not (inverts or drug))
 
 
 _LEXEMES = Remembered(_lexeme)

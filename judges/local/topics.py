@@ -91,9 +91,7 @@ class Lexicon:
 
     def find_in(self, lowered: str, tokens: Iterable[str]) -> str | None:
         """As `find`, for a text whose words are known already."""
-        for token in tokens:
-            if (touch := self._touches[token]) is None:
-                continue
+        for touch in filter(None, map(self._touches.__getitem__, tokens)):
             if touch.name is not None:
                 return touch.name
             for pattern, name in touch.phrases:
