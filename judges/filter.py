@@ -145,14 +145,11 @@ class Filter:
         )
 
     async def _run(self, cascades: Sequence[Cascade], case: Case, ledger: Ledger, strongest: bool) -> Review:
-        review = Review()
-        async with asyncio.TaskGroup() as group:
-            waiting = [group.create_task(c.run(case, ledger, strongest)) for c in cascades if not c.local_only]
-            for cascade in cascades:
-                if cascade.local_only:
-                    review += cascade.run_now(case)
-        for task in waiting:
-            review += task.result()
+        review = sum((c.run_now(case) for c in cascades if c.local_only), Review())
+        if asking := [c for c in cascades if not c.local_only]:
+            async with asyncio.TaskGroup() as group:
+                waiting = [group.create_task(c.run(case, ledger, strongest)) for c in asking]
+            review = sum((task.result() for task in waiting), review)
         return review
 
     def alarm_now(self, case: Case) -> Review:

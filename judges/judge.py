@@ -95,7 +95,14 @@ class LocalJudge:
             cut = part is not case and (part.user_message, part.draft) != (case.user_message, case.draft)
             if not cut or finding.verdict != "accept":
                 return Judgement(
-                    self.name, "local", finding.verdict, finding.rule, finding.reason, _since(started), score, observation
+                    self.name,
+                    "local",
+                    finding.verdict,
+                    finding.rule,
+                    finding.reason,
+                    _since(started),
+                    score,
+                    observation,
                 )
             reason = "the local judge cannot read texts this long to the end"
         except Unreadable as unread:
@@ -134,7 +141,7 @@ LONGEST = 100_000
 
 
 def _readable_part(case: Case) -> Case:
-    if any([len(said.text) > LONGEST for said in case.history]):
+    if any(len(said.text) > LONGEST for said in case.history):
         case = replace(case, history=tuple(replace(said, text=said.text[-LONGEST:]) for said in case.history))
     if len(case.user_message) <= LONGEST and len(case.draft) <= LONGEST:
         return case

@@ -6,6 +6,7 @@ verdict. Scores are those of design.md section 6: 0 and 1 are rejected, 2 is war
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain
 
 from judges.case import Case
 from judges.doses import Dose, doses
@@ -135,7 +136,7 @@ def _known_doses(claims: Claims, case: Case) -> frozenset[Dose]:
     """Return the doses that a reply may name without asserting them, and those that the judge has seen."""
     user = [case.user_message, *(s.text for s in case.history if s.speaker == "user")]
     texts = [*(a.text for a in claims.assertions), *(s.text for s in case.cited), *user]
-    return frozenset[Dose]().union(*map(doses, texts))
+    return frozenset(chain.from_iterable(map(doses, texts)))
 
 
 def _plainly_asserts(case: Case) -> bool:

@@ -121,16 +121,14 @@ def _judge(case: Case, found: tuple[Part, ...], user: str) -> list[Judged]:
 NOTHING = Support(0.0)
 
 
-def _carried(
-    found: Sequence[Part], cited: tuple[Source, ...], named: frozenset[str]
-) -> Iterable[tuple[Part, Support]]:
+def _carried(found: Sequence[Part], cited: tuple[Source, ...], named: frozenset[str]) -> Iterable[tuple[Part, Support]]:
     """Return the sentences that assert, or may be found to, with how far the sources carry them."""
     if not cited:
         return [(part, NOTHING) for part in found if part.asserted]
     asserting: list[Part] = []
     rest: list[Part] = []
     for part in found:
-        plain = not part.asserted and any([clause.act in _PLAIN for clause in part.clauses])
+        plain = not part.asserted and any(clause.act in _PLAIN for clause in part.clauses)
         (rest if plain else asserting).append(part)
     return zip(asserting, support.weigh(asserting, cited, named, rest), strict=True)
 

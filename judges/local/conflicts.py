@@ -69,11 +69,7 @@ def find(
         source_words: Its words.
         told: Concepts that the reply names anywhere.
     """
-    closest = (
-        window[0]
-        if len(window) == 1
-        else max(window, key=lambda r: _shared(reading, r))
-    )
+    closest = window[0] if len(window) == 1 else max(window, key=lambda theirs: _shared(reading, theirs))
     found = [_certainty(reading, window, closest), _condition(closest, told)]
     if DENIED in reading.polarity.values() or DENIED in closest.polarity.values():
         found.append(_polarity(reading, closest))
@@ -114,7 +110,8 @@ def _belongs(reading: Reading, window: Sequence[Reading], digits: str, units: fr
     near = _near_number(reading, digits)
     for r in window:
         if any(digits == d and not (units and theirs and units.isdisjoint(theirs)) for d, theirs, _ in r.numbers):
-            if _shared(reading, r) >= 0.66 * most or (near and len(near & r.content.keys()) * 2 > len(near)):
+            share = _shared(reading, r)
+            if share >= 0.66 * most or (near and len(near & r.content.keys()) * 2 > len(near)):
                 return True
     return False
 

@@ -95,10 +95,10 @@ class Part:
 
 def parts(text: str, user_message: str) -> Iterator[Part]:
     """Take a normalised reply apart."""
-    told = read(user_message).content.keys()
+    told = frozenset(read(user_message).content)
     for sentence in sentences(text):
         reading = read(sentence.text)
-        clauses = _clauses(reading, sentence.text, frozenset(told & reading.content.keys()))
+        clauses = _clauses(reading, sentence.text, told.intersection(reading.content))
         kept = [clause.text for clause in clauses if clause.act == "asserts"]
         yield Part(sentence, reading, clauses, sentence.text if len(kept) == len(clauses) else ", ".join(kept))
 

@@ -103,6 +103,9 @@ class _Window(NamedTuple):
     concepts: frozenset[str]
 
 
+_NO_WORDS: frozenset[str] = frozenset()
+
+
 class Index:
     """One source, prepared for reading sentences against it."""
 
@@ -111,8 +114,7 @@ class Index:
         self.quotes = [s.text for s in sentences(source.text) if not s.text.startswith("#")]
         self.sentences = [_sentence(read(normalise(quote))) for quote in self.quotes]
         self.verbatim = {
-            _bare(s.reading): Support(1.0, self.id, quote)
-            for s, quote in zip(self.sentences, self.quotes, strict=True)
+            _bare(s.reading): Support(1.0, self.id, quote) for s, quote in zip(self.sentences, self.quotes, strict=True)
         }
         """The support of its own sentences, which need no weighing, by their bare text."""
         self.numbers = conflicts.Numbers([s.reading for s in self.sentences])
@@ -137,7 +139,7 @@ class Index:
 
     def _window(self, place: int) -> _Window:
         around = self.sentences[max(0, place - 1) : place + 2]
-        return _Window([one.reading for one in around], frozenset[str]().union(*(one.concepts for one in around)))
+        return _Window([one.reading for one in around], _NO_WORDS.union(*(one.concepts for one in around)))
 
 
 def _bare(reading: Reading) -> str:
@@ -218,7 +220,7 @@ def describe(
     """
     words = [_words(part.reading) for part in parts]
     told = frozenset([word.concept for one in [*words, *[_words(part.reading) for part in beside]] for word in one])
-    known = frozenset[str]().union(*[told & source.concepts for source in sources])
+    known = _NO_WORDS.union(*[told & source.concepts for source in sources])
     against = _Against(sources, user, told, known)
     best = [_closest(mine, sources) for mine in words]
     rows = [_row(part, mine, closest, against) for part, mine, closest in zip(parts, words, best, strict=True)]
@@ -241,7 +243,7 @@ def _row(part: Part, words: list[_Word], closest: Place | None, against: _Agains
     reading = part.reading
     vocabulary = reading.vocabulary
     sources, user, told, known = against
-    window = frozenset[str]()
+    window = _NO_WORDS
     relation: tuple[float, ...] = _UNRELATED
     clashes: tuple[float, ...] = _NO_CLASH
     if closest is not None:
@@ -309,7 +311,7 @@ _NO_CLASH = (0.0,) * 8
 
 def _missing(words: Iterable[str], sources: Sequence[Index]) -> int:
     """Count the words that no source has."""
-    return sum([not any([word in source.words for source in sources]) for word in words])
+    return sum([not any(word in source.words for source in sources) for word in words])
 
 
 def _closest(words: list[_Word], sources: Sequence[Index]) -> Place | None:
@@ -337,7 +339,9 @@ def _relation(order: list[str], sources: Sequence[Index], sentence: _Sentence) -
     """Tell how far the words stand together, and in which order."""
     pairs = set(pairwise(order))
     threes = set(zip(order, order[1:], order[2:], strict=False))
-    near, adjacent, in_threes = set[tuple[str, str]](), set[tuple[str, str]](), set[tuple[str, str, str]]()
+    near: set[tuple[str, str]] = set()
+    adjacent: set[tuple[str, str]] = set()
+    in_threes: set[tuple[str, str, str]] = set()
     for source in sources:
         if together := pairs & source.near:
             near |= together
