@@ -79,8 +79,13 @@ def split(
 
 def problems(parsed: Parsed, library: Mapping[str, Entry], inserted: Collection[str]) -> list[str]:
     """Say to the chatbot what is wrong with the commands of its reply, and what would be right."""
-    usable = [name for name in library if name in inserted]
-    right = f"Cite only sections you were given ({', '.join(usable) or 'none so far'}) or one of {', '.join(CLASSES)}."
+
+    def right() -> str:
+        usable = [name for name in library if name in inserted]
+        return (
+            f"Cite only sections you were given ({', '.join(usable) or 'none so far'}) or one of {', '.join(CLASSES)}."
+        )
+
     found = [
         f"{_quote(name)} is not a command. The only ones are [[cite: ID, ID]] and [[source: ID]]."
         for name in parsed.unknown
@@ -89,11 +94,11 @@ def problems(parsed: Parsed, library: Mapping[str, Entry], inserted: Collection[
         name = _known(written, library)
         if name in library:
             found.append(
-                f"You cited {name}, but that section was not given to you. {right} "
+                f"You cited {name}, but that section was not given to you. {right()} "
                 f"To read it first, reply with [[source: {name}]] alone."
             )
         else:
-            found.append(f"You cited {_quote(written)}, which does not exist{_hint(written, library)}. {right}")
+            found.append(f"You cited {_quote(written)}, which does not exist{_hint(written, library)}. {right()}")
     found += [
         f"You asked for the section {_quote(written)}, which does not exist{_hint(written, library)}. "
         "Ask only for sections of the catalogue."
@@ -101,7 +106,7 @@ def problems(parsed: Parsed, library: Mapping[str, Entry], inserted: Collection[
         if _known(written, library) not in library
     ]
     if not parsed.citations and not parsed.requested:
-        found.append(f"Your reply has no citation line. Begin it with a line [[cite: ID, ID]]. {right}")
+        found.append(f"Your reply has no citation line. Begin it with a line [[cite: ID, ID]]. {right()}")
     return found
 
 
@@ -156,7 +161,9 @@ def strip_line(text: str, titles: Collection[str] | None = None, label: str = LA
 def _known(written: str, library: Collection[str]) -> str:
     """Return the id or class that a citation means, whatever its case and dashes; else the citation in lower case."""
     name = written.lower()
-    for candidate in (name, re.sub(r"[\s_]+", "-", name), re.sub(r"[\s-]+", "_", name)):
+    if name in CLASSES or name in library:
+        return name
+    for candidate in (re.sub(r"[\s_]+", "-", name), re.sub(r"[\s-]+", "_", name)):
         if candidate in CLASSES or candidate in library:
             return candidate
     return name

@@ -36,7 +36,7 @@ class Command:
 
 def find(text: str) -> Iterator[Command]:
     """Find what looks like a command, in order."""
-    if not any(bracket in text for bracket in _BRACKETS):  # as in most texts; folding takes 10 times as long
+    if not _bracketed(text):  # as most texts are; folding takes 10 times as long
         return
     folded, at = _fold(text)
     read = 0
@@ -65,7 +65,7 @@ def find(text: str) -> Iterator[Command]:
 
 def may_begin(text: str) -> bool:
     """Tell whether a command may begin in a text that goes on: one in which it cannot is read alike whatever follows."""
-    return any(bracket in text for bracket in _BRACKETS) and _OPENING.search(_fold(text)[0]) is not None
+    return _bracketed(text) and _OPENING.search(_fold(text)[0]) is not None
 
 
 def without(text: str, commands: Sequence[Command]) -> str:
@@ -118,10 +118,15 @@ _CITE, _SOURCE = ("cite", "cites", "citation", "citations"), ("source", "sources
 _KNOWN = dict.fromkeys(_CITE, "cite") | dict.fromkeys(_SOURCE, "source")
 
 
+def _bracketed(text: str) -> bool:
+    return "[" in text or (not text.isascii() and any(bracket in text for bracket in _BRACKETS))
+
+
 def _fold(text: str) -> tuple[str, Sequence[int]]:
     """Return the folded text and, for each of its characters, the position in the text."""
     folded = text.translate(_FOLD)
-    if not _INVISIBLE.search(folded):
+    shown = folded.isascii() and folded.replace("\n", " ").isprintable()  # told sooner than by looking for what is not
+    if shown or not _INVISIBLE.search(folded):
         return folded, range(len(text))
     kept = [n for n, character in enumerate(folded) if not _INVISIBLE.match(character)]
     return _INVISIBLE.sub("", folded), kept

@@ -78,10 +78,11 @@ class Lexical:
             recent: the user's turns before it, the newest last; they help short follow-ups only.
             limit: the largest number of sections.
         """
-        before = terms(recent[-1][-CHARACTERS:])[:WORDS] if recent else []
         asked = [terms(part)[:WORDS] for part in parts(question[-CHARACTERS:])[-PARTS:]]
-        # What was said before helps only a question that says too little by itself.
-        ranked = [self._rank(part, []) or self._rank(part, before) for part in asked]
+        ranked = [self._rank(part, []) for part in asked]
+        if recent and not all(ranked):  # what was said before helps only a question that says too little by itself
+            before = terms(recent[-1][-CHARACTERS:])[:WORDS]
+            ranked = [found or self._rank(part, before) for found, part in zip(ranked, asked, strict=True)]
         chosen: dict[str, Choice] = {}
         for rank in range(limit):  # every part's best comes before any part's second
             for choice in sorted((part[rank] for part in ranked if rank < len(part)), key=lambda c: -c.score):
@@ -90,7 +91,7 @@ class Lexical:
 
     def _rank(self, asked: list[str], before: list[str]) -> list[Choice]:
         if len(asked) <= CORRECTED:
-            asked = [self._correct(term) for term in asked]
+            asked = [term if term in self._postings else self._correct(term) for term in asked]
         weights = dict.fromkeys(asked, 1.0)
         total = sum(self._weights.get(term, self._unknown if len(term) > 3 else SHORT_UNKNOWN) for term in weights)
         if not total:
@@ -122,8 +123,8 @@ class Lexical:
         return "words: " + ", ".join(term for term in asked if n in self._where.get(term, ()))
 
     def _correct(self, term: str) -> str:
-        """Return the term, or the known one that it is probably a misspelling of."""
-        if term in self._postings or len(term) < 6:
+        """Return the known term that an unknown one is probably a misspelling of, or the term itself."""
+        if len(term) < 6:
             return term
         near = process.extractOne(term, self._postings.keys(), scorer=fuzz.ratio, score_cutoff=MISSPELT)
         return near[0] if near else term

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from knowledge_base.citations import CLASSES
+from knowledge_base.citations import CLASSES, neutralise
 from knowledge_base.front_matter import FrontMatterError, split_front_matter
 from models.usage import estimate_tokens
 
@@ -37,9 +37,13 @@ class Source:
     reviewed_on: date | None = None
     tokens: int = field(init=False, repr=False, compare=False)
     """About how many tokens the text takes."""
+    shown: str = field(init=False, repr=False, compare=False)
+    """What a chatbot is shown of it: its text between tags, without anything that could end those or be taken for a command."""
 
     def __post_init__(self) -> None:
+        inert = neutralise(self.text).replace("</source>", "")
         object.__setattr__(self, "tokens", estimate_tokens(self.text))
+        object.__setattr__(self, "shown", f'<source id="{self.id}" title="{self.title}">\n{inert}\n</source>')
 
 
 class Library(Mapping[str, Source]):
@@ -56,6 +60,9 @@ class Library(Mapping[str, Source]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._by_id)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._by_id
 
     def __len__(self) -> int:
         return len(self._by_id)

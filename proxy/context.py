@@ -1,6 +1,7 @@
 """What the upstream model sees: role, catalogue, sources in use, history and warnings, within the token budget. Pure."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -62,9 +63,10 @@ def guarded_messages(
         budget: Estimated tokens to stay within; the oldest exchanges are left out first, the newest message never.
         cites: Whether the reply is to begin with a citation command; not so for replies in JSON.
     """
-    head = [{"role": "system", "content": _role(role, contact, library, cites)}]
+    catalogue = library.catalogue if cites and library is not None else None
+    head = [{"role": "system", "content": _role(role, contact, catalogue)}]
     if sources:
-        head.append({"role": "system", "content": "\n\n".join(_source(source) for source in sources)})
+        head.append({"role": "system", "content": "\n\n".join(source.shown for source in sources)})
     if note := _client_note(messages):
         head.append({"role": "system", "content": note})
     history = _history(messages, conversation, cites)
@@ -107,16 +109,11 @@ def shorten_messages(draft: str, tokens: int) -> list[Sent]:
     ]
 
 
-def _role(role: str, contact: str, library: Library | None, cites: bool) -> str:
+@lru_cache(maxsize=32)
+def _role(role: str, contact: str, catalogue: str | None) -> str:
+    """Write the prompt of a chatbot. It is long, and the same in each of its turns."""
     role = f"{role}\n\nThe emergency contact is: {contact}" if contact else role
-    if not cites or library is None:
-        return role
-    return f"{role}\n\n{COMMANDS}{library.catalogue}"
-
-
-def _source(source: Source) -> str:
-    text = neutralise(source.text).replace("</source>", "")
-    return f'<source id="{source.id}" title="{source.title}">\n{text}\n</source>'
+    return role if catalogue is None else f"{role}\n\n{COMMANDS}{catalogue}"
 
 
 def _client_note(messages: Sequence[Message]) -> str:
