@@ -58,7 +58,12 @@ NONE: Conflict = (0.0, "")
 
 
 def find(
-    reading: Reading, window: Sequence[Reading], numbers: Numbers, source_words: frozenset[str], told: frozenset[str]
+    reading: Reading,
+    window: Sequence[Reading],
+    numbers: Numbers,
+    words: frozenset[str],
+    concepts: frozenset[str],
+    told: frozenset[str],
 ) -> Conflict:
     """Return how much of a sentence's support the conflicts take away, 0 to 1, and the worst of them in words.
 
@@ -66,7 +71,8 @@ def find(
         reading: The sentence.
         window: The sentences of the source that carry it best.
         numbers: The numbers of that source.
-        source_words: Its words.
+        words: Its words.
+        concepts: Its concepts.
         told: Concepts that the reply names anywhere.
     """
     closest = window[0] if len(window) == 1 else max(window, key=lambda theirs: _shared(reading, theirs))
@@ -78,7 +84,7 @@ def find(
     if reading.numbers:
         found.append(_number(reading, window, numbers))
     if reading.drugs or reading.names:
-        found.append(_name(reading, window, source_words))
+        found.append(_name(reading, window, words, concepts))
     return max(found)
 
 
@@ -123,14 +129,14 @@ def _near_number(reading: Reading, digits: str) -> set[str]:
     return set()
 
 
-def _name(reading: Reading, window: Sequence[Reading], source_words: frozenset[str]) -> Conflict:
+def _name(reading: Reading, window: Sequence[Reading], words: frozenset[str], concepts: frozenset[str]) -> Conflict:
     for drug in reading.drugs:
-        if drug not in {lexeme(word).concept for word in source_words if word[0] == drug[0]}:
+        if drug not in concepts:
             return 0.9, f"{drug} not in source"
         if not any(drug in r.content for r in window):
             return 0.5, f"{drug} belongs elsewhere in source"
     for name in reading.names:
-        if name not in source_words and name.rstrip("s") not in source_words and lexeme(name).weight:
+        if name not in words and name.rstrip("s") not in words and lexeme(name).weight:
             return 0.5, f"{name!r} not in source"
     return NONE
 

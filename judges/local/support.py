@@ -222,7 +222,7 @@ def describe(
     told = frozenset([word.concept for one in [*words, *[_words(part.reading) for part in beside]] for word in one])
     known = _NO_WORDS.union(*[told & source.concepts for source in sources])
     against = _Against(sources, user, told, known)
-    best = [_closest(mine, sources) for mine in words]
+    best = [_closest([word for word in mine if word.concept in known], sources) for mine in words]
     rows = [_row(part, mine, closest, against) for part, mine, closest in zip(parts, words, best, strict=True)]
     return np.array(rows, dtype=np.float32), best
 
@@ -360,7 +360,7 @@ def _clashes(reading: Reading, closest: Place, told: frozenset[str]) -> tuple[fl
     home, place = closest
     sentence = home.sentences[place]
     negated = negations(reading) > 0
-    degree, what = conflicts.find(reading, home.windows[place].readings, home.numbers, home.words, told)
+    degree, what = conflicts.find(reading, home.windows[place].readings, home.numbers, home.words, home.concepts, told)
     return (
         negated != sentence.negated,
         negated,
