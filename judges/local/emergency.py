@@ -54,7 +54,7 @@ def observe(case: Case) -> tuple[Crisis, float]:
         return Crisis(signs=[]), evidence.share(window.margin)
     words = spelt.tokens[window.start : window.end]
     telling = max(learned.telling(spelt.tokens, window), key=lambda sentence: sentence.margin)
-    quote = spelt.quote(telling.start, telling.end)
+    [quote] = spelt.quotes([(telling.start, telling.end)])
     sign = Sign(kind=cast(Kind, kind), quote=quote, who=_who(words), when="now")
     return Crisis(signs=[sign]), evidence.share(max(window.margin, 0.0))
 

@@ -6,18 +6,21 @@ long text is read window by window of whole sentences, so that one sentence coun
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import accumulate
 from math import exp, log, sqrt
-from typing import NamedTuple
+from struct import Struct
 
 import numpy as np
+from numpy.typing import NDArray
 
 from judges.local import vectors
 from judges.local.spelling import QUESTION, STOP
-from judges.local.table import Followers, Table
+from judges.local.table import Pairs, Table, hashes
+from judges.local.text import Remembered
 
 WINDOW = 48
 """Tokens of a window, about: a window ends with the sentence that reaches this."""
@@ -28,11 +31,23 @@ LETTERS = (3, 4, 5)
 LONGEST_WORD = 24
 MOST_TOLL = 2.5
 """Padding must not buy silence."""
-MOST_ENTRIES = 4096
+MOST_ENTRIES = 8192
 """Words whose weights are kept at hand."""
 START = "^"
 
-Sums = tuple[float, int, float, int, float, int]
+_PACK = Struct("qq6d").pack
+_ROW = np.dtype([("hash", np.int64), ("ends", np.int64), ("sums", np.float64, 6)])
+"""What was learned of one word, as it lies packed: its hash; whether it ends a sentence; the weights of the word, of its letters
+and of its meaning, and how many of each there are."""
+
+_LEAD = b"".join(_PACK(hash(word), *[0] * 7) for word in ("", START))
+"""What stands before the first word of a text: it weighs nothing by itself, but pairs begin with it."""
+_LEADING = 2
+
+Rows = NDArray[np.void]
+Places = NDArray[np.intp]
+Sums = NDArray[np.float64]
+"""Rows of three sums of weights, and of how many weights each is the sum of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +58,6 @@ class Window:
     """Above 0: enough to flag. Log odds, shifted so that the threshold chosen in training is 0."""
     start: int
     end: int
-
-
-class _Entry(NamedTuple):
-    """What was learned of one word."""
-
-    weight: float
-    known: int
-    letters: float
-    runs: int
-    sense: float
-    """How far its meaning lies in the direction of the class."""
-    sensed: int
-    after: dict[str, float] | None
-    """Weights of the pairs it begins, by the second word."""
-    later: dict[str, float] | None
-    """The same with a word between."""
 
 
 class Evidence:
@@ -85,40 +84,37 @@ class Evidence:
         self._bias = bias
         self._toll = toll
         self._sorts = sorts
-        words: dict[str, float] = {}
-        following: dict[tuple[str, str], float] = {}
-        after_next: dict[tuple[str, str], float] = {}
-        for feature, weight in weights.items():
-            first, *between, last = feature.split(" ") if " " in feature else (feature, feature)
-            if first == feature:
-                words[feature] = weight
-            else:  # looked up word by word, which saves joining every two words of a text
-                (after_next if between else following)[first, last] = weight
-        self._weights = Table(words)
-        self._next, self._after_next = Followers(following), Followers(after_next)
-        self._at_start = self._next.of(START), self._after_next.of(""), self._after_next.of(START)
-        self._entries: dict[str, _Entry] = {}
-        self._places: Mapping[str, int] = {}
-        if direction is not None:
-            self._places = vectors.load().places
-            self._senses = vectors.rows() @ np.array(direction, np.float32)
+        single = {feature: weight for feature, weight in weights.items() if " " not in feature}
+        self._features = Table(hashes(single), single.values())
+        self._pairs = Pairs(
+            [
+                (feature.partition(" ")[0], feature.rpartition(" ")[2], feature.count(" ") > 1, weight)
+                for feature, weight in weights.items()
+                if " " in feature
+            ]
+        )
+        self._learned = Remembered(self._learn)
+        self._senses = None if direction is None else vectors.rows() @ np.array(direction, np.float32)
 
     def strongest(self, tokens: Sequence[str]) -> Window:
         """Return the window that speaks most strongly for the class, in time linear in the number of tokens."""
-        running = self._running(tokens)
-        spans = {(0, len(tokens))} if len(tokens) <= WINDOW else set(_spans(_ends(tokens)))
-        toll = min(self._toll * log(len(spans)), MOST_TOLL)
-        windows = [Window(self._margin(running[start], running[end]) - toll, start, end) for start, end in spans]
-        return max(windows, key=lambda window: (window.margin, -window.start))
+        if len(tokens) <= WINDOW:
+            return Window(self.margin(tokens), 0, len(tokens))
+        edges, sums = self._by_sentence(tokens)
+        running = np.zeros((len(edges), sums.shape[1]))
+        sums.cumsum(axis=0, out=running[1:])
+        starts, ends = _spans(edges)
+        margins = [self._margin(*one) for one in (running.take(ends, axis=0) - running.take(starts, axis=0)).tolist()]
+        best = margins.index(max(margins))
+        toll = min(self._toll * log(len(margins)), MOST_TOLL)
+        return Window(margins[best] - toll, int(edges[starts[best]]), int(edges[ends[best]]))
 
     def telling(self, tokens: Sequence[str], window: Window) -> list[Window]:
         """Return the sentences of a window that speak for the class by themselves, or the one that comes nearest to it."""
-        part = tokens[window.start : window.end]
-        running, ends = self._running(part), _ends(part)
-        sentences = [
-            Window(self._margin(running[start], running[end]), window.start + start, window.start + end)
-            for start, end in zip([0, *ends[:-1]], ends, strict=True)
-        ]
+        edges, sums = self._by_sentence(tokens[window.start : window.end])
+        places = (edges + window.start).tolist()
+        margins = [self._margin(*one) for one in sums.tolist()]
+        sentences = list(map(Window, margins, places, places[1:]))
         return [s for s in sentences if s.margin > 0] or [max(sentences, key=lambda s: s.margin)]
 
     def sort(self, tokens: Sequence[str]) -> str:
@@ -127,76 +123,73 @@ class Evidence:
 
     def margin(self, tokens: Sequence[str]) -> float:
         """Return how strongly a text as a whole speaks for the class."""
-        running = self._running(tokens)
-        return self._margin(running[0], running[-1])
+        rows = self._rows([tokens])
+        _, weights = self._pairs.find(rows["hash"])
+        words, letters, senses, known, runs, sensed = rows["sums"].sum(axis=0).tolist()
+        return self._margin(words + sum(weights.tolist()), letters, senses, known + len(weights), runs, sensed)
 
-    def _running(self, tokens: Sequence[str]) -> list[Sums]:
-        """Return running sums: the weights of words and pairs and how many have one, the same for letters and meanings."""
-        entries, enter = self._entries, self._enter
-        words, letters, senses, count, runs, sensed = 0.0, 0.0, 0.0, 0, 0, 0
-        sums = [(words, count, letters, runs, senses, sensed)]
-        add = sums.append
-        # What was learned of the next token after the last one, and of the one after next, for the last and the one before.
-        after, next_but_one, later = self._at_start
-        for token in tokens:
-            weight, known, letter, run, sense, has_sense, begins, begins_later = entries.get(token) or enter(token)
-            words += weight
-            count += known
-            letters += letter
-            runs += run
-            senses += sense
-            sensed += has_sense
-            if after and token in after:
-                words += after[token]
-                count += 1
-            if next_but_one and token in next_but_one:
-                words += next_but_one[token]
-                count += 1
-            add((words, count, letters, runs, senses, sensed))
-            after, next_but_one, later = begins, later, begins_later
+    def margins(self, texts: Sequence[Sequence[str]]) -> list[float]:
+        """Return how strongly each of some texts speaks for the class: at once, where `margin` would be asked again and again."""
+        if not texts:
+            return []
+        starts = np.array([*accumulate([len(text) + _LEADING for text in texts[:-1]], initial=0)])
+        return [self._margin(*one) for one in self._sums(self._rows(texts), starts).tolist()]
+
+    def _by_sentence(self, tokens: Sequence[str]) -> tuple[Places, Sums]:
+        """Return where the sentences of a text begin and where the last one ends, and the sums of each."""
+        rows = self._rows([tokens])
+        edges = np.concatenate(([0], rows["ends"].nonzero()[0] + 1))
+        if edges[-1] < len(rows):
+            edges = np.append(edges, len(rows))
+        sums = self._sums(rows, edges[:-1])
+        edges[1:] -= _LEADING
+        return edges, sums
+
+    def _rows(self, texts: Iterable[Iterable[str]]) -> Rows:
+        """Return what was learned of each word, and before those of each text the two that lead them."""
+        if len(self._learned) > MOST_ENTRIES:
+            self._learned.clear()
+        learned = self._learned.__getitem__
+        return np.frombuffer(b"".join([_LEAD + b"".join(map(learned, text)) for text in texts]), _ROW)
+
+    def _learn(self, word: str) -> bytes:
+        """Look up all that was learned of a word."""
+        places, weights = self._features.find(hashes([word, *letter_runs(word)]))
+        found = dict(zip(places.tolist(), weights.tolist(), strict=True))
+        known = 0 in found
+        weight = found.pop(0, 0.0)
+        place = None if self._senses is None else vectors.load().place(word)
+        sense = 0.0 if self._senses is None or place is None else float(self._senses[place])
+        ends = word in (STOP, QUESTION)
+        return _PACK(hash(word), ends, weight, sum(found.values()), sense, known, len(found), place is not None)
+
+    def _sums(self, rows: Rows, starts: Places) -> Sums:
+        """Return the sums of each stretch of a text, pairs included."""
+        places, weights = self._pairs.find(rows["hash"])
+        stretches = starts.searchsorted(places, side="right") - 1
+        sums: Sums = np.add.reduceat(rows["sums"], starts)
+        sums[:, 0] += np.bincount(stretches, weights, len(starts))
+        sums[:, 3] += np.bincount(stretches, minlength=len(starts))
         return sums
 
-    def _enter(self, token: str) -> "_Entry":
-        """Look up all that was learned of a word, and keep it for the next time."""
-        weight = self._weights.find([token])
-        learned = self._weights.find(letter_runs(token))
-        place = self._places.get(token)
-        entry = _Entry(
-            sum(weight), len(weight), sum(learned), len(learned),
-            0.0 if place is None else float(self._senses[place]), int(place is not None),
-            self._next.of(token), self._after_next.of(token),
-        )  # fmt: skip
-        if len(self._entries) >= MOST_ENTRIES:
-            self._entries.clear()
-        self._entries[token] = entry
-        return entry
-
-    def _margin(self, start: Sums, end: Sums) -> float:
-        words, letters, senses = end[0] - start[0], end[2] - start[2], end[4] - start[4]
-        return (
-            self._bias
-            + words / sqrt(end[1] - start[1] or 1)
-            + letters / sqrt(end[3] - start[3] or 1)
-            + senses / sqrt(end[5] - start[5] or 1)
-        )
+    def _margin(self, words: float, letters: float, senses: float, known: float, runs: float, sensed: float) -> float:
+        return self._bias + words / sqrt(known or 1) + letters / sqrt(runs or 1) + senses / sqrt(sensed or 1)
 
 
-def _ends(tokens: Sequence[str]) -> list[int]:
-    """Return where the sentences end."""
-    ends = [n + 1 for n, token in enumerate(tokens) if token in (STOP, QUESTION)]
-    return ends if ends and ends[-1] == len(tokens) else [*ends, len(tokens)]
+def _spans(edges: Places) -> tuple[Places, Places]:
+    """Return the windows of a long text: from each sentence on as many as make a window, and each that is not tiny by itself.
 
+    Args:
+        edges: Where the sentences begin, and where the last one ends.
 
-def _spans(ends: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the windows of a long text: from each sentence on as many as make a window, and each that is not tiny by itself."""
-    last = 0
-    for first, start in enumerate([0, *ends[:-1]]):
-        last = max(last, first)
-        while last + 1 < len(ends) and ends[last] - start < WINDOW:
-            last += 1
-        yield start, ends[last]
-        if ends[first] - start >= SHORTEST:
-            yield start, ends[first]
+    Returns:
+        The numbers of the edges where windows start, and where they end.
+    """
+    starts, last = edges[:-1], len(edges) - 1
+    each = np.arange(last)
+    full = np.minimum(edges.searchsorted(starts + WINDOW), last)
+    alone = ((edges[1:] - starts >= SHORTEST) & (full > each + 1)).nonzero()[0]
+    return np.concatenate((each, alone)), np.concatenate((full, alone + 1))
 
 
 def word_features(tokens: Sequence[str]) -> list[str]:

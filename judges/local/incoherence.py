@@ -4,7 +4,8 @@ No grammar is parsed. Some words never follow each other in a sentence, however 
 `is the and`. One such pair is a slip of the thumb; several in one message are a sign that its writer is not well.
 """
 
-from itertools import pairwise
+from itertools import compress, pairwise
+from operator import eq
 
 _ARTICLES = "the a an my your his their our"
 _NO_NOUNS = "the a an of is was are were and in under to because it me from with for or my your they if but into at"
@@ -28,7 +29,7 @@ _NEVER = {
     for befores, words in ((_ARTICLES, _NO_NOUNS), (_DANGLING, _NOT_NEXT))
     for before in befores.split()
     for word in words.split()
-    if f"{before} {word}" not in _COMMON_SLIPS
+    if before != word and f"{before} {word}" not in _COMMON_SLIPS
 }
 _OFTEN_DOUBLED = {"that", "had", "very", "so", "no", "really", "bye", "ha"}
 _LEAST_PAIRS = 3
@@ -41,11 +42,11 @@ def is_salad(text: str) -> bool:
     words = text.lower().split()
     if len(words) < _LEAST_WORDS:
         return False
-    pairs = sum(_impossible(before, word) for before, word in pairwise(words))
+    pairs = sum(map(_NEVER.__contains__, pairwise(words))) + sum(
+        map(_is_slip, compress(words, map(eq, words, words[1:])))
+    )
     return pairs >= _LEAST_PAIRS and pairs >= _LEAST_SHARE * len(words)
 
 
-def _impossible(before: str, word: str) -> bool:
-    if before == word:
-        return before.isalpha() and len(word) > 1 and before not in _OFTEN_DOUBLED
-    return (before, word) in _NEVER
+def _is_slip(doubled: str) -> bool:
+    return doubled.isalpha() and len(doubled) > 1 and doubled not in _OFTEN_DOUBLED

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from judges.local.lexicon import listed
+from judges.local.text import Remembered
 
 _LETTERS = re.compile(r"[a-z\u00df-\u024f]+(?:'[a-z]+)*")
-_LEETISH = re.compile(r"[0134578@$](?:(?<=[A-Za-z].)|[a-z]{2})")
+_ALIEN = re.compile(r"[^\x00-\u024f]")
 _LEET = re.compile(r"\b[A-Za-z]+[0134578@$][A-Za-z0134578@$]*[A-Za-z]+\b|\b[0134578@$][a-z]{2,}\b")
 _LONGEST_WORD = 40
 
@@ -28,6 +30,11 @@ _FOREIGN = listed(
 ) - listed("no so do to as or me up on at in is all may e o z w pan con")
 
 
+WORD, ENGLISH, FOREIGN, SINGLE, NOISE, END = "wef1# "
+"""What a chunk tells that stands between spaces: a sign for each word, for each common English or foreign one, for a single
+character, for each character of encoded text and of leet (t4ke y0ur p1lls), and one at the end."""
+
+
 class Unreadable(Exception):
     """The text is not English, or hides its words: rules without a model cannot judge it."""
 
@@ -42,34 +49,45 @@ def check(text: str, words: Sequence[str] | None = None) -> None:
     Raises:
         Unreadable: Another language or script, or encoded or spelt-out text.
     """
-    if not text.isascii():
-        letters = [c for c in text if c.isalpha()]
-        alien = sum(c > "\u024f" for c in letters)
-        if alien > 0.1 * len(letters) and alien > 3:
-            raise Unreadable(f"{alien} of {len(letters)} letters are not Latin")
-    chunks = text.split()
-    if (noise := _noise(text, chunks)) > 24 and noise > 0.08 * len(text):
+    if not text.isascii() and (alien := sum(map(str.isalpha, _ALIEN.findall(text)))) > 3:
+        letters = sum(map(str.isalpha, text))
+        if alien > 0.1 * letters:
+            raise Unreadable(f"{alien} of {letters} letters are not Latin")
+    signs = _signs(text)
+    single = signs.count(SINGLE)
+    noise = signs.count(NOISE) + (3 * single if single > 7 and single > 0.25 * signs.count(END) else 0)
+    if noise > 24 and noise > 0.08 * len(text):
         raise Unreadable(f"{noise} of {len(text)} characters are encoded or spelt out")
     if words is None:
-        words = _LETTERS.findall(text.lower())
-    english = sum(map(_ENGLISH.__contains__, words))
-    foreign = 0 if _FOREIGN.isdisjoint(words) else sum(map(_FOREIGN.__contains__, words))
+        english, foreign, count = signs.count(ENGLISH), signs.count(FOREIGN), signs.count(WORD)
+    else:
+        english, foreign = sum(map(_ENGLISH.__contains__, words)), sum(map(_FOREIGN.__contains__, words))
+        count = len(words)
     if foreign > 1 and foreign > 0.8 * english:
         raise Unreadable(f"{foreign} words of other languages against {english} English ones")
-    if english < 0.1 * len(words):
-        count = sum(word not in ",;:()" for word in words)
+    if english < 0.1 * count:
+        count -= sum(map(words.count, ",;:()")) if words else 0
         if count >= 12 and english < 0.1 * count and not _is_list(text):
             raise Unreadable(f"{english} of {count} words are common English ones")
 
 
-def _noise(text: str, chunks: list[str]) -> int:
-    """Count the characters of encoded text, of leet (t4ke y0ur p1lls) and of s p a c e d words."""
-    sizes = list(map(len, chunks))
-    noise = sum(size for size in sizes if size >= _LONGEST_WORD) if max(sizes, default=0) >= _LONGEST_WORD else 0
-    if _LEETISH.search(text):
-        noise += sum(len(match[0]) for match in _LEET.finditer(text))
-    single = sizes.count(1)
-    return noise + (3 * single if single > 7 and single > 0.25 * len(sizes) else 0)
+@lru_cache(maxsize=8)
+def _signs(text: str) -> str:
+    """Return what all chunks of a text tell; kept for the judges that check the same text next."""
+    return "".join(map(_SIGNS.__getitem__, text.split()))
+
+
+def _tell(chunk: str) -> str:
+    """Return what a chunk between spaces tells."""
+    words = _LETTERS.findall(chunk.lower())
+    known = [ENGLISH if word in _ENGLISH else FOREIGN for word in words if word in _ENGLISH or word in _FOREIGN]
+    # In a long chunk the search for leet would take time that grows with the square of its length.
+    long = len(chunk) >= _LONGEST_WORD
+    noise = len(chunk) if long else sum(len(match[0]) for match in _LEET.finditer(chunk))
+    return "".join((WORD * len(words), *known, NOISE * noise, SINGLE if len(chunk) == 1 else "", END))
+
+
+_SIGNS = Remembered(_tell)
 
 
 def _is_list(text: str) -> bool:

@@ -40,7 +40,7 @@ def observe(case: Case) -> tuple[RolePlay, float]:
     degree: Literal["clear", "hint"] = "clear" if window.margin > CLEAR else "hint"
     telling = learned.telling(spelt.tokens, window)
     part = cast(Part, learned.sort([token for s in telling for token in spelt.tokens[s.start : s.end]]))
-    quotes = [spelt.quote(sentence.start, sentence.end) for sentence in telling]
+    quotes = spelt.quotes([(sentence.start, sentence.end) for sentence in telling])
     # What a cited source says word for word is passed on, not played.
     own = [quote for quote in quotes if not any(folded(quote) in folded(source.text) for source in case.cited)]
     return RolePlay(

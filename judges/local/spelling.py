@@ -9,7 +9,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, chain
+
+from judges.local.text import Remembered
 
 STOP, QUESTION = ".", "?"
 """The tokens that end a sentence."""
@@ -19,12 +22,11 @@ _CHUNK = re.compile(
     rf"[\w@$'’‘ʼ`´{_INVISIBLE}\u0300-\u036f]+(?:[!*.\-|]+[\w@$'’]+)*"
     r"|\.{2,}|…|[.!?;]+|[,:()\n–—]"
 )
-_ASCII_CHUNK = re.compile(r"[a-z0-9_@$'`]+(?:[!*.\-|]+[a-z0-9_@$']+)*|\.{2,}|[.!?;]+|[,:()\n]")
-"""The same for lower-case ASCII, which it cuts in less time."""
 _WIPE = re.compile(f"[{_INVISIBLE}]")
 _PARTS = re.compile(r"[^\W_]+(?:'[^\W_]+)*|[.!?]")
 _THRICE = re.compile(r"(.)\1{2,}")
-_LETTERS = re.compile(r"(?<!\w)\w(?:[ .\-*_]{1,3}\w){4,}(?!\w)")
+_LETTERS = re.compile(r"(?<![^\W_])[^\W_](?:[ .\-*_]{1,3}[^\W_]){4,}(?![^\W_])")
+"""A run of single letters. An underline is none: if it could be letter and space, all ways to read `____ab` would be tried."""
 _LEET = str.maketrans(
     {"0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "7": "t", "@": "a", "$": "s", "!": "i", "|": "l"}
 )
@@ -39,6 +41,8 @@ _ENDINGS = {
     "'d": ("would",),
     "'s": (),
 }
+MOST_ENTRIES = 4096
+"""Pieces of texts whose tokens are kept at hand."""
 _LONGEST = 14
 _SPACED = 4
 NUMBER = "0"
@@ -52,17 +56,17 @@ class Spelt:
     text: str
     tokens: list[str]
     """Words as they are meant; a sentence ends with `.` or `?`, other punctuation is left out."""
-    _meanings: Sequence[tuple[str, ...]]
-    """The tokens of each chunk."""
-    _firsts: Sequence[int]
-    _lasts: Sequence[int]
+    _speller: "Speller"
 
-    def quote(self, start: int, end: int) -> str:
-        """Return the words of the text behind the tokens from `start` up to `end`, verbatim."""
-        places = [n for n, meaning in enumerate(self._meanings) for _ in meaning]
-        first, last = self._firsts[places[start]], self._lasts[places[end - 1]]
-        spans = [match.span() for match in _CHUNK.finditer(self.text)]
-        return self.text[spans[first][0] : spans[last][1]]
+    def quotes(self, stretches: Iterable[tuple[int, int]]) -> list[str]:
+        """Return, for each stretch of tokens, the words of the text behind it, verbatim."""
+        chunks = list(_CHUNK.finditer(self.text))
+        meanings, firsts, lasts = self._speller.spell([chunk[0] for chunk in chunks], self.text)
+        places = [n for n, meaning in enumerate(meanings) for _ in meaning]
+        return [
+            self.text[chunks[firsts[places[start]]].start() : chunks[lasts[places[end - 1]]].end()]
+            for start, end in stretches
+        ]
 
 
 class Speller:
@@ -84,6 +88,8 @@ class Speller:
             self._known.setdefault(word, (word,))
             for variant in (word, *_without_one(word)):
                 self._near.setdefault(variant, word)
+        self._in_ascii = Remembered(partial(self._spell_all, not self._near))
+        self._elsewhere = Remembered(partial(self._spell_all, False))
 
     def canonical(self, word: str) -> tuple[str, ...]:
         """Return the tokens of one word of a phrase."""
@@ -91,23 +97,34 @@ class Speller:
 
     def read(self, text: str) -> Spelt:
         """Read a text, in time linear in its length."""
-        chunks = _ASCII_CHUNK.findall(text.lower()) if text.isascii() else _CHUNK.findall(text)
+        if self._near and _LETTERS.search(text):
+            meanings = self.spell(_CHUNK.findall(text), text)[0]
+        else:  # chunks hold no spaces, and what stands between two spaces often comes again
+            meanings = self._meanings(text.split(), text)
+        return Spelt(text, list(chain.from_iterable(meanings)), self)
+
+    def spell(self, chunks: Sequence[str], text: str) -> tuple[Iterable[tuple[str, ...]], Sequence[int], Sequence[int]]:
+        """Return the tokens of each word of a text, and the numbers of the first and the last of its chunks in that word."""
         firsts: Sequence[int] = range(len(chunks))
         lasts = firsts
         if self._near and _LETTERS.search(text):
             chunks, firsts, lasts = self._join_letters(chunks)
-        meanings: list[tuple[str, ...]] = []
-        known = self._known
-        plain = not self._near and text.isascii()
-        for chunk in chunks:
-            meaning = known.get(chunk)
-            if meaning is None:
-                word = chunk.lower()
-                meaning = known.get(word)
-                if meaning is None:
-                    meaning = (word,) if plain and word.isalpha() else self._spell(word)
-            meanings.append(meaning)
-        return Spelt(text, [token for meaning in meanings for token in meaning], meanings, firsts, lasts)
+        return self._meanings(chunks, text), firsts, lasts
+
+    def _meanings(self, pieces: Iterable[str], text: str) -> Iterable[tuple[str, ...]]:
+        known = self._in_ascii if text.isascii() else self._elsewhere
+        if len(known) > MOST_ENTRIES:
+            known.clear()
+        return map(known.__getitem__, pieces)
+
+    def _spell_all(self, plain: bool, piece: str) -> tuple[str, ...]:
+        """Return the tokens of some chunks without spaces between them."""
+        return tuple(token for chunk in _CHUNK.findall(piece) for token in self._spell_one(chunk.lower(), plain))
+
+    def _spell_one(self, word: str, plain: bool) -> tuple[str, ...]:
+        if word in self._known:
+            return self._known[word]
+        return (word,) if plain and word.isalpha() else self._spell(word)
 
     def _join_letters(self, chunks: Sequence[str]) -> tuple[list[str], list[int], list[int]]:
         """Join runs of single letters, as in `k i l l  m y s e l f`, and cut them into words.
@@ -122,7 +139,8 @@ class Speller:
             if len(chunk) == 1 and chunk.isalnum():
                 run.append(chunk)
                 continue
-            parts = self._cut("".join(run).lower()) if len(run) > _SPACED else run
+            # Letter by letter: of one letter, as of İ, `lower` makes two.
+            parts = self._cut("".join(letter.lower()[0] for letter in run)) if len(run) > _SPACED else run
             words += [*parts, chunk]
             lengths += [*map(len, parts), 1] if len(run) > _SPACED else [1] * (len(run) + 1)
             run = []

@@ -1,52 +1,68 @@
 """What was learned of many features, laid out flat: as dicts of Python objects it would be a tenth of a serving process' memory."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
+
+Hashes = NDArray[np.int64]
+"""64 bits each, with a salt that nobody knows: two features have the same once in some 10^14 times."""
+Found = tuple[NDArray[np.intp], NDArray[np.float64]]
+_LAST = np.iinfo(np.int64).max
+_SPARSE = 4
+"""How many times as many endings of hashes there are, at least, as pairs."""
 
 
 class Table:
     """Weights by feature: hashes in order, and the weights beside them."""
 
-    def __init__(self, weights: Mapping[str, float]) -> None:
-        hashes = np.fromiter(map(hash, weights), np.int64, len(weights))
-        order = hashes.argsort()
-        self._hashes = hashes[order]
-        self._weights = np.fromiter(weights.values(), np.float64, len(weights))[order]
+    def __init__(self, features: Hashes, weights: Collection[float]) -> None:
+        order = features.argsort()
+        # With the highest number at the end, each hash that is looked for has a place in the row.
+        self._hashes = np.append(features[order], _LAST)
+        self._weights = np.append(np.fromiter(weights, np.float64, len(weights))[order], 0.0)
 
-    def find(self, features: Sequence[str]) -> list[float]:
-        """Return the weights of those features that have one.
+    def find(self, wanted: Hashes) -> Found:
+        """Return which of the wanted features have a weight, by their place among the wanted, and these weights."""
+        places = self._hashes.searchsorted(wanted)
+        found = (self._hashes.take(places) == wanted).nonzero()[0]
+        return found, self._weights.take(places.take(found))
 
-        That another text has the hash of a feature happens once in some 10^14 times: hashes have 64 bits, and a salt that nobody
-        knows.
+
+class Pairs:
+    """Weights of pairs of words: of two that follow each other, and of two with another between them."""
+
+    def __init__(self, weights: Sequence[tuple[str, str, bool, float]]) -> None:
+        """Lay them out.
+
+        Args:
+            weights: First and second word, whether another stands between them, and the weight.
         """
-        if not len(self._hashes):
-            return []
-        wanted = np.fromiter(map(hash, features), np.int64, len(features))
-        places = np.minimum(self._hashes.searchsorted(wanted), len(self._hashes) - 1)
-        found: list[float] = self._weights[places[self._hashes[places] == wanted]].tolist()
-        return found
+        firsts, seconds = hashes([first for first, *_ in weights]), hashes([second for _, second, *_ in weights])
+        apart = np.fromiter((between for *_, between, _ in weights), np.bool_, len(weights))
+        pairs = np.where(apart, _apart(firsts, seconds), _adjacent(firsts, seconds))
+        self._table = Table(pairs, [weight for *_, weight in weights])
+        self._mask = (1 << (_SPARSE * len(weights)).bit_length()) - 1
+        self._endings = np.zeros(self._mask + 1, np.bool_)
+        self._endings[pairs & self._mask] = True
+
+    def find(self, words: Hashes) -> Found:
+        """Return where in a text pairs end that have a weight, from its third word on, and the weights."""
+        lasts = words[2:]
+        pairs = np.concatenate((_adjacent(words[1:-1], lasts), _apart(words[:-2], lasts)))
+        likely = self._endings.take(pairs & self._mask).nonzero()[0]  # spares most pairs the search
+        found, weights = self._table.find(pairs.take(likely))
+        return likely.take(found) % len(lasts) + 2, weights
 
 
-class Followers:
-    """Weights of pairs of words: for each first word a text with the second words and their weights."""
+def _adjacent(firsts: Hashes, seconds: Hashes) -> Hashes:
+    return firsts * 3 + seconds
 
-    def __init__(self, weights: Mapping[tuple[str, str], float]) -> None:
-        grouped: dict[str, list[str]] = defaultdict(list)
-        for (first, second), weight in weights.items():
-            grouped[first].append(f"{second} {weight!r}")
-        texts = [" ".join(found).encode() for found in grouped.values()]
-        # One text for all: thousands of small ones would lie scattered among what is let go of after loading, and hold its memory.
-        self._text = b"".join(texts)
-        self._bounds = np.cumsum([0, *map(len, texts)])
-        self._places = Table({first: float(n) for n, first in enumerate(grouped)})
 
-    def of(self, first: str) -> dict[str, float] | None:
-        """Return what may follow a word, with the weights; None: nothing was learned of that."""
-        found = self._places.find([first])
-        if not found:
-            return None
-        start, end = self._bounds[int(found[0])], self._bounds[int(found[0]) + 1]
-        parts = self._text[start:end].decode().split(" ")
-        return dict(zip(parts[::2], map(float, parts[1::2]), strict=True))
+def _apart(firsts: Hashes, seconds: Hashes) -> Hashes:
+    return firsts * 5 + seconds + 1  # the empty text has the hash 0: without the 1 both kinds were the same for it
+
+
+def hashes(texts: Collection[str]) -> Hashes:
+    """Return the hash of each text."""
+    return np.fromiter(map(hash, texts), np.int64, len(texts))

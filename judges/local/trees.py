@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 Matrix = NDArray[np.float32]
 
 
+_QUESTIONS = 8
+"""Questions that each tree is made to ask, so that its answers are the bits of a byte; those it lacks nobody answers with yes."""
+
+
 @dataclass(frozen=True)
 class Trees:
     """Oblivious trees of one depth (Prokhorenkova and others 2018): the answers to a tree's questions name its leaf."""
@@ -21,15 +25,15 @@ class Trees:
     """What the feature is compared with; flat."""
     leaves: Matrix
     """Log odds by tree and leaf; flat."""
-    depth: int
+    first_leaves: NDArray[np.intp]
+    """Where the leaves of each tree begin."""
     bias: float
 
     def margins(self, rows: Matrix) -> Matrix:
         """Return log odds, one for each row of features."""
-        trees = len(self.features) // self.depth
-        answers = (rows[:, self.features] > self.borders).reshape(len(rows), trees, self.depth)
-        leaf = np.packbits(answers, axis=2, bitorder="little")[:, :, 0]
-        margins: Matrix = self.leaves[leaf + (np.arange(trees) << self.depth)].sum(axis=1) + np.float32(self.bias)
+        answers = rows.take(self.features, axis=1) > self.borders
+        leaf = np.packbits(answers, axis=1, bitorder="little") + self.first_leaves
+        margins: Matrix = self.leaves.take(leaf).sum(axis=1) + np.float32(self.bias)
         return margins
 
     def probabilities(self, rows: Matrix) -> Matrix:
@@ -42,10 +46,14 @@ class Trees:
 def load(name: str) -> Trees:
     """Load learned trees; they are read once, when they are first needed."""
     data = orjson.loads(files("judges.local").joinpath(f"weights/{name}.json").read_bytes())
+    depth = data["depth"]
+    features = np.array(data["features"], dtype=np.intp).reshape(-1, depth)
+    borders = np.array(data["borders"], dtype=np.float32).reshape(-1, depth)
+    lacking = ((0, 0), (0, _QUESTIONS - depth))
     return Trees(
-        np.array(data["features"], dtype=np.intp),
-        np.array(data["borders"], dtype=np.float32),
+        np.pad(features, lacking).ravel(),
+        np.pad(borders, lacking, constant_values=np.inf).ravel(),
         np.array(data["leaves"], dtype=np.float32),
-        data["depth"],
+        np.arange(len(features)) << depth,
         data["bias"],
     )

@@ -1,6 +1,6 @@
 """Word vectors: where a word lies in meaning, and how rare it is. `judges/training/vectors.py` makes them."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from math import log
@@ -9,21 +9,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from judges.local.table import Table, hashes
+
 _COMMON, _RARE = 50, 30_000
 """Ranks by frequency: below the first a word is as common as can be, from the second on as rare."""
 _LEAST = 0.15
 
 
-@dataclass(frozen=True, slots=True)
 class Vectors:
     """The most frequent English words."""
 
-    places: dict[str, int]
-    """Row of each word, which is its rank by frequency."""
+    def __init__(self, words: Sequence[str]) -> None:
+        self._places = Table(hashes(words), range(len(words)))
+
+    def place(self, word: str) -> int | None:
+        """Return the row of a word, which is its rank by frequency; None: it is not among them."""
+        found = self._places.find(hashes([word]))[1].tolist()
+        return int(found[0]) if found else None
 
     def rarity(self, word: str) -> float:
         """Return how rare a lower-case word is, 0.15 to 1."""
-        rank = self.places.get(word, _RARE)
+        place = self.place(word)
+        rank = _RARE if place is None else place
         return min(1.0, max(_LEAST, (log(rank + _COMMON) - log(_COMMON)) / (log(_RARE) - log(_COMMON))))
 
 
@@ -31,7 +38,7 @@ class Vectors:
 def load() -> Vectors:
     """Load the words; they are read once, when they are first needed."""
     words = _folder().joinpath("weights/words.txt").read_text(encoding="utf-8").split()
-    return Vectors({word: n for n, word in enumerate(words)})
+    return Vectors(words)
 
 
 def rows() -> NDArray[np.float32]:

@@ -93,10 +93,10 @@ class Space:
 
 def _meanings(texts: list[list[str]]) -> Any:
     """Return the word vectors of each text, summed."""
-    places_of, rows = vectors.load().places, vectors.rows()
+    place, rows = vectors.load().place, vectors.rows()
     found = np.zeros((len(texts), rows.shape[1]))
     for row, tokens in enumerate(texts):
-        if places := [places_of[token] for token in tokens if token in places_of]:
+        if places := [at for token in tokens if (at := place(token)) is not None]:
             found[row] = rows[places].sum(axis=0) / math.sqrt(len(places))
     return csr_matrix(found * MEANING)
 

@@ -77,6 +77,12 @@ def test_crisis_is_seen_through_its_spelling(spelt: str) -> None:
     assert fires(spelt)
 
 
+def test_letter_that_two_are_written_for_is_quoted() -> None:
+    """A letter whose small form is two characters does not put the quote in another place."""
+    crisis, _ = emergency.observe(Case("Well. İ i k i l l m y s e l f"))
+    assert [sign.quote for sign in crisis.signs] == ["İ i k i l l m y s e l f"]
+
+
 @pytest.mark.parametrize("place", [0, 500, 1000])
 def test_crisis_is_seen_anywhere_in_a_huge_message(place: int) -> None:
     """One sentence counts at the start, in the middle and at the end of a long message."""
@@ -99,7 +105,8 @@ def test_other_language_without_a_sign_is_unreadable() -> None:
 def test_hundred_thousand_characters_take_little_time() -> None:
     """The time is linear in the message."""
     started = time.process_time()
-    for text in ("word " * 20_000, "a" * 100_000, "die " * 25_000, ". " * 50_000, "'" * 100_000):
+    huge = ("word " * 20_000, "a" * 100_000, "die " * 25_000, ". " * 50_000, "'" * 100_000, "_" * 100_000 + "ab")
+    for text in huge:
         try:
             emergency.observe(Case(text))
         except Unreadable:

@@ -1,9 +1,12 @@
 """Weighing words: windows, features, and scores."""
 
+from math import sqrt
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.local.evidence import WINDOW, Evidence, letter_runs, share, word_features
+from judges.local.evidence import SHORTEST, WINDOW, Evidence, letter_runs, share, word_features
 
 CALM = ["is", "it", "normal", "to", "sleep", "badly", "."]
 
@@ -46,6 +49,52 @@ def test_telling_sentence_is_the_one_that_speaks_for_the_class() -> None:
 def test_sort_is_the_one_whose_weights_speak_most() -> None:
     """The sort of a text is the one with the largest sum."""
     assert (evidence().sort(["die"]), evidence().sort(["sleep"])) == ("a", "b")
+
+
+LEARNED = {
+    "die": 3.0,
+    "sleep": -3.0,
+    "": 0.5,
+    "want _ die": 1.0,
+    "^ i": 0.25,
+    " _ i": -0.75,
+    "i want": 0.125,
+    "#<di": 2.0,
+    "#eep": -1.0,
+}
+SPOKEN = st.lists(st.sampled_from(["", "i", "want", "to", "die", "sleep", "400", ".", "?"]), max_size=150)
+
+
+def summed(tokens: list[str], start: int = 0, end: int | None = None) -> float:
+    """Return the margin of a stretch of a text, feature by feature; pairs count where they end."""
+    words = word_features(tokens)[3 * start : None if end is None else 3 * end]
+    runs = [run for token in tokens[start:end] for run in letter_runs(token)]
+    known = [[LEARNED[feature] for feature in features if feature in LEARNED] for features in (words, runs)]
+    return -1.0 + sum(sum(weights) / sqrt(len(weights) or 1) for weights in known)
+
+
+@given(st.lists(SPOKEN, max_size=4))
+def test_margin_is_the_sum_over_the_features(texts: list[list[str]]) -> None:
+    """What lies packed and hashed weighs as much as the features by name, for one text and for several at once."""
+    learned = Evidence(-1.0, LEARNED, {})
+    expected = [pytest.approx(summed(tokens)) for tokens in texts]
+    assert learned.margins(texts) == expected
+    assert [learned.margin(tokens) for tokens in texts] == expected
+
+
+@given(SPOKEN)
+def test_no_window_is_stronger_than_the_strongest(tokens: list[str]) -> None:
+    """From each sentence on whole sentences up to a window, and each sentence by itself, if it is not tiny."""
+    ends = [n + 1 for n, token in enumerate(tokens) if token in (".", "?") or n + 1 == len(tokens)]
+    starts = [0, *ends[:-1]]
+    spans = [(start, next((end for end in ends if end - start >= WINDOW), len(tokens))) for start in starts]
+    spans += [(start, end) for start, end in zip(starts, ends, strict=False) if end - start >= SHORTEST]
+    if len(tokens) <= WINDOW:
+        spans = [(0, len(tokens))]
+    window = Evidence(-1.0, LEARNED, {}).strongest(tokens)
+    assert (window.start, window.end) in spans
+    assert window.margin == pytest.approx(summed(tokens, window.start, window.end))
+    assert window.margin == pytest.approx(max(summed(tokens, *span) for span in spans))
 
 
 def test_letter_runs_mark_the_edges_of_a_word() -> None:

@@ -44,7 +44,7 @@ def test_other_languages_and_noise_are_unreadable(text: str) -> None:
         check(normalise(text))
 
 
-@pytest.mark.parametrize("unit", ["a", "a1", "0 ", "a ", "é", "1a-", "\n", "你"])
+@pytest.mark.parametrize("unit", ["a", "a1", "0 ", "a ", "é", "1a-", "\n", "你", "@a1"])
 def test_time_grows_with_length_only(unit: str) -> None:
     """No input makes the check slow."""
     started = time.perf_counter()

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.local.table import Followers, Table
+from judges.local.table import Pairs, Table, hashes
 
-WORDS = st.text(st.characters(exclude_categories=("Cs", "Z", "C")), min_size=1, max_size=8)
+WORDS = st.text(st.characters(exclude_categories=("Cs", "Z", "C")), max_size=8)
 WEIGHTS = st.floats(-10, 10)
 
 
@@ -13,12 +13,22 @@ WEIGHTS = st.floats(-10, 10)
 def test_a_table_finds_what_a_dict_would(weights: dict[str, float], asked: list[str]) -> None:
     """Of known and unknown features alike, in their order; an empty table knows none."""
     wanted = [*asked, *weights]
-    assert Table(weights).find(wanted) == [weights[one] for one in wanted if one in weights]
+    places, found = Table(hashes(weights), weights.values()).find(hashes(wanted))
+    assert [wanted[place] for place in places] == [one for one in wanted if one in weights]
+    assert found.tolist() == [weights[one] for one in wanted if one in weights]
 
 
-@given(st.dictionaries(st.tuples(st.one_of(st.just(""), WORDS), WORDS), WEIGHTS), WORDS)
-def test_followers_are_those_of_their_first_word(weights: dict[tuple[str, str], float], other: str) -> None:
-    """Each first word has its own, weights to the last digit; a word that begins no pair has none."""
-    followers = Followers(weights)
-    for first in {first for first, _ in weights} | {other}:
-        assert followers.of(first) == ({b: w for (a, b), w in weights.items() if a == first} or None)
+FEW = st.sampled_from(["", "a", "b", "c"])
+
+
+@given(st.dictionaries(st.tuples(FEW, FEW, st.booleans()), WEIGHTS), st.lists(FEW, min_size=2, max_size=12))
+def test_pairs_are_found_where_they_end(weights: dict[tuple[str, str, bool], float], text: list[str]) -> None:
+    """Of words that follow each other, and of words with one between; also of a word and itself, and of the empty word."""
+    places, found = Pairs([(*pair, weight) for pair, weight in weights.items()]).find(hashes(text))
+    told = [
+        (end, weights[pair])
+        for apart in (False, True)
+        for end in range(2, len(text))
+        if (pair := (text[end - 1 - apart], text[end], apart)) in weights
+    ]
+    assert list(zip(places.tolist(), found.tolist(), strict=True)) == told
