@@ -10,7 +10,7 @@ from typing import Generic, NamedTuple, TypeVar
 from judges.local import lexicon
 from judges.local.lexicon import listed
 
-_WORD = re.compile(r"[a-z\u00df-\u024f]+(?:['-][a-z\u00df-\u024f]+)*|\d+(?:[.,/]\d+)*|[%£€$]")
+_WORD = re.compile(r"[a-z\u00df-\u024f]+(?:['-][a-z\u00df-\u024f]+)*+|\d+(?:[.,/]\d+)*+|[%£€$]")
 _TOKEN = re.compile(_WORD.pattern + "|[,;:()]")
 _END = re.compile(r"[.!?…\n](?:(?<=\n)\s*|(?<!\n)[.!?…]*[\"')\]*_]*(?=\s|$))")
 """The end of a sentence. Like the other patterns for whole replies it begins with a set of characters, which `re` looks
@@ -58,7 +58,6 @@ class Lexeme:
     weight: float
     """0 for words without content, 1/3 for light ones, 1 for ordinary ones, more for names of drugs."""
     number: bool = False
-    unit: str | None = None
     negates: bool = False
     inverts: bool = False
     drug: bool = False
@@ -288,22 +287,19 @@ def _lexeme(word: str) -> Lexeme:
     plain = word.replace("'", "")
     if plain in _SUSPENDING or plain in _TURNING:
         return Lexeme(plain, 0.0, suspends=plain in _SUSPENDING, turns=plain in _TURNING)
-    unit = lexicon.UNITS.get(word)
     if plain in lexicon.NEGATORS or word.endswith("n't") or word.partition("'")[0] in lexicon.NEGATORS:
         return Lexeme(plain, 0.0, negates=True)
     word = word.split("'", 1)[0]
     if (digits := lexicon.NUMBER_WORDS.get(word)) and word != "one":
-        return Lexeme(
-            digits, 0.8, number=word not in ("half", "third", "quarter", "double", "zero", "million"), unit=unit
-        )
+        return Lexeme(digits, 0.8, number=word not in ("half", "third", "quarter", "double", "zero", "million"))
     inverts = word in lexicon.INVERTERS
     if word in lexicon.STOP_WORDS:
-        return Lexeme(word, 0.0, unit=unit, idle=word not in ("rather", "instead", "and"))
+        return Lexeme(word, 0.0, idle=word not in ("rather", "instead", "and"))
     root = stem(word)
     drug = word in lexicon.DRUG_NAMES or (len(word) > 6 and word.endswith(lexicon.DRUG_ENDINGS))
     weight = 1.5 if drug else 1 / 3 if word in lexicon.LIGHT_WORDS else 1.0
     concept = _CONCEPTS.get(root, root)
-    return Lexeme(concept, weight, unit=unit, inverts=inverts, drug=drug, plain=not (inverts or drug))
+    return Lexeme(concept, weight, inverts=inverts, drug=drug, plain=not (inverts or drug))
 
 
 _LEXEMES = Remembered(_lexeme)
