@@ -3,6 +3,8 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from typing import Any, Self
 
 from models.settings import Price
@@ -105,7 +107,7 @@ class Ledger:
 
     @property
     def usage(self) -> Usage:
-        return sum((call.usage for call in self.calls), Usage())
+        return reduce(add, (call.usage for call in self.calls)) if self.calls else Usage()
 
     @property
     def tokens(self) -> int:

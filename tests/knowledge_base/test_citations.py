@@ -37,6 +37,8 @@ TEXTS = st.lists(PIECES, max_size=30).map("".join) | st.text(max_size=40)
         "［［cite：causes，stress］］\nGenes play a part.",
         "[\u200b[ci\u200bte: causes, str\ufeffess]\u2060]\nGenes play a part.",
         "\\[\\[cite: causes, stress\\]\\]\nGenes play a part.",
+        "[[cite: causes; stress]]\nGenes play a part.",
+        "[[cite:\tcauses,\x7f stress]]\nGenes play a part.",
         "[[cite: causes,\nstress]]\nGenes play a part.",
         "[[cite: causes]]\n[[cite: stress]]\n\nGenes play a part.",
         "[[cite: causes]] [[cite: stress, causes]]\nGenes play a part.",

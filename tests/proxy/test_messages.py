@@ -128,3 +128,13 @@ def test_fields_to_forward_are_those_that_are_not_ours() -> None:
 def test_null_counts_as_left_out(field: str) -> None:
     """SDKs of some languages send every field."""
     assert read_chat_request({"model": "b", "messages": [user("x")], field: None}, 10)
+
+
+def test_fields_by_the_names_of_our_own_are_only_forwarded() -> None:
+    """What a client calls `raw` or `digest` is not taken for what is worked out of its request."""
+    said = bot("Hello.")
+    raw = {"model": "b", "messages": [user("Hi"), said | {"digest": "d", "folded": "f"}], "raw": {"stop": "x"}}
+    request, known = read_chat_request(raw, 10), read_chat_request({"model": "b", "messages": [said]}, 10)
+    assert request.options == {"raw": {"stop": "x"}}
+    assert request.stops == ()
+    assert request.messages[1].digest == known.messages[0].digest
