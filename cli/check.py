@@ -91,8 +91,8 @@ def examine(path: Path, given: list[Path]) -> Findings:
 
 def _keys(config: "Config") -> "tuple[KeyRing | None, list[str]]":
     """Return the keys and what is wrong with them; of their environment variable this machine's shell need not be told."""
-    from proxy.app import key_ring
     from proxy.config import ConfigError
+    from proxy.tenants.reach import key_ring
 
     stand_in = {config.keys.env: "[]"} if config.keys and config.keys.env else {}
     try:

@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager, contextmanager
 
 from aiohttp import web
 
-from proxy.app import stored
 from proxy.config import Config, ConfigError
 from proxy.settings import MemorySettings
+from proxy.traces.place import stored
 
 GRACE_S = 10.0
 """How long open turns may still take when the proxy is told to stop."""

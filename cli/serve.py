@@ -72,10 +72,10 @@ def _supervise(config: "Config", path: Path, log_level: str, number: int) -> Non
     import sys
 
     from cli import workers
-    from proxy.app import key_ring
     from proxy.config import ConfigError
     from proxy.telemetry.logs import configure_logs
     from proxy.telemetry.worker_metrics import shared_folder
+    from proxy.tenants.reach import key_ring
 
     workers.check(config, number)
     keys = key_ring(config)
@@ -197,8 +197,7 @@ def _kind(config: "Config", name: str) -> str:
 
 
 def _traces(config: "Config") -> str:
-    from proxy.app import stored
-    from proxy.traces.place import place_of
+    from proxy.traces.place import place_of, stored
 
     kept = stored(config)
     if kept == "none":
@@ -209,7 +208,7 @@ def _traces(config: "Config") -> str:
 
 def unsafe(config: "Config", keys: "KeyRing | None" = None) -> Iterator[str]:
     """Name what in a configuration and its keys takes protection away, or locks somebody out, one sentence each."""
-    from proxy.tenants.access import is_loopback
+    from proxy.tenants.reach import is_loopback
 
     exposed = not is_loopback(config.server.host)
     if exposed and config.privacy.store == "full":

@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack
-from typing import Literal
 
 import orjson
 from aiohttp import web
@@ -17,7 +16,7 @@ from proxy.audit.audited import open_audit
 from proxy.carry import carry_on
 from proxy.chat import chat
 from proxy.chatbot import assemble
-from proxy.config import Config, ConfigError
+from proxy.config import Config
 from proxy.embeddings import EMBEDDERS, embedding_names, embeddings, open_embedders
 from proxy.erasure import erase
 from proxy.errors import Forbidden, ModelNotFound, Unauthorized
@@ -31,10 +30,9 @@ from proxy.settings import MemorySettings
 from proxy.telemetry.metrics import SHARED, Metrics
 from proxy.telemetry.tracing import open_telemetry, traced
 from proxy.telemetry.worker_metrics import refreshed
-from proxy.tenants.access import is_loopback
-from proxy.tenants.keys import KeyFileError, KeyRing
 from proxy.tenants.limits import Meter, ProcessMeter
-from proxy.traces.place import place_of
+from proxy.tenants.reach import is_loopback, key_ring
+from proxy.traces.place import place_of, stored
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Trace
 
@@ -129,13 +127,6 @@ async def _unnamed(request: web.Request, response: web.StreamResponse) -> None:
     response.headers.pop("Server", None)
 
 
-def stored(config: Config) -> Literal["full", "redacted", "none"]:
-    """Return what traces hold under a configuration: `auto` is full on a loopback address, else redacted."""
-    if config.privacy.store != "auto":
-        return config.privacy.store
-    return "full" if config.keys is None and is_loopback(config.server.host) else "redacted"
-
-
 def open_memory(settings: MemorySettings, environ: Mapping[str, str]) -> Memory:
     """Open the store of conversation states.
 
@@ -176,32 +167,6 @@ def open_meter(config: Config, environ: Mapping[str, str]) -> Meter:
 
     lease_s = config.server.turn_timeout_s + 30  # longer than any turn
     return RedisMeter(connect(config.memory, environ), lease_s, degrade=config.memory.on_error == "degrade")
-
-
-def key_ring(config: Config, environ: Mapping[str, str] = os.environ) -> KeyRing | None:
-    """Open the keys of a configuration; None: it has none.
-
-    Raises:
-        ConfigError: They cannot be read, or are missing where strangers can connect.
-    """
-    settings = config.keys
-    if settings is None:
-        if not is_loopback(config.server.host):
-            raise ConfigError(
-                [
-                    f"server.host: {config.server.host!r} is no loopback address, and there are no `keys`: anybody could ask. Run "
-                    "`caf key create NAME`, and set keys: {file: data/keys.json}"
-                ]
-            )
-        return None
-    if settings.env is not None and settings.env not in environ:
-        raise ConfigError(
-            [f"keys.env: the environment variable {settings.env!r} is not set; export it before starting"]
-        )
-    try:
-        return KeyRing(settings.file, None if settings.env is None else environ[settings.env])
-    except KeyFileError as error:
-        raise ConfigError([f"keys: {error}"]) from None
 
 
 async def models(request: web.Request) -> web.Response:

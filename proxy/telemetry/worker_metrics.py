@@ -10,10 +10,12 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prometheus_client.multiprocess import mark_process_dead
 
-from proxy.telemetry.metrics import Metrics
+if TYPE_CHECKING:  # who keeps workers running counts nothing
+    from proxy.telemetry.metrics import Metrics
 
 FOLDER_ENV = "PROMETHEUS_MULTIPROC_DIR"
 REFRESH_S = 2.0
@@ -44,7 +46,7 @@ def worker_gone(pid: int) -> None:
 
 
 @asynccontextmanager
-async def refreshed(metrics: Metrics) -> AsyncIterator[None]:
+async def refreshed(metrics: "Metrics") -> AsyncIterator[None]:
     """Keep this process' numbers fresh for the others within the block."""
 
     async def refresh() -> None:

@@ -1,7 +1,6 @@
 """Who is asking, and what they may do."""
 
 import hashlib
-import ipaddress
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -58,15 +57,6 @@ def keyless(headers: Mapping[str, str]) -> Access:
     sent = headers.get("Authorization", "")
     key_id = hashlib.blake2b(sent.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest() if sent else "keyless"
     return Access(key_id, unfiltered=True)
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def requested_filter(headers: Mapping[str, str], access: Access, bot: Chatbot) -> Filter:

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
-from proxy.config import ConfigError
+from proxy.config import Config, ConfigError
 from proxy.settings import PrivacySettings
+from proxy.tenants.reach import is_loopback
 
 
 class TraceError(ConfigError):
@@ -55,6 +56,13 @@ ON CONFLICT (turn_id) DO UPDATE SET conversation_id = excluded.conversation_id, 
     chatbot = excluded.chatbot, outcome = excluded.outcome, body = excluded.body
 """
 """Writing a row a second time, because nobody knows whether the first try went through, changes nothing."""
+
+
+def stored(config: Config) -> Literal["full", "redacted", "none"]:
+    """Return what traces hold under a configuration: `auto` is full on a loopback address, else redacted."""
+    if config.privacy.store != "auto":
+        return config.privacy.store
+    return "full" if config.keys is None and is_loopback(config.server.host) else "redacted"
 
 
 def place_of(privacy: PrivacySettings) -> Place:

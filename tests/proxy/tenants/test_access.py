@@ -8,7 +8,8 @@ import pytest
 
 from proxy.config import ConfigError
 from proxy.tenants import keys
-from proxy.tenants.access import is_loopback, keyless
+from proxy.tenants.access import keyless
+from proxy.tenants.reach import is_loopback
 from tests.proxy.conftest import Body, Start, bot_settings, dialogue, text_of, warnings_in
 
 CRISIS = "I am going to end my life tonight"
