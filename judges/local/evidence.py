@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from judges.local import vectors
 from judges.local.spelling import QUESTION, STOP
-from judges.local.table import Pairs, Table, hashes
+from judges.local.table import Pairs, Table, code, hashes
 from judges.local.text import Remembered
 
 WINDOW = 48
@@ -36,11 +36,11 @@ MOST_ENTRIES = 8192
 START = "^"
 
 _PACK = Struct("qq6d").pack
-_ROW = np.dtype([("hash", np.int64), ("ends", np.int64), ("sums", np.float64, 6)])
-"""What was learned of one word, as it lies packed: its hash; whether it ends a sentence; the weights of the word, of its letters
+_ROW = np.dtype([("code", np.int64), ("ends", np.int64), ("sums", np.float64, 6)])
+"""What was learned of one word, as it lies packed: its code; whether it ends a sentence; the weights of the word, of its letters
 and of its meaning, and how many of each there are."""
 
-_LEAD = b"".join(_PACK(hash(word), *[0] * 7) for word in ("", START))
+_LEAD = b"".join(_PACK(code(word), *[0] * 7) for word in ("", START))
 """What stands before the first word of a text: it weighs nothing by itself, but pairs begin with it."""
 _LEADING = 2
 
@@ -124,8 +124,8 @@ class Evidence:
     def margin(self, tokens: Sequence[str]) -> float:
         """Return how strongly a text as a whole speaks for the class."""
         rows = self._rows([tokens])
-        _, weights = self._pairs.find(rows["hash"])
-        words, letters, senses, known, runs, sensed = rows["sums"].sum(axis=0).tolist()
+        _, weights = self._pairs.find(rows["code"])
+        words, letters, senses, known, runs, sensed = np.add.reduce(rows["sums"]).tolist()
         return self._margin(words + sum(weights.tolist()), letters, senses, known + len(weights), runs, sensed)
 
     def margins(self, texts: Sequence[Sequence[str]]) -> list[float]:
@@ -161,12 +161,12 @@ class Evidence:
         place = None if self._senses is None else vectors.load().place(word)
         sense = 0.0 if self._senses is None or place is None else float(self._senses[place])
         ends = word in (STOP, QUESTION)
-        return _PACK(hash(word), ends, weight, sum(found.values()), sense, known, len(found), place is not None)
+        return _PACK(code(word), ends, weight, sum(found.values()), sense, known, len(found), place is not None)
 
     def _sums(self, rows: Rows, starts: Places) -> Sums:
         """Return the sums of each stretch of a text, pairs included."""
-        places, weights = self._pairs.find(rows["hash"])
-        stretches = starts.searchsorted(places, side="right") - 1
+        places, weights = self._pairs.find(rows["code"])
+        stretches = starts.searchsorted(places % (len(rows) - _LEADING) + _LEADING, side="right") - 1
         sums: Sums = np.add.reduceat(rows["sums"], starts)
         sums[:, 0] += np.bincount(stretches, weights, len(starts))
         sums[:, 3] += np.bincount(stretches, minlength=len(starts))

@@ -38,29 +38,35 @@ class Pairs:
         Args:
             weights: First and second word, whether another stands between them, and the weight.
         """
-        firsts, seconds = hashes([first for first, *_ in weights]), hashes([second for _, second, *_ in weights])
+        firsts = np.fromiter((code(first) for first, *_ in weights), np.int64, len(weights))
+        seconds = np.fromiter((code(second) for _, second, *_ in weights), np.int64, len(weights))
         apart = np.fromiter((between for *_, between, _ in weights), np.bool_, len(weights))
-        pairs = np.where(apart, _apart(firsts, seconds), _adjacent(firsts, seconds))
+        pairs = firsts * 3 + np.where(apart, -seconds, seconds)
         self._table = Table(pairs, [weight for *_, weight in weights])
         self._mask = (1 << (_SPARSE * len(weights)).bit_length()) - 1
         self._endings = np.zeros(self._mask + 1, np.bool_)
         self._endings[pairs & self._mask] = True
 
-    def find(self, words: Hashes) -> Found:
-        """Return where in a text pairs end that have a weight, from its third word on, and the weights."""
-        lasts = words[2:]
-        pairs = np.concatenate((_adjacent(words[1:-1], lasts), _apart(words[:-2], lasts)))
+    def find(self, codes: Hashes) -> Found:
+        """Return which pairs of a text have a weight, and the weights.
+
+        Args:
+            codes: The code of each word.
+
+        Returns:
+            Numbers of pairs, from those that end with the third word on: first all of two that follow each other, then all with
+            another between them.
+        """
+        firsts, seconds = codes * 3, codes[2:]
+        pairs = np.concatenate((firsts[1:-1] + seconds, firsts[:-2] - seconds))
         likely = self._endings.take(pairs & self._mask).nonzero()[0]  # spares most pairs the search
         found, weights = self._table.find(pairs.take(likely))
-        return likely.take(found) % len(lasts) + 2, weights
+        return likely.take(found), weights
 
 
-def _adjacent(firsts: Hashes, seconds: Hashes) -> Hashes:
-    return firsts * 3 + seconds
-
-
-def _apart(firsts: Hashes, seconds: Hashes) -> Hashes:
-    return firsts * 5 + seconds + 1  # the empty text has the hash 0: without the 1 both kinds were the same for it
+def code(word: str) -> int:
+    """Return what stands for a word in pairs: not its own hash, which is 0 for the empty word."""
+    return hash((word,))
 
 
 def hashes(texts: Collection[str]) -> Hashes:

@@ -1,9 +1,10 @@
 """Weights laid out flat say what a dict would."""
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.local.table import Pairs, Table, hashes
+from judges.local.table import Pairs, Table, code, hashes
 
 WORDS = st.text(st.characters(exclude_categories=("Cs", "Z", "C")), max_size=8)
 WEIGHTS = st.floats(-10, 10)
@@ -22,13 +23,13 @@ FEW = st.sampled_from(["", "a", "b", "c"])
 
 
 @given(st.dictionaries(st.tuples(FEW, FEW, st.booleans()), WEIGHTS), st.lists(FEW, min_size=2, max_size=12))
-def test_pairs_are_found_where_they_end(weights: dict[tuple[str, str, bool], float], text: list[str]) -> None:
-    """Of words that follow each other, and of words with one between; also of a word and itself, and of the empty word."""
-    places, found = Pairs([(*pair, weight) for pair, weight in weights.items()]).find(hashes(text))
-    told = [
-        (end, weights[pair])
-        for apart in (False, True)
-        for end in range(2, len(text))
-        if (pair := (text[end - 1 - apart], text[end], apart)) in weights
+def test_pairs_of_a_text_have_their_weights(weights: dict[tuple[str, str, bool], float], text: list[str]) -> None:
+    """Words that follow each other, and words with one between; also a word and itself, and the empty word."""
+    asked = [
+        *zip(text[1:], text[2:], [False] * len(text), strict=False),
+        *zip(text, text[2:], [True] * len(text), strict=False),
     ]
-    assert list(zip(places.tolist(), found.tolist(), strict=True)) == told
+    pairs = Pairs([(*pair, weight) for pair, weight in weights.items()])
+    numbers, found = pairs.find(np.array([code(word) for word in text]))
+    assert [asked[number] for number in numbers] == [pair for pair in asked if pair in weights]
+    assert found.tolist() == [weights[pair] for pair in asked if pair in weights]
