@@ -56,10 +56,12 @@ def serve(
         changes = {key: value for key, value in given.items() if value is not None}
         server = settings.server.model_copy(update=changes)
         settings = settings.model_copy(update={"server": server})
-        if workers > 1:
+        from cli.workers import is_worker
+
+        if workers > 1 and not is_worker():
             _supervise(settings, path, log_level.lower(), workers)
         else:
-            _run(settings, path, log_level.lower())
+            _run(settings, path, log_level.lower(), workers)
 
 
 def _told_errors(path: Path, log_level: str) -> AbstractContextManager[None]:
@@ -78,28 +80,23 @@ def _supervise(config: "Config", path: Path, log_level: str, number: int) -> Non
     from proxy.tenants.reach import key_ring
 
     workers.check(config, number)
-    keys = key_ring(config)
+    key_ring(config)  # what is wrong with them is told now, not by a worker
     host = config.server.host
     try:
         held, port = workers.reserve(host, config.server.port)
     except (OSError, UnicodeError) as error:
         raise ConfigError([f"port {config.server.port} on {host!r} cannot be used: {error}"]) from None
     command = [sys.executable, "-m", "cli", "serve", "--config", str(path), "--host", host, "--port", str(port)]
-
-    def greet() -> None:
-        for line in _greeting(config, keys, path, f"http://{f'[{host}]' if ':' in host else host}:{port}", number):
-            typer.echo(line)
-
     configure_logs(log_level)
     with held, shared_folder():
-        code = workers.Crew([*command, "--log-level", log_level], number, greet).run()
+        code = workers.Crew([*command, "--log-level", log_level, "--workers", str(number)], number).run()
     raise typer.Exit(code)
 
 
 LEVELS = ("debug", "info", "warning", "error")
 
 
-def _run(config: "Config", path: Path, log_level: str) -> None:
+def _run(config: "Config", path: Path, log_level: str, workers: int) -> None:
     import asyncio
     from contextlib import suppress
 
@@ -115,7 +112,7 @@ def _run(config: "Config", path: Path, log_level: str) -> None:
 
         loop_factory = uvloop.new_event_loop
     with asyncio.Runner(loop_factory=loop_factory) as runner:
-        runner.run(_serve(config, path))
+        runner.run(_serve(config, path, workers))
 
 
 def _load_weights(config: "Config") -> None:
@@ -131,14 +128,14 @@ def _load_weights(config: "Config") -> None:
             evidence.load(name)
 
 
-async def _serve(config: "Config", path: Path) -> None:
+async def _serve(config: "Config", path: Path, workers: int) -> None:
     import asyncio
     import signal
     from contextlib import suppress
 
     from cli.front import Front
     from cli.reload import reload_on
-    from cli.workers import end_with_parent, is_worker, tell_parent
+    from cli.workers import end_with_parent, is_joining, is_worker, tell_parent
     from proxy.app import create_app
     from proxy.service import SERVICE
 
@@ -163,10 +160,10 @@ async def _serve(config: "Config", path: Path) -> None:
             end_with_parent()
         await front.take(create_app(config))
         async with front.listening(config.server.host, config.server.port, shared=worker) as address:
-            for line in () if worker else _greeting(config, front.app[SERVICE].keys, path, address):
-                typer.echo(line)
             if worker:
                 tell_parent()
+            for line in () if is_joining() else _greeting(config, front.app[SERVICE].keys, path, address, workers):
+                typer.echo(line)
             rereading = asyncio.create_task(reload_on(reread, front, path))
             await stop.wait()
             rereading.cancel()
@@ -177,7 +174,7 @@ async def _serve(config: "Config", path: Path) -> None:
             raise
 
 
-def _greeting(config: "Config", keys: "KeyRing | None", path: Path, address: str, workers: int = 1) -> Iterator[str]:
+def _greeting(config: "Config", keys: "KeyRing | None", path: Path, address: str, workers: int) -> Iterator[str]:
     """Say what is served, from what, and what about it is not safe."""
     chatbots = (f"{name} ({_kind(config, name)})" for name in config.chatbots)
     yield f"CAF serves {address}/v1" + (f" with {workers} workers" if workers > 1 else "")

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,13 +65,11 @@ class Worker:
 
 @dataclass(slots=True)
 class Crew:
-    """The workers of one proxy. The first one starts alone: what cannot be served is told once, and ends the start."""
+    """The workers of one proxy. The first one starts alone: what is served, or why it cannot be, is told once."""
 
     command: Sequence[str]
     """What each is started with; its port is not 0."""
     number: int
-    greet: Callable[[], None]
-    """Is called when the first one serves."""
     _running: dict[int, Worker] = field(default_factory=dict)
     _serving: bool = False
     _stopping: bool = False
@@ -94,7 +92,6 @@ class Crew:
                     self._serving = True
                     for other in range(1, self.number):
                         self._start(other)
-                    self.greet()
                 code = worker.process.poll()
                 if code is None:
                     continue
