@@ -223,7 +223,11 @@ def describe(
     known = _NO_WORDS.union(*[told & source.concepts for source in sources])
     against = _Against(sources, user, told, known)
     best = [_closest([word for word in mine if word.concept in known], sources) for mine in words]
-    rows = [_row(part, mine, closest, against) for part, mine, closest in zip(parts, words, best, strict=True)]
+    phrasing = evidence.load("phrasing").margins([tokens(part.reading) for part in parts])
+    rows = [
+        [*_row(part, mine, closest, against), sound]
+        for part, mine, closest, sound in zip(parts, words, best, phrasing, strict=True)
+    ]
     return np.array(rows, dtype=np.float32), best
 
 
@@ -295,7 +299,6 @@ def _row(part: Part, words: list[_Word], closest: Place | None, against: _Agains
         ending == "?",
         ending == "!",
         *acts.values(),
-        evidence.load("phrasing").margin(tokens(reading)),
     ]  # fmt: skip
 
 
