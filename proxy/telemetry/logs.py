@@ -14,7 +14,6 @@ import structlog
 
 from proxy.telemetry.together import Together
 
-
 Event = MutableMapping[str, Any]
 
 
