@@ -132,7 +132,7 @@ class Metrics:
 
     def turn(self, trace: Trace, ledger: Ledger, steps: Iterable[tuple[str, float]] = ()) -> None:
         """Count a finished turn, in a moment, as everything here."""
-        self._together.add(partial(self._turn, trace, ledger, steps))
+        self._later(partial(self._turn, trace, ledger, steps))
 
     def _turn(self, trace: Trace, ledger: Ledger, steps: Iterable[tuple[str, float]]) -> None:
         chatbot = trace.chatbot
@@ -158,7 +158,7 @@ class Metrics:
 
     def answered(self, route: str, status: int) -> None:
         """Count a finished request."""
-        self._together.add(partial(self._answered, route, status))
+        self._later(partial(self._answered, route, status))
 
     def _answered(self, route: str, status: int) -> None:
         counter = self._answers.get((route, status))
@@ -168,7 +168,7 @@ class Metrics:
 
     def forwarded(self, ledger: Ledger) -> None:
         """Count the calls of what was forwarded. It is no turn: nothing was decided."""
-        self._together.add(partial(self._forwarded, ledger))
+        self._later(partial(self._forwarded, ledger))
 
     def _forwarded(self, ledger: Ledger) -> None:
         for call in ledger.calls:
@@ -204,6 +204,13 @@ class Metrics:
         reading = Reading(gauge)
         self._readings.append(reading)
         return reading
+
+    def _later(self, count: Callable[[], None]) -> None:
+        """Count in a moment. Where processes count together at once: one that is asked tells what all have counted."""
+        if SHARED:
+            count()
+        else:
+            self._together.add(count)
 
     def _judged(self, judgements: Sequence[Judgement]) -> None:
         for i, one in enumerate(judgements):
