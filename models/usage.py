@@ -112,7 +112,7 @@ class Ledger:
     @property
     def tokens(self) -> int:
         """All that went into models and came out of them."""
-        return sum(call.usage.prompt_tokens + call.usage.completion_tokens for call in self.calls)
+        return sum([call.usage.prompt_tokens + call.usage.completion_tokens for call in self.calls])
 
     @property
     def cost(self) -> float | None:

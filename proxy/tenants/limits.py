@@ -119,7 +119,7 @@ class ProcessMeter(Meter):
         return ""
 
     async def end(self, key: KeyRecord, lease: str, tokens: int, cost: float | None) -> None:
-        used = self._filled(key)
+        used = self._used[key.id]
         used.running -= 1
         if key.tokens_per_minute is not None:
             used.tokens -= tokens
