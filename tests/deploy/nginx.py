@@ -75,8 +75,9 @@ class Nginx:
         )  # fmt: skip
         deadline = time.monotonic() + DEADLINE_S
         while not self._listens():
-            assert self._process.poll() is None, self.errors()
-            assert time.monotonic() < deadline, "nginx does not listen"
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.stop()
+                raise AssertionError(f"nginx does not listen: {self.errors()}")
             time.sleep(0.01)
 
     @property
