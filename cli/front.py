@@ -21,6 +21,10 @@ LAST_S = 1.0
 """Seconds that is left in any case for writing what has been answered, and for what is done in the background."""
 
 
+IDLE_S = 0.5
+"""Seconds that connections without a request stay open when the server stops."""
+
+
 class Generation:
     """An application that has been started, and the requests it is serving."""
 
@@ -129,7 +133,7 @@ class Front:
             for site in runner.sites:
                 await site.stop()
             self._stopping = True
-            await asyncio.sleep(0)  # requests that have arrived begin, before connections without one are closed
+            await self._hear_last(server)
             server.pre_shutdown()
             await self._drain()
         finally:
@@ -137,6 +141,16 @@ class Front:
                 await runner.cleanup()
             finally:
                 await self.close()
+
+    async def _hear_last(self, server: web.Server) -> None:
+        """Answer what is sent over open connections, and close each behind its answer.
+
+        A proxy before this one cannot know that a connection is about to be closed, and cannot ask another host what it has sent.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(IDLE_S):
+                while server.connections:
+                    await asyncio.sleep(IDLE_S / 20)
 
     async def _drain(self) -> None:
         """Let open requests end, and what is done in the background; cancel the requests that take too long.

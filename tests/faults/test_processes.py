@@ -204,6 +204,22 @@ async def test_sigterm_under_load_answers_what_was_accepted(start: Start, upstre
     assert Counter(record["outcome"] for record in proxy.audit()) == {"accepted": 16, "unfiltered": 8}
 
 
+async def test_what_is_sent_over_a_kept_connection_while_the_proxy_stops_is_answered(
+    start: Start, upstream: Upstream
+) -> None:
+    """A proxy before this one keeps connections, and cannot know that one is about to be closed."""
+    proxy = await start(1)
+    upstream.acts = {"up-chatbot": says(HELLO)}
+    async with aiohttp.ClientSession() as proxy.session:
+        assert await ask(proxy, "bot", "Hello") == TEXT
+        proxy.process.send_signal(signal.SIGTERM)
+        await until(lambda: proxy.listeners() == 0)
+        last = await proxy.post("bot", "Hello")
+        assert (last.status, last.headers["Connection"], last.text) == (200, "close", TEXT)
+    proxy.session = None
+    proxy.end(told=True)
+
+
 async def test_sighup_under_load_fails_no_request(
     start: Start, upstream: Upstream, bound: socket.socket, store: RedisServer
 ) -> None:
