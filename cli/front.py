@@ -147,10 +147,10 @@ class Front:
 
         A proxy before this one cannot know that a connection is about to be closed, and cannot ask another host what it has sent.
         """
-        with suppress(TimeoutError):
-            async with asyncio.timeout(IDLE_S):
-                while server.connections:
-                    await asyncio.sleep(IDLE_S / 20)
+        for _ in range(20):
+            if not server.connections:
+                return
+            await asyncio.sleep(IDLE_S / 20)
 
     async def _drain(self) -> None:
         """Let open requests end, and what is done in the background; cancel the requests that take too long.
