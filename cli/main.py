@@ -25,7 +25,7 @@ VERBS = {
 
 
 class Verbs(TyperGroup):
-    """Imports a verb when it is asked for: what the others load would be 3 MB of a serving process."""
+    """Imports a verb when it is asked for: a process that serves holds nothing of the others."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes | {"commands": dict.fromkeys(VERBS)})

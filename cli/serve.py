@@ -45,7 +45,7 @@ def serve(
     if log_level.lower() not in LEVELS:
         raise typer.BadParameter(f"{log_level!r} is none of {', '.join(LEVELS)}", param_hint="--log-level")
     keep_small()
-    with without("rich", "greenlet"):  # 5 MB, for colours in tracebacks and for another kind of threads
+    with without("rich", "greenlet"):  # for colours in tracebacks, and for another kind of threads
         import structlog  # noqa: F401
     path = config_path(config)
     with _told_errors(path, log_level.lower()):
@@ -118,7 +118,7 @@ def _run(config: "Config", path: Path, log_level: str, workers: int) -> None:
 def _load_weights(config: "Config") -> None:
     """Load most of what local judges have learned before the server is imported, which then fills the gaps that reading leaves.
 
-    Little is kept of a large text; loaded last, its gaps would be 8 MB that nobody uses.
+    Little is kept of a large text; loaded last, its gaps would be memory that nobody uses.
     """
     local = {judge.name for bot in config.chatbots.values() for judge in bot.judges if "local" in _stages(judge)}
     for name in ("emergency", "role"):

@@ -11,7 +11,7 @@ from judges.quotes import quoted
 from knowledge_base import citations
 from knowledge_base.library import Library, Source
 from proxy.cases import HISTORY_FOR_JUDGES
-from proxy.messages import unlined
+from proxy.folding import unlined
 from proxy.traces.labels import Label, RightVerdict, labels
 from proxy.traces.place import Place
 from proxy.traces.query import earlier, show

@@ -22,7 +22,7 @@ What they use:
     delivery.py      what a turn works on, and what it comes to
     live.py          what leaves before a reply is settled; writer.py: what of a draft may
     logprobs.py      the likelihoods of the tokens that are delivered
-    conversation.py  what is remembered, and how a conversation is recognised
+    conversation.py  what is remembered, and how a conversation is recognised; folding.py: how a text is
     memory.py        where it is kept; redis_memory.py: for several processes
     carry.py         what goes on when the configuration is exchanged
     language.py      which language an emergency is answered in

@@ -73,6 +73,7 @@ def create_app(
             if telemetry is not None:
                 telemetry.start()
                 stack.push_async_callback(asyncio.to_thread, telemetry.close)
+            stack.callback(metrics.refresh)
             session = await stack.enter_async_context(make_session())
             # An alias that nobody asks needs no key.
             asked = {alias for alias, _ in embedding_names(config).values()}

@@ -6,7 +6,7 @@ from judges.case import Case, Said
 from judges.modes import Mode, modes_of
 from knowledge_base import citations
 from proxy.delivery import Turn
-from proxy.messages import unlined
+from proxy.folding import unlined
 from proxy.traces.trace import Attempt
 
 HISTORY_FOR_JUDGES = 6

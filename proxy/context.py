@@ -11,7 +11,8 @@ from knowledge_base.library import Library, Source
 from models.request import text_of
 from models.usage import estimate_tokens
 from proxy.conversation import Conversation, Warned
-from proxy.messages import Message, unlined
+from proxy.folding import unlined
+from proxy.messages import Message
 
 Sent = dict[str, Any]
 ATTACHED = 1_000

@@ -12,7 +12,8 @@ from functools import cached_property
 import orjson
 
 from judges.rules import RULES
-from proxy.messages import Message, digest
+from proxy.folding import digest
+from proxy.messages import Message
 from proxy.traces.trace import HowFound, ShownWarning
 
 PAIRS_LOOKED_UP = 8

@@ -1,6 +1,5 @@
 """What comes over the wire: the chat request, validated at the door. Unknown fields are kept and forwarded."""
 
-import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -9,8 +8,8 @@ from typing import Any, Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from knowledge_base.citations import strip_line
 from proxy.errors import BadRequest
+from proxy.folding import digest, fold
 
 OWN_FIELDS = {"model", "messages", "stream", "stream_options", "n"}
 """Fields of the request that the proxy sets itself in what it sends upstream."""
@@ -97,24 +96,6 @@ class ChatRequest(Wire):
     def raw(self) -> dict[str, Any]:
         """The request as it came; `read_chat_request` puts it here."""
         return {}
-
-
-def fold(text: str) -> str:
-    """Fold white space and drop what is shown of citations, also where the chatbot wrote such a line itself."""
-    return " ".join(unlined(text).split())
-
-
-def unlined(text: str) -> str:
-    """Return a reply that a client sent back without the lines that show its sources."""
-    text = text.replace("\r\n", "\n")
-    while (shorter := strip_line(text)) != text:
-        text = shorter
-    return text
-
-
-def digest(folded: str) -> str:
-    """Return the hash by which a delivered reply is known again. Args: folded: its text, folded."""
-    return hashlib.blake2b(folded.encode(), digest_size=12).hexdigest()
 
 
 def read_json(raw: bytes) -> dict[str, Any]:

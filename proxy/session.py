@@ -7,8 +7,8 @@ import structlog
 
 from proxy.conversation import Conversation, Identity
 from proxy.delivery import Answer, Delivery, Turn
+from proxy.folding import fold
 from proxy.memory import Memory, Unknown
-from proxy.messages import fold
 from proxy.traces.trace import HowFound
 
 log = structlog.get_logger()
@@ -59,7 +59,11 @@ async def _keep(memory: Memory, turn: Turn, identity: Identity, answer: Answer) 
 
 
 def state_after(turn: Turn, identity: Identity, delivery: Delivery, said: str | None) -> Conversation:
-    """Return the state of the conversation after a delivery. Args: said: its text, folded."""
+    """Return the state of the conversation after a delivery.
+
+    Args:
+        said: Its text, folded.
+    """
     before, settings = turn.conversation, turn.bot.settings
     lasts = settings.warning_turns
     if delivery.outcome == "emergency" and settings.emergency is not None:

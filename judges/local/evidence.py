@@ -93,7 +93,7 @@ class Evidence:
                 if " " in feature
             ]
         )
-        self._learned = Remembered(self._learn)
+        self._learned = Remembered(self._learn, MOST_ENTRIES)
         self._senses = None if direction is None else vectors.rows() @ np.array(direction, np.float32)
 
     def strongest(self, tokens: Sequence[str]) -> Window:
@@ -147,8 +147,6 @@ class Evidence:
 
     def _rows(self, texts: Iterable[Iterable[str]]) -> Rows:
         """Return what was learned of each word, and before those of each text the two that lead them."""
-        if len(self._learned) > MOST_ENTRIES:
-            self._learned.clear()
         learned = self._learned.__getitem__
         return np.frombuffer(b"".join([_LEAD + b"".join(map(learned, text)) for text in texts]), _ROW)
 

@@ -81,7 +81,7 @@ def _tell(chunk: str) -> str:
     """Return what a chunk between spaces tells."""
     words = _LETTERS.findall(chunk.lower())
     known = [ENGLISH if word in _ENGLISH else FOREIGN for word in words if word in _ENGLISH or word in _FOREIGN]
-    # In a long chunk the search for leet would take time that grows with the square of its length.
+    # A long chunk is noise as a whole; the search for leet in it would take time that grows with the square of its length.
     long = len(chunk) >= _LONGEST_WORD
     noise = len(chunk) if long else sum(len(match[0]) for match in _LEET.finditer(chunk))
     return "".join((WORD * len(words), *known, NOISE * noise, SINGLE if len(chunk) == 1 else "", END))

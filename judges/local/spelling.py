@@ -88,8 +88,8 @@ class Speller:
             self._known.setdefault(word, (word,))
             for variant in (word, *_without_one(word)):
                 self._near.setdefault(variant, word)
-        self._in_ascii = Remembered(partial(self._spell_all, not self._near))
-        self._elsewhere = Remembered(partial(self._spell_all, False))
+        self._in_ascii = Remembered(partial(self._spell_all, not self._near), MOST_ENTRIES)
+        self._elsewhere = Remembered(partial(self._spell_all, False), MOST_ENTRIES)
 
     def canonical(self, word: str) -> tuple[str, ...]:
         """Return the tokens of one word of a phrase."""
@@ -113,8 +113,6 @@ class Speller:
 
     def _meanings(self, pieces: Iterable[str], text: str) -> Iterable[tuple[str, ...]]:
         known = self._in_ascii if text.isascii() else self._elsewhere
-        if len(known) > MOST_ENTRIES:
-            known.clear()
         return map(known.__getitem__, pieces)
 
     def _spell_all(self, plain: bool, piece: str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import product
 from typing import Any, NamedTuple, TypeVar, get_args
 
+import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.values import MutexValue, ValueClass
@@ -35,6 +36,8 @@ UNKNOWN = "unknown"
 KINDS: tuple[str, ...] = (*get_args(Sign.model_fields["kind"].annotation), UNKNOWN)
 
 
+log = structlog.get_logger()
+
 Metric = TypeVar("Metric", Counter, Histogram)
 
 
@@ -53,6 +56,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._readings: list[Reading] = []
         self._children: dict[tuple[object, ...], Any] = {}
+        # Found with one look each, for what every request counts.
         self._answers: dict[tuple[str, int], Counter] = {}
         self._asked: dict[tuple[str, str, str | None], _Asked] = {}
         self._together = Together[Callable[[], None]](_all_of)
@@ -131,10 +135,10 @@ class Metrics:
                     self._of(self.emergencies, bot.name, kind)
 
     def turn(self, trace: Trace, ledger: Ledger, steps: Iterable[tuple[str, float]] = ()) -> None:
-        """Count a finished turn, in a moment, as everything here."""
-        self._later(partial(self._turn, trace, ledger, steps))
+        """Count a finished turn."""
+        self._later(partial(self._turn, trace, tuple(ledger.calls), tuple(steps)))
 
-    def _turn(self, trace: Trace, ledger: Ledger, steps: Iterable[tuple[str, float]]) -> None:
+    def _turn(self, trace: Trace, calls: Iterable[Call], steps: Iterable[tuple[str, float]]) -> None:
         chatbot = trace.chatbot
         self._of(self.turns, chatbot, trace.outcome if trace.error is None else "error").inc()
         if trace.filter == "shadow" and trace.error is None:
@@ -153,7 +157,7 @@ class Metrics:
             self._of(self.warnings_live, chatbot).inc(len(trace.warnings_shown))
         for name, seconds in steps:
             self._took(name, seconds)
-        for call in ledger.calls:
+        for call in calls:
             self._called(call)
 
     def answered(self, route: str, status: int) -> None:
@@ -168,11 +172,8 @@ class Metrics:
 
     def forwarded(self, ledger: Ledger) -> None:
         """Count the calls of what was forwarded. It is no turn: nothing was decided."""
-        self._later(partial(self._forwarded, ledger))
-
-    def _forwarded(self, ledger: Ledger) -> None:
         for call in ledger.calls:
-            self._called(call)
+            self._later(partial(self._called, call))
 
     def guard(self, guards: Mapping[str, Guard]) -> None:
         """Show the queues and circuit breakers of these aliases, in place of those before a change of configuration."""
@@ -250,7 +251,10 @@ class Metrics:
 
 def _all_of(counts: Iterable[Callable[[], None]]) -> None:
     for count in counts:
-        count()
+        try:
+            count()
+        except Exception as error:  # a number that is none: the others' counts are not to be lost with it
+            log.error("not counted", error=type(error).__name__)
 
 
 def _kind(trace: Trace) -> str:

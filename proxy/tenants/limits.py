@@ -90,7 +90,7 @@ class _Used:
     """Requests that it may still make at once."""
     tokens: float
     filled: float
-    day: float
+    day: int
     """Days since 1970 (UTC)."""
     spent: float = 0.0
     running: int = 0
@@ -119,14 +119,14 @@ class ProcessMeter(Meter):
         return ""
 
     async def end(self, key: KeyRecord, lease: str, tokens: int, cost: float | None) -> None:
-        used = self._used[key.id]
+        used = self._filled(key)
         used.running -= 1
         if key.tokens_per_minute is not None:
             used.tokens -= tokens
         used.spent += cost or 0.0
 
     def _filled(self, key: KeyRecord) -> _Used:
-        now, day = self._clock(), self._wall() // DAY_S
+        now, day = self._clock(), int(self._wall() // DAY_S)
         # Without a limit a bucket holds 0: for a limit that is set later is not to find a debt.
         requests, tokens = key.requests_per_minute or 0, key.tokens_per_minute or 0
         used = self._used.get(key.id)

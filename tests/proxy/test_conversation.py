@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from proxy.conversation import Conversation, Identity, Warned
+from proxy.folding import digest, fold
 from proxy.memory import ProcessMemory
-from proxy.messages import Message, digest, fold
+from proxy.messages import Message
 from proxy.session import recall
 from tests.proxy.conftest import Body, Proxy, Start, dialogue, text_of, warnings_in
 

@@ -1,5 +1,7 @@
 """How far sources carry a sentence."""
 
+from dataclasses import replace
+
 import pytest
 
 from judges.local.reply import parts
@@ -72,3 +74,12 @@ def test_words_unknown_to_every_source_are_not_supported() -> None:
 def test_leave_that_the_source_does_not_give_is_not_supported(sentence: str) -> None:
     """What a prescriber must decide is not supported because its words stand in a source."""
     assert weighed(sentence, VOICES).degree < IMPLIED
+
+
+def test_a_condition_may_stand_in_a_sentence_that_asserts_nothing() -> None:
+    """Whoever asks about the doctor's consent has not left it out."""
+    source = replace(VOICES, text="You can stop the tablets only if your doctor agrees to it.")
+    said, asked = (list(parts(text, "")) for text in ("You can stop the tablets.", "Does your doctor agree to it?"))
+    (alone,) = weigh(said, (source,), frozenset())
+    (beside,) = weigh(said, (source,), frozenset(), asked)
+    assert beside.degree > alone.degree

@@ -1,13 +1,17 @@
 """The log costs nothing but itself, and says nothing of who somebody is."""
 
+import asyncio
 import io
+import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 import structlog
 
-from proxy.telemetry.logs import configure_logs
+from proxy.telemetry.logs import configure_logs, tell_request
+from proxy.telemetry.together import TOGETHER_S
 from tests.proxy.conftest import Start, dialogue, text_of
 
 
@@ -56,3 +60,42 @@ async def test_a_conversation_id_that_a_client_chose_is_in_no_log_line(start: St
     assert second["caf"]["conversation_id"] == "Mrs Smith"
     assert "Mrs Smith" not in repr(logs)
     assert third["caf"]["conversation_id"] in repr(logs)
+
+
+class Stderr(io.StringIO):
+    """A standard error that is no terminal."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.buffer = io.BytesIO()
+
+    @property
+    def lines(self) -> list[Any]:
+        return [json.loads(line) for line in self.buffer.getvalue().splitlines()]
+
+
+@pytest.fixture
+def stderr(monkeypatch: pytest.MonkeyPatch) -> Stderr:
+    written = Stderr()
+    monkeypatch.setattr("sys.stderr", written)
+    configure_logs("info")
+    return written
+
+
+async def test_a_request_is_one_line_of_json(start: Start, stderr: Stderr) -> None:
+    """With when, what and how long."""
+    proxy = await start()
+    await proxy.say("Hi")
+    await asyncio.sleep(2 * TOGETHER_S)
+    (line,) = [line for line in stderr.lines if line["event"] == "request"]
+    assert (line["method"], line["path"], line["status"]) == ("POST", "/v1/chat/completions", 200)
+    assert (line["level"], line["chatbot"], line["outcome"]) == ("info", "bot", "accepted")
+    assert datetime.now(UTC) - datetime.fromisoformat(line["timestamp"]) < timedelta(minutes=1)
+    assert line["ms"] > 0
+
+
+def test_a_line_that_cannot_be_written_as_it_is_costs_none_beside_it(stderr: Stderr) -> None:
+    """Half of a character is no UTF-8."""
+    for path in ("/one", "/\ud800", "/two"):
+        tell_request({"path": path})
+    assert [line["path"] for line in stderr.lines] == ["/one", "/\ud800", "/two"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from aiohttp import web
 
 from judges.rules import RULES
+from models.usage import Call, Ledger, Usage
 from proxy.app import create_app
 from proxy.service import SERVICE
 from proxy.telemetry.metrics import Metrics
@@ -321,3 +322,13 @@ def test_processes_count_together() -> None:
     assert "caf_traces_dropped 6.0" in text
     assert 'caf_model_running{model="chatbot"} 1.0' in text
     assert not folder.exists()
+
+
+async def test_a_number_that_cannot_be_counted_costs_none_beside_it() -> None:
+    """What waits is counted one by one."""
+    metrics = Metrics()
+    for tokens in (1, 10**400, 2):
+        ledger = Ledger()
+        ledger.add(Call("chatbot", "model", 0.0, Usage(tokens, 0), None, None))
+        metrics.forwarded(ledger)
+    assert 'caf_tokens_total{kind="prompt",model="model",step="chatbot"} 3.0' in metrics.text().decode()

@@ -47,3 +47,17 @@ async def test_what_is_added_all_the_time_waits_no_longer() -> None:
         together.add(1)
         await asyncio.sleep(TOGETHER_S / 10)
     assert done[0] == pytest.approx(TOGETHER_S, abs=20 * TOGETHER_S)
+
+
+def test_a_loop_that_ended_first_holds_nothing_up() -> None:
+    """What waited in it is done with what comes in the next."""
+    done: list[list[int]] = []
+    together = Together[int](done.append)
+
+    async def add(thing: int, wait: float) -> None:
+        together.add(thing)
+        await asyncio.sleep(wait)
+
+    asyncio.run(add(1, 0))
+    asyncio.run(add(2, 2 * TOGETHER_S))
+    assert done == [[1, 2]]

@@ -148,3 +148,26 @@ def test_never_more_than_two_minutes_worth_in_a_minute(pauses: list[float], limi
 
     asyncio.run(ask())
     assert all(sum(at <= one < at + 60 for one in passed) <= 2 * limit for at in passed)
+
+
+async def test_what_a_long_request_used_is_not_made_up_for_by_its_own_length() -> None:
+    """A full bucket does not fill further while the request runs."""
+    meter_, clock = meter()
+    key = record(tokens_per_minute=100)
+    lease = await meter_.begin(key)
+    clock.now += 60
+    await meter_.end(key, lease, 100, None)
+    with pytest.raises(RateLimited):
+        await meter_.begin(key)
+
+
+async def test_what_ends_after_midnight_counts_for_the_new_day() -> None:
+    """Else whatever is under way at midnight would cost nothing."""
+    meter_, clock = meter()
+    key = record(daily_budget=1)
+    clock.now += DAY - 20
+    lease = await meter_.begin(key)
+    clock.now += 20
+    await meter_.end(key, lease, 0, 5.0)
+    with pytest.raises(QuotaSpent):
+        await meter_.begin(key)

@@ -1,0 +1,27 @@
+"""A text as it is known again, whatever a client has made of its spaces and of the line that shows its sources."""
+
+import hashlib
+
+from knowledge_base.citations import strip_line
+
+
+def fold(text: str) -> str:
+    """Fold white space and drop what is shown of citations, also where the chatbot wrote such a line itself."""
+    return " ".join(unlined(text).split())
+
+
+def unlined(text: str) -> str:
+    """Return a reply that a client sent back without the lines that show its sources."""
+    text = text.replace("\r\n", "\n")
+    while (shorter := strip_line(text)) != text:
+        text = shorter
+    return text
+
+
+def digest(folded: str) -> str:
+    """Return the hash by which a delivered reply is known again.
+
+    Args:
+        folded: Its text, folded.
+    """
+    return hashlib.blake2b(folded.encode(), digest_size=12).hexdigest()
