@@ -5,9 +5,11 @@ import os
 import time
 from collections.abc import AsyncIterator, Mapping
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 
 import aiohttp
 import orjson
+from multidict import istr
 from yarl import URL
 
 from models.assembly import Assembly
@@ -35,7 +37,9 @@ LINGER_S = 0.05
 """How long the end of a stream is waited for when all of it has come."""
 A_DAY_S = 86_400.0
 
-_PASSED_UP = ("Idempotency-Key", "OpenAI-Beta", "X-Client-Request-Id", "X-Request-Id", "traceparent", "tracestate")
+_PASSED_UP: tuple[str, ...] = tuple(
+    map(istr, ("Idempotency-Key", "OpenAI-Beta", "X-Client-Request-Id", "X-Request-Id", "traceparent", "tracestate"))
+)
 _PASSED_DOWN = frozenset(("content-type", "retry-after", "retry-after-ms", "x-request-id", "x-should-retry"))
 _BROKEN = (aiohttp.ClientError, OSError, TimeoutError)
 
@@ -197,14 +201,15 @@ def secret(variable: str, environ: Mapping[str, str]) -> str:
 
 def passed_down(headers: Mapping[str, str]) -> dict[str, str]:
     """Choose the upstream's headers that its client needs, without those that name the account."""
-    chosen = {}
-    for name, value in headers.items():
-        low = name.lower()
-        if low in _PASSED_DOWN or low.startswith(
-            ("x-ratelimit-", "openai-processing-", "openai-version", "openai-model")
-        ):
-            chosen[name] = value
-    return chosen
+    return {name: value for name, value in headers.items() if _needed(name)}
+
+
+@lru_cache(maxsize=256)
+def _needed(name: str) -> bool:
+    low = name.lower()
+    return low in _PASSED_DOWN or low.startswith(
+        ("x-ratelimit-", "openai-processing-", "openai-version", "openai-model")
+    )
 
 
 def retry_after(value: str | None, now: float) -> float | None:

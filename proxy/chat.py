@@ -14,7 +14,7 @@ import time
 from typing import Any
 
 import structlog
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from judges.case import alarm_case
 from judges.filter import Review
@@ -105,7 +105,7 @@ async def read_body(request: web.Request) -> bytes:
         BadRequest: It is not what its headers say.
     """
     content, length = request.content, request.content_length
-    plain = length is not None and length <= request.client_max_size and "Content-Encoding" not in request.headers
+    plain = length is not None and length <= request.client_max_size and hdrs.CONTENT_ENCODING not in request.headers
     try:
         # It has usually come with the headers, and then nothing is to be waited for.
         return content.read_nowait() if plain and content.is_eof() else await request.read()

@@ -67,13 +67,14 @@ async def passthrough(
     except asyncio.CancelledError:  # the client has left before there was an answer
         ledger.add(booked(bot, bot.settings.model, estimated(len(raw), 0), "cancelled"))
         raise
-    relayed = Relayed()
+    relayed: Relayed | None = None
     error = error_for_status(forwarded.status).kind if forwarded.status >= 400 else None
     last = half = b""
     try:
         if forwarded.chunks is None:
             return web.Response(status=forwarded.status, headers=forwarded.headers, body=forwarded.body)
         async with forwarded:
+            relayed = Relayed()
             response = web.StreamResponse(status=forwarded.status, headers=forwarded.headers)
             await response.prepare(request)
             try:
@@ -95,7 +96,7 @@ async def passthrough(
             error = "cancelled"
         raise
     finally:
-        used = relayed.usage(len(raw)) if forwarded.body is None else usage_of(forwarded.body, len(raw))
+        used = relayed.usage(len(raw)) if relayed is not None else usage_of(forwarded.body or b"", len(raw))
         ledger.add(booked(bot, forwarded.alias, used, error))
 
 

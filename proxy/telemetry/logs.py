@@ -52,7 +52,8 @@ def tell_request(fields: dict[str, Any]) -> None:
     if _lines is None:
         structlog.get_logger().info("request", **fields)
     else:
-        _lines.info({**fields, "event": "request", "level": "info", "timestamp": datetime.now(UTC)})
+        fields |= {"event": "request", "level": "info", "timestamp": datetime.now(UTC)}
+        _lines.info(fields)
 
 
 def _without_messages(_: Any, __: str, event: Event) -> Event:

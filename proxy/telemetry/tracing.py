@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
+from multidict import istr
 
 from models.watch import TRACE_HEADERS
 from proxy.config import ConfigError
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 EXPORTERS = ("otlp", "none")
+_PARENT = istr("traceparent")
 
 
 def open_telemetry(environ: Mapping[str, str]) -> "Telemetry | None":
@@ -58,7 +60,7 @@ def traced(telemetry: "Telemetry | None") -> Middleware:
 @web.middleware
 async def passed_on(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Have upstreams told what the client says of its trace, as if this proxy were not there."""
-    parent = request.headers.get("traceparent")
+    parent = request.headers.get(_PARENT)
     if parent is None:
         return await handler(request)
     token = TRACE_HEADERS.set({"traceparent": parent})

@@ -4,6 +4,8 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from aiohttp.hdrs import AUTHORIZATION
+
 from proxy.chatbot import Chatbot
 from proxy.chatbot_settings import Filter
 from proxy.errors import BadRequest, Forbidden, Unauthorized
@@ -43,7 +45,7 @@ def access_of(headers: Mapping[str, str], keys: KeyRing | None, needed: Permissi
     """
     if keys is None:
         return keyless(headers)
-    scheme, _, text = headers.get("Authorization", "").partition(" ")
+    scheme, _, text = headers.get(AUTHORIZATION, "").partition(" ")
     record = keys.find(text.strip() if scheme.lower() == "bearer" else "")
     if record is None:
         raise Unauthorized
@@ -54,7 +56,7 @@ def access_of(headers: Mapping[str, str], keys: KeyRing | None, needed: Permissi
 
 def keyless(headers: Mapping[str, str]) -> Access:
     """Return the access of a client to a proxy without keys, which listens on loopback alone: everything but `trace`."""
-    sent = headers.get("Authorization", "")
+    sent = headers.get(AUTHORIZATION, "")
     key_id = hashlib.blake2b(sent.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest() if sent else "keyless"
     return Access(key_id, unfiltered=True)
 
