@@ -133,16 +133,17 @@ class Front:
             for site in runner.sites:
                 await site.stop()
             self._stopping = True
-            await self._hear_last(server)
+            until = asyncio.get_running_loop().time() + self.grace_s
+            await self._hear_last(server, min(IDLE_S, self.grace_s))
             server.pre_shutdown()
-            await self._drain()
+            await self._drain(until)
         finally:
             try:
                 await runner.cleanup()
             finally:
                 await self.close()
 
-    async def _hear_last(self, server: web.Server) -> None:
+    async def _hear_last(self, server: web.Server, seconds: float) -> None:
         """Answer what is sent over open connections, and close each behind its answer.
 
         A proxy before this one cannot know that a connection is about to be closed, and cannot ask another host what it has sent.
@@ -150,15 +151,18 @@ class Front:
         for _ in range(20):
             if not server.connections:
                 return
-            await asyncio.sleep(IDLE_S / 20)
+            await asyncio.sleep(seconds / 20)
 
-    async def _drain(self) -> None:
+    async def _drain(self, until: float) -> None:
         """Let open requests end, and what is done in the background; cancel the requests that take too long.
 
         aiohttp would do the first, but lets a request that hangs take the time twice before it cancels it.
+
+        Args:
+            until: Time of the event loop at which they are cancelled.
         """
         try:
-            async with asyncio.timeout(self.grace_s), asyncio.TaskGroup() as group:
+            async with asyncio.timeout_at(until), asyncio.TaskGroup() as group:
                 for generation in self._generations:
                     group.create_task(generation.settled())
         except TimeoutError:
