@@ -2,7 +2,7 @@
 
 Runs a mock upstream that answers in 0 ms, a bare aiohttp + uvloop pass-through as the reference, and `caf serve` with the shipped
 settings in front of the same upstream; plays the same conversations to all of them, in rounds, and prints medians, ratios and how
-they stand against the targets. About three minutes. Exit code 0 unless something failed to run.
+they stand against the targets. About five minutes. Exit code 0 unless something failed to run.
 """
 
 import argparse
