@@ -11,6 +11,7 @@ from judges.modes import Mode
 from judges.observation import Claims
 from judges.rules import verified
 from judges.verdict import Judgement, Stage, Verdict, worst
+from knowledge_base.library import Source
 from models.usage import Ledger
 
 
@@ -114,7 +115,7 @@ class Filter:
         Raises:
             Exception: A local judge cannot judge at all.
         """
-        case = Case("Hello, how are you?", "You can ask me about sleep. Many people sleep badly.")
+        case = Case("Hello, how are you?", _ORDINARY, cited=(_SECTION,))
         for cascade in (*self.on_reply, *([self.emergency] if self.emergency else ())):
             if isinstance(cascade.stages[0], LocalJudge):
                 OBSERVERS[cascade.name](case)
@@ -194,3 +195,8 @@ def _improvised(review: Review, case: Case) -> bool:
         if isinstance(judgement.observation, Claims)
         for assertion in judgement.observation.assertions
     )
+
+
+_SECTION = Source("sleep", "Sleep", "How sleep helps.", "Many people sleep badly when they are ill.")
+_ORDINARY = "I hear that you are tired. Bad sleep is common with illness. Evenings were long and dark there."
+"""A reply that is read with all that the local judges have learned."""

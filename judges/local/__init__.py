@@ -9,6 +9,7 @@ Reading order:
     lexicon.py           the words: without content, alike, opposite, everyday, drugs
     reply.py, acts.py    what each clause of a reply does: asserts, admits, refers, refuses, greets ...
     talk.py              sentences that assert nothing, told by how they are phrased
+    index.py             a source, prepared for reading sentences against it
     support.py           how far the cited sources carry a sentence; leave.py: what permits what they forbid
     conflicts.py         what it gets wrong in their words: numbers, names, polarity, certainty, conditions
     topics.py            which sensitive topic it touches

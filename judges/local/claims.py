@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from judges.case import Case
 from judges.local import acts, language, lexicon, support, talk, topics
+from judges.local.index import Support
 from judges.local.lexicon import listed
 from judges.local.reply import Part, parts
-from judges.local.support import IMPLIED, STATED, Support
+from judges.local.support import IMPLIED, STATED
 from judges.local.text import Reading, normalise, read
 from judges.observation import Assertion, Claims, Strength
 from knowledge_base.library import Source

@@ -9,18 +9,18 @@ nothing more, by word vectors.)
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from rapidfuzz.distance import LCSseq
 
-from judges.local import conflicts, evidence, lexicon, trees, vectors
+from judges.local import conflicts, evidence, lexicon, trees
+from judges.local.index import NO_WORDS, Index, SourceSentence, Support, Word, bare, index, words_of
 from judges.local.leave import permits
 from judges.local.lexicon import listed
 from judges.local.reply import Part
-from judges.local.text import Reading, Remembered, lexeme, negations, normalise, read, sentences
+from judges.local.text import Reading, Remembered, negations
 from judges.local.trees import Matrix
 from knowledge_base.library import Source
 
@@ -33,8 +33,6 @@ _MOST = 0.7
 """Share of a sentence's weight that one shared word must have to be more than chance."""
 _CHANCE = 0.45
 """Degree of support at most of a sentence that shares but one word with its source: that may be chance."""
-_REACH = 3
-"""Places between two words that still stand together."""
 _PERSONAL = listed("i my me i'm i've i'd we our")
 _ADVISING = listed("should must need try avoid make take use start stop ask")
 _CAUSAL = listed("because since so means")
@@ -48,120 +46,6 @@ FEATURES = (
     "conflict_polarity", "conflict_number", "conflict_certainty", "hedge_lost", "question", "exclaimed", *_ACTS, "phrasing",
 )  # fmt: skip
 """What is told of a sentence, in this order."""
-
-
-class Support(NamedTuple):
-    """The best evidence for a sentence."""
-
-    degree: float
-    """0 to 1: how surely the sources carry it."""
-    source_id: str | None = None
-    quote: str | None = None
-
-
-class _Word(NamedTuple):
-    """What counts of a word here."""
-
-    concept: str
-    worth: float
-    """How much it counts: rare words more than common ones, drugs and numbers most."""
-    number: bool
-    drug: bool
-
-
-def _word(token: str) -> _Word | None:
-    lex = lexeme(token)
-    if not lex.weight:
-        return None
-    worth = (
-        vectors.load().rarity(token) * (1.0 if lex.weight >= 0.5 else 0.5) * (1.4 if lex.number or lex.drug else 1.0)
-    )
-    return _Word(lex.concept, worth, lex.number, lex.drug)
-
-
-_WORDS = Remembered(_word)
-
-
-def _words(reading: Reading) -> list[_Word]:
-    return list(filter(None, map(_WORDS.__getitem__, reading.words)))
-
-
-class _Sentence(NamedTuple):
-    """A sentence of a source."""
-
-    reading: Reading
-    concepts: frozenset[str]
-    order: tuple[str, ...]
-    negated: bool
-    hedged: bool
-
-
-class _Window(NamedTuple):
-    """A sentence of a source with its neighbours."""
-
-    readings: list[Reading]
-    concepts: frozenset[str]
-
-
-_NO_WORDS: frozenset[str] = frozenset()
-
-
-class Index:
-    """One source, prepared for reading sentences against it."""
-
-    def __init__(self, source: Source) -> None:
-        self.id = source.id
-        self.quotes = [s.text for s in sentences(source.text) if not s.text.startswith("#")]
-        self.sentences = [_sentence(read(normalise(quote))) for quote in self.quotes]
-        self.verbatim = {
-            _bare(s.reading): Support(1.0, self.id, quote) for s, quote in zip(self.sentences, self.quotes, strict=True)
-        }
-        """The support of its own sentences, which need no weighing, by their bare text."""
-        self.numbers = conflicts.Numbers([s.reading for s in self.sentences])
-        title = _sentence(read(normalise(source.title)))
-        self.words = frozenset(word for s in [*self.sentences, title] for word in s.reading.words)
-        self.concepts = title.concepts.union(*(s.concepts for s in self.sentences))
-        self.postings: defaultdict[str, list[int]] = defaultdict(list)
-        for place, s in enumerate(self.sentences):
-            for concept in s.concepts:
-                self.postings[concept].append(place)
-        self.windows = [self._window(place) for place in range(len(self.sentences))]
-        self.near: set[tuple[str, str]] = set()
-        self.adjacent: set[tuple[str, str]] = set()
-        self.threes: set[tuple[str, str, str]] = set()
-        for s in self.sentences:
-            order = s.order
-            self.adjacent.update(pairwise(order))
-            self.threes.update(zip(order, order[1:], order[2:], strict=False))
-            for n, one in enumerate(order):
-                for other in order[n + 1 : n + 1 + _REACH]:
-                    self.near |= {(one, other), (other, one)}
-
-    def _window(self, place: int) -> _Window:
-        around = self.sentences[max(0, place - 1) : place + 2]
-        return _Window([one.reading for one in around], _NO_WORDS.union(*(one.concepts for one in around)))
-
-
-def _bare(reading: Reading) -> str:
-    """Return a sentence without the marks around it; a question stays one."""
-    return reading.lowered.strip(" .!:;,\"'*_")
-
-
-def _sentence(reading: Reading) -> _Sentence:
-    order = tuple(word.concept for word in _words(reading))
-    return _Sentence(
-        reading,
-        frozenset(order),
-        order,
-        negations(reading) > 0,
-        not lexicon.HEDGES.isdisjoint(reading.vocabulary),
-    )
-
-
-@lru_cache(maxsize=512)
-def index(source: Source) -> Index:
-    """Prepare a source; a few milliseconds, once per source."""
-    return Index(source)
 
 
 def weigh(
@@ -187,9 +71,9 @@ def weigh(
 
 def _quoted(reading: Reading, sources: Sequence[Index]) -> Support | None:
     """Return the support of a sentence that stands in a source word for word."""
-    bare = _bare(reading)
+    text = bare(reading)
     for source in sources:
-        if found := source.verbatim.get(bare):
+        if found := source.verbatim.get(text):
             return found
     return None
 
@@ -218,9 +102,9 @@ def describe(
     Returns:
         A row of `FEATURES` for each sentence, and the sentence of the sources that comes closest to it.
     """
-    words = [_words(part.reading) for part in parts]
-    told = frozenset([word.concept for one in [*words, *[_words(part.reading) for part in beside]] for word in one])
-    known = _NO_WORDS.union(*[told & source.concepts for source in sources])
+    words = [words_of(part.reading) for part in parts]
+    told = frozenset([word.concept for one in [*words, *[words_of(part.reading) for part in beside]] for word in one])
+    known = NO_WORDS.union(*[told & source.concepts for source in sources])
     against = _Against(sources, user, told, known)
     best = [_closest([word for word in mine if word.concept in known], sources) for mine in words]
     phrasing = evidence.load("phrasing").margins([tokens(part.reading) for part in parts])
@@ -243,11 +127,11 @@ class _Against(NamedTuple):
     """Those of them that a source has."""
 
 
-def _row(part: Part, words: list[_Word], closest: Place | None, against: _Against) -> list[float]:
+def _row(part: Part, words: list[Word], closest: Place | None, against: _Against) -> list[float]:
     reading = part.reading
     vocabulary = reading.vocabulary
     sources, user, told, known = against
-    window = _NO_WORDS
+    window = NO_WORDS
     relation: tuple[float, ...] = _UNRELATED
     clashes: tuple[float, ...] = _NO_CLASH
     if closest is not None:
@@ -317,7 +201,7 @@ def _missing(words: Iterable[str], sources: Sequence[Index]) -> int:
     return sum([not any(word in source.words for source in sources) for word in words])
 
 
-def _closest(words: list[_Word], sources: Sequence[Index]) -> Place | None:
+def _closest(words: list[Word], sources: Sequence[Index]) -> Place | None:
     """Return the sentence of the sources that shares the most with these words."""
     most, best = 0.0, None
     for source in sources:
@@ -338,7 +222,7 @@ def _superlative(word: str) -> bool:
 _SUPERLATIVES = Remembered(_superlative)
 
 
-def _relation(order: list[str], sources: Sequence[Index], sentence: _Sentence) -> tuple[float, ...]:
+def _relation(order: list[str], sources: Sequence[Index], sentence: SourceSentence) -> tuple[float, ...]:
     """Tell how far the words stand together, and in which order."""
     pairs = set(pairwise(order))
     threes = set(zip(order, order[1:], order[2:], strict=False))

@@ -25,8 +25,9 @@ from scipy import stats
 from judges.case import Case, Topic
 from judges.evaluation.labelled import Labelled, Setting, labelled
 from judges.local.evidence import Evidence
+from judges.local.index import index
 from judges.local.reply import parts
-from judges.local.support import FEATURES, describe, index, tokens
+from judges.local.support import FEATURES, describe, tokens
 from judges.local.text import normalise, read
 from judges.training import train
 from knowledge_base import library

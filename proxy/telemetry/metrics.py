@@ -7,7 +7,7 @@ who somebody is, and a metric for each is more than a Prometheus can hold.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
@@ -41,14 +41,6 @@ log = structlog.get_logger()
 Metric = TypeVar("Metric", Counter, Histogram)
 
 
-class _Asked(NamedTuple):
-    """What counts the calls to one alias in one step."""
-
-    calls: Counter
-    prompt: Counter
-    completion: Counter
-
-
 class Metrics:
     """The counters and histograms of one app; with PROMETHEUS_MULTIPROC_DIR, of all processes that share that folder."""
 
@@ -56,9 +48,6 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._readings: list[Reading] = []
         self._children: dict[tuple[object, ...], Any] = {}
-        # Found with one look each, for what every request counts.
-        self._answers: dict[tuple[str, int], Counter] = {}
-        self._asked: dict[tuple[str, str, str | None], _Asked] = {}
         self._together = Together[Callable[[], None]](_all_of)
 
         def counter(name: str, what: str, *labels: str) -> Counter:
@@ -165,10 +154,7 @@ class Metrics:
         self._later(partial(self._answered, route, status))
 
     def _answered(self, route: str, status: int) -> None:
-        counter = self._answers.get((route, status))
-        if counter is None:
-            counter = self._answers[route, status] = self.requests.labels(route, str(status))
-        counter.inc()
+        self._of(self.requests, route, str(status)).inc()
 
     def forwarded(self, ledger: Ledger) -> None:
         """Count the calls of what was forwarded. It is no turn: nothing was decided."""
@@ -222,14 +208,9 @@ class Metrics:
 
     def _called(self, call: Call) -> None:
         alias, step = call.alias, call.step
-        asked = self._asked.get((alias, step, call.error))
-        if asked is None:
-            prompt, completion = (self.tokens.labels(alias, step, kind) for kind in ("prompt", "completion"))
-            asked = _Asked(self.calls.labels(alias, call.error or ""), prompt, completion)
-            self._asked[alias, step, call.error] = asked
-        asked.calls.inc()
-        asked.prompt.inc(call.usage.prompt_tokens)
-        asked.completion.inc(call.usage.completion_tokens)
+        self._of(self.calls, alias, call.error or "").inc()
+        self._of(self.tokens, alias, step, "prompt").inc(call.usage.prompt_tokens)
+        self._of(self.tokens, alias, step, "completion").inc(call.usage.completion_tokens)
         if step != "forward":  # whose time is the client's, who may read slowly
             self._of(self.call_seconds, alias).observe(call.ms / 1000)
         if call.attempts > 1:

@@ -8,7 +8,8 @@ import pytest
 from judges import judge as judge_module
 from judges.case import Case, Said
 from judges.filter import Cascade, Filter, Review
-from judges.judge import LocalJudge, ModelJudge
+from judges.judge import OBSERVERS, LocalJudge, ModelJudge
+from judges.local import evidence, trees, vectors
 from judges.verdict import Judgement
 from models.errors import UpstreamUnavailable
 from models.scripted import Scripted
@@ -416,3 +417,14 @@ async def test_emergency_sees_the_users_earlier_words():
     one, _ = watched(NOW)
     case = Case("So it is.", history=(Said("user", "Would you look after my cat for good?"),))
     assert (await one.alarm(case, Ledger(), one.alarm_now(case))).verdict == "reject"
+
+
+def test_what_local_judges_have_learned_is_loaded_before_the_first_user_comes() -> None:
+    """All of it: what a first reply would still have to load, its user would wait for."""
+    for learned in (evidence.load, trees.load, vectors.load):
+        learned.cache_clear()
+    cascades = [Cascade(name, frozenset({"source"}), (LocalJudge(name),)) for name in OBSERVERS]
+    Filter(cascades).warm_up()
+    assert evidence.load.cache_info().currsize == 4
+    assert trees.load.cache_info().currsize == 1
+    assert vectors.load.cache_info().currsize == 1

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from judges.local.index import Support
 from judges.local.reply import parts
-from judges.local.support import IMPLIED, Support, weigh
+from judges.local.support import IMPLIED, weigh
 from judges.local.text import normalise
 from knowledge_base.library import Source
 from tests.judges.local.material import REPAIRS, SUPPORTED, UNSUPPORTED, VOICES
