@@ -1,6 +1,8 @@
 """The team: which judges are asked, in which order, and whose word counts."""
 
 import asyncio
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -8,8 +10,7 @@ import pytest
 from judges import judge as judge_module
 from judges.case import Case, Said
 from judges.filter import Cascade, Filter, Review
-from judges.judge import OBSERVERS, LocalJudge, ModelJudge
-from judges.local import evidence, trees, vectors
+from judges.judge import LocalJudge, ModelJudge
 from judges.verdict import Judgement
 from models.errors import UpstreamUnavailable
 from models.scripted import Scripted
@@ -420,11 +421,17 @@ async def test_emergency_sees_the_users_earlier_words():
 
 
 def test_what_local_judges_have_learned_is_loaded_before_the_first_user_comes() -> None:
-    """All of it: what a first reply would still have to load, its user would wait for."""
-    for learned in (evidence.load, trees.load, vectors.load):
-        learned.cache_clear()
-    cascades = [Cascade(name, frozenset({"source"}), (LocalJudge(name),)) for name in OBSERVERS]
-    Filter(cascades).warm_up()
-    assert evidence.load.cache_info().currsize == 4
-    assert trees.load.cache_info().currsize == 1
-    assert vectors.load.cache_info().currsize == 1
+    """All of it, in a process that has judged nothing yet: what a first reply would still have to load, its user would wait for."""
+    told = """
+from judges.filter import Cascade, Filter
+from judges.judge import OBSERVERS, LocalJudge
+from judges.local import evidence, trees, vectors
+
+Filter([Cascade(name, frozenset({"source"}), (LocalJudge(name),)) for name in OBSERVERS]).warm_up()
+print(*(learned.cache_info().currsize for learned in (evidence.load, trees.load, vectors.load)))
+"""
+    assert subprocess.run([sys.executable, "-c", told], capture_output=True, check=True).stdout.split() == [
+        b"4",
+        b"1",
+        b"1",
+    ]
