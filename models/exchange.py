@@ -1,4 +1,4 @@
-"""One request to an upstream and its answer, over a connection from aiohttp's pool.
+"""One request to an upstream and its answer, over a connection of connections.py.
 
 `ClientSession.post` does more: redirects, cookies, forms, bodies that are written in pieces, each with objects of its own, and a
 task that writes the body. That was a quarter of what a passed-through request cost. Here the body is there, and headers differ by
@@ -7,7 +7,7 @@ another version may change: pyproject.toml names the one that this is written fo
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
@@ -18,17 +18,25 @@ from aiohttp.http import HttpProcessingError
 from multidict import CIMultiDictProxy
 from yarl import URL
 
+from models.connections import Connector
+
 
 class Answer:
     """An upstream's answer, whose body may still be on its way. Close it: what is not read to its end is cut off then."""
 
-    __slots__ = ("_connection", "content", "headers", "status")
+    __slots__ = ("_connection", "_keep", "content", "headers", "status")
 
     def __init__(
-        self, status: int, headers: CIMultiDictProxy[str], content: StreamReader, connection: Connection
+        self,
+        status: int,
+        headers: CIMultiDictProxy[str],
+        content: StreamReader,
+        connection: Connection,
+        keep: Callable[[Connection], None],
     ) -> None:
-        self.status, self.headers, self.content, self._connection = status, headers, content, connection
-        content.on_eof(connection.release)
+        self.status, self.headers, self.content, self._keep = status, headers, content, keep
+        self._connection: Connection | None = connection
+        content.on_eof(self._ended)
 
     @property
     def length(self) -> int | None:
@@ -43,9 +51,16 @@ class Answer:
 
     def close(self) -> None:
         """Let go of the connection."""
-        if not self.content.is_eof() and self.content.exception() is None:  # somebody may be waiting for more
+        if self._connection is None:  # the body has come to its end, and the connection may serve others
+            return
+        if self.content.exception() is None:  # somebody may be waiting for more
             self.content.set_exception(aiohttp.ClientConnectionError("Connection closed"))
         self._connection.close()
+
+    def _ended(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._keep(connection)
 
     async def __aenter__(self) -> Self:
         return self
@@ -62,8 +77,14 @@ class Post:
     def __init__(
         self, session: aiohttp.ClientSession, url: URL, headers: Mapping[str, str], timeout: ClientTimeout
     ) -> None:
-        """Args: headers: what every request has; timeout: `sock_connect`, and `sock_read` between two pieces of the answer."""
-        assert session.connector is not None
+        """Prepare to ask.
+
+        Args:
+            session: Of `make_session`.
+            headers: What every request has.
+            timeout: `sock_connect`, and `sock_read` between two pieces of the answer.
+        """
+        assert isinstance(session.connector, Connector)
         self._connector, self._timeout = session.connector, timeout
         # Where to connect to. It is never sent: its headers are, with what aiohttp says of itself.
         self._route = ClientRequest(
@@ -83,10 +104,7 @@ class Post:
             aiohttp.ClientError, OSError: There is none.
         """
         lines = _lines({name: value for name, value in more.items() if name.lower() not in self._names}) if more else ""
-        try:
-            connection = await self._connector.connect(self._route, [], self._timeout)
-        except TimeoutError as error:
-            raise aiohttp.ConnectionTimeoutError("no connection in time") from error
+        connection = await self._connector.take(self._route, self._timeout)
         try:
             protocol, transport = connection.protocol, connection.transport
             if protocol is None or transport is None:  # lost as soon as it was made
@@ -97,13 +115,16 @@ class Post:
             while True:
                 message, content = await protocol.read()
                 if message.code >= 200 or message.code == 101:  # 100 to 199 only announce the answer
-                    return Answer(message.code, message.headers, content, connection)
+                    return Answer(message.code, message.headers, content, connection, self._keep)
         except HttpProcessingError as error:
             connection.close()
             raise aiohttp.ClientConnectionError("what came is no HTTP") from error
         except BaseException:
             connection.close()
             raise
+
+    def _keep(self, connection: Connection) -> None:
+        self._connector.keep(self._route, connection)
 
 
 def _lines(headers: Mapping[str, str]) -> str:

@@ -13,6 +13,7 @@ from multidict import istr
 from yarl import URL
 
 from models.assembly import Assembly
+from models.connections import Connector
 from models.engine import Body, Forwarded
 from models.errors import (
     ModelError,
@@ -48,7 +49,7 @@ def make_session() -> aiohttp.ClientSession:
     """Return the session that all engines share: as many connections as there are requests, no cookies, no redirects
     to follow, and no limit on the total time, which each request sets itself. Call it in a running event loop."""
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0),
+        connector=Connector(),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
         json_serialize=lambda value: orjson.dumps(value).decode(),

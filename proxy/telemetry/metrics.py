@@ -4,6 +4,7 @@ Labels are names of ours: routes, chatbots, aliases, judges, steps, kinds. Never
 who somebody is, and a metric for each is more than a Prometheus can hold.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import product
@@ -48,7 +49,9 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._readings: list[Reading] = []
         self._children: dict[tuple[object, ...], Any] = {}
-        self._together = Together[Callable[[], None]](_all_of)
+        self._sums = defaultdict[tuple[Any, ...], float](float)
+        """By how much counters are to go up, by counter and labels: most of what is counted in a moment is the same."""
+        self._together = Together[Callable[[], None]](self._count)
 
         def counter(name: str, what: str, *labels: str) -> Counter:
             return Counter(name, what, labels, registry=self.registry)
@@ -129,21 +132,23 @@ class Metrics:
 
     def _turn(self, trace: Trace, calls: Iterable[Call], steps: Iterable[tuple[str, float]]) -> None:
         chatbot = trace.chatbot
-        self._of(self.turns, chatbot, trace.outcome if trace.error is None else "error").inc()
+        sums = self._sums
+        sums[self.turns, chatbot, trace.outcome if trace.error is None else "error"] += 1
         if trace.filter == "shadow" and trace.error is None:
-            self._of(self.shadow, chatbot, trace.would or "unknown").inc()
-        self._of(self.conversations, trace.memory).inc()
+            sums[self.shadow, chatbot, trace.would or "unknown"] += 1
+        sums[self.conversations, trace.memory] += 1
         self._of(self.turn_seconds, chatbot).observe(trace.ms / 1000)
-        self.invalid_ids.inc(trace.invalid_ids)
+        if trace.invalid_ids:
+            self.invalid_ids.inc(trace.invalid_ids)
         if trace.outcome == "emergency" and trace.error is None:
-            self._of(self.emergencies, chatbot, _kind(trace)).inc()
+            sums[self.emergencies, chatbot, _kind(trace)] += 1
         self._judged(trace.emergency)
         for attempt in trace.attempts:
             self._judged(attempt.judgements)
         for warning in trace.warnings_added:
-            self._of(self.warnings_added, chatbot, warning.rule).inc()
+            sums[self.warnings_added, chatbot, warning.rule] += 1
         if trace.warnings_shown:
-            self._of(self.warnings_live, chatbot).inc(len(trace.warnings_shown))
+            sums[self.warnings_live, chatbot] += len(trace.warnings_shown)
         for name, seconds in steps:
             self._took(name, seconds)
         for call in calls:
@@ -154,7 +159,7 @@ class Metrics:
         self._later(partial(self._answered, route, status))
 
     def _answered(self, route: str, status: int) -> None:
-        self._of(self.requests, route, str(status)).inc()
+        self._sums[self.requests, route, str(status)] += 1
 
     def forwarded(self, ledger: Ledger) -> None:
         """Count the calls of what was forwarded. It is no turn: nothing was decided."""
@@ -195,28 +200,41 @@ class Metrics:
     def _later(self, count: Callable[[], None]) -> None:
         """Count in a moment. Where processes count together at once: one that is asked tells what all have counted."""
         if SHARED:
-            count()
+            self._count([count])
         else:
             self._together.add(count)
 
+    def _count(self, counts: Iterable[Callable[[], None]]) -> None:
+        for count in counts:
+            try:
+                count()
+            except Exception as error:  # a number that is none: the others' counts are not to be lost with it
+                log.error("not counted", error=type(error).__name__)
+        sums, self._sums = self._sums, defaultdict(float)
+        for (counter, *labels), more in sums.items():
+            try:
+                self._of(counter, *labels).inc(more)
+            except Exception as error:
+                log.error("not counted", error=type(error).__name__)
+
     def _judged(self, judgements: Sequence[Judgement]) -> None:
         for i, one in enumerate(judgements):
-            self._of(self.verdicts, one.judge, one.stage, one.verdict).inc()
+            self._sums[self.verdicts, one.judge, one.stage, one.verdict] += 1
             self._took(f"{one.judge}.{one.stage}", one.ms / 1000)
             if one.stage != "local" and any(before.judge == one.judge for before in judgements[:i]):
-                self._of(self.escalations, one.judge, one.stage).inc()
+                self._sums[self.escalations, one.judge, one.stage] += 1
 
     def _called(self, call: Call) -> None:
-        alias, step = call.alias, call.step
-        self._of(self.calls, alias, call.error or "").inc()
-        self._of(self.tokens, alias, step, "prompt").inc(call.usage.prompt_tokens)
-        self._of(self.tokens, alias, step, "completion").inc(call.usage.completion_tokens)
+        alias, step, sums = call.alias, call.step, self._sums
+        sums[self.calls, alias, call.error or ""] += 1
+        sums[self.tokens, alias, step, "prompt"] += call.usage.prompt_tokens
+        sums[self.tokens, alias, step, "completion"] += call.usage.completion_tokens
         if step != "forward":  # whose time is the client's, who may read slowly
             self._of(self.call_seconds, alias).observe(call.ms / 1000)
         if call.attempts > 1:
-            self._of(self.tries, alias).inc(call.attempts - 1)
+            sums[self.tries, alias] += call.attempts - 1
         if call.cost:
-            self._of(self.cost, alias, step).inc(call.cost)
+            sums[self.cost, alias, step] += call.cost
 
     def _took(self, step: str, seconds: float) -> None:
         self._of(self.step_seconds, step).observe(seconds)
@@ -228,14 +246,6 @@ class Metrics:
         if child is None:
             child = self._children[key] = metric.labels(*labels)
         return child
-
-
-def _all_of(counts: Iterable[Callable[[], None]]) -> None:
-    for count in counts:
-        try:
-            count()
-        except Exception as error:  # a number that is none: the others' counts are not to be lost with it
-            log.error("not counted", error=type(error).__name__)
 
 
 def _kind(trace: Trace) -> str:

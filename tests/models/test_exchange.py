@@ -5,13 +5,15 @@ import shutil
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 
 import aiohttp
 import pytest
 from aiohttp import ClientTimeout, web
 from yarl import URL
 
+from models import connections
+from models.connections import Connector
 from models.exchange import Post
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
@@ -23,17 +25,30 @@ class Raw:
     def __init__(self, answer: bytes) -> None:
         self.answer = answer
         self.connections: list[list[bytes]] = []
+        self.writers: list[asyncio.StreamWriter] = []
+        self.session: aiohttp.ClientSession
+        """What is used to ask it."""
+        self.ended = 0
+        """Connections that the other side has closed."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections.append(seen := [])
+        self.writers.append(writer)
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
                 seen.append(head + await reader.readexactly(length))
                 writer.write(self.answer)
-        except asyncio.IncompleteReadError:
+        except (asyncio.IncompleteReadError, ConnectionError):
+            self.ended += 1
             writer.close()
+
+    async def close(self) -> None:
+        for writer in self.writers:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
 
 
 @pytest.fixture
@@ -43,9 +58,10 @@ async def upstream() -> AsyncIterator[Callable[..., object]]:
 
         async def start(answer: bytes = OK, headers: dict[str, str] | None = None) -> tuple[Raw, Post]:
             raw = Raw(answer)
+            stack.push_async_callback(raw.close)
             server = await stack.enter_async_context(await asyncio.start_server(raw.serve, "127.0.0.1", 0))
             stack.callback(server.close)
-            session = await stack.enter_async_context(aiohttp.ClientSession())
+            session = raw.session = await stack.enter_async_context(aiohttp.ClientSession(connector=Connector()))
             url = URL(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1/ask?v=1")
             return raw, Post(session, url, headers or {}, ClientTimeout(total=None, sock_connect=5, sock_read=5))
 
@@ -86,6 +102,64 @@ async def test_an_answer_that_was_read_leaves_its_connection_to_the_next(upstrea
         async with await post.send(b"2", {}) as answer:
             assert await answer.content.read() == b"hi"
     assert [len(requests) for requests in raw.connections] == [1, 2]
+
+
+async def test_who_closes_an_answer_late_cuts_nobody_else_off(upstream):
+    """Its connection may be serving the next request by then."""
+    raw, post = await upstream()
+    first = await post.send(b"1", {})
+    assert await first.content.read() == b"hi"
+    raw.answer = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"
+    second = await post.send(b"2", {})
+    first.close()
+    raw.writers[0].write(b"more")
+    assert await asyncio.wait_for(second.content.read(), 5) == b"more"
+
+
+async def test_requests_at_once_have_connections_of_their_own(upstream):
+    """Which serve the next requests, the one used last before the others."""
+    raw, post = await upstream()
+    answers = await asyncio.gather(*(post.send(b"1", {}) for _ in range(3)))
+    for answer in answers:
+        await answer.content.read()
+    for _ in range(2):
+        async with await post.send(b"2", {}) as answer:
+            await answer.content.read()
+    assert sorted(map(len, raw.connections)) == [1, 1, 3]
+
+
+async def test_a_connection_that_the_server_has_closed_is_not_used_again(upstream):
+    """It is found out before anything is sent, since nothing is sent twice."""
+    raw, post = await upstream()
+    for _ in range(2):
+        async with await post.send(b"1", {}) as answer:
+            await answer.content.read()
+        for writer in raw.writers:
+            writer.close()
+        await asyncio.sleep(0.05)
+    assert [len(requests) for requests in raw.connections] == [1, 1]
+
+
+async def test_what_waits_too_long_is_closed(upstream, monkeypatch):
+    """Also if no request comes that would look for it."""
+    monkeypatch.setattr(connections, "IDLE_S", 0.1)
+    raw, post = await upstream()
+    for waiting in (0, 0.3, 0):
+        async with await post.send(b"1", {}) as answer:
+            await answer.content.read()
+        await asyncio.sleep(waiting)
+    assert [len(requests) for requests in raw.connections] == [2, 1]
+    assert raw.ended == 1
+
+
+async def test_closing_the_session_closes_what_waits(upstream):
+    """The proxy leaves no connection behind."""
+    raw, post = await upstream()
+    async with await post.send(b"1", {}) as answer:
+        await answer.content.read()
+    await raw.session.close()
+    await asyncio.sleep(0.05)
+    assert raw.ended == 1
 
 
 async def test_who_waits_for_more_is_told_that_the_answer_was_closed(upstream):
@@ -140,11 +214,11 @@ async def test_a_certificate_must_be_one_that_is_trusted(tmp_path):
     trusting = ssl.create_default_context(cafile=str(certificate))
     try:
         async with (
-            aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trusting)) as session,
+            aiohttp.ClientSession(connector=Connector(trusting)) as session,
             await Post(session, url, {}, timeout).send(b"1234", {}) as answer,
         ):
             assert await answer.content.read() == b"https 4"
-        async with aiohttp.ClientSession() as session:
+        async with aiohttp.ClientSession(connector=Connector()) as session:
             with pytest.raises(aiohttp.ClientConnectorCertificateError):
                 await Post(session, url, {}, timeout).send(b"1234", {})
     finally:

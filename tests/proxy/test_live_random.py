@@ -7,12 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 
 from judges.verdict import worst
 from models.client import Models, open_models
 from models.engine import Body
+from models.openai_engine import make_session
 from models.scripted import Scripted
 from models.writing import Listener
 from proxy import reply, stream
@@ -118,7 +118,7 @@ async def bot(tmp_path: Path, engine: Cut) -> Chatbot:
     write_sections(tmp_path / "kb")
     data = {"models": {"chatbot": {"engine": "embedded"}}, "chatbots": {"bot": bot_settings()}}
     config = parse_config(data, tmp_path / "config.yaml")
-    async with aiohttp.ClientSession() as session:
+    async with make_session() as session:
         models: Models = open_models(config.models, session, {"embedded": lambda settings: engine})
     return assemble(config)["bot"].open(models)
 
