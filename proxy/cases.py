@@ -5,6 +5,7 @@ import orjson
 from judges.case import Case, Said
 from judges.modes import Mode, modes_of
 from knowledge_base import citations
+from knowledge_base.library import Source
 from proxy.delivery import Turn
 from proxy.folding import unlined
 from proxy.traces.trace import Attempt
@@ -14,14 +15,8 @@ HISTORY_FOR_JUDGES = 6
 
 
 def reply_case(turn: Turn, attempt: Attempt) -> tuple[Case, tuple[str, ...], frozenset[Mode]]:
-    """Return the case an attempt makes, what it validly cites, and the modes of judges it calls for.
-
-    Where the chatbot writes no citations, the evidence retrieved counts as cited.
-    """
-    if turn.cites:
-        sources, classes, _ = citations.split(attempt.citations, turn.bot.library or {}, turn.in_use)
-    else:
-        sources, classes = turn.sources, ()
+    """Return the case an attempt makes, what it validly cites, and the modes of judges it calls for."""
+    sources, classes = _cited(turn, attempt)
     case = Case(
         turn.user_message,
         _words(attempt.text) if turn.request.wants_json else attempt.text,
@@ -32,7 +27,24 @@ def reply_case(turn: Turn, attempt: Attempt) -> tuple[Case, tuple[str, ...], fro
     )
     modes = modes_of(case, classes) if turn.filter == "on" else frozenset[Mode]()
     attempt.modes = sorted(modes)
-    return case, (*(s.id for s in sources), *classes), modes
+    return case, _named(sources, classes), modes
+
+
+def valid_citations(turn: Turn, attempt: Attempt) -> tuple[str, ...]:
+    """Return what an attempt validly cites."""
+    return _named(*_cited(turn, attempt))
+
+
+def _cited(turn: Turn, attempt: Attempt) -> tuple[tuple[Source, ...], tuple[str, ...]]:
+    """Return the sections and the classes that an attempt cites. Without citations, the evidence retrieved counts as cited."""
+    if not turn.cites:
+        return turn.sources, ()
+    sources, classes, _ = citations.split(attempt.citations, turn.bot.sections, turn.in_use)
+    return sources, classes
+
+
+def _named(sources: tuple[Source, ...], classes: tuple[str, ...]) -> tuple[str, ...]:
+    return (*[source.id for source in sources], *classes)
 
 
 def _words(document: str) -> str:

@@ -77,21 +77,26 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
                     return await passthrough(request, bot, raw, data, ledger)
                 work = passed_through(request, bot, data, ledger)
                 return await respond(service, request, dialect, work, data.get("stream") is True)
+    mode = bot.settings.filter
+    try:
+        mode = requested_filter(request.headers, access, bot)
+    except ApiError as error:
+        fault = fault or error
     said = asked(data)
-    alarm = _hear(request, access, bot, said)
+    alarm = _hear(bot, mode, said)
     urgent = alarm.verdict in ("warn", "reject")
     # Whatever its key has used up, and wherever that is counted, a person in danger gets the emergency text, which costs no call.
     async with service.meter.admitted(None if urgent else access.key, Ledger(service.telemetry)) as ledger:
         try:
             if fault is not None:
                 raise fault
-            turn, identity = await _begin(service, request, access, bot, data, said, alarm, ledger)
+            turn, identity = await _begin(service, request, access, bot, mode, data, said, alarm, ledger)
         except Exception as error:
             if not urgent:
                 raise
             log.warning("emergency in a request that cannot be served", error=type(error).__name__)
             least = _least(data, bot, said)
-            turn, identity = await _begin(service, request, access, bot, least, said, alarm, ledger, bare=True)
+            turn, identity = await _begin(service, request, access, bot, mode, least, said, alarm, ledger, bare=True)
         request[FIELDS].update(chatbot=bot.name, turn_id=turn.trace.turn_id)
         dialect.conversation_id = turn.trace.conversation_id
         work = _complete(service, request, turn, identity)
@@ -130,15 +135,9 @@ Said = tuple[str, list[str]]
 """The user's newest message and the earlier ones, of whatever can be read of a request."""
 
 
-def _hear(request: web.Request, access: Access, bot: Chatbot, said: Said) -> Review:
+def _hear(bot: Chatbot, mode: Filter, said: Said) -> Review:
     """Ask the local emergency judge."""
-    try:
-        mode = requested_filter(request.headers, access, bot)
-    except ApiError:
-        mode = bot.settings.filter
-    if mode != "on":
-        return Review()
-    return bot.filter.alarm_now(alarm_case(*said))
+    return bot.filter.alarm_now(alarm_case(*said)) if mode == "on" else Review()
 
 
 def _least(data: dict[str, Any], bot: Chatbot, said: Said) -> dict[str, Any]:
@@ -155,6 +154,7 @@ async def _begin(
     request: web.Request,
     access: Access,
     bot: Chatbot,
+    mode: Filter,
     data: dict[str, Any],
     said: Said,
     alarm: Review,
@@ -163,15 +163,15 @@ async def _begin(
     bare: bool = False,
 ) -> tuple[Turn, Identity]:
     """Validate the request and recognise its conversation."""
-    mode: Filter = "on" if bare else requested_filter(request.headers, access, bot)
     asked_for = read_chat_request(data, service.config.server.max_messages)
     explicit = None if bare else _explicit_id(request, asked_for)
     identity = Identity((access.key_id, asked_for.user or "", bot.name), asked_for.messages, explicit)
     found, how = await recall(service.memory, identity, urgent=alarm.verdict in ("warn", "reject"))
-    conversation = found or Conversation(explicit or secrets.token_hex(16))
+    ids = secrets.token_hex(32)  # for both at once: it asks the kernel
+    conversation = found or Conversation(explicit or ids[32:])
     user_message, earlier = said
     trace = Trace(
-        turn_id=secrets.token_hex(16),
+        turn_id=ids[:32],
         conversation_id=conversation.id,
         key_id=access.key_id,
         chatbot=bot.name,

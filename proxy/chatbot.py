@@ -10,7 +10,7 @@ from judges.filter import Cascade, Filter
 from judges.judge import OBSERVERS, Judge, LocalJudge, ModelJudge, Prompt, PromptError, load_prompt
 from judges.refiner import Refiner, open_refiner
 from judges.verdict import Stage
-from knowledge_base.library import KnowledgeBaseError, Library, load
+from knowledge_base.library import KnowledgeBaseError, Library, Source, load
 from knowledge_base.selection import Lexical
 from models.client import Models
 from proxy.chatbot_settings import ChatbotSettings, JudgeSettings
@@ -97,6 +97,11 @@ class Chatbot:
     filter: Filter
     refiner: Refiner | None
     topics: tuple[Topic, ...] = field(default=())
+    sections: Mapping[str, Source] = field(init=False, repr=False, compare=False)
+    """Those of its library by id; none without one. A plain dictionary: a turn looks often."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sections", dict(self.library or {}))
 
     @property
     def upstream_model(self) -> str:

@@ -44,7 +44,8 @@ def guarded_messages(
     contact: str,
     library: Library | None,
     sources: Sequence[Source],
-    messages: Sequence[Message],
+    messages: Sequence[Sent],
+    parsed: Sequence[Message],
     conversation: Conversation,
     turn: int,
     budget: int,
@@ -58,7 +59,8 @@ def guarded_messages(
         contact: The emergency contact.
         library: Its knowledge base, of which the catalogue is shown.
         sources: The sections in use, shown in full.
-        messages: The client's messages.
+        messages: The client's messages, as they came.
+        parsed: The same, validated.
         conversation: What is remembered: warnings, and which replies are ours.
         turn: The number of this turn.
         budget: Estimated tokens to stay within; the oldest exchanges are left out first, the newest message never.
@@ -67,25 +69,24 @@ def guarded_messages(
     catalogue = library.catalogue if cites and library is not None else None
     head = [{"role": "system", "content": _role(role, contact, catalogue)}]
     if sources:
-        head.append({"role": "system", "content": "\n\n".join(source.shown for source in sources)})
-    if note := _client_note(messages):
+        head.append({"role": "system", "content": "\n\n".join([source.shown for source in sources])})
+    if note := _client_note(parsed):
         head.append({"role": "system", "content": note})
-    history = _history(messages, conversation, cites)
-    warnings = [*conversation.live_warnings(turn)]
-    spent = sum(estimate_tokens(sent["content"]) for sent in head) + sum(
-        estimate_tokens(w.message(role)) for w in warnings
-    )
+    history = _history(messages, parsed, conversation, cites)
+    warnings = conversation.live_warnings(turn)
+    spent = sum([estimate_tokens(sent["content"]) for sent in head])
+    spent += sum([estimate_tokens(warning.message(role)) for warning in warnings])
     history = _newest(history, budget - spent)
     return head + _with_warnings(history, warnings, role)
 
 
 def wrapped_messages(
-    messages: Sequence[dict[str, Any]], parsed: Sequence[Message], conversation: Conversation, turn: int, role: str
+    messages: Sequence[Sent], parsed: Sequence[Message], conversation: Conversation, turn: int, role: str
 ) -> list[Sent]:
     """Write what a wrapped chatbot is sent: the client's messages as they came, with the warnings put in."""
     ours = [conversation.known(message) for message in parsed]
     told = [(known.turn if known else None, sent) for known, sent in zip(ours, messages, strict=True)]
-    return _with_warnings(told, [*conversation.live_warnings(turn)], role)
+    return _with_warnings(told, conversation.live_warnings(turn), role)
 
 
 def hard_check_messages(draft: str, problems: Sequence[str]) -> list[Sent]:
@@ -128,34 +129,35 @@ def _client_note(messages: Sequence[Message]) -> str:
     )
 
 
-def _history(messages: Sequence[Message], conversation: Conversation, cites: bool) -> list[tuple[int | None, Sent]]:
+def _history(
+    messages: Sequence[Sent], parsed: Sequence[Message], conversation: Conversation, cites: bool
+) -> list[tuple[int | None, Sent]]:
     """Return the client's messages as the model sees them, each with the turn whose delivered reply it is."""
     history: list[tuple[int | None, Sent]] = []
-    for message in messages:
+    for sent, message in zip(messages, parsed, strict=True):
         if message.role in ("system", "developer"):
             continue
-        sent = message.model_dump(exclude_unset=True)
         known = conversation.known(message)
         if message.role == "user" or (message.role in ("tool", "function") and message.content):
             # What a tool returns, a search say, is written by strangers.
-            sent["content"] = _inert(message)
+            sent = {**sent, "content": _inert(sent.get("content"))}
         elif message.is_reply:
             # Whatever stands in the line of sources is not known to be ours.
             text = neutralise(message.text if known is None else unlined(message.text))
             if known is None:
-                sent["content"] = f"[unverified: not known to be a reply of yours]\n{text}"
-            else:
-                sent["content"] = f"{command(known.citations or CLASSES[:1])}\n{text}" if cites else text
+                text = f"[unverified: not known to be a reply of yours]\n{text}"
+            elif cites:
+                text = f"{command(known.citations or CLASSES[:1])}\n{text}"
+            sent = {**sent, "content": text}
         history.append((known.turn if known else None, sent))
     return history
 
 
-def _inert(message: Message) -> str | list[Sent] | None:
+def _inert(content: str | list[Sent] | None) -> str | list[Sent]:
     """Return what a user or a tool says with the chatbot's commands made inert in its text parts."""
-    if message.content is None or isinstance(message.content, str):
-        return neutralise(message.content or "")
-    parts = [part.model_dump(exclude_unset=True) for part in message.content]
-    return [part | {"text": neutralise(part["text"])} if part.get("text") else part for part in parts]
+    if content is None or isinstance(content, str):
+        return neutralise(content or "")
+    return [part | {"text": neutralise(part["text"])} if part.get("text") else part for part in content]
 
 
 def _newest(history: list[tuple[int | None, Sent]], budget: int) -> list[tuple[int | None, Sent]]:
@@ -178,6 +180,8 @@ def _tokens(sent: Sent) -> int:
 
 def _with_warnings(history: Sequence[tuple[int | None, Sent]], warnings: Sequence[Warned], role: str) -> list[Sent]:
     """Put each warning right after the reply it concerns; one whose reply is gone goes before the newest user message."""
+    if not warnings:
+        return [sent for _, sent in history]
     placed: list[Sent] = []
     due: list[Sent] = []
     waiting = list(warnings)

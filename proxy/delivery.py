@@ -71,8 +71,7 @@ class Turn:
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        library = self.bot.library
-        return tuple(library[s] for s in self.in_use) if library else ()
+        return tuple([self.bot.sections[s] for s in self.in_use])
 
     @property
     def at_ms(self) -> float:

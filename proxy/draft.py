@@ -84,15 +84,15 @@ async def _redrafted(turn: Turn, index: int, text: str, with_tools: bool) -> tup
 
 
 def _problems(turn: Turn, parsed: citations.Parsed) -> list[str]:
-    found = citations.problems(parsed, turn.bot.library or {}, turn.in_use)
+    found = citations.problems(parsed, turn.bot.sections, turn.in_use)
     return found if parsed.text else [*found, "Your reply has no text for the user."]
 
 
 def _wanted(turn: Turn, parsed: citations.Parsed) -> list[str]:
     """Return the sources a reply asks for, when that is all it does."""
-    if parsed.text or turn.bot.library is None:
+    if parsed.text:
         return []
-    return [s for s in citations.requested(parsed, turn.bot.library) if s not in turn.in_use]
+    return [s for s in citations.requested(parsed, turn.bot.sections) if s not in turn.in_use]
 
 
 async def _ask_again(turn: Turn, index: int, extra: Sequence[Body] = ()) -> str | None:
@@ -149,13 +149,14 @@ def cut(text: str, tokens: int) -> str:
 
 def _body(turn: Turn, extra: Sequence[Body] = ()) -> Body:
     bot, request = turn.bot, turn.request
-    conversation = turn.conversation if turn.filter == "on" else replace(turn.conversation, warnings=())
+    conversation, raw = turn.conversation, request.raw["messages"]
+    if conversation.warnings and turn.filter != "on":
+        conversation = replace(conversation, warnings=())
     if bot.settings.kind == "wrapped":
-        raw = request.raw["messages"]
         messages = context.wrapped_messages(raw, request.messages, conversation, turn.number, bot.settings.role)
     else:
         messages = context.guarded_messages(
-            bot.settings.role, bot.contact, bot.library, turn.sources, request.messages, conversation, turn.number,
+            bot.settings.role, bot.contact, bot.library, turn.sources, raw, request.messages, conversation, turn.number,
             bot.settings.context_tokens, cites=turn.cites,
         )  # fmt: skip
     options = request.options

@@ -11,7 +11,7 @@ from judges.refiner import Rejected
 from knowledge_base import citations
 from models.errors import ModelError
 from models.usage import estimate_tokens
-from proxy.cases import reply_case
+from proxy.cases import reply_case, valid_citations
 from proxy.delivery import Delivery, Turn
 from proxy.draft import attempt_of, before, cut
 from proxy.live import NOTHING, Fixed
@@ -24,14 +24,14 @@ ACCEPTED: Outcome = "accepted"
 
 async def judged(turn: Turn, attempt: Attempt) -> Delivery:
     """Judge a checked draft; rewrite and judge again what is rejected; end on a delivery."""
-    case, cited, modes = reply_case(turn, attempt)
     fixed = turn.fixed(attempt.choice)
     if not attempt.text:
         return fallback(turn, Review())
     if not turn.judged:
         if turn.filter == "shadow":
             turn.shadowed.append(attempt)
-        return Delivery(attempt.text, "unfiltered", cited)
+        return Delivery(attempt.text, "unfiltered", valid_citations(turn, attempt))
+    case, cited, modes = reply_case(turn, attempt)
     with turn.step("judge"):
         review = await turn.bot.filter.review(case, modes, turn.ledger)
     if not review.judgements:  # no judge of this chatbot is for such a reply
@@ -87,7 +87,7 @@ async def _refined(turn: Turn, attempt: Attempt, case: Case, review: Review) -> 
         return None
     refined, parsed = attempt_of(turn, "refinement", attempt.choice, text)
     if turn.cites:
-        refined.problems = citations.problems(parsed, turn.bot.library or {}, turn.in_use)
+        refined.problems = citations.problems(parsed, turn.bot.sections, turn.in_use)
     if fixed.text:
         refined.text = before(continued(turn, fixed, refined.text), turn.request.stops)
         refined.citations = [*dict.fromkeys((*fixed.citations, *refined.citations))]

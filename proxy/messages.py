@@ -89,6 +89,8 @@ class ChatRequest(Wire):
     def stops(self) -> tuple[str, ...]:
         """Where the client wants a text to end: before any of these."""
         given = self.raw.get("stop")
+        if given is None:
+            return ()
         stops = given if isinstance(given, list) else [given]
         return tuple(stop for stop in stops if isinstance(stop, str) and stop)
 

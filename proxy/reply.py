@@ -4,14 +4,12 @@ Only named fields of the upstream's response go through: models put drafts and r
 not leave by such a door.
 """
 
-from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any
 
 from judges.rules import RULES
 from judges.verdict import Judgement
 from knowledge_base import citations
-from knowledge_base.library import Source
 from models.client import Body
 from proxy.chatbot import Chatbot
 from proxy.delivery import Answer, Delivery, Turn
@@ -87,10 +85,13 @@ def likely(delivery: Delivery) -> Body | None:
 
     The command before a reply is no part of it. The line of sources after it has no tokens.
     """
+    logprobs = delivery.choice.get("logprobs")
+    if logprobs is None:  # as mostly
+        return None
     said, text = delivery.message.get("content"), delivery.text
     if delivery.outcome in ("refined", "fallback") or not isinstance(said, str) or not text or not said.endswith(text):
         return None
-    tokens = spelling(delivery.choice.get("logprobs"), said)
+    tokens = spelling(logprobs, said)
     if tokens is None:
         return None
     starts = list(accumulate((len(spelled(token)) for token in tokens), initial=0))
@@ -109,8 +110,7 @@ def shown(turn: Turn, delivery: Delivery) -> str | None:
 
 def cited(bot: Chatbot, delivery: Delivery) -> list[tuple[str, str]]:
     """Return id and title of the sections a reply cites."""
-    library: Mapping[str, Source] = bot.library or {}
-    return [(s, library[s].title) for s in delivery.citations if s in library]
+    return [(s, bot.sections[s].title) for s in delivery.citations if s in bot.sections]
 
 
 def worst(deliveries: list[Delivery]) -> Delivery:

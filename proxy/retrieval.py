@@ -19,7 +19,7 @@ async def retrieve(turn: Turn) -> None:
     turn.in_use = {
         s: last
         for s, last in turn.conversation.sources.items()
-        if s in bot.library and turn.number - last <= settings.uncited_turns
+        if s in bot.sections and turn.number - last <= settings.uncited_turns
     }
     if settings.selector == "lexical":
         chosen = bot.lexical.choose(turn.user_message, turn.earlier[-2:], settings.max_requests)

@@ -6,12 +6,11 @@ have left; `observe` lets go of every word. What may leave follows from the text
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from judges.local.text import sentences
 from knowledge_base import citations
 from knowledge_base.commands import MARKS_BEFORE, may_begin
-from knowledge_base.library import Source
 from models.engine import Body
 from models.usage import estimate_tokens
 from proxy.cases import reply_case
@@ -102,14 +101,13 @@ class Writer:
         if not ended:
             return False
         parsed = citations.parse(first)
-        in_use = self._turn.in_use
-        library: Mapping[str, Source] = self._turn.bot.library or {}
-        sound = not (parsed.text or parsed.requested or citations.problems(parsed, library, in_use))
+        in_use, sections = self._turn.in_use, self._turn.bot.sections
+        sound = not (parsed.text or parsed.requested or citations.problems(parsed, sections, in_use))
         # A command that goes on in the next line is one for the whole draft to settle.
         if not sound or not first.rstrip(" .*_`~").endswith("]]"):
             self._held = True
             return False
-        sources, classes, _ = citations.split(parsed.citations, library, in_use)
+        sources, classes, _ = citations.split(parsed.citations, sections, in_use)
         self._written, self._cited = parsed.citations, (*(source.id for source in sources), *classes)
         self._begins = self._read = self._raw.index(first) + len(first)
         return True

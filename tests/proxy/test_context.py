@@ -223,23 +223,27 @@ async def test_images_and_unknown_parts_survive(start: Start) -> None:
 # The pure functions.
 
 
+def guarded(messages: list[Body], budget: int) -> list[Body]:
+    """Return what a chatbot without a knowledge base is sent below its role."""
+    parsed = [Message(**m) for m in messages]
+    args = "role", "Call 112.", None, [], messages, parsed, Conversation("c"), 1, budget
+    return guarded_messages(*args, cites=False)[1:]
+
+
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=12), st.integers(1, 400))
 def test_no_history_is_lost_but_from_its_beginning(said: list[str], budget: int) -> None:
     """Whatever the texts and the budget, what is sent is the end of the history, and not nothing."""
-    messages = [Message(**m) for m in dialogue(*said)]
-    sent = guarded_messages("role", "Call 112.", None, [], messages, Conversation("c"), 1, budget, cites=False)[1:]
+    sent = guarded(dialogue(*said), budget)
     assert sent
-    whole = guarded_messages("role", "Call 112.", None, [], messages, Conversation("c"), 1, 10**9, cites=False)[1:]
-    assert len(whole) == len(messages)
+    whole = guarded(dialogue(*said), 10**9)
+    assert len(whole) == len(dialogue(*said))
     assert whole[-len(sent) :] == sent
 
 
 @given(st.text(alphabet="[]cite:sourceID ,\n\\*`", max_size=60))
 def test_user_text_holds_no_command_whatever_it_is(text: str) -> None:
     """Inert once is inert for good."""
-    sent = guarded_messages(
-        "role", "Call 112.", None, [], [Message(role="user", content=text)], Conversation("c"), 1, 1_000
-    )
+    sent = guarded([{"role": "user", "content": text}], 1_000)
     assert sent[-1]["content"] == neutralise(text)
     assert not parse(sent[-1]["content"]).citations
 
