@@ -13,8 +13,9 @@ from typing import Self
 
 import aiohttp
 from aiohttp import ClientRequest, ClientTimeout, StreamReader, hdrs
+from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
-from aiohttp.http import HttpProcessingError
+from aiohttp.http import HttpProcessingError, RawResponseMessage
 from multidict import CIMultiDictProxy
 from yarl import URL
 
@@ -71,6 +72,46 @@ class Answer:
         self.close()
 
 
+class Patience:
+    """How long answers are waited for: one timer for all that are under way, since making one costs as much as asking."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+        self._loop = asyncio.get_running_loop()
+        self._waiting: dict[ResponseHandler, float] = {}
+        """Until when, on the loop's clock; who began first is first."""
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def answer(self, protocol: ResponseHandler) -> tuple[RawResponseMessage, StreamReader]:
+        """Wait for the head of an answer.
+
+        Raises:
+            aiohttp.SocketTimeoutError: It has not come in time.
+            aiohttp.ClientError, OSError: It will not come.
+        """
+        if self._seconds is not None:
+            until = self._waiting[protocol] = self._loop.time() + self._seconds
+            if self._timer is None:
+                self._timer = self._loop.call_at(until, self._look)
+        try:
+            while True:
+                message, content = await protocol.read()
+                if message.code >= 200 or message.code == 101:  # 100 to 199 only announce the answer
+                    return message, content
+        finally:
+            self._waiting.pop(protocol, None)
+
+    def _look(self) -> None:
+        now, self._timer = self._loop.time(), None
+        while self._waiting:
+            protocol, until = next(iter(self._waiting.items()))
+            if until > now:
+                self._timer = self._loop.call_at(until, self._look)
+                return
+            del self._waiting[protocol]
+            protocol.set_exception(aiohttp.SocketTimeoutError("no answer in time"))
+
+
 class Post:
     """POST to one address, again and again."""
 
@@ -86,6 +127,7 @@ class Post:
         """
         assert isinstance(session.connector, Connector)
         self._connector, self._timeout = session.connector, timeout
+        self._patience = Patience(timeout.sock_read)
         # Where to connect to. It is never sent: its headers are, with what aiohttp says of itself.
         self._route = ClientRequest(
             "POST", url, headers=dict(headers), loop=asyncio.get_running_loop(), session=session
@@ -109,13 +151,13 @@ class Post:
             protocol, transport = connection.protocol, connection.transport
             if protocol is None or transport is None:  # lost as soon as it was made
                 raise aiohttp.ServerDisconnectedError
-            protocol.set_response_params(read_until_eof=True, read_timeout=self._timeout.sock_read)
+            protocol.set_response_params(read_until_eof=True)
             transport.write(b"%b%bContent-Length: %d\r\n\r\n%b" % (self._head, lines.encode(), len(body), body))
-            protocol.start_timeout()
-            while True:
-                message, content = await protocol.read()
-                if message.code >= 200 or message.code == 101:  # 100 to 199 only announce the answer
-                    return Answer(message.code, message.headers, content, connection, self._keep)
+            message, content = await self._patience.answer(protocol)
+            if not content.is_eof():  # the rest is awaited as long, each time
+                protocol.read_timeout = self._timeout.sock_read
+                protocol.start_timeout()
+            return Answer(message.code, message.headers, content, connection, self._keep)
         except HttpProcessingError as error:
             connection.close()
             raise aiohttp.ClientConnectionError("what came is no HTTP") from error
