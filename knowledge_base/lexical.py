@@ -9,17 +9,19 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from rapidfuzz import fuzz, process
 
-from knowledge_base.library import Library, Source
+from knowledge_base.library import Library
 from knowledge_base.words import terms
 
 TITLE, SUMMARY, TEXT = 2, 2, 0.5
 """How often a word counts in each place."""
 SATURATION, LENGTHS = 1.5, 0.5
 """BM25's k1 and b: how soon more of a word says no more, and how much longer sections count less."""
-Postings = dict[str, tuple[tuple[int, float], ...]]
+Postings = dict[str, dict[int, float]]
+"""What each term scores in the documents that have it."""
 FLOOR, COVERAGE, BESIDE = 0.12, 0.4, 0.7
 """A section needs this share of the rarest word's weight, must meet this share of what the part asks, and must come
 this near to the best section."""
@@ -31,6 +33,8 @@ CHARACTERS, PARTS, WORDS = 8_000, 6, 60
 """How much of a question is read: its end, its last parts, and the first words of each."""
 MISSPELT = 85
 """How alike a word must be to a known one, of 100, to be read as its misspelling."""
+LONG = 6
+"""Words from this length on are searched for misspellings: too many shorter ones are alike."""
 CORRECTED = 12
 """Longer parts are not searched for misspellings: that costs more, and they have words enough."""
 SHORT_UNKNOWN = 2.0
@@ -58,17 +62,16 @@ class Lexical:
             for term in frozenset[str]().union(*self._titles)
         }
         """Sections by the words of their titles."""
-        heads = _postings([_head(source, library) for source in library.sources])
-        texts = _postings([terms(source.text) for source in library.sources])
-        self._postings = _merged(heads, texts)
-        self._where = {term: frozenset(n for n, _ in found) for term, found in self._postings.items()}
+        heads = _postings(_heads(library))
+        self._postings = _merged(heads, _postings([terms(source.text) for source in library.sources]))
         count = len(self._ids)
         rarity = [math.log(1 + (count - n + 0.5) / (n + 0.5)) for n in range(count + 1)]
         self._unknown = rarity[0]
         self._weights = {
-            term: max(rarity[len(heads.get(term, ()))] if term in heads else 0, rarity[len(self._postings[term])])
-            for term in self._postings
+            term: max(rarity[len(heads[term])] if term in heads else 0, rarity[len(scores)])
+            for term, scores in self._postings.items()
         }
+        self._similar = _by_length(self._postings)
 
     def choose(self, question: str, recent: Sequence[str], limit: int) -> list[Choice]:
         """Choose the sections that a question needs, best first; none when nothing fits.
@@ -79,60 +82,57 @@ class Lexical:
             limit: the largest number of sections.
         """
         asked = [terms(part)[:WORDS] for part in parts(question[-CHARACTERS:])[-PARTS:]]
-        ranked = [self._rank(part, []) for part in asked]
+        ranked = [self._rank(part, [], limit) for part in asked]
         if recent and not all(ranked):  # what was said before helps only a question that says too little by itself
             before = terms(recent[-1][-CHARACTERS:])[:WORDS]
-            ranked = [found or self._rank(part, before) for found, part in zip(ranked, asked, strict=True)]
+            ranked = [found or self._rank(part, before, limit) for found, part in zip(ranked, asked, strict=True)]
         chosen: dict[str, Choice] = {}
-        for rank in range(limit):  # every part's best comes before any part's second
-            for choice in sorted((part[rank] for part in ranked if rank < len(part)), key=lambda c: -c.score):
+        for equals in zip_longest(*ranked):  # every part's best comes before any part's second
+            for choice in sorted(filter(None, equals), key=lambda c: -c.score):
                 chosen.setdefault(choice.id, choice)
         return list(chosen.values())[:limit]
 
-    def _rank(self, asked: list[str], before: list[str]) -> list[Choice]:
+    def _rank(self, asked: list[str], before: list[str], limit: int) -> list[Choice]:
         if len(asked) <= CORRECTED:
             asked = [term if term in self._postings else self._correct(term) for term in asked]
         weights = dict.fromkeys(asked, 1.0)
-        total = sum(self._weights.get(term, self._unknown if len(term) > 3 else SHORT_UNKNOWN) for term in weights)
+        total = sum([self._weights.get(term, self._unknown if len(term) > 3 else SHORT_UNKNOWN) for term in weights])
         if not total:
             return []
         if len(weights) <= SHORT:
             weights = {term: RECENT for term in before if term in self._postings} | weights
-        scores, met = [0.0] * len(self._ids), [0.0] * len(self._ids)
+        scores = [0.0] * len(self._ids)
         for term, weight in weights.items():
-            counts = self._weights.get(term, 0.0) if weight == 1 else 0.0
-            for n, score in self._postings.get(term, ()):
+            for n, score in self._postings.get(term, _NOWHERE).items():
                 scores[n] += weight * score
-                met[n] += counts
         for n in {n for term in weights for n in self._titled.get(term, ())}:
             title = self._titles[n]
-            scores[n] *= 1 + len(title & weights.keys()) / len(title | weights.keys())
-        return self._above_floor(weights, scores, met, total)
+            shared = len(title.intersection(weights))
+            scores[n] *= 1 + shared / (len(title) + len(weights) - shared)
+        return self._above_floor(weights, scores, total, limit)
 
-    def _above_floor(
-        self, asked: Mapping[str, float], scores: list[float], met: list[float], total: float
-    ) -> list[Choice]:
+    def _above_floor(self, asked: Mapping[str, float], scores: list[float], total: float, limit: int) -> list[Choice]:
         floor = max(FLOOR * self._unknown, BESIDE * max(scores, default=0))
-        fit = [n for n, score in enumerate(scores) if score >= floor and met[n] / total >= COVERAGE]
-        return [
-            Choice(self._ids[n], round(scores[n], 3), self._reason(n, asked))
-            for n in sorted(fit, key=lambda n: (-scores[n], n))
-        ]
-
-    def _reason(self, n: int, asked: Mapping[str, float]) -> str:
-        return "words: " + ", ".join(term for term in asked if n in self._where.get(term, ()))
+        near = [n for n, score in enumerate(scores) if score >= floor]
+        choices: list[Choice] = []
+        for n in sorted(near, key=scores.__getitem__, reverse=True):
+            met = [term for term in asked if n in self._postings.get(term, _NOWHERE)]
+            if sum([self._weights[term] for term in met if asked[term] == 1]) / total >= COVERAGE:
+                choices.append(Choice(self._ids[n], round(scores[n], 3), "words: " + ", ".join(met)))
+        return choices[:limit]
 
     def _correct(self, term: str) -> str:
         """Return the known term that an unknown one is probably a misspelling of, or the term itself."""
-        if len(term) < 6:
-            return term
-        near = process.extractOne(term, self._postings.keys(), scorer=fuzz.ratio, score_cutoff=MISSPELT)
+        similar = self._similar.get(len(term), ())
+        near = process.extractOne(term, similar, scorer=fuzz.ratio, score_cutoff=MISSPELT)
         return near[0] if near else term
 
 
+_NOWHERE: dict[int, float] = {}
+# What it can begin with is looked for first, which passes over the letters between in half the time.
 _BREAK = re.compile(
-    r"[?!.;\n]+|(?:,|,?\s+(?:and|but|or|also))\s+(?:also\s+)?"
-    r"(?=(?:what|how|why|when|where|who|can|could|should|do|does|is|are|will|would)\b)",
+    r"(?=[?!.;,\s])(?:[?!.;\n]+|(?:,|,?\s+(?:and|but|or|also))\s+(?:also\s+)?"
+    r"(?=(?:what|how|why|when|where|who|can|could|should|do|does|is|are|will|would)\b))",
     re.IGNORECASE,
 )
 
@@ -142,23 +142,36 @@ def parts(question: str) -> list[str]:
     return [part for part in map(str.strip, _BREAK.split(question)) if part]
 
 
-def _head(source: Source, library: Library) -> list[str]:
-    """Collect the words of a section's title and summary, and those that other summaries send to it."""
-    own = _without_pointers(source.summary, library)[0]
-    sent = [words for other in library.sources for target, words in _without_pointers(other.summary, library)[1]
-            if target == source.id]  # fmt: skip
-    return terms(source.title) * TITLE + terms(own) * SUMMARY + terms(" ".join(sent))
+def _heads(library: Library) -> list[list[str]]:
+    """Collect the words of each section's title and summary, and those that other summaries send to it."""
+    summaries = [_without_pointers(source.summary, library) for source in library.sources]
+    sent = [pointer for _, pointers in summaries for pointer in pointers]
+    return [
+        terms(source.title) * TITLE
+        + terms(own) * SUMMARY
+        + terms(" ".join([words for target, words in sent if target == source.id]))
+        for source, (own, _) in zip(library.sources, summaries, strict=True)
+    ]
 
 
 def _merged(heads: Postings, texts: Postings) -> Postings:
     """Add up the scores of the two indexes, in an order that is the same in every process: it decides between corrections."""
     merged = {}
     for term in sorted(heads.keys() | texts.keys()):
-        scores = dict(heads.get(term, ()))
-        for n, score in texts.get(term, ()):
+        scores = dict(heads.get(term, _NOWHERE))
+        for n, score in texts.get(term, _NOWHERE).items():
             scores[n] = scores.get(n, 0) + TEXT * score
-        merged[term] = tuple(scores.items())
+        merged[term] = scores
     return merged
+
+
+def _by_length(known: Postings) -> dict[int, list[str]]:
+    """List the terms that a word of each length can be a misspelling of, which are few: lengths must be alike, too."""
+    lengths = {len(term) for term in known}
+    return {
+        length: [term for term in known if 200 * min(len(term), length) >= MISSPELT * (len(term) + length)]
+        for length in range(LONG, 2 * max(lengths, default=0))
+    }
 
 
 _POINTER = re.compile(r"\bfor ((?:(?!\bfor\b)[^.]){1,200}?) (?:use|choose|see) ([a-z0-9-]+)", re.IGNORECASE)
@@ -171,7 +184,7 @@ def _without_pointers(summary: str, library: Library) -> tuple[str, list[tuple[s
 
 
 def _postings(documents: list[list[str]]) -> Postings:
-    """Index documents with BM25, as Lucene weighs it, and return the (document, score) pairs of each term.
+    """Index documents with BM25, as Lucene weighs it, and return what each term scores in each.
 
     Written here, because the library bm25s imports scipy's sparse matrices: a fifth of the memory of a process that serves.
     """
@@ -179,9 +192,9 @@ def _postings(documents: list[list[str]]) -> Postings:
     counts = [Counter(document) for document in documents]
     found = Counter(term for count in counts for term in count)
     rarity = {term: math.log(1 + (len(documents) - n + 0.5) / (n + 0.5)) for term, n in found.items()}
-    scores: dict[str, list[tuple[int, float]]] = {term: [] for term in found}
+    scores: Postings = {term: {} for term in found}
     for n, count in enumerate(counts):
         damping = SATURATION * (1 - LENGTHS + LENGTHS * len(documents[n]) / mean)
         for term, often in count.items():
-            scores[term].append((n, rarity[term] * often / (often + damping)))
-    return {term: tuple(pairs) for term, pairs in scores.items() if term}
+            scores[term][n] = rarity[term] * often / (often + damping)
+    return scores

@@ -38,11 +38,14 @@ _PLAIN = {
 
 def terms(text: str) -> list[str]:
     """Return the stems of the words of a text that say what it is about."""
-    return [_term(word) for word in _WORD.findall(text.lower()) if word.replace("’", "'") not in _STOP]
+    return list(filter(None, map(_term, _WORD.findall(text.lower()))))
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=5_000)
 def _term(word: str) -> str:
+    """Return the stem of a word, which has one letter at least; nothing of a stop word."""
+    if word.replace("’", "'") in _STOP:
+        return ""
     stem = _stem(word.removesuffix("'s").removesuffix("’s"))
     return _stem(_PLAIN.get(word) or _PLAIN.get(stem, stem))
 
