@@ -43,6 +43,10 @@ class Case:
     """What the chatbot is there for, in a sentence or two."""
     topics: tuple[Topic, ...] = ()
 
+    def __hash__(self) -> int:
+        """Hash what hardly two cases share; the sources and the history would take longer than all that is looked up by a case."""
+        return hash((self.user_message, self.draft))
+
     def as_json(self) -> str:
         """Encode the case for a model: one JSON object, so that judged text cannot pass for instructions."""
         data: dict[str, Any] = {

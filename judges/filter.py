@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 from judges.case import Case
@@ -42,7 +43,7 @@ class Review:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cascade:
     """One judge through its stages: each screens for the next, only what it flags goes on, the last one decides."""
 
@@ -53,7 +54,7 @@ class Cascade:
     reject_alone: frozenset[Stage] = frozenset()
     """Stages whose reject is final though stronger ones stand behind them."""
 
-    @property
+    @cached_property
     def local_only(self) -> bool:
         return all(isinstance(judge, LocalJudge) for judge in self.stages)
 
@@ -146,7 +147,7 @@ class Filter:
         )
 
     async def _run(self, cascades: Sequence[Cascade], case: Case, ledger: Ledger, strongest: bool) -> Review:
-        review = sum((c.run_now(case) for c in cascades if c.local_only), Review())
+        review = sum([c.run_now(case) for c in cascades if c.local_only], Review())
         if asking := [c for c in cascades if not c.local_only]:
             async with asyncio.TaskGroup() as group:
                 waiting = [group.create_task(c.run(case, ledger, strongest)) for c in asking]
@@ -190,10 +191,10 @@ def _accepted_now(cascades: Sequence[Cascade], case: Case) -> Review | None:
 
 def _improvised(review: Review, case: Case) -> bool:
     return any(
-        verified(assertion, case).support in ("basic", "unsupported")
+        assertion.support in ("basic", "unsupported")
         for judgement in review.judgements
         if isinstance(judgement.observation, Claims)
-        for assertion in judgement.observation.assertions
+        for assertion in verified(judgement.observation.assertions, case)
     )
 
 

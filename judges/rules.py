@@ -4,7 +4,7 @@ The model observes, the code rules: nothing here asks anybody anything, and the 
 verdict. Scores are those of design.md section 6: 0 and 1 are rejected, 2 is warned, 3 and 4 are accepted.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
@@ -92,7 +92,7 @@ def rule_on_claims(claims: Claims, case: Case) -> Finding:
 
 
 def _rule_on_assertions(claims: Claims, case: Case) -> Finding:
-    assertions = [verified(a, case) for a in claims.assertions]
+    assertions = verified(claims.assertions, case)
     improvised = [a for a in assertions if a.support in ("basic", "unsupported")]
     sensitive = [a for a in improvised if _is_sensitive(a, case)]
     if sensitive:
@@ -172,25 +172,26 @@ def claims_score(assertions: Iterable[Assertion], admits: Strength, verifies: St
     return max(1, statements) if basic else 4
 
 
-def verified(assertion: Assertion, case: Case) -> Assertion:
-    """Downgrade what an assertion's own words belie.
+def verified(assertions: Iterable[Assertion], case: Case) -> list[Assertion]:
+    """Downgrade assertions whose own words belie them.
 
     Support that its quote does not prove is none, nor is one for a dose that the source does not name; and what has a number
     in it is not basic, whatever a judge says.
     """
+    sources: dict[str | None, str] = {source.id: source.text for source in case.cited}
+    return [a if _holds(a, sources) else a.model_copy(update={"support": "unsupported"}) for a in assertions]
+
+
+def _holds(assertion: Assertion, sources: Mapping[str | None, str]) -> bool:
     if assertion.support == "unsupported":
-        return assertion
-    if assertion.support != "basic":
-        source = next((s for s in case.cited if s.id == assertion.source_id), None)
-        holds = (
-            source is not None
-            and assertion.quote is not None
-            and quoted(assertion.quote, source.text)
-            and doses(assertion.text) <= doses(source.text)
-        )
-    else:
-        holds = not any(map(str.isdigit, assertion.text)) and not doses(assertion.text)
-    return assertion if holds else assertion.model_copy(update={"support": "unsupported"})
+        return True
+    named = doses(assertion.text)
+    if assertion.support == "basic":
+        return not named and not any(map(str.isdigit, assertion.text))
+    source = sources.get(assertion.source_id)
+    if source is None or assertion.quote is None or not quoted(assertion.quote, source):
+        return False
+    return not named or named <= doses(source)
 
 
 def rule_on_role(seen: RolePlay, case: Case) -> Finding:

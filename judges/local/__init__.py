@@ -4,7 +4,7 @@ README.md says how far to trust them.
 
 Reading order:
 
-    language.py          is a text English, and plain enough to be read at all
+    language.py          is a text English, and plain enough to be read at all; tongues.py, common words of each language
     text.py              sentences, words, and what each word contributes
     lexicon.py           the words: without content, alike, opposite, everyday, drugs
     reply.py, acts.py    what each clause of a reply does: asserts, admits, refers, refuses, greets ...

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from judges.local import acts, lexicon
 from judges.local.lexicon import listed
-from judges.local.text import LONG, Reading, Sentence, lexeme, read, sentences, tokens_of
+from judges.local.text import LONG, MOST_KEPT, Reading, Sentence, lexeme, read, sentences, tokens_of
 
 Act = Literal["asserts", "admits", "verifies", "dissuades", "asks", "refuses", "offers", "greets", "doubts"]
 
@@ -91,6 +91,8 @@ class Part:
     clauses: list[Clause]
     asserted: str
     """What the sentence asserts: all of it, or the clauses that do; empty if none does."""
+    busy: frozenset[str]
+    """Those of its words that `acts` goes by."""
 
 
 def parts(text: str, user_message: str) -> Iterator[Part]:
@@ -98,22 +100,37 @@ def parts(text: str, user_message: str) -> Iterator[Part]:
     told = frozenset(read(user_message).content)
     for sentence in sentences(text):
         reading = read(sentence.text)
-        clauses = _clauses(reading, sentence.text, told.intersection(reading.content))
-        kept = [clause.text for clause in clauses if clause.act == "asserts"]
-        yield Part(sentence, reading, clauses, sentence.text if len(kept) == len(clauses) else ", ".join(kept))
+        pieces = _pieces_of(reading, sentence.text, told.intersection(reading.content))
+        yield Part(sentence, reading, *pieces)
+
+
+class _Pieces(NamedTuple):
+    """What `Part` says of a sentence wherever it stands."""
+
+    clauses: list[Clause]
+    asserted: str
+    busy: frozenset[str]
+
+
+def _pieces_of(reading: Reading, text: str, told: frozenset[str]) -> _Pieces:
+    """Take a sentence apart; `told` are those of its concepts that the user named."""
+    return _kept(text, told) if len(text) <= LONG else _taken_apart(reading, text, told)
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _kept(text: str, told: frozenset[str]) -> _Pieces:
+    return _taken_apart(read(text), text, told)
+
+
+def _taken_apart(reading: Reading, text: str, told: frozenset[str]) -> _Pieces:
+    clauses = _clauses(reading, text, told)
+    kept = [clause.text for clause in clauses if clause.act == "asserts"]
+    asserted = text if len(kept) == len(clauses) else ", ".join(kept)
+    return _Pieces(clauses, asserted, acts.busy(reading.vocabulary))
 
 
 def _clauses(reading: Reading, text: str, told: frozenset[str]) -> list[Clause]:
-    """Cut a sentence into clauses; `told` are those of its concepts that the user named."""
-    return _kept(text, told) if len(text) <= LONG else _cut(reading, text, told)
-
-
-@lru_cache(maxsize=2048)
-def _kept(text: str, told: frozenset[str]) -> list[Clause]:
-    return _cut(read(text), text, told)
-
-
-def _cut(reading: Reading, text: str, told: frozenset[str]) -> list[Clause]:
+    """Cut a sentence into clauses."""
     whole = _act(reading.lowered, reading.words, reading.vocabulary, told)
     if whole == "asserts" or not (cuts := list(_CUT.finditer(reading.lowered))):
         return [Clause(text, whole, reading.words)]

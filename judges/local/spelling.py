@@ -7,12 +7,12 @@ message those were, so that a quote stays verbatim.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, chain
 
-from judges.local.text import Remembered
+from judges.local.text import LONG, MOST_KEPT, Remembered, stretches
 
 STOP, QUESTION = ".", "?"
 """The tokens that end a sentence."""
@@ -88,8 +88,8 @@ class Speller:
             self._known.setdefault(word, (word,))
             for variant in (word, *_without_one(word)):
                 self._near.setdefault(variant, word)
-        self._in_ascii = Remembered(partial(self._spell_all, not self._near), MOST_ENTRIES)
-        self._elsewhere = Remembered(partial(self._spell_all, False), MOST_ENTRIES)
+        self._in_ascii = _Memory(partial(self._spell_all, not self._near))
+        self._elsewhere = _Memory(partial(self._spell_all, False))
 
     def canonical(self, word: str) -> tuple[str, ...]:
         """Return the tokens of one word of a phrase."""
@@ -99,8 +99,8 @@ class Speller:
         """Read a text, in time linear in its length."""
         if self._near and _LETTERS.search(text):
             meanings = self.spell(_CHUNK.findall(text), text)[0]
-        else:  # chunks hold no spaces, and what stands between two spaces often comes again
-            meanings = self._meanings(text.split(), text)
+        else:  # chunks hold no spaces, and what stands between spaces often comes again
+            meanings = map(self._memory(text).stretches.__getitem__, stretches(text))
         return Spelt(text, list(chain.from_iterable(meanings)), self)
 
     def spell(self, chunks: Sequence[str], text: str) -> tuple[Iterable[tuple[str, ...]], Sequence[int], Sequence[int]]:
@@ -109,11 +109,10 @@ class Speller:
         lasts = firsts
         if self._near and _LETTERS.search(text):
             chunks, firsts, lasts = self._join_letters(chunks)
-        return self._meanings(chunks, text), firsts, lasts
+        return map(self._memory(text).pieces.__getitem__, chunks), firsts, lasts
 
-    def _meanings(self, pieces: Iterable[str], text: str) -> Iterable[tuple[str, ...]]:
-        known = self._in_ascii if text.isascii() else self._elsewhere
-        return map(known.__getitem__, pieces)
+    def _memory(self, text: str) -> "_Memory":
+        return self._in_ascii if text.isascii() else self._elsewhere
 
     def _spell_all(self, plain: bool, piece: str) -> tuple[str, ...]:
         """Return the tokens of some chunks without spaces between them."""
@@ -205,6 +204,17 @@ class Speller:
         if parts == [word] or not parts:
             return (word,)
         return tuple(token for part in parts for token in self.canonical(part))
+
+
+class _Memory:
+    """The tokens of pieces of texts without spaces, and of whole stretches."""
+
+    def __init__(self, spell: Callable[[str], tuple[str, ...]]) -> None:
+        self.pieces = Remembered(spell, MOST_ENTRIES)
+        self.stretches = Remembered(self._join, MOST_KEPT, LONG)
+
+    def _join(self, stretch: str) -> tuple[str, ...]:
+        return tuple(chain.from_iterable(map(self.pieces.__getitem__, stretch.split())))
 
 
 def fold(word: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
-from judges.local import lexicon
+from judges.local import lexicon, tongues
 from judges.local.lexicon import listed
 
 _WORD = re.compile(r"[a-z\u00df-\u024f]+(?:['-][a-z\u00df-\u024f]+)*+|\d+(?:[.,/]\d+)*+|[%£€$]")
@@ -37,13 +37,14 @@ _Told = TypeVar("_Told")
 class Remembered(dict[str, _Told], Generic[_Told]):
     """What is known of each word, found out once; a dict answers in half the time of an `lru_cache`."""
 
-    def __init__(self, find_out: Callable[[str], _Told], most: int = 16384) -> None:
+    def __init__(self, find_out: Callable[[str], _Told], most: int = 16384, longest: int = 40) -> None:
         self._find_out = find_out
         self._most = most
+        self._longest = longest
 
     def __missing__(self, word: str) -> _Told:
         told = self._find_out(word)
-        if len(word) <= 40:
+        if len(word) <= self._longest:
             if len(self) >= self._most:
                 self.clear()
             self[word] = told
@@ -91,7 +92,11 @@ def sentences(text: str) -> Iterator[Sentence]:
         stop, end = match.span()
         if text[stop] == "\n":
             end = stop
-        elif text[stop] == "." and _abbreviates(text, start, stop):
+        elif (
+            text[stop] == "."
+            and (stop - start < 5 or text[stop - 2 : stop].lower() in _ABBREVIATED_ENDS)
+            and _abbreviates(text, start, stop)
+        ):
             continue
         if (sentence := _sentence(text, start, end)) is not None:
             yield sentence
@@ -102,10 +107,9 @@ def sentences(text: str) -> Iterator[Sentence]:
 
 def _abbreviates(text: str, start: int, stop: int) -> bool:
     """Tell whether the full stop at `stop` ends an abbreviation or the number of a list item, not a sentence."""
-    if text[max(start, stop - 2) : stop].lower() in _ABBREVIATED_ENDS:
-        word = text[max(start, stop - 7) : stop].split()[-1:]
-        if word and word[0].lower().lstrip("(") in _ABBREVIATED:
-            return True
+    word = text[max(start, stop - 7) : stop].split()[-1:]
+    if word and word[0].lower().lstrip("(") in _ABBREVIATED:
+        return True
     return stop - start < 5 and _BULLET.fullmatch(text[start : stop + 1] + " ") is not None
 
 
@@ -117,6 +121,14 @@ def _sentence(text: str, start: int, end: int) -> Sentence | None:
         begin += bullet.end()
     body = raw[begin:].rstrip()
     return Sentence(raw[:begin], body, start + begin) if body else None
+
+
+def stretches(text: str) -> list[str]:
+    """Cut a text after its lines and most of its sentences, quickly; a word never runs from one stretch into the next.
+
+    Replies restate their sources, so that what is known of a stretch often spares the look at each of its words.
+    """
+    return text.replace(". ", ".\n").split("\n")
 
 
 def words(text: str) -> list[str]:
@@ -162,6 +174,9 @@ class Reading:
     """The weights of its concepts together."""
     negations: int = 0
     """How many of its words deny."""
+    english: int = 0
+    foreign: int = 0
+    """How many of its words are common ones of English, and of other languages."""
     conditions: list[tuple[float, dict[str, float], str]] | None = None
     """What `conflicts` finds in a sentence of a source, kept with it."""
 
@@ -176,8 +191,8 @@ def tokens_of(lowered: str) -> list[str]:
     return _TOKEN.findall(lowered)
 
 
-LONG = 400
-"""Sentences longer than this are not kept once read: an attack would fill the memory with them."""
+LONG, MOST_KEPT = 400, 2048
+"""Sentences longer than the first are not kept once read: an attack would fill the memory with them; and so many are at most."""
 
 
 def read(text: str) -> Reading:
@@ -242,10 +257,12 @@ def _read(text: str) -> Reading:
             clause, state = [], DENIED
     _close(polarity, clause, state)
     found.mass = sum(content.values())
+    found.english = sum(map(tongues.ENGLISH.__contains__, tokens))
+    found.foreign = sum(map(tongues.FOREIGN.__contains__, tokens))
     return found
 
 
-_kept = lru_cache(maxsize=2048)(_read)
+_kept = lru_cache(maxsize=MOST_KEPT)(_read)
 
 
 def _negated(tokens: list[str], position: int, state: int) -> int:

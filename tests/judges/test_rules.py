@@ -277,15 +277,15 @@ def test_unproved_support_counts_as_unsupported(changes):
     """An invented quote, one too short, one from another source, and a source that the reply does not cite prove nothing."""
     for support in ("stated", "implied"):
         assertion = asserted(support, **changes)
-        assert verified(assertion, CASE).support == "unsupported"
+        assert [a.support for a in verified([assertion], CASE)] == ["unsupported"]
         finding = rule_on(claims(asserted(), assertion), CASE)
         assert (finding.verdict, finding.rule) == ("reject", "unsupported_claims")
 
 
 def test_proved_support_stands():
     """What the quote proves is left as the judge has it."""
-    assert verified(asserted("stated"), CASE) == asserted("stated")
-    assert verified(asserted("implied"), CASE) == asserted("implied")
+    proved = [asserted("stated"), asserted("implied")]
+    assert verified(proved, CASE) == proved
 
 
 # Doses
@@ -313,9 +313,9 @@ def test_doses_are_read(text, found):
 def test_dose_that_the_source_does_not_name_is_unsupported():
     """A true quote beside a false dose proves nothing; the source's own dose is fine, also in other words."""
     quote = "A usual dose starts at 12.5 mg once a day."
-    for text in ("Start with 125 mg once a day.", "Start with two tablets a day."):
-        assert verified(asserted(text=text, quote=quote), CASE).support == "unsupported"
-    assert verified(asserted(text="It starts at 12.5 milligrams.", quote=quote), CASE).support == "stated"
+    texts = ("Start with 125 mg once a day.", "Start with two tablets a day.", "It starts at 12.5 milligrams.")
+    found = verified([asserted(text=text, quote=quote) for text in texts], CASE)
+    assert [a.support for a in found] == ["unsupported", "unsupported", "stated"]
 
 
 @pytest.mark.parametrize("text", ["Sleep 8 hours.", "Take two capsules of fish oil.", "Vitamin B12 is good."])
