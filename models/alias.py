@@ -25,6 +25,7 @@ from models.writing import Counted, Listener, written
 
 LONGEST_PAUSE_S = 20.0
 """An upstream may ask for minutes; a person is waiting."""
+_NOTHING_USED = Usage()
 
 
 class Alias:
@@ -63,7 +64,7 @@ class Alias:
     ) -> Body:
         settings = self.settings
         request = fill(body, self.name, settings)
-        call = Call(step, self.name, ms=0.0, usage=Usage(), cost=None, error=None, attempts=0)
+        call = Call(step, self.name, ms=0.0, usage=_NOTHING_USED, cost=None, error=None, attempts=0)
         watch = ledger.watch
         ended = None if watch is None else watch.call(call, request, settings)
         counted = None if listener is None else Counted(listener)
@@ -99,8 +100,9 @@ class Alias:
                 if self.guard is None:
                     return await self._try(request, call, until, turn_until, listener)
                 waits_until = asyncio.get_running_loop().time() + self.settings.timeout_s
-                async with self.guard.place(min(waits_until, until, turn_until)):
-                    return await self._try(request, call, until, turn_until, listener)
+                return await self.guard.place(
+                    lambda: self._try(request, call, until, turn_until, listener), min(waits_until, until, turn_until)
+                )
             except ModelError as error:
                 if not error.retryable or attempt >= self.settings.max_attempts:
                     raise

@@ -1,11 +1,10 @@
 """What stands between a call and its engine where an alias has `max_concurrent` or `breaker`."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from models.breaker import Breaker
-from models.engine import Forwarded
+from models.engine import Body, Forwarded
 from models.errors import ModelError, Overloaded, error_for_status
 from models.settings import ModelSettings
 
@@ -32,11 +31,11 @@ class Guard:
         """Whether another call would have to wait."""
         return self._places is not None and self._places.locked()
 
-    @asynccontextmanager
-    async def place(self, until: float) -> AsyncIterator[None]:
+    async def place(self, ask: Callable[[], Awaitable[Body]], until: float) -> Body:
         """Hold a place for one try, and note how it ends.
 
         Args:
+            ask: The try.
             until: Time of the event loop until which it may wait.
 
         Raises:
@@ -45,12 +44,13 @@ class Guard:
         """
         probe = await self.enter(until)
         try:
-            yield
+            answer = await ask()
         except BaseException as error:
             self.note(probe, error)
             raise
         else:
             self.note(probe, None)
+            return answer
         finally:
             self.leave()
 

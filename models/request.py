@@ -15,13 +15,16 @@ def fill(body: Body, alias: str, settings: ModelSettings) -> Body:
     The model's name is always ours, temperature and length only where the request has none. A completion comes in one
     piece, so `stream` and `stream_options` are left out: who asked for a stream gets one from the caller.
     """
-    request = {name: value for name, value in body.items() if name not in ("stream", "stream_options")}
+    request = dict(body)
+    request.pop("stream", None)
+    request.pop("stream_options", None)
     request["model"] = settings.model or alias
     if settings.temperature is not None and request.get("temperature") is None:
         request["temperature"] = settings.temperature
-    lengths = (request.get("max_tokens"), request.get("max_completion_tokens"))
-    if settings.max_tokens is not None and lengths == (None, None):
-        request["max_tokens"] = settings.max_tokens
+    if settings.max_tokens is not None:
+        lengths = (request.get("max_tokens"), request.get("max_completion_tokens"))
+        if lengths == (None, None):
+            request["max_tokens"] = settings.max_tokens
     if settings.system_messages == "first" and isinstance(messages := request.get("messages"), list):
         request["messages"] = system_first(messages)
     return request
@@ -61,20 +64,23 @@ def as_completion(answer: object) -> Body:
     choices = answer.get("choices")
     if not isinstance(choices, list) or not choices:
         raise UpstreamGarbled("answered with an error object" if answer.get("error") else "answered without choices")
-    if not all(isinstance(choice, dict) and isinstance(choice.get("message"), dict) for choice in choices):
-        raise UpstreamGarbled("answered with a choice that has no message")
-    if not all(_sound(choice["message"]) for choice in choices):
-        raise UpstreamGarbled("answered with a message whose fields have wrong types")
+    for choice in choices:
+        if not (isinstance(choice, dict) and isinstance(choice.get("message"), dict)):
+            raise UpstreamGarbled("answered with a choice that has no message")
+    for choice in choices:
+        if not _sound(choice["message"]):
+            raise UpstreamGarbled("answered with a message whose fields have wrong types")
     return answer
 
 
 def _sound(message: Message) -> bool:
     """Tell whether a message's fields have types that can be read. Some servers write content in parts, as clients may."""
-    calls = message.get("tool_calls") or []
+    content, refusal = message.get("content"), message.get("refusal")
+    function, calls = message.get("function_call"), message.get("tool_calls") or []
     return (
-        isinstance(message.get("content"), str | list | None)
-        and isinstance(message.get("refusal"), str | None)
-        and isinstance(message.get("function_call"), dict | None)
+        (content is None or isinstance(content, str | list))
+        and (refusal is None or isinstance(refusal, str))
+        and (function is None or isinstance(function, dict))
         and isinstance(calls, list)
         and all(isinstance(call, dict) for call in calls)
     )
