@@ -65,13 +65,13 @@ def _words(document: str) -> str:
 
 def history(turn: Turn) -> tuple[Said, ...]:
     """Return the messages before the user's newest, as judges see them."""
-    said: list[Said] = []
-    for message in turn.request.messages:
-        if message.role == "user":
-            said.append(Said("user", message.text))
-        elif message.is_reply:
+    newest: list[Said] = []
+    for message in reversed(turn.request.messages):
+        if message.is_reply:
             ours = turn.conversation.known(message) is not None
-            said.append(Said("assistant", unlined(message.text) if ours else message.text, verified=ours))
-    while said and said[-1].speaker == "user":
-        said.pop()
-    return tuple(said[-HISTORY_FOR_JUDGES:])
+            newest.append(Said("assistant", unlined(message.text) if ours else message.text, verified=ours))
+        elif message.role == "user" and newest:
+            newest.append(Said("user", message.text))
+        if len(newest) == HISTORY_FOR_JUDGES:
+            break
+    return tuple(reversed(newest))

@@ -227,7 +227,7 @@ async def _complete(service: Service, request: web.Request, turn: Turn, identity
             await remember(service.memory, turn, identity, answer)
         completion = reply.completion(turn, answer, expose=service.config.expose == "caf")
         turn.trace.outcome = reply.worst(answer.deliveries).outcome
-        turn.trace.tool_calls = sum(len(d.message.get("tool_calls") or ()) for d in answer.deliveries)
+        turn.trace.tool_calls = sum([len(d.message.get("tool_calls") or ()) for d in answer.deliveries])
         turn.trace.replies = [choice["message"]["content"] for choice in completion["choices"]]
     except (TimeoutError, OutOfTime):
         turn.trace.error = "turn_timeout"
@@ -254,7 +254,7 @@ def _finish(service: Service, request: web.Request, turn: Turn) -> None:
         conversation_id=trace.conversation_id if turn.minted_id else None, turn=trace.turn,
         memory=trace.memory, filter=trace.filter,
         outcome=trace.outcome if trace.error is None else None, calls=len(trace.calls), turn_ms=trace.ms,
-        unjudged=sum(j.verdict == "unjudged" for j in (*trace.emergency, *(j for a in trace.attempts for j in a.judgements))),
+        unjudged=sum([judgement.verdict == "unjudged" for judgement in trace.judgements]),
     )  # fmt: skip
     if service.audit is not None:
         tell_turn(service.audit, trace, keyed=service.keys is not None)

@@ -173,9 +173,9 @@ def _newest(history: list[tuple[int | None, Sent]], budget: int) -> list[tuple[i
 
 
 def _tokens(sent: Sent) -> int:
-    content = sent.get("content")
-    attached = sum(not part.get("text") for part in content) if isinstance(content, list) else 0
-    return estimate_tokens(text_of(sent)) + ATTACHED * attached + estimate_tokens(str(sent.get("tool_calls") or ""))
+    content, calls = sent.get("content"), sent.get("tool_calls")
+    attached = sum([not part.get("text") for part in content]) if isinstance(content, list) else 0
+    return estimate_tokens(text_of(sent)) + ATTACHED * attached + (estimate_tokens(str(calls)) if calls else 0)
 
 
 def _with_warnings(history: Sequence[tuple[int | None, Sent]], warnings: Sequence[Warned], role: str) -> list[Sent]:

@@ -47,6 +47,15 @@ class Turn:
     """What has left of the reply before it is settled; None: nothing does."""
     shadowed: list[Attempt] = field(default_factory=list)
     """What is judged in the background when the filter is in shadow."""
+    number: int = field(init=False)
+    """Of the turn in its conversation, from 1."""
+    cites: bool = field(init=False)
+    """Whether the chatbot is to write citation commands: not in JSON, and a wrapped one knows none."""
+
+    def __post_init__(self) -> None:
+        self.number = self.conversation.turn + 1
+        knows = self.bot.settings.kind == "guarded" and self.bot.library is not None
+        self.cites = knows and not self.request.wants_json
 
     def step(self, name: str) -> "Step":
         """Time what is done within the block; where telemetry is on it is a span too."""
@@ -57,17 +66,8 @@ class Turn:
         return self.live.fixed(choice) if self.live is not None else NOTHING
 
     @property
-    def number(self) -> int:
-        return self.conversation.turn + 1
-
-    @property
     def judged(self) -> bool:
         return self.filter == "on" and not self.bot.filter.empty
-
-    @property
-    def cites(self) -> bool:
-        """Whether the chatbot is to write citation commands: not in JSON, and a wrapped one knows none."""
-        return self.bot.settings.kind == "guarded" and self.bot.library is not None and not self.request.wants_json
 
     @property
     def sources(self) -> tuple[Source, ...]:

@@ -7,7 +7,10 @@ from knowledge_base.citations import strip_line
 
 def fold(text: str) -> str:
     """Fold white space and drop what is shown of citations, also where the chatbot wrote such a line itself."""
-    return " ".join(unlined(text).split())
+    text = unlined(text)
+    if text.isprintable() and "  " not in text:  # a paragraph: it has no white space but single spaces
+        return text.strip()
+    return " ".join(text.split())
 
 
 def unlined(text: str) -> str:

@@ -1,7 +1,6 @@
 """Recall and remember: how a turn finds the state of its conversation, and leaves a new one."""
 
 import asyncio
-from dataclasses import replace
 
 import structlog
 
@@ -73,7 +72,7 @@ def state_after(turn: Turn, identity: Identity, delivery: Delivery, said: str | 
     turn.trace.warnings_added += [w.shown(settings.role) for w in warnings if w.rule in fresh]
     in_use = turn.in_use if turn.selected else before.sources
     sources = {s: turn.number if s in delivery.citations else last for s, last in in_use.items()}
-    after = replace(before, turn=turn.number, warnings=warnings, sources=sources)
+    after = Conversation(before.id, turn.number, warnings, sources, before.delivered, before.pairs)
     if said is None:
         return after
     return after.after(turn.number, said, delivery.citations, identity.pair_after(said))

@@ -35,17 +35,15 @@ def chunks(completion: Body, include_usage: bool, sent: Mapping[int, int] = NOTH
     Args:
         completion, include_usage, sent: As there.
     """
-    base = {k: v for k, v in completion.items() if k not in ("choices", "usage", "caf")}
-    base["object"] = "chat.completion.chunk"
-    unknown = {"usage": None} if include_usage else {}
+    base = _base({k: v for k, v in completion.items() if k not in ("choices", "usage", "caf")}, include_usage)
     for choice in completion["choices"]:
         for delta, logprobs in _deltas(choice, sent.get(choice["index"])):
-            yield {**base, "choices": [_chunk(choice, delta, None, logprobs)], **unknown}
+            yield {**base, "choices": [_chunk(choice["index"], delta, None, logprobs)]}
         caf = choice.get("caf") or completion.get("caf")
-        end = {**base, "choices": [_chunk(choice, {}, choice["finish_reason"])], **unknown}
+        end = {**base, "choices": [_chunk(choice["index"], {}, choice["finish_reason"])]}
         yield {**end, "caf": caf} if caf else end
     if include_usage:
-        yield {**base, "choices": [], "usage": completion["usage"]}
+        yield {**base, "usage": completion["usage"]}
 
 
 def event(data: Any) -> bytes:
@@ -57,9 +55,8 @@ def pieces(text: str) -> Iterator[str]:
     """Cut a text into pieces that together are the text."""
     start = 0
     while start < len(text):
-        end = text.find(" ", start + PIECE)
-        end = len(text) if end < 0 or end > start + 4 * PIECE else end
-        end = min(end, start + 4 * PIECE)
+        end = text.find(" ", start + PIECE, start + 4 * PIECE)
+        end = start + 4 * PIECE if end < 0 else end
         yield text[start:end]
         start = end
 
@@ -74,10 +71,15 @@ def piece_chunks(head: Body, index: int, text: str, first: bool, include_usage: 
         first: Whether it is the choice's first.
         include_usage: As in `events`.
     """
-    base = {**head, "object": "chat.completion.chunk"}
-    unknown = {"usage": None} if include_usage else {}
+    base = _base(head, include_usage)
     for delta in (*([{"role": "assistant", "content": ""}] if first else []), {"content": text}):
-        yield {**base, "choices": [_chunk({"index": index}, delta, None)], **unknown}
+        yield {**base, "choices": [_chunk(index, delta, None)]}
+
+
+def _base(head: Body, include_usage: bool) -> Body:
+    """Return what all chunks of a stream have in common, with a place for their choices."""
+    unknown = {"usage": None} if include_usage else {}
+    return {**head, "object": "chat.completion.chunk", "choices": [], **unknown}
 
 
 def _deltas(choice: Body, sent: int | None) -> Iterator[tuple[Body, Body | None]]:
@@ -99,7 +101,7 @@ def _with_logprobs(text: str, logprobs: Body | None) -> Iterator[tuple[str, Body
     """Cut a text into its tokens where their logprobs are known, as OpenAI streams it; else, and what follows, into pieces."""
     tokens = logprobs["content"] if logprobs else []
     at, held, raw = 0, [], b""
-    if not encoded(text).startswith(b"".join(map(spelled, tokens))):
+    if tokens and not encoded(text).startswith(b"".join(map(spelled, tokens))):
         tokens = []  # of another text than the rest that is sent here
     for token in tokens:
         held.append(token)
@@ -114,5 +116,5 @@ def _with_logprobs(text: str, logprobs: Body | None) -> Iterator[tuple[str, Body
         yield piece, None
 
 
-def _chunk(choice: Body, delta: Body, finish: str | None, logprobs: Body | None = None) -> Body:
-    return {"index": choice["index"], "delta": delta, "logprobs": logprobs, "finish_reason": finish}
+def _chunk(index: int, delta: Body, finish: str | None, logprobs: Body | None = None) -> Body:
+    return {"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": finish}

@@ -132,7 +132,7 @@ class Telemetry:
         span = get_current_span()
         if not span.is_recording():  # not sampled; or judged in shadow, after its reply had left
             return
-        for one in (*trace.emergency, *(j for attempt in trace.attempts for j in attempt.judgements)):
+        for one in trace.judgements:
             name = {"gen_ai.evaluation.name": one.judge, "gen_ai.evaluation.score.label": one.verdict}
             span.add_event(
                 "gen_ai.evaluation.result",

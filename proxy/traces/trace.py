@@ -88,3 +88,8 @@ class Trace:
     """The code of the error that ended the turn, if one did."""
     calls: list[Call] = field(default_factory=list)
     ms: float = 0.0
+
+    @property
+    def judgements(self) -> list[Judgement]:
+        """All that judges have said in it."""
+        return [*self.emergency, *[one for attempt in self.attempts for one in attempt.judgements]]
