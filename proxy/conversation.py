@@ -5,11 +5,13 @@ makes editing and branching work by themselves. Everything here is pure.
 """
 
 import hashlib
+import marshal
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import orjson
+from pydantic import with_config
 
 from judges.rules import RULES
 from proxy.folding import digest
@@ -56,6 +58,7 @@ class Delivered:
     citations: tuple[str, ...]
 
 
+@with_config(val_json_bytes="hex")  # as Redis keeps them
 @dataclass(frozen=True, slots=True)
 class Conversation:
     """The state after some turn; states are never changed, each turn makes a new one."""
@@ -68,7 +71,7 @@ class Conversation:
     """Sources in use, each with the turn in which it was last put in or cited."""
     delivered: dict[str, Delivered] = field(default_factory=dict)
     """Replies sent, by the hash of their text."""
-    pairs: tuple[str, ...] = ()
+    pairs: tuple[bytes, ...] = ()
     """Keys of the last exchanges, oldest first."""
 
     def known(self, message: Message) -> Delivered | None:
@@ -94,13 +97,26 @@ class Conversation:
             kept[rule] = Warned(rule, detail, turn, turn + lasts, before.times + 1 if before else 1)
         return tuple(kept.values())
 
-    def after(self, turn: int, reply: str, citations: tuple[str, ...], pair: str) -> "Conversation":
+    def after(self, turn: int, reply: str, citations: tuple[str, ...], pair: bytes) -> "Conversation":
         """Return the state after a delivered reply, folded (warnings and sources are the turn's to set)."""
         delivered = {**self.delivered, digest(reply): Delivered(turn, citations)}
         while len(delivered) > REPLIES_KNOWN:
             delivered.pop(next(iter(delivered)))
         pairs = (*self.pairs, pair)[-PAIRS_LOOKED_UP:]
         return Conversation(self.id, turn, self.warnings, self.sources, delivered, pairs)
+
+    def packed(self) -> bytes:
+        """Pack the state into a fifth of its memory, and into one object; only for this process, which trusts what it unpacks."""
+        warnings = [(w.rule, w.detail, w.turn, w.expires, w.times) for w in self.warnings]
+        delivered = {key: (reply.turn, reply.citations) for key, reply in self.delivered.items()}
+        return marshal.dumps((self.id, self.turn, warnings, self.sources, delivered, self.pairs))
+
+    @classmethod
+    def unpacked(cls, packed: bytes) -> "Conversation":
+        """Return the state that was packed."""
+        ident, turn, warnings, sources, delivered, pairs = marshal.loads(packed)
+        replies = {key: Delivered(*reply) for key, reply in delivered.items()}
+        return cls(ident, turn, tuple([Warned(*warning) for warning in warnings]), sources, replies, pairs)
 
 
 class Identity:
@@ -116,28 +132,30 @@ class Identity:
         self._scope = orjson.dumps(list(scope))
         self.explicit = explicit
         running = hashlib.blake2b(self._scope, digest_size=16)
-        self.history_key: str | None = None
+        self.history_key: bytes | None = None
         """Hash of everything up to and including the last reply; None when there is none yet."""
         self._exchanges: list[tuple[str, Message]] = []
         """What the user said, folded, and the reply to it, oldest first."""
+        self._replies: dict[str, tuple[str, bytes]] = {}
         asked = ""
         for message in identifying(messages):
-            running.update(orjson.dumps([message.role, message.folded]))
             if message.role == "user":
+                running.update(orjson.dumps(["user", message.folded]))
                 asked = f"{asked} {message.folded}".strip()
             else:
-                self.history_key = running.hexdigest()
+                running.update(orjson.dumps(["assistant", message.digest]))
+                self.history_key = running.digest()
                 self._exchanges.append((asked, message))
                 asked = ""
         self._running = running
         self._asked = asked
 
     @cached_property
-    def pairs(self) -> list[str]:
+    def pairs(self) -> list[bytes]:
         """Key of each exchange, oldest first."""
-        return [self._key("pair", asked, reply.folded) for asked, reply in self._exchanges]
+        return [self._key("pair", asked, reply.digest) for asked, reply in self._exchanges]
 
-    def lookups(self) -> Iterator[str]:
+    def lookups(self) -> Iterator[bytes]:
         """Yield the keys to look the state up by, best first. Mostly the first is enough."""
         if self.explicit is not None:
             yield self.id_key(self.explicit)
@@ -145,7 +163,7 @@ class Identity:
             yield self.history_key
             yield from reversed(self.pairs[-PAIRS_LOOKED_UP:])
 
-    def how(self, key: str) -> HowFound:
+    def how(self, key: bytes) -> HowFound:
         """Say what a lookup key stands for."""
         if self.explicit is not None:
             return "explicit"
@@ -161,11 +179,11 @@ class Identity:
         last = len(self.pairs) - 1 - self.pairs[::-1].index(pair)
         return not before or not last or any(map(conversation.known, (reply for _, reply in self._exchanges[:last])))
 
-    def pair_after(self, reply: str) -> str:
+    def pair_after(self, reply: str) -> bytes:
         """Return the key of the exchange that this reply, folded, completes."""
-        return self._key("pair", self._asked, reply)
+        return self._completed(reply)[1]
 
-    def keys_after(self, reply: str | None, conversation_id: str) -> list[str]:
+    def keys_after(self, reply: str | None, conversation_id: str) -> list[bytes]:
         """Return the keys under which to keep the state after a reply.
 
         Args:
@@ -174,15 +192,23 @@ class Identity:
         """
         if reply is None:
             return [self.id_key(conversation_id), *([self.history_key] if self.history_key else [])]
+        hashed, pair = self._completed(reply)
         after = self._running.copy()
-        after.update(orjson.dumps(["assistant", reply]))
-        return [after.hexdigest(), self.pair_after(reply), self.id_key(conversation_id)]
+        after.update(orjson.dumps(["assistant", hashed]))
+        return [after.digest(), pair, self.id_key(conversation_id)]
 
-    def id_key(self, conversation_id: str) -> str:
+    def id_key(self, conversation_id: str) -> bytes:
         return self._key("id", conversation_id)
 
-    def _key(self, *parts: str) -> str:
-        return hashlib.blake2b(self._scope + orjson.dumps(list(parts)), digest_size=16).hexdigest()
+    def _completed(self, reply: str) -> tuple[str, bytes]:
+        """Return the hash of a reply and the key of the exchange that it completes; they are asked for twice."""
+        if reply not in self._replies:
+            hashed = digest(reply)
+            self._replies[reply] = hashed, self._key("pair", self._asked, hashed)
+        return self._replies[reply]
+
+    def _key(self, *parts: str) -> bytes:
+        return hashlib.blake2b(self._scope + orjson.dumps(list(parts)), digest_size=16).digest()
 
 
 def identifying(messages: Iterable[Message]) -> Iterator[Message]:

@@ -1,8 +1,9 @@
 """Where conversations are remembered. One store for one process here; a shared one (redis_memory.py) has the same methods."""
 
 import time
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from proxy.conversation import Conversation
@@ -20,14 +21,14 @@ class Memory(Protocol):
     failures: int
     """Reads and writes that failed since the start."""
 
-    async def get(self, key: str) -> Conversation | None:
+    async def get(self, key: bytes) -> Conversation | None:
         """Return the state kept under a key, or None when there is none or it has expired.
 
         Raises:
             Unknown: Nobody can tell now: asking for further keys would only take time.
         """
 
-    async def put(self, keys: Sequence[str], conversation: Conversation) -> None:
+    async def put(self, keys: Sequence[bytes], conversation: Conversation) -> None:
         """Keep a state under several keys. A key that is taken gets the new state."""
 
     async def forget(self, conversation_id: str) -> int:
@@ -40,45 +41,73 @@ class Memory(Protocol):
         """Let go of what the store holds."""
 
 
+KEYS_PER_TURN = 3
+"""A turn is kept under its history, its last exchange, and its conversation id."""
+GENERATIONS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """States that were last used in one stretch of time, packed."""
+
+    began: float
+    """By the monotonic clock, in seconds."""
+    states: dict[bytes, bytes] = field(default_factory=dict)
+
+
 class ProcessMemory:
-    """Keeps states in this process, within a bound of age and number: the longest unused goes first."""
+    """Keeps states in this process, within a bound of age and number: the longest unused go first.
+
+    What is used goes to the newest of some generations. When that is full, or old, the next one begins, and what nobody has used
+    meanwhile goes with the oldest. So no state has a time and a place in a row of its own, which would take more memory than
+    the state. What this costs: the bound of age may come a sixteenth early, and of a large `max_turns` only the last two thirds are
+    sure, since a state that is found takes room in the newest generation, too.
+    """
 
     waits = False
 
     def __init__(self, max_turns: int, max_age_s: float) -> None:
+        self._generations = deque([Generation(time.monotonic())])
+        """Oldest first."""
         self.limit(max_turns, max_age_s)
-        self._states: OrderedDict[str, tuple[float, Conversation]] = OrderedDict()
         self.failures = 0
 
     def limit(self, max_turns: int, max_age_s: float) -> None:
-        """Set the bounds; what is over them goes with the next state that comes."""
-        self._max = max_turns * KEYS_PER_TURN
+        """Set the bounds; what is over them goes as new states come."""
+        generations = min(max_turns, GENERATIONS)
+        self._generations = deque(self._generations, generations)
+        self._room = max_turns // generations * KEYS_PER_TURN
         self._max_age_s = max_age_s
 
     def __len__(self) -> int:
-        return len(self._states)
+        return sum(len(generation.states) for generation in self._generations)
 
-    async def get(self, key: str) -> Conversation | None:
-        kept = self._states.get(key)
-        if kept is None or kept[0] < time.monotonic() - self._max_age_s:
-            return None
-        self._states[key] = (time.monotonic(), kept[1])
-        self._states.move_to_end(key)
-        return kept[1]
+    async def get(self, key: bytes) -> Conversation | None:
+        now = time.monotonic()
+        for generation in reversed(self._generations):
+            packed = generation.states.pop(key, None)
+            if packed is not None:
+                if generation.began < now - self._max_age_s:
+                    return None
+                self._newest(now, 1)[key] = packed
+                return Conversation.unpacked(packed)
+        return None
 
-    async def put(self, keys: Sequence[str], conversation: Conversation) -> None:
-        kept = (now := time.monotonic(), conversation)  # one for all keys
-        for key in keys:
-            self._states[key] = kept
-            self._states.move_to_end(key)
-        while len(self._states) > self._max or self._oldest() < now - self._max_age_s:
-            self._states.popitem(last=False)
+    async def put(self, keys: Sequence[bytes], conversation: Conversation) -> None:
+        self._newest(time.monotonic(), len(keys)).update(dict.fromkeys(keys, conversation.packed()))
 
     async def forget(self, conversation_id: str) -> int:
-        keys = [key for key, (_, state) in self._states.items() if state.id == conversation_id]
-        for key in keys:
-            del self._states[key]
-        return len(keys)
+        gone: set[bytes] = set()
+        named = conversation_id.encode(
+            errors="surrogatepass"
+        )  # so it stands in what is packed; the rest is not unpacked
+        for states in [generation.states for generation in self._generations]:
+            held = [key for key, packed in states.items() if named in packed]
+            of_it = {key for key in held if Conversation.unpacked(states[key]).id == conversation_id}
+            for key in of_it:
+                del states[key]
+            gone |= of_it
+        return len(gone)
 
     async def answers(self) -> bool:
         return True
@@ -86,9 +115,12 @@ class ProcessMemory:
     async def close(self) -> None:
         """Nothing to let go of."""
 
-    def _oldest(self) -> float:
-        return next(iter(self._states.values()))[0] if self._states else float("inf")
-
-
-KEYS_PER_TURN = 3
-"""A turn is kept under its history, its last exchange, and its conversation id."""
+    def _newest(self, now: float, keys: int) -> dict[bytes, bytes]:
+        """Return the states of the newest generation, in which some keys have room; begin one if the last is full or old."""
+        newest = self._generations[-1]
+        if len(newest.states) + keys > self._room or newest.began < now - self._max_age_s / GENERATIONS:
+            newest = Generation(now)
+            self._generations.append(newest)  # which drops the oldest if there are as many as may be
+            while self._generations[0].began < now - self._max_age_s:
+                self._generations.popleft()
+        return newest.states

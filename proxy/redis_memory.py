@@ -52,10 +52,10 @@ class RedisMemory:
         self.failures = 0
         """Reads and writes that failed since the start."""
 
-    async def get(self, key: str) -> Conversation | None:
+    async def get(self, key: bytes) -> Conversation | None:
         """Raises: StoreUnavailable: Redis does not answer, and the policy is `closed`; Unknown: the same with `degrade`."""
         try:
-            kept = await self._client.get(PREFIX + key)
+            kept = await self._client.get(PREFIX + key.hex())
         except (RedisError, OSError, TimeoutError) as error:
             self._failed(error)
             raise Unknown from None
@@ -64,16 +64,16 @@ class RedisMemory:
         try:
             return _STATE.validate_json(kept)
         except ValidationError:  # written by another version
-            log.warning("state cannot be read", key=key[:8])
+            log.warning("state cannot be read", key=key.hex()[:8])
             return None
 
-    async def put(self, keys: Sequence[str], conversation: Conversation) -> None:
+    async def put(self, keys: Sequence[bytes], conversation: Conversation) -> None:
         """Raises: StoreUnavailable: Redis does not answer, and the policy is `closed`."""
-        data, age_ms = orjson.dumps(conversation), max(1, round(self._max_age_s * 1000))
+        data, age_ms = orjson.dumps(conversation, default=bytes.hex), max(1, round(self._max_age_s * 1000))
         try:
             async with self._client.pipeline(transaction=True) as together:
                 for key in keys:
-                    together.set(PREFIX + key, data, px=age_ms)
+                    together.set(PREFIX + key.hex(), data, px=age_ms)
                 await together.execute()
         except (RedisError, OSError, TimeoutError) as error:
             self._failed(error)

@@ -54,9 +54,9 @@ class MemorySettings(Settings):
     """When Redis does not answer: closed refuses the request with 503; degrade serves it as a fresh conversation, counted and
     logged. The emergency text is sent either way."""
     max_turns: int = Field(20_000, ge=1)
-    """Turns of conversations remembered in this process; past that the longest unused is forgotten."""
+    """Turns of conversations remembered in this process, at most; the longest unused are forgotten first, a sixteenth at a time."""
     max_age_s: float = Field(86_400, gt=0)
-    """A conversation unused for this long is forgotten."""
+    """A conversation unused for this long is forgotten; in this process, up to a sixteenth sooner."""
 
     @field_validator("url")
     @classmethod

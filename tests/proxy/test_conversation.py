@@ -460,7 +460,7 @@ async def test_state_remembers_a_bounded_number_of_replies() -> None:
     """A conversation of any length has a state of bounded size, the newest replies in it."""
     state = Conversation("c")
     for turn in range(1, 400):
-        state = state.after(turn, f"reply {turn}", (), f"pair {turn}")
+        state = state.after(turn, f"reply {turn}", (), f"pair {turn}".encode())
     assert len(state.delivered) == 200
     assert digest("reply 399") in state.delivered
     assert digest("reply 1") not in state.delivered

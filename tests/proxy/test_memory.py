@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.conversation import Conversation
+from proxy.conversation import Conversation, Warned
 from proxy.memory import KEYS_PER_TURN, ProcessMemory
 from tests.proxy.conftest import Start, text_of, warnings_in
 
@@ -25,42 +25,94 @@ def state(name: str) -> Conversation:
 async def test_state_is_found_under_each_of_its_keys() -> None:
     """All keys lead to the same state; a taken key gets the new one."""
     memory = ProcessMemory(10, 100)
-    await memory.put(["a", "b"], state("1"))
-    await memory.put(["b", "c"], state("2"))
-    assert [found and found.id for found in [await memory.get(k) for k in "abcd"]] == ["1", "2", "2", None]
+    await memory.put([b"a", b"b"], state("1"))
+    await memory.put([b"b", b"c"], state("2"))
+    assert [found and found.id for found in [await memory.get(k) for k in (b"a", b"b", b"c", b"d")]] == [
+        "1",
+        "2",
+        "2",
+        None,
+    ]
 
 
-async def test_number_of_turns_is_bounded_and_the_longest_unused_goes_first() -> None:
-    """A state that was read lately outlives one that was not."""
-    memory = ProcessMemory(2, 100)
-    for name in ("1", "2"):
-        await memory.put([f"{name}{i}" for i in range(KEYS_PER_TURN)], state(name))
-    assert await memory.get("10")
-    await memory.put([f"3{i}" for i in range(KEYS_PER_TURN)], state("3"))
-    assert len(memory) == 2 * KEYS_PER_TURN
-    assert await memory.get("10")
-    assert await memory.get("20") is None
+async def test_state_comes_back_as_it_was() -> None:
+    """Packing leaves nothing out."""
+    memory, kept = ProcessMemory(10, 100), Conversation("c", 1, (Warned("role", "Say less.", 1, 5, 3),), {"sleep": 1})
+    kept = kept.after(2, "Hello", ("sleep", "no_claims"), b"pair")
+    await memory.put([b"a"], kept)
+    assert await memory.get(b"a") == kept
+
+
+def keys(name: int) -> list[bytes]:
+    return [f"{name}-{i}".encode() for i in range(KEYS_PER_TURN)]
+
+
+@pytest.mark.parametrize("most", [1, 2, 10, 100, 1_000])
+async def test_number_of_turns_is_bounded(most: int) -> None:
+    """Never are there more, and the last ones are there."""
+    memory = ProcessMemory(most, 100)
+    for name in range(3 * most):
+        await memory.put(keys(name), state(str(name)))
+        assert len(memory) <= most * KEYS_PER_TURN
+        assert await memory.get(keys(name)[0])
+    for name in range(3 * most - 1, 3 * most - 1 - round(0.6 * most), -1):
+        assert await memory.get(keys(name)[0])
+
+
+async def test_the_longest_unused_goes_first() -> None:
+    """A state that is read now and then outlives those that are not, under the key that it is read by."""
+    memory = ProcessMemory(100, 100)
+    for name in range(500):
+        await memory.put(keys(name), state(str(name)))
+        assert await memory.get(keys(0)[1])
+    assert await memory.get(keys(1)[1]) is None
+    assert await memory.get(keys(0)[0]) is None
+
+
+async def test_fewer_turns_are_remembered_from_when_it_is_said() -> None:
+    """What is too much then goes as new turns come, the longest unused first."""
+    memory = ProcessMemory(100, 100)
+    for name in range(100):
+        await memory.put(keys(name), state(str(name)))
+    memory.limit(4, 100)
+    for name in range(100, 104):
+        await memory.put(keys(name), state(str(name)))
+    assert len(memory) <= 4 * KEYS_PER_TURN
+    assert await memory.get(keys(103)[0])
+
+
+@pytest.mark.parametrize("ident", ["c", "gespräch", "会話", "\ud800"])
+async def test_forgotten_state_is_gone_from_wherever_it_was(ident: str) -> None:
+    """Also from where it was before its conversation went on, and each key counts once."""
+    memory = ProcessMemory(60, 100)
+    for turn in range(10):
+        await memory.put([b"id", f"{turn}".encode()], state(ident))
+        await memory.put([b"of another", f"{turn} of another".encode()], state(f"{ident} as well"))
+    assert await memory.forget(ident) == 11
+    assert await memory.forget(ident) == 0
+    assert await memory.get(b"id") is None
+    assert await memory.get(b"of another")
 
 
 async def test_state_unused_for_its_age_is_forgotten(clock: list[float]) -> None:
     """Age counts from the last use, and what is too old is not given out, even if nothing was put since."""
     memory = ProcessMemory(10, 100)
-    await memory.put(["a"], state("1"))
+    await memory.put([b"a"], state("1"))
     clock[0] += 90
-    assert await memory.get("a")
+    assert await memory.get(b"a")
     clock[0] += 90
-    assert await memory.get("a")
+    assert await memory.get(b"a")
     clock[0] += 101
-    assert await memory.get("a") is None
+    assert await memory.get(b"a") is None
 
 
 async def test_what_is_too_old_is_let_go_of(clock: list[float]) -> None:
     """Old states do not wait for the memory to be full."""
     memory = ProcessMemory(1_000, 100)
     for name in range(50):
-        await memory.put([str(name)], state(str(name)))
+        await memory.put([str(name).encode()], state(str(name)))
     clock[0] += 101
-    await memory.put(["new"], state("new"))
+    await memory.put([b"new"], state("new"))
     assert len(memory) == 1
 
 
