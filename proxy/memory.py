@@ -98,9 +98,7 @@ class ProcessMemory:
 
     async def forget(self, conversation_id: str) -> int:
         gone: set[bytes] = set()
-        named = conversation_id.encode(
-            errors="surrogatepass"
-        )  # so it stands in what is packed; the rest is not unpacked
+        named = conversation_id.encode(errors="surrogatepass")  # as it stands in what is packed
         for states in [generation.states for generation in self._generations]:
             held = [key for key, packed in states.items() if named in packed]
             of_it = {key for key in held if Conversation.unpacked(states[key]).id == conversation_id}
