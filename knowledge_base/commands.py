@@ -109,8 +109,8 @@ _UNSEEN = (
 )
 _INVISIBLE = re.compile(f"[{_UNSEEN}]")
 _ODD = re.compile(f"[{_UNSEEN}{re.escape(''.join(_FOLDED))}]")
-_ASCII = {n: _FOLDED.get(chr(n)) for n in range(128) if _ODD.match(chr(n))}
-"""What becomes of the odd characters of ASCII: a text of these alone is translated in half the time."""
+_ASCII = str.maketrans({c: None if _INVISIBLE.match(c) else _FOLDED.get(c, c) for c in map(chr, range(128))})
+"""What becomes of each ASCII character. A text of these alone is translated, which takes a quarter of the time of a search."""
 _MARKS = " *_`~\\\"'“”„«»‘’"
 _J = "[" + re.escape(_MARKS) + "]{0,40}+"
 # It begins with the bracket, which is quick to search for; a backslash before that is looked for afterwards.
