@@ -1,7 +1,9 @@
 """What a sentence gets wrong in words that its source has: numbers, names, polarity, certainty, conditions."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from judges.local import lexicon
 from judges.local.lexicon import listed
@@ -53,16 +55,53 @@ def _as_digits(reading: Reading) -> Iterable[str]:
     return (lexicon.NUMBER_WORDS.get(word, word) for word in reading.words)
 
 
+class SourceSentence(NamedTuple):
+    """A sentence of a source: its reading, and in place of the words of that what others are held against."""
+
+    reading: Reading
+    """Without its words, which would take more memory than all the rest."""
+    order: tuple[str, ...]
+    """Its concepts as they follow each other."""
+    hedged: bool
+    absolutes: tuple[str, ...]
+    sure: tuple[str, ...]
+    opposable: tuple[tuple[str, tuple[str, ...]], ...]
+    """Its words that have opposites, and the concepts around each."""
+
+
+def source_sentence(reading: Reading, order: tuple[str, ...]) -> SourceSentence:
+    """Prepare a sentence of a source for being contradicted."""
+    words, vocabulary = reading.words, reading.vocabulary
+    return SourceSentence(
+        replace(
+            reading,
+            words=_LEFT_OUT,
+            vocabulary=_NO_WORDS,
+            drugs=_LEFT_OUT,
+            names=_LEFT_OUT,
+            conditions=list(_conditions(reading)),
+        ),
+        order,
+        not lexicon.HEDGES.isdisjoint(vocabulary),
+        tuple(_absolutes(reading)),
+        tuple(_SURE & vocabulary),
+        tuple((word, tuple(_near(words, place))) for place, word in enumerate(words) if word in _OPPOSITES),
+    )
+
+
+_LEFT_OUT: list[str] = []
+_NO_WORDS: frozenset[str] = frozenset()
+
 Conflict = tuple[float, str]
 NONE: Conflict = (0.0, "")
 
 
 def find(
     reading: Reading,
-    window: Sequence[Reading],
+    window: Sequence[SourceSentence],
     numbers: Numbers,
-    words: frozenset[str],
-    concepts: frozenset[str],
+    words: Container[str],
+    concepts: Container[str],
     told: frozenset[str],
 ) -> Conflict:
     """Return how much of a sentence's support the conflicts take away, 0 to 1, and the worst of them in words.
@@ -75,14 +114,14 @@ def find(
         concepts: Its concepts.
         told: Concepts that the reply names anywhere.
     """
-    closest = window[0] if len(window) == 1 else max(window, key=lambda theirs: _shared(reading, theirs))
+    closest = window[0] if len(window) == 1 else max(window, key=lambda theirs: _shared(reading, theirs.reading))
     found = [_certainty(reading, window, closest), _condition(closest, told)]
-    if DENIED in reading.polarity.values() or DENIED in closest.polarity.values():
-        found.append(_polarity(reading, closest))
-    if opposable := _OPPOSABLE & reading.vocabulary:
+    if DENIED in reading.polarity.values() or DENIED in closest.reading.polarity.values():
+        found.append(_polarity(reading, closest.reading))
+    if closest.opposable and (opposable := _OPPOSABLE & reading.vocabulary):
         found.append(_opposite(reading, closest, opposable))
     if reading.numbers:
-        found.append(_number(reading, window, numbers))
+        found.append(_number(reading, [s.reading for s in window], numbers))
     if reading.drugs or reading.names:
         found.append(_name(reading, window, words, concepts))
     return max(found)
@@ -129,11 +168,13 @@ def _near_number(reading: Reading, digits: str) -> set[str]:
     return set()
 
 
-def _name(reading: Reading, window: Sequence[Reading], words: frozenset[str], concepts: frozenset[str]) -> Conflict:
+def _name(
+    reading: Reading, window: Sequence[SourceSentence], words: Container[str], concepts: Container[str]
+) -> Conflict:
     for drug in reading.drugs:
         if drug not in concepts:
             return 0.9, f"{drug} not in source"
-        if not any(drug in r.content for r in window):
+        if not any(drug in s.reading.content for s in window):
             return 0.5, f"{drug} belongs elsewhere in source"
     for name in reading.names:
         if name not in words and name.rstrip("s") not in words and lexeme(name).weight:
@@ -155,16 +196,17 @@ def _polarity(reading: Reading, closest: Reading) -> Conflict:
     return NONE
 
 
-def _opposite(reading: Reading, closest: Reading, opposable: frozenset[str]) -> Conflict:
+def _opposite(reading: Reading, closest: SourceSentence, opposable: frozenset[str]) -> Conflict:
+    theirs = {word for word, _ in closest.opposable}
     opposed = {
         word
-        for word in opposable - closest.vocabulary
-        if _OPPOSITES[word].isdisjoint(reading.vocabulary) and not _OPPOSITES[word].isdisjoint(closest.vocabulary)
+        for word in opposable - theirs
+        if _OPPOSITES[word].isdisjoint(reading.vocabulary) and not _OPPOSITES[word].isdisjoint(theirs)
     }
     for place, word in enumerate(reading.words if opposed else ()):
         if word in opposed:
-            near, theirs = _near(reading.words, place), closest.words
-            if any(other in _OPPOSITES[word] and near & _near(theirs, there) for there, other in enumerate(theirs)):
+            near = _near(reading.words, place)
+            if any(other in _OPPOSITES[word] and not near.isdisjoint(around) for other, around in closest.opposable):
                 return 0.6, f"{word!r} where the source has its opposite"
     return NONE
 
@@ -177,14 +219,14 @@ def _near(words: list[str], place: int) -> set[str]:
 
 def _absolutes(reading: Reading) -> set[str]:
     """Return the words without exception that stand as such: not "not always", "above all"."""
-    around = zip(["", *reading.words], reading.words, [*reading.words[1:], ""], strict=False)
+    around = ["", *reading.words, ""]
     return {
         _ALIKE.get(word, word)
-        for before, word, after in around
+        for before, word in enumerate(reading.words)
         if word in _HARD_ABSOLUTES
-        and before not in _SOFTENS
-        and not before.endswith("n't")
-        and after not in lexicon.UNITS
+        and around[before] not in _SOFTENS
+        and not around[before].endswith("n't")
+        and around[before + 2] not in lexicon.UNITS
     }
 
 
@@ -193,25 +235,23 @@ _ALIKE = {"every": "all", "everybody": "everyone"} | dict.fromkeys(("fully", "to
 _SOFTENS = frozenset(("not", "above", "at", "can", "may", "might", "could", "they", "these", "after"))
 
 
-def _certainty(reading: Reading, window: Sequence[Reading], closest: Reading) -> Conflict:
+def _certainty(reading: Reading, window: Sequence[SourceSentence], closest: SourceSentence) -> Conflict:
     ours = reading.vocabulary
-    if not ours.isdisjoint(_HARD_ABSOLUTES):
-        meant = {word for r in window for word in _absolutes(r)}
-        if stronger := _absolutes(reading) - meant:
-            return 0.55, f"{sorted(stronger)[0]!r} is not in the source"
-    if "never" in ours and not any(lexeme(word).negates for word in closest.words):
+    if not ours.isdisjoint(_HARD_ABSOLUTES) and (
+        stronger := _absolutes(reading).difference(*[s.absolutes for s in window])
+    ):
+        return 0.55, f"{min(stronger)!r} is not in the source"
+    if "never" in ours and not closest.reading.negations:
         return 0.6, "'never' is not in the source"
-    if lexicon.HEDGES.isdisjoint(ours) and not lexicon.HEDGES.isdisjoint(closest.vocabulary):
-        if (_SURE & ours).difference(*[r.vocabulary for r in window]):
+    if closest.hedged and lexicon.HEDGES.isdisjoint(ours):
+        if (_SURE & ours).difference(*[s.sure for s in window]):
             return 0.45, "the source is less certain"
         return 0.15, "the source is less certain"
     return NONE
 
 
-def _condition(closest: Reading, told: frozenset[str]) -> Conflict:
-    if closest.conditions is None:
-        closest.conditions = list(_conditions(closest))
-    for degree, needed, text in closest.conditions:
+def _condition(closest: SourceSentence, told: frozenset[str]) -> Conflict:
+    for degree, needed, text in closest.reading.conditions or ():
         if sum([w for c, w in needed.items() if c in told]) < 0.3 * sum(needed.values()):
             return degree, f"leaves out the condition {text[:60]!r}"
     return NONE

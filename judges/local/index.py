@@ -1,19 +1,18 @@
 """A source, prepared for reading sentences against it."""
 
-from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from sys import intern
 from typing import NamedTuple
 
-from judges.local import conflicts, lexicon, vectors
-from judges.local.text import Reading, Remembered, lexeme, negations, normalise, read, sentences
+from judges.local import conflicts, vectors
+from judges.local.table import Marks
+from judges.local.text import Reading, Remembered, lexeme, normalise, read, sentences
 from knowledge_base.library import Source
 
 _REACH = 3
 """Places between two words that still stand together."""
-
-
-NO_WORDS: frozenset[str] = frozenset()
 
 
 class Support(NamedTuple):
@@ -53,57 +52,36 @@ def words_of(reading: Reading) -> list[Word]:
     return list(filter(None, map(_WORDS.__getitem__, reading.words)))
 
 
-class SourceSentence(NamedTuple):
-    """A sentence of a source."""
-
-    reading: Reading
-    concepts: frozenset[str]
-    order: tuple[str, ...]
-    negated: bool
-    hedged: bool
-
-
-class _Window(NamedTuple):
-    """A sentence of a source with its neighbours."""
-
-    readings: list[Reading]
-    concepts: frozenset[str]
-
-
 class Index:
-    """One source, prepared for reading sentences against it."""
+    """One source, prepared for reading sentences against it. Hundreds are kept, so that every part is as small as it can be."""
 
     def __init__(self, source: Source) -> None:
         self.id = source.id
-        self.quotes = [s.text for s in sentences(source.text) if not s.text.startswith("#")]
-        self.sentences = [_sentence(read(normalise(quote))) for quote in self.quotes]
+        self.quotes = tuple(s.text for s in sentences(source.text) if not s.text.startswith("#"))
+        readings = [read(normalise(quote)) for quote in self.quotes]
+        title = read(normalise(source.title))
+        self.sentences = [
+            conflicts.source_sentence(reading, tuple(word.concept for word in words_of(reading)))
+            for reading in readings
+        ]
         self.verbatim = {
-            bare(s.reading): Support(1.0, self.id, quote) for s, quote in zip(self.sentences, self.quotes, strict=True)
+            bare(reading): Support(1.0, self.id, quote) for reading, quote in zip(readings, self.quotes, strict=True)
         }
         """The support of its own sentences, which need no weighing, by their bare text."""
-        self.numbers = conflicts.Numbers([s.reading for s in self.sentences])
-        title = _sentence(read(normalise(source.title)))
-        self.words = frozenset(word for s in [*self.sentences, title] for word in s.reading.words)
-        self.concepts = title.concepts.union(*(s.concepts for s in self.sentences))
-        self.postings: defaultdict[str, list[int]] = defaultdict(list)
-        for place, s in enumerate(self.sentences):
-            for concept in s.concepts:
-                self.postings[concept].append(place)
-        self.windows = [self._window(place) for place in range(len(self.sentences))]
-        self.near: set[tuple[str, str]] = set()
-        self.adjacent: set[tuple[str, str]] = set()
-        self.threes: set[tuple[str, str, str]] = set()
-        for s in self.sentences:
-            order = s.order
-            self.adjacent.update(pairwise(order))
-            self.threes.update(zip(order, order[1:], order[2:], strict=False))
-            for n, one in enumerate(order):
-                for other in order[n + 1 : n + 1 + _REACH]:
-                    self.near |= {(one, other), (other, one)}
+        self.numbers = conflicts.Numbers(readings)
+        self.words = frozenset(intern(word) for reading in [*readings, title] for word in reading.words)
+        postings: dict[str, list[int]] = {concept: [] for concept in title.content}
+        for place, reading in enumerate(readings):
+            for concept in reading.content:
+                postings.setdefault(concept, []).append(place)
+        self.postings = {concept: tuple(places) for concept, places in postings.items()}
+        """The places of the sentences that have a concept: none if only the title has it."""
+        self.together = Marks(_together([s.order for s in self.sentences]))
+        """Which concepts stand together."""
 
-    def _window(self, place: int) -> _Window:
-        around = self.sentences[max(0, place - 1) : place + 2]
-        return _Window([one.reading for one in around], NO_WORDS.union(*(one.concepts for one in around)))
+    def around(self, place: int) -> list[conflicts.SourceSentence]:
+        """Return a sentence with its neighbours."""
+        return self.sentences[max(0, place - 1) : place + 2]
 
 
 def bare(reading: Reading) -> str:
@@ -111,15 +89,25 @@ def bare(reading: Reading) -> str:
     return reading.lowered.strip(" .!:;,\"'*_")
 
 
-def _sentence(reading: Reading) -> SourceSentence:
-    order = tuple(word.concept for word in words_of(reading))
-    return SourceSentence(
-        reading,
-        frozenset(order),
-        order,
-        negations(reading) > 0,
-        not lexicon.HEDGES.isdisjoint(reading.vocabulary),
-    )
+def threes_of(order: Sequence[str]) -> Iterable[tuple[str, str, str]]:
+    """Return each three concepts that follow each other."""
+    return zip(order, order[1:], order[2:], strict=False)
+
+
+NEAR, ADJACENT = 1, 3
+"""Marks of two concepts that stand near each other, in either order, or follow each other; three that do have the first."""
+
+
+def _together(orders: Sequence[Sequence[str]]) -> dict[tuple[str, ...], int]:
+    marks: dict[tuple[str, ...], int] = {}
+    for order in orders:
+        for n, one in enumerate(order):
+            for other in order[n + 1 : n + 1 + _REACH]:
+                marks[one, other] = marks[other, one] = NEAR
+    for order in orders:
+        marks |= dict.fromkeys(pairwise(order), ADJACENT)
+        marks |= dict.fromkeys(threes_of(order), NEAR)
+    return marks
 
 
 @lru_cache(maxsize=512)

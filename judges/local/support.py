@@ -8,19 +8,21 @@ nothing more, by word vectors.)
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
+from itertools import chain, islice, pairwise
 from typing import NamedTuple
 
 import numpy as np
 from rapidfuzz.distance import LCSseq
 
 from judges.local import conflicts, evidence, lexicon, trees
-from judges.local.index import NO_WORDS, Index, SourceSentence, Support, Word, bare, index, words_of
+from judges.local.conflicts import SourceSentence
+from judges.local.index import ADJACENT, NEAR, Index, Support, Word, bare, index, threes_of, words_of
 from judges.local.leave import permits
 from judges.local.lexicon import listed
 from judges.local.reply import Part
-from judges.local.text import Reading, Remembered, negations
+from judges.local.table import hashes
+from judges.local.text import Reading
 from judges.local.trees import Matrix
 from knowledge_base.library import Source
 
@@ -84,7 +86,7 @@ def _supported(reading: Reading, unsupported: float, closest: "Place | None") ->
     source, place = closest
     if permits(reading, source.sentences[place].reading):
         unsupported = max(unsupported, _FORBIDDEN)
-    shared = reading.content.keys() & source.sentences[place].concepts
+    shared = reading.content.keys() & source.sentences[place].reading.content.keys()
     if len(shared) < 2 and sum([reading.content[concept] for concept in shared]) < _MOST * reading.mass:
         unsupported = max(unsupported, 1 - _CHANCE)
     return Support(1 - unsupported, source.id, source.quotes[place])
@@ -103,14 +105,15 @@ def describe(
         A row of `FEATURES` for each sentence, and the sentence of the sources that comes closest to it.
     """
     words = [words_of(part.reading) for part in parts]
-    told = frozenset([word.concept for one in [*words, *[words_of(part.reading) for part in beside]] for word in one])
-    known = NO_WORDS.union(*[told & source.concepts for source in sources])
-    against = _Against(sources, user, told, known)
+    told = _NO_WORDS.union(*[part.reading.content for part in [*parts, *beside]])
+    known = _NO_WORDS.union(*[filter(source.postings.__contains__, told) for source in sources])
+    against = _Against([source.words for source in sources], user, told, known)
     best = [_closest([word for word in mine if word.concept in known], sources) for mine in words]
     phrasing = evidence.load("phrasing").margins([tokens(part.reading) for part in parts])
+    relations = _relations(words, best, sources)
     rows = [
-        [*_row(part, mine, closest, against), sound]
-        for part, mine, closest, sound in zip(parts, words, best, phrasing, strict=True)
+        [*_row(part, mine, closest, relation, against), sound]
+        for part, mine, closest, relation, sound in zip(parts, words, best, relations, phrasing, strict=True)
     ]
     return np.array(rows, dtype=np.float32), best
 
@@ -118,7 +121,8 @@ def describe(
 class _Against(NamedTuple):
     """What the sentences of a reply are read against."""
 
-    sources: Sequence[Index]
+    theirs: Sequence[frozenset[str]]
+    """The words of each source."""
     user: frozenset[str]
     """The concepts that the user has named."""
     told: frozenset[str]
@@ -127,18 +131,19 @@ class _Against(NamedTuple):
     """Those of them that a source has."""
 
 
-def _row(part: Part, words: list[Word], closest: Place | None, against: _Against) -> list[float]:
+Relation = tuple[float, float, float, float]
+
+
+def _row(part: Part, words: list[Word], closest: Place | None, relation: Relation, against: _Against) -> list[float]:
     reading = part.reading
     vocabulary = reading.vocabulary
-    sources, user, told, known = against
-    window = NO_WORDS
-    relation: tuple[float, ...] = _UNRELATED
+    theirs, user, told, known = against
+    window = _NO_WORDS
     clashes: tuple[float, ...] = _NO_CLASH
     if closest is not None:
-        home, place = closest
-        window = home.windows[place].concepts
-        relation = _relation([word.concept for word in words], sources, home.sentences[place])
-        clashes = _clashes(reading, closest, told)
+        around = closest[0].around(closest[1])
+        window = _NO_WORDS.union(*[one.reading.content for one in around])
+        clashes = _clashes(reading, closest, around, told)
     total = covered = near = 0.0
     missing = numbers = drugs = echo = 0
     for concept, worth, number, drug in words:
@@ -168,9 +173,9 @@ def _row(part: Part, words: list[Word], closest: Place | None, against: _Against
         missing / count,
         numbers,
         drugs,
-        _missing(reading.names, sources),
-        _missing(vocabulary & lexicon.ABSOLUTES, sources),
-        _missing(filter(_SUPERLATIVES.__getitem__, vocabulary), sources),
+        len([name for name in reading.names if not any(name in words for words in theirs)]),
+        len((vocabulary & lexicon.ABSOLUTES).difference(*theirs)),
+        len(_superlatives(reading).difference(*theirs)),
         len(vocabulary & _PERSONAL),
         "you" in vocabulary or "your" in vocabulary,
         not vocabulary.isdisjoint(_ADVISING),
@@ -192,13 +197,16 @@ def tokens(reading: Reading) -> list[str]:
     return [*reading.words, ending if ending in ("?", "!") else "."]
 
 
-_UNRELATED = (0.0,) * 4
+_NO_WORDS: frozenset[str] = frozenset()
 _NO_CLASH = (0.0,) * 8
 
 
-def _missing(words: Iterable[str], sources: Sequence[Index]) -> int:
-    """Count the words that no source has."""
-    return sum([not any(word in source.words for source in sources) for word in words])
+def _superlatives(reading: Reading) -> frozenset[str]:
+    """Return words like "best" and "calmest"."""
+    found = reading.vocabulary & _STRONG
+    if "est" in reading.lowered:
+        found |= {word for word in reading.vocabulary if len(word) > 5 and word.endswith("est")}
+    return found
 
 
 def _closest(words: list[Word], sources: Sequence[Index]) -> Place | None:
@@ -215,41 +223,50 @@ def _closest(words: list[Word], sources: Sequence[Index]) -> Place | None:
     return best
 
 
-def _superlative(word: str) -> bool:
-    return word in _STRONG or (len(word) > 5 and word.endswith("est"))
+def _relations(words: Sequence[list[Word]], best: Sequence[Place | None], sources: Sequence[Index]) -> list[Relation]:
+    """Tell of each sentence how far its words stand together in the sources, and in which order in the one that comes closest.
 
-
-_SUPERLATIVES = Remembered(_superlative)
-
-
-def _relation(order: list[str], sources: Sequence[Index], sentence: SourceSentence) -> tuple[float, ...]:
-    """Tell how far the words stand together, and in which order."""
-    pairs = set(pairwise(order))
-    threes = set(zip(order, order[1:], order[2:], strict=False))
-    near: set[tuple[str, str]] = set()
-    adjacent: set[tuple[str, str]] = set()
-    in_threes: set[tuple[str, str, str]] = set()
+    Returns:
+        Shares of two words that are near each other there, of two that follow each other, of three that do, and of all that
+        come in the same order.
+    """
+    orders = [[word.concept for word in mine] for mine in words]
+    pairs = [set(pairwise(order)) for order in orders]
+    threes = [set(threes_of(order)) for order in orders]
+    asked = hashes([*chain(*pairs, *threes)])
+    found = np.zeros(len(asked), np.uint8)
     for source in sources:
-        if together := pairs & source.near:
-            near |= together
-            adjacent |= together & source.adjacent
-            in_threes |= threes & source.threes
-    return (
-        len(near) / (len(pairs) or 1),
-        len(adjacent) / (len(pairs) or 1),
-        len(in_threes) / (len(threes) or 1),
-        LCSseq.similarity(order, sentence.order) / (len(order) or 1),
-    )
+        found |= source.together.find(asked)
+    marks = iter(found.tobytes())
+    of_pairs, of_threes = [[bytes(islice(marks, len(one))) for one in each] for each in (pairs, threes)]
+    return [
+        (
+            (len(two) - two.count(0)) / (len(two) or 1),
+            two.count(ADJACENT) / (len(two) or 1),
+            three.count(NEAR) / (len(three) or 1),
+            _in_order(order, closest),
+        )
+        for two, three, order, closest in zip(of_pairs, of_threes, orders, best, strict=True)
+    ]
 
 
-def _clashes(reading: Reading, closest: Place, told: frozenset[str]) -> tuple[float, ...]:
+def _in_order(order: list[str], closest: Place | None) -> float:
+    if closest is None:
+        return 0.0
+    source, place = closest
+    return LCSseq.similarity(order, source.sentences[place].order) / (len(order) or 1)
+
+
+def _clashes(
+    reading: Reading, closest: Place, around: Sequence[SourceSentence], told: frozenset[str]
+) -> tuple[float, ...]:
     """Tell what differs from the closest sentence: negation, and what conflicts.py finds."""
     home, place = closest
     sentence = home.sentences[place]
-    negated = negations(reading) > 0
-    degree, what = conflicts.find(reading, home.windows[place].readings, home.numbers, home.words, home.concepts, told)
+    negated = reading.negations > 0
+    degree, what = conflicts.find(reading, around, home.numbers, home.words, home.postings, told)
     return (
-        negated != sentence.negated,
+        negated != (sentence.reading.negations > 0),
         negated,
         degree,
         degree if "not in source" in what else 0.0,

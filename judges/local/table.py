@@ -1,6 +1,6 @@
 """What was learned of many features, laid out flat: as dicts of Python objects it would be a tenth of a serving process' memory."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,22 @@ class Table:
         places = self._hashes.searchsorted(wanted)
         found = (self._hashes.take(places) == wanted).nonzero()[0]
         return found, self._weights.take(places.take(found))
+
+
+class Marks:
+    """A small number by feature."""
+
+    def __init__(self, marks: Mapping[tuple[str, ...], int]) -> None:
+        features = hashes(marks)
+        order = features.argsort()
+        self._hashes = np.append(features[order], _LAST)
+        self._marks = np.append(np.fromiter(marks.values(), np.uint8, len(marks))[order], np.uint8(0))
+
+    def find(self, wanted: Hashes) -> NDArray[np.uint8]:
+        """Return the mark of each wanted feature, 0 for those that have none."""
+        places = self._hashes.searchsorted(wanted)
+        marks: NDArray[np.uint8] = self._marks.take(places) * (self._hashes.take(places) == wanted)
+        return marks
 
 
 class Pairs:
@@ -69,6 +85,6 @@ def code(word: str) -> int:
     return hash((word,))
 
 
-def hashes(texts: Collection[str]) -> Hashes:
-    """Return the hash of each text."""
-    return np.fromiter(map(hash, texts), np.int64, len(texts))
+def hashes(features: Collection[Hashable]) -> Hashes:
+    """Return the hash of each feature."""
+    return np.fromiter(map(hash, features), np.int64, len(features))

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.local.table import Pairs, Table, code, hashes
+from judges.local.table import Marks, Pairs, Table, code, hashes
 
 WORDS = st.text(st.characters(exclude_categories=("Cs", "Z", "C")), max_size=8)
 WEIGHTS = st.floats(-10, 10)
@@ -17,6 +17,16 @@ def test_a_table_finds_what_a_dict_would(weights: dict[str, float], asked: list[
     places, found = Table(hashes(weights), weights.values()).find(hashes(wanted))
     assert [wanted[place] for place in places] == [one for one in wanted if one in weights]
     assert found.tolist() == [weights[one] for one in wanted if one in weights]
+
+
+RUNS = st.lists(WORDS, max_size=3).map(tuple)
+
+
+@given(st.dictionaries(RUNS, st.integers(1, 3)), st.lists(RUNS, max_size=20))
+def test_marks_are_found_as_in_a_dict(marks: dict[tuple[str, ...], int], asked: list[tuple[str, ...]]) -> None:
+    """Unknown runs of words have none."""
+    wanted = [*asked, *marks]
+    assert Marks(marks).find(hashes(wanted)).tolist() == [marks.get(run, 0) for run in wanted]
 
 
 FEW = st.sampled_from(["", "a", "b", "c"])
