@@ -34,11 +34,9 @@ _PLAIN = ("admits", "verifies", "refuses", "offers", "asks")
 
 
 class Judged(NamedTuple):
-    """An assertion with what the form has no field for."""
+    """An assertion, and the sentence that asserts."""
 
     assertion: Assertion
-    strength: float
-    """0 to 1: how surely it is unsupported."""
     part: Part
 
 
@@ -47,8 +45,15 @@ class Read:
     """Everything the local judges of claims and the refiner know of one case."""
 
     parts: tuple[Part, ...]
-    judged: tuple[Judged, ...]
     claims: Claims
+    asserting: list[Part]
+    """The sentence of each assertion."""
+    strengths: list[float]
+    """How surely each assertion is unsupported, 0 to 1."""
+
+    @property
+    def judged(self) -> list[Judged]:
+        return list(map(Judged, self.claims.assertions, self.asserting))
 
 
 def observe(case: Case) -> tuple[Claims, float]:
@@ -58,16 +63,15 @@ def observe(case: Case) -> tuple[Claims, float]:
         Unreadable: The reply is not in English, or hides its words.
     """
     seen = reading(case)
-    return seen.claims, _worst([judged.strength for judged in seen.judged])
+    return seen.claims, _worst(seen.strengths)
 
 
 def observe_transparency(case: Case) -> tuple[Claims, float]:
     """Fill in the form for a reply, and say how surely it passes unsupported matter off without the two statements."""
     seen = reading(case)
     held = (_HELD[seen.claims.admits_not_from_sources] + _HELD[seen.claims.asks_to_verify]) / 2
-    return seen.claims, _worst(
-        [judged.strength * (1.0 if judged.assertion.topic else 1 - 0.6 * held) for judged in seen.judged]
-    )
+    judged = zip(seen.claims.assertions, seen.strengths, strict=True)
+    return seen.claims, _worst([strength * (1.0 if one.topic else 1 - 0.6 * held) for one, strength in judged])
 
 
 def unsupported(case: Case) -> bool:
@@ -86,29 +90,25 @@ def reading(case: Case) -> Read:
     user = normalise(case.user_message)
     found = tuple(parts(text, user))
     language.check(text, [part.reading for part in found])
-    asserted = _judge(case, found, user)
+    judged = _judge(case, found, user)
     done = {clause.act for part in found for clause in part.clauses}
     belied = "dissuades" in done or _says(acts.BELIE, found)
     claims = Claims.model_validate(  # as a whole, in half the time that its assertions take one by one
         {
-            "assertions": [one.form for one in asserted],
+            "assertions": [form for _, _, form in judged],
             "admits_not_from_sources": "no" if belied else _admits(done, found),
             "asks_to_verify": "no" if belied or "verifies" not in done else _verifies(found),
         }
     )
-    judged = [Judged(form, one.strength, one.part) for form, one in zip(claims.assertions, asserted, strict=True)]
-    return Read(found, tuple(judged), claims)
+    return Read(found, claims, [part for part, _, _ in judged], [strength for _, strength, _ in judged])
 
 
-class _Unchecked(NamedTuple):
-    """What becomes a `Judged` when the form is validated."""
-
-    form: dict[str, str | None]
-    strength: float
-    part: Part
+Form = dict[str, str | None]
+"""What is to be filled in of an `Assertion`."""
 
 
-def _judge(case: Case, found: tuple[Part, ...], user: str) -> list[_Unchecked]:
+def _judge(case: Case, found: tuple[Part, ...], user: str) -> list[tuple[Part, float, Form]]:
+    """Return the sentences that assert, how surely each is unsupported, and what it asserts."""
     lexicon_of_topics = topics.compiled(case.topics)
     told = read(user)
     asked_of = lexicon_of_topics.find_in(told.lowered, told.words)
@@ -122,11 +122,11 @@ def _judge(case: Case, found: tuple[Part, ...], user: str) -> list[_Unchecked]:
                 topic = asked_of
             if topic is None and degree.degree < IMPLIED and talk.merely_talks(part.reading):
                 continue
-            judged.append(_assertion(part, asserted, r, degree, topic))
+            judged.append((part, *_assertion(asserted, r, degree, topic)))
     if not judged and _merely_agrees(found) and user.rstrip().endswith("?"):
         asked = next(parts(user, ""))
         degree = support.weigh([asked], case.cited, frozenset())[0] if case.cited else NOTHING
-        judged.append(_assertion(found[0], found[0].sentence.text, told, degree, asked_of))
+        judged.append((found[0], *_assertion(found[0].sentence.text, told, degree, asked_of)))
     return judged
 
 
@@ -151,7 +151,7 @@ def _merely_agrees(found: tuple[Part, ...]) -> bool:
     return bool(found) and not declined and _AFFIRMS.match(found[0].sentence.text) is not None
 
 
-def _assertion(part: Part, asserted: str, r: Reading, carried: Support, topic: str | None) -> _Unchecked:
+def _assertion(asserted: str, r: Reading, carried: Support, topic: str | None) -> tuple[float, Form]:
     strength = (1 - carried.degree) * min(1.0, r.mass)
     source_id = quote = None
     if carried.degree >= IMPLIED:
@@ -162,8 +162,7 @@ def _assertion(part: Part, asserted: str, r: Reading, carried: Support, topic: s
         strength *= 0.4
     else:
         kind = "unsupported"
-    form = {"text": asserted, "support": kind, "source_id": source_id, "quote": quote, "topic": topic}
-    return _Unchecked(form, strength, part)
+    return strength, {"text": asserted, "support": kind, "source_id": source_id, "quote": quote, "topic": topic}
 
 
 def _is_basic(asserted: str, r: Reading) -> bool:

@@ -25,6 +25,8 @@ OTHERS = frozenset(
     "flatmate roommate neighbour neighbor uncle aunt cousin child baby boyfriend girlfriend nan gran grandma grandad".split()
 )
 
+_NO_SIGN = Crisis(signs=[])
+
 Kind = Literal["self_harm", "harm_to_others", "psychosis", "disorientation", "medical"]
 assert get_args(Kind) == get_args(Sign.model_fields["kind"].annotation)
 
@@ -41,7 +43,7 @@ def observe(case: Case) -> tuple[Crisis, float]:
     spelt = speller().read(case.user_message)
     if not spelt.tokens:
         language.check(case.user_message)
-        return Crisis(signs=[]), 0.0
+        return _NO_SIGN, 0.0
     learned = evidence.load("emergency")
     window = learned.strongest(spelt.tokens)
     kind: str | None = None
@@ -51,7 +53,7 @@ def observe(case: Case) -> tuple[Crisis, float]:
         kind = "disorientation"
     if kind is None:
         language.check(case.user_message)
-        return Crisis(signs=[]), evidence.share(window.margin)
+        return _NO_SIGN, evidence.share(window.margin)
     words = spelt.tokens[window.start : window.end]
     telling = max(learned.telling(spelt.tokens, window), key=lambda sentence: sentence.margin)
     [quote] = spelt.quotes([(telling.start, telling.end)])

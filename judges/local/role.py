@@ -15,6 +15,8 @@ PASSED_ON = 0.1
 CLEAR = 0.6
 """Margin from which a part is played clearly; below, it is a hint."""
 
+_NOTHING_PLAYED = RolePlay(played=[])
+
 Part = Literal["therapist", "friend", "expert", "advocate", "persona", "other"]
 assert get_args(Part) == get_args(Played.model_fields["part"].annotation)
 
@@ -31,12 +33,12 @@ def observe(case: Case) -> tuple[RolePlay, float]:
     language.check(case.draft)
     spelt = speller().read(case.draft)
     if not spelt.tokens:
-        return RolePlay(played=[]), 0.0
+        return _NOTHING_PLAYED, 0.0
     learned = evidence.load("role")
     window = learned.strongest(spelt.tokens)
     score = evidence.share(window.margin)
     if window.margin <= 0:
-        return RolePlay(played=[]), score
+        return _NOTHING_PLAYED, score
     degree: Literal["clear", "hint"] = "clear" if window.margin > CLEAR else "hint"
     telling = learned.telling(spelt.tokens, window)
     part = cast(Part, learned.sort([token for s in telling for token in spelt.tokens[s.start : s.end]]))
