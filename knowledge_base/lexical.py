@@ -10,11 +10,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from rapidfuzz import fuzz, process
 
-from knowledge_base.library import Library
 from knowledge_base.words import terms
+
+if TYPE_CHECKING:
+    from knowledge_base.library import Library
 
 TITLE, SUMMARY, TEXT = 2, 2, 0.5
 """How often a word counts in each place."""
@@ -53,7 +56,7 @@ class Choice:
 class Lexical:
     """Chooses sections of one library by their words. Build it once; it keeps no state between questions."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: "Library") -> None:
         self.library = library
         self._ids = list(library)
         self._titles = [frozenset(terms(source.title)) for source in library.sources]
@@ -143,7 +146,7 @@ def parts(question: str) -> list[str]:
     return [part for part in map(str.strip, _BREAK.split(question)) if part]
 
 
-def _heads(library: Library) -> list[list[str]]:
+def _heads(library: "Library") -> list[list[str]]:
     """Collect the words of each section's title and summary, and those that other summaries send to it."""
     summaries = [_without_pointers(source.summary, library) for source in library.sources]
     sent = [pointer for _, pointers in summaries for pointer in pointers]
@@ -178,7 +181,7 @@ def _by_length(known: Postings) -> dict[int, list[str]]:
 _POINTER = re.compile(r"\bfor ((?:(?!\bfor\b)[^.]){1,200}?) (?:use|choose|see) ([a-z0-9-]+)", re.IGNORECASE)
 
 
-def _without_pointers(summary: str, library: Library) -> tuple[str, list[tuple[str, str]]]:
+def _without_pointers(summary: str, library: "Library") -> tuple[str, list[tuple[str, str]]]:
     """Split a summary into its own words and (id, words) of each "for ... use id" that sends a question elsewhere."""
     found = [(match[2], match[1]) for match in _POINTER.finditer(summary) if match[2] in library]
     return _POINTER.sub(lambda match: " " if match[2] in library else match[0], summary), found

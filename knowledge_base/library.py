@@ -4,12 +4,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from knowledge_base.citations import CLASSES, neutralise
 from knowledge_base.front_matter import FrontMatterError, split_front_matter
+from knowledge_base.lexical import Lexical
 from models.usage import estimate_tokens
 
 MAX_SECTION_TOKENS = 2_000
@@ -66,6 +68,11 @@ class Library(Mapping[str, Source]):
 
     def __len__(self) -> int:
         return len(self._by_id)
+
+    @cached_property
+    def lexical(self) -> Lexical:
+        """What chooses its sections by their words: one for all chatbots that share the library."""
+        return Lexical(self)
 
     @property
     def unreviewed(self) -> tuple[str, ...]:
