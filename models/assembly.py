@@ -85,14 +85,14 @@ class Assembly:
     def _chunk(self, chunk: Body) -> list[tuple[int, str]]:
         """Add a chunk, and return what it says, by choice."""
         said = []
-        self._answer |= {name: chunk[name] for name in _HEAD if chunk.get(name) is not None}
+        for name in _HEAD:
+            if chunk.get(name) is not None:
+                self._answer[name] = chunk[name]
         for written in chunk.get("choices") or ():
             index = int(written.get("index", 0)) if self._wanted > 1 else 0
             if not 0 <= index < self._wanted:
                 raise ValueError
-            choice = self._choices.setdefault(
-                index, {"index": index, "message": {"role": "assistant", "content": None}, "finish_reason": None}
-            )
+            choice = self._choices.get(index) or self._begun(index)
             if written.get("finish_reason"):
                 choice["finish_reason"] = written["finish_reason"]
             if written.get("logprobs"):
@@ -104,6 +104,11 @@ class Assembly:
             if delta.get("content"):
                 said.append((index, delta["content"]))
         return said
+
+    def _begun(self, index: int) -> Body:
+        choice = {"index": index, "message": {"role": "assistant", "content": None}, "finish_reason": None}
+        self._choices[index] = choice
+        return choice
 
 
 def _failed(error: object) -> Exception:

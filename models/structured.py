@@ -7,6 +7,7 @@ where it makes it JSON; `prompt`, where only the instruction does.
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Generic, Literal, TypeVar
@@ -78,7 +79,10 @@ def read(answer: Body, schema: type[T]) -> T | Unread:
     """Read the first choice of a completion."""
     choice = answer["choices"][0]
     raw = raw_text(answer)
-    found = _object_in(_THOUGHTS.sub("", raw, count=1) if raw.lstrip().startswith("<think>") else raw)
+    text = _THOUGHTS.sub("", raw, count=1) if raw.lstrip().startswith("<think>") else raw
+    with suppress(ValidationError):  # most answers are the object and nothing else; others are looked at more closely
+        return schema.model_validate_json(_unfenced(text))
+    found = _object_in(text)
     if isinstance(found, str):
         try:
             return schema.model_validate_json(found)
@@ -127,7 +131,7 @@ def _object_in(text: str) -> str | Unread:
     """
     if not text.strip():
         return Unread(text, "it was empty")
-    text = fenced[0] if len(fenced := _FENCE.findall(text)) == 1 else text
+    text = _unfenced(text)
     start = text.find("{")
     if start < 0 or text.lstrip().startswith("["):
         return Unread(text, "it holds no JSON object")
@@ -140,6 +144,10 @@ def _object_in(text: str) -> str | Unread:
     if "{" in text[end:]:
         return Unread(text, "it holds several JSON objects; give exactly one")
     return text[start:end]
+
+
+def _unfenced(text: str) -> str:
+    return fenced[0] if len(fenced := _FENCE.findall(text)) == 1 else text
 
 
 def _described(error: ValidationError) -> str:
