@@ -43,8 +43,9 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
         turn.live is not None and turn.live.mode == "observe"
     ):  # it has left: what is wrong with it, the next turn is told
         return Delivery(attempt.text, "unfiltered", cited, judgements, [*warnings, *_length(turn, attempt)])
+    verdict = review.verdict
     for _ in range(turn.bot.settings.max_refinements):
-        if review.verdict != "reject" or review.failed_closed:
+        if verdict != "reject" or review.failed_closed:
             break
         refined = await _refined(turn, attempt, case, review)
         if refined is None:
@@ -53,10 +54,10 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
         case, cited, modes = reply_case(turn, attempt)
         with turn.step("judge"):
             review = await turn.bot.filter.review(case, modes, turn.ledger, strongest=True)
-        attempt.judgements = review.judgements
+        verdict, attempt.judgements = review.verdict, review.judgements
         judgements += review.judgements
         warnings += [(j.rule, "") for j in review.objections if j.rule]
-    if review.failed_closed or review.verdict == "reject":
+    if review.failed_closed or verdict == "reject":
         return fallback(turn, replace(review, judgements=judgements), warnings, fixed)
     warnings += _length(turn, attempt)
     if any(j.verdict == "unjudged" for j in review.decisive):

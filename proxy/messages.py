@@ -43,13 +43,13 @@ class Message(Wire):
 
     @cached_property
     def folded(self) -> str:
-        """The text as it identifies a conversation."""
-        return fold(self.text) if self.role == "assistant" else " ".join(self.text.split())
+        """What a user said, as it identifies a conversation."""
+        return " ".join(self.text.split())
 
     @cached_property
     def digest(self) -> str:
         """The hash by which a delivered reply is known again."""
-        return digest(self.folded)
+        return digest(fold(self.text))
 
 
 class StreamOptions(Wire):
@@ -193,7 +193,8 @@ def asked(data: dict[str, Any]) -> tuple[str, list[str]]:
 
 def _loose_text(content: object) -> str:
     if isinstance(content, str):
-        return content.encode("utf-8", "replace").decode()  # half of a cut emoji is no text
+        # Half of a cut emoji is no text.
+        return content if content.isascii() else content.encode("utf-8", "replace").decode()
     parts: Iterable[Any] = content if isinstance(content, list) else ()
     texts = (part.get("text") for part in parts if isinstance(part, dict))
     return "\n".join(text for text in texts if isinstance(text, str))
