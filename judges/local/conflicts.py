@@ -114,7 +114,10 @@ def find(
         concepts: Its concepts.
         told: Concepts that the reply names anywhere.
     """
-    closest = window[0] if len(window) == 1 else max(window, key=lambda theirs: _shared(reading, theirs.reading))
+    closest = window[0]
+    if len(window) > 1:
+        shared = [_shared(reading, theirs.reading) for theirs in window]
+        closest = window[shared.index(max(shared))]
     found = [_certainty(reading, window, closest), _condition(closest, told)]
     if DENIED in reading.polarity.values() or DENIED in closest.reading.polarity.values():
         found.append(_polarity(reading, closest.reading))

@@ -9,7 +9,7 @@ nothing more, by word vectors.)
 
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import chain, islice, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -108,7 +108,7 @@ def describe(
     told = _NO_WORDS.union(*[part.reading.content for part in [*parts, *beside]])
     known = _NO_WORDS.union(*[filter(source.postings.__contains__, told) for source in sources])
     against = _Against([source.words for source in sources], user, told, known)
-    best = [_closest([word for word in mine if word.concept in known], sources) for mine in words]
+    best = [_closest(mine, sources) for mine in words]
     phrasing = evidence.load("phrasing").margins([tokens(part.reading) for part in parts])
     relations = _relations(words, best, sources)
     rows = [
@@ -138,11 +138,12 @@ def _row(part: Part, words: list[Word], closest: Place | None, relation: Relatio
     reading = part.reading
     vocabulary = reading.vocabulary
     theirs, user, told, known = against
-    window = _NO_WORDS
+    window: dict[str, float] = {}
     clashes: tuple[float, ...] = _NO_CLASH
     if closest is not None:
         around = closest[0].around(closest[1])
-        window = _NO_WORDS.union(*[one.reading.content for one in around])
+        for one in around:
+            window |= one.reading.content
         clashes = _clashes(reading, closest, around, told)
     total = covered = near = 0.0
     missing = numbers = drugs = echo = 0
@@ -160,7 +161,7 @@ def _row(part: Part, words: list[Word], closest: Place | None, relation: Relatio
                 near += worth
     total = total or 1.0
     count = len(words) or 1
-    acts = dict.fromkeys(_ACTS, 0.0)
+    acts = _NO_ACTS.copy()
     length = sum([len(clause.tokens) for clause in part.clauses]) or 1
     for clause in part.clauses:
         acts[clause.act] += len(clause.tokens) / length
@@ -199,6 +200,7 @@ def tokens(reading: Reading) -> list[str]:
 
 _NO_WORDS: frozenset[str] = frozenset()
 _NO_CLASH = (0.0,) * 8
+_NO_ACTS = dict.fromkeys(_ACTS, 0.0)
 
 
 def _superlatives(reading: Reading) -> frozenset[str]:
@@ -237,8 +239,9 @@ def _relations(words: Sequence[list[Word]], best: Sequence[Place | None], source
     found = np.zeros(len(asked), np.uint8)
     for source in sources:
         found |= source.together.find(asked)
-    marks = iter(found.tobytes())
-    of_pairs, of_threes = [[bytes(islice(marks, len(one))) for one in each] for each in (pairs, threes)]
+    marks = found.tobytes()
+    edges = accumulate(map(len, chain(pairs, threes)), initial=0)
+    cut = [marks[start:end] for start, end in pairwise(edges)]
     return [
         (
             (len(two) - two.count(0)) / (len(two) or 1),
@@ -246,7 +249,7 @@ def _relations(words: Sequence[list[Word]], best: Sequence[Place | None], source
             three.count(NEAR) / (len(three) or 1),
             _in_order(order, closest),
         )
-        for two, three, order, closest in zip(of_pairs, of_threes, orders, best, strict=True)
+        for two, three, order, closest in zip(cut, cut[len(orders) :], orders, best, strict=False)
     ]
 
 
