@@ -31,8 +31,8 @@ LETTERS = (3, 4, 5)
 LONGEST_WORD = 24
 MOST_TOLL = 2.5
 """Padding must not buy silence."""
-MOST_ENTRIES = 8192
-"""Words whose weights are kept at hand."""
+MOST_ENTRIES, FEW_ENTRIES = 8192, 1024
+"""Words whose weights are kept at hand: fewer for what tells sorts apart, which only flagged texts are asked for."""
 START = "^"
 
 _PACK = Struct("qq6d").pack
@@ -70,6 +70,7 @@ class Evidence:
         sorts: "Mapping[str, Evidence]",
         direction: Sequence[float] | None = None,
         toll: float = 0.0,
+        entries: int = MOST_ENTRIES,
     ) -> None:
         """Prepare to weigh.
 
@@ -80,6 +81,7 @@ class Evidence:
             direction: Weight of each dimension of the word vectors.
             toll: What each window of a text pays for the logarithm of their number: the more there are, the likelier one
                 of them speaks for the class by chance.
+            entries: Words whose weights are kept at hand.
         """
         self._bias = bias
         self._toll = toll
@@ -93,7 +95,7 @@ class Evidence:
                 if " " in feature
             ]
         )
-        self._learned = Remembered(self._learn, MOST_ENTRIES)
+        self._learned = Remembered(self._learn, entries)
         self._senses = None if direction is None else vectors.rows() @ np.array(direction, np.float32)
 
     def strongest(self, tokens: Sequence[str]) -> Window:
@@ -218,5 +220,7 @@ def load(name: str) -> Evidence:
     """Load learned weights; they are read once, when they are first needed."""
     # Not orjson: the keys that it keeps for the next time would hold all the memory that they lie in.
     data = json.loads(files("judges.local").joinpath(f"weights/{name}.json").read_bytes())
-    sorts = {sort: Evidence(one["bias"], one["weights"], {}) for sort, one in data["sorts"].items()}
+    sorts = {
+        sort: Evidence(one["bias"], one["weights"], {}, entries=FEW_ENTRIES) for sort, one in data["sorts"].items()
+    }
     return Evidence(data["bias"], data["weights"], sorts, data.get("direction"), data.get("toll", 0.0))

@@ -240,7 +240,7 @@ def _relations(words: Sequence[list[Word]], best: Sequence[Place | None], source
     for source in sources:
         found |= source.together.find(asked)
     marks = found.tobytes()
-    edges = accumulate(map(len, chain(pairs, threes)), initial=0)
+    edges = accumulate(chain(map(len, pairs), map(len, threes)), initial=0)
     cut = [marks[start:end] for start, end in pairwise(edges)]
     return [
         (
