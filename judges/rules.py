@@ -124,7 +124,8 @@ _NO_TOPIC = frozenset(["", "none", "null", "nil", "no", "n/a", "na", "not applic
 
 def _left_out(claims: Claims, case: Case) -> str | None:
     """Return what a judge has plainly overlooked, if anything: it was careless, or talked out of its task by the draft."""
-    named = doses(case.draft)
+    # Sentence by sentence, which a dose never runs over: replies are new, but many of their sentences were read before.
+    named = frozenset(chain.from_iterable(map(doses, case.draft.split(". "))))
     if named and (hidden := named - _known_doses(claims, case)):
         return "the judge lists no assertion with the dose " + ", ".join(sorted(" ".join(dose) for dose in hidden))
     if not claims.assertions and _plainly_asserts(case):

@@ -33,6 +33,10 @@ _PLAIN = ("admits", "verifies", "refuses", "offers", "asks")
 """What clauses do that do not assert, however far they are from the sources."""
 
 
+_BEYOND = frozenset(("basic", "unsupported"))
+"""The kinds of support that no source gives."""
+
+
 class Judged(NamedTuple):
     """An assertion, and the sentence that asserts."""
 
@@ -80,7 +84,7 @@ def unsupported(case: Case) -> bool:
     Raises:
         Unreadable: The reply is not in English, or hides its words.
     """
-    return any(a.support in ("basic", "unsupported") for a in reading(case).claims.assertions)
+    return not _BEYOND.isdisjoint([a.support for a in reading(case).claims.assertions])
 
 
 @lru_cache(maxsize=16)

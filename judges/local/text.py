@@ -92,11 +92,7 @@ def sentences(text: str) -> Iterator[Sentence]:
         stop, end = match.span()
         if text[stop] == "\n":
             end = stop
-        elif (
-            text[stop] == "."
-            and (stop - start < 5 or text[stop - 2 : stop].lower() in _ABBREVIATED_ENDS)
-            and _abbreviates(text, start, stop)
-        ):
+        elif text[stop] == "." and (_abbreviates(text, start, stop) or _numbers(text, start, stop)):
             continue
         if (sentence := _sentence(text, start, end)) is not None:
             yield sentence
@@ -106,21 +102,25 @@ def sentences(text: str) -> Iterator[Sentence]:
 
 
 def _abbreviates(text: str, start: int, stop: int) -> bool:
-    """Tell whether the full stop at `stop` ends an abbreviation or the number of a list item, not a sentence."""
+    """Tell whether the full stop at `stop` ends an abbreviation, not a sentence."""
+    if text[stop - 2 : stop].lower() not in _ABBREVIATED_ENDS:
+        return False
     word = text[max(start, stop - 7) : stop].split()[-1:]
-    if word and word[0].lower().lstrip("(") in _ABBREVIATED:
-        return True
+    return bool(word) and word[0].lower().lstrip("(") in _ABBREVIATED
+
+
+def _numbers(text: str, start: int, stop: int) -> bool:
+    """Tell whether the full stop at `stop` ends the number of a list item."""
     return stop - start < 5 and _BULLET.fullmatch(text[start : stop + 1] + " ") is not None
 
 
 def _sentence(text: str, start: int, end: int) -> Sentence | None:
-    raw = text[start:end]
-    bare = raw.lstrip()
-    begin = len(raw) - len(bare)
+    bare = text[start:end].lstrip()
     if not bare[:1].isupper() and (bullet := _BULLET.match(bare)):
-        begin += bullet.end()
-    body = raw[begin:].rstrip()
-    return Sentence(raw[:begin], body, start + begin) if body else None
+        bare = bare[bullet.end() :]
+    begin = end - len(bare)
+    body = bare.rstrip()
+    return Sentence(text[start:begin], body, begin) if body else None
 
 
 def stretches(text: str) -> list[str]:

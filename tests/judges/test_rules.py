@@ -310,6 +310,13 @@ def test_doses_are_read(text, found):
     assert doses(text) == found
 
 
+@given(st.lists(st.sampled_from(["5", "half", "two", " ", ".", ",", "-", "\n", "mg", "tablets", " to "]), max_size=12))
+def test_no_dose_runs_over_the_end_of_a_sentence(pieces):
+    """A reply's doses are those of its sentences."""
+    text = "".join(pieces)
+    assert doses(text) == {dose for sentence in text.split(". ") for dose in doses(sentence)}
+
+
 def test_dose_that_the_source_does_not_name_is_unsupported():
     """A true quote beside a false dose proves nothing; the source's own dose is fine, also in other words."""
     quote = "A usual dose starts at 12.5 mg once a day."

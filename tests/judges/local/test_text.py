@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.local.text import stretches
+from judges.local.text import sentences, stretches
 
 
 @given(st.text(alphabet=st.sampled_from("ab. \n\t\u2028!"), max_size=30))
@@ -16,3 +16,9 @@ def test_stretch_ends_with_sentence_or_line() -> None:
     """A sentence that is said again is a stretch that is known."""
     text = "Sleep helps. Most adults need 7.5 hours.\n- Rest"
     assert stretches(text) == ["Sleep helps.", "Most adults need 7.5 hours.", "- Rest"]
+
+
+def test_full_stop_after_an_abbreviation_or_a_number_ends_nothing() -> None:
+    """Only where they stand right before it."""
+    assert [s.text for s in sentences("Ask e.g. Dr. Lee. 2. Sleep.")] == ["Ask e.g. Dr. Lee.", "Sleep."]
+    assert [s.text for s in sentences("It is e.g\u2028. Sleep.")] == ["It is e.g\u2028.", "Sleep."]
