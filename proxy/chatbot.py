@@ -78,7 +78,7 @@ class Blueprint:
             settings=self.settings,
             models=models,
             library=self.library,
-            lexical=Lexical(self.library) if self.library else None,
+            lexical=self.library.lexical if self.library else None,
             filter=Filter([plan.open(models) for plan in self.plans]),
             refiner=open_refiner(self.settings.refiner, models),
             topics=tuple(Topic(t.name, tuple(t.terms)) for t in self.settings.sensitive_topics),
