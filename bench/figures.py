@@ -143,7 +143,11 @@ def _judges(figures: Figures) -> list[str]:
         f"The local judges alone, in-process; replies of {figures['judges_mean_tokens']:.0f} tokens against two sections",
         "",
     ]
-    for name, what in (("", "reply restates its section"), ("drifted_", "reply goes beyond it")):
+    for name, what in (
+        ("", "reply restates its section"),
+        ("drifted_", "reply goes beyond it"),
+        ("unheard_", "... in words never heard"),
+    ):
         mean, p95 = figures[f"judges_{name}cpu_ms"], figures[f"judges_{name}cpu_p95_ms"]
         lines.append(f"all four     {what:28}{mean:7.3f} ms CPU on average, p95 {p95:.3f}")
     each = [key for key in figures if key.startswith("judge_")]

@@ -9,12 +9,13 @@ import json
 import random
 import sys
 import time
-from collections.abc import Callable, Sequence
-from itertools import cycle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import cycle, islice
 
 from bench.figures import Figures, percentile
 from bench.processes import ROOT
-from bench.script import conversations, drifted
+from bench.script import conversations, drifted, reworded
 from bench.setting import SHIPPED
 from judges.case import Case, Said
 from judges.judge import OBSERVERS, LocalJudge
@@ -48,17 +49,26 @@ def cases(bot: Chatbot) -> tuple[list[Case], list[Case]]:
     return restated, beyond
 
 
-def timed(cases: Sequence[Case], judge: Callable[[Case], object], seconds: float) -> list[float]:
-    """Return the CPU milliseconds that judging took, case by case; every case once to warm up, then in turn.
+def unheard(cases: Sequence[Case]) -> Iterator[Case]:
+    """Yield cases without end, each with a draft of which no sentence was ever said: no cache knows any of it."""
+    chance = random.Random(2)
+    for case in cycle(cases):
+        yield replace(case, draft=reworded(case.draft, chance))
 
-    No cache that holds fewer than all cases helps: between two looks at one case lie all the others.
+
+def timed(cases: Iterable[Case], judge: Callable[[Case], object], seconds: float) -> list[float]:
+    """Return the CPU milliseconds that judging took, case by case; the first ones are to warm up.
+
+    Cases that come again do so after all the others, so no cache of whole replies helps. What is known of sentences does: sections
+    are restated word for word.
     """
-    for case in cases:
+    coming = iter(cases)
+    for case in islice(coming, CASES):
         judge(case)
     gc.collect()
     taken = []
     end = time.process_time() + seconds
-    for case in cycle(cases):
+    for case in coming:
         started = time.process_time_ns()
         judge(case)
         finished = time.process_time_ns()
@@ -82,16 +92,16 @@ def run(seconds: float) -> Figures:
     figures: Figures = {}
     loop = asyncio.new_event_loop()
     try:
-        empty = timed(restated[:50], lambda _: loop.run_until_complete(_nothing()), 0.2)
+        empty = timed(cycle(restated[:50]), lambda _: loop.run_until_complete(_nothing()), 0.2)
         idle = sum(empty) / len(empty)
-        for name, some in (("", restated), ("drifted_", beyond)):
-            taken = timed(some, everything, seconds / 3)
+        for name, some in (("", cycle(restated)), ("drifted_", cycle(beyond)), ("unheard_", unheard(beyond))):
+            taken = timed(some, everything, seconds / 4)
             figures[f"judges_{name}cpu_ms"] = sum(taken) / len(taken) - idle
             figures[f"judges_{name}cpu_p95_ms"] = percentile(taken, 0.95) - idle
     finally:
         loop.close()
     for name in OBSERVERS:
-        taken = timed(beyond, LocalJudge(name).judge_now, seconds / 12)
+        taken = timed(cycle(beyond), LocalJudge(name).judge_now, seconds / 16)
         figures[f"judge_{name}_cpu_ms"] = sum(taken) / len(taken)
     figures["judges_mean_tokens"] = sum(estimate_tokens(case.draft) for case in restated) / len(restated)
     return figures

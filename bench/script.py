@@ -96,3 +96,15 @@ def drifted(text: str, chance: random.Random) -> str:
     if chance.random() < 0.5:
         told.append(DISCLAIMER)
     return " ".join(told)
+
+
+def reworded(text: str, chance: random.Random) -> str:
+    """Return a reply of which no sentence was ever said before: in each a word is another one, and one is left out."""
+    words = text.split()
+    told = []
+    for sentence in _SENTENCE.split(text):
+        said = sentence.split()
+        said[chance.randrange(len(said))] = chance.choice(words).lower()
+        del said[chance.randrange(len(said))]
+        told.append(" ".join(said))
+    return " ".join(told)
