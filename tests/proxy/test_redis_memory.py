@@ -9,6 +9,9 @@ import pytest
 import structlog
 from redis.asyncio import Redis
 
+from proxy.conversation import Conversation, Warned
+from proxy.redis_memory import open_redis
+from proxy.settings import MemorySettings
 from tests.proxy.conftest import Body, Proxy, Start, dialogue, text_of, warnings_in
 from tests.proxy.tenants.test_access import keyed
 from tests.redis_server import INSTALLED, RedisServer
@@ -45,6 +48,16 @@ async def test_processes_share_what_a_conversation_carries(start: Start, redis: 
     messages = await drift(one)
     await other.say(*messages)
     assert any(warnings_in(body) for body in other.upstream.requests)
+
+
+async def test_state_comes_back_as_it_was(redis: RedisServer) -> None:
+    """With the keys of its exchanges, which JSON has no form for."""
+    memory = open_redis(MemorySettings(store="redis", url=redis.url), {})
+    kept = Conversation("c", 1, (Warned("role", "Say less.", 1, 5, 3),), {"sleep": 1})
+    kept = kept.after(2, "Hello", ("sleep", "no_claims"), bytes(range(16)))
+    await memory.put([b"a"], kept)
+    assert await memory.get(b"a") == kept
+    await memory.close()
 
 
 async def test_states_hold_no_text(start: Start, redis: RedisServer) -> None:
