@@ -12,7 +12,7 @@ from judges.local.index import Support
 from judges.local.lexicon import listed
 from judges.local.reply import Part, parts
 from judges.local.support import IMPLIED, STATED
-from judges.local.text import Reading, normalise, read
+from judges.local.text import Reading, normalise, read, read_once
 from judges.observation import Assertion, Claims, Strength
 from knowledge_base.library import Source
 
@@ -92,9 +92,10 @@ def reading(case: Case) -> Read:
     """Read a case; kept for the judges and the refiner that read the same case next."""
     text = normalise(case.draft)
     user = normalise(case.user_message)
-    found = tuple(parts(text, user))
+    said = read_once(user)
+    found = tuple(parts(text, frozenset(said.content)))
     language.check(text, [part.reading for part in found])
-    judged = _judge(case, found, user)
+    judged = _judge(case, found, user, said)
     done = {clause.act for part in found for clause in part.clauses}
     belied = "dissuades" in done or _says(acts.BELIE, found)
     claims = Claims.model_validate(  # as a whole, in half the time that its assertions take one by one
@@ -111,13 +112,17 @@ Form = dict[str, str | None]
 """What is to be filled in of an `Assertion`."""
 
 
-def _judge(case: Case, found: tuple[Part, ...], user: str) -> list[tuple[Part, float, Form]]:
-    """Return the sentences that assert, how surely each is unsupported, and what it asserts."""
+def _judge(case: Case, found: tuple[Part, ...], user: str, said: Reading) -> list[tuple[Part, float, Form]]:
+    """Return the sentences that assert, how surely each is unsupported, and what it asserts.
+
+    Args:
+        user: The user's message.
+        said: The same, read.
+    """
     lexicon_of_topics = topics.compiled(case.topics)
-    told = read(user)
-    asked_of = lexicon_of_topics.find_in(told.lowered, told.words)
+    asked_of = lexicon_of_topics.find_in(said.lowered, said.words)
     judged = []
-    for part, degree in _carried(found, case.cited, frozenset(told.content)):
+    for part, degree in _carried(found, case.cited, frozenset(said.content)):
         asserted = part.asserted or (part.sentence.text if degree.degree < _BLATANT else "")
         r = part.reading if asserted == part.sentence.text else read(asserted)
         if r.content:
@@ -128,9 +133,9 @@ def _judge(case: Case, found: tuple[Part, ...], user: str) -> list[tuple[Part, f
                 continue
             judged.append((part, *_assertion(asserted, r, degree, topic)))
     if not judged and _merely_agrees(found) and user.rstrip().endswith("?"):
-        asked = next(parts(user, ""))
+        asked = next(parts(user))
         degree = support.weigh([asked], case.cited, frozenset())[0] if case.cited else NOTHING
-        judged.append((found[0], *_assertion(found[0].sentence.text, told, degree, asked_of)))
+        judged.append((found[0], *_assertion(found[0].sentence.text, said, degree, asked_of)))
     return judged
 
 

@@ -95,9 +95,8 @@ class Part:
     """Those of its words that `acts` goes by."""
 
 
-def parts(text: str, user_message: str) -> Iterator[Part]:
-    """Take a normalised reply apart."""
-    told = frozenset(read(user_message).content)
+def parts(text: str, told: frozenset[str] = frozenset()) -> Iterator[Part]:
+    """Take a normalised reply apart; `told` are the concepts that the user has named."""
     for sentence in sentences(text):
         reading = read(sentence.text)
         pieces = _pieces_of(reading, sentence.text, told.intersection(reading.content))

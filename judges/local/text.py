@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from sys import intern
 from typing import Generic, NamedTuple, TypeVar
 
 from judges.local import lexicon, tongues
@@ -200,12 +201,13 @@ def read(text: str) -> Reading:
 
     A negation denies what follows it in its clause; what stands before it is left open.
     """
-    return _kept(text) if len(text) <= LONG else _read(text)
+    return _kept(text) if len(text) <= LONG else read_once(text)
 
 
-def _read(text: str) -> Reading:
+def read_once(text: str) -> Reading:
+    """Read what is not said again, such as a user's message: kept, it would take the place of sentences that are."""
     lowered = text.lower()
-    tokens = tokens_of(lowered)
+    tokens = list(map(intern, tokens_of(lowered)))  # the words of all readings that are kept are the same objects
     capitals = lowered[1:] != text[1:]
     names = [name.lower() for name in _NAME.findall(text)] if capitals else []
     found = Reading(lowered, tokens, frozenset(tokens), {}, {}, [], [], names, capitals)
@@ -262,7 +264,7 @@ def _read(text: str) -> Reading:
     return found
 
 
-_kept = lru_cache(maxsize=MOST_KEPT)(_read)
+_kept = lru_cache(maxsize=MOST_KEPT)(read_once)
 
 
 def _negated(tokens: list[str], position: int, state: int) -> int:

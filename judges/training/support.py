@@ -28,7 +28,7 @@ from judges.local.evidence import Evidence
 from judges.local.index import index
 from judges.local.reply import parts
 from judges.local.support import FEATURES, describe, tokens
-from judges.local.text import normalise, read
+from judges.local.text import normalise, read_once
 from judges.training import train
 from knowledge_base import library
 from scenarios.scenario import load_all
@@ -87,9 +87,9 @@ def _reply(case: Labelled, origin: str) -> Reply:
 
 
 def _described(case: Case, family: str, origin: str, violating: bool) -> Reply:
-    user = normalise(case.user_message)
-    told = list(parts(normalise(case.draft), user))
-    rows, _ = describe(told, [index(source) for source in case.cited], frozenset(read(user).content))
+    named = frozenset(read_once(normalise(case.user_message)).content)
+    told = list(parts(normalise(case.draft), named))
+    rows, _ = describe(told, [index(source) for source in case.cited], named)
     spoken = [tokens(part.reading) for part in told]
     return Reply(family, origin, violating, [part.sentence.text for part in told], spoken, rows)
 
