@@ -192,7 +192,7 @@ def tokens_of(lowered: str) -> list[str]:
     return _TOKEN.findall(lowered)
 
 
-LONG, MOST_KEPT = 400, 2048
+LONG, MOST_KEPT = 400, 1024
 """Sentences longer than the first are not kept once read: an attack would fill the memory with them; and so many are at most."""
 
 
