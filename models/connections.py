@@ -39,7 +39,7 @@ class Connector(aiohttp.TCPConnector):
         waiting = self._waiting.get(route.connection_key)
         while waiting:
             connection, since = waiting.pop()
-            if time.monotonic() - since <= IDLE_S and not connection.closed:
+            if time.monotonic() - since <= IDLE_S and _is_usable(connection):
                 return connection
             connection.close()
         try:
@@ -49,8 +49,7 @@ class Connector(aiohttp.TCPConnector):
 
     def keep(self, route: ClientRequest, connection: Connection) -> None:
         """Take a connection back whose answer has come to its end; close it if it is of no more use."""
-        protocol = connection.protocol
-        if self.closed or protocol is None or protocol.should_close:
+        if self.closed or not _is_usable(connection):
             connection.close()
             return
         self._waiting.setdefault(route.connection_key, deque()).append((connection, time.monotonic()))
@@ -75,3 +74,9 @@ class Connector(aiohttp.TCPConnector):
                 waiting.popleft()[0].close()
         left = any(self._waiting.values())
         self._sweeping = asyncio.get_running_loop().call_later(IDLE_S, self._sweep) if left else None
+
+
+def _is_usable(connection: Connection) -> bool:
+    """Tell whether it is open and silent: what has come unasked would be taken for the answer to the next request."""
+    protocol = connection.protocol
+    return protocol is not None and protocol.is_connected() and not protocol.should_close

@@ -152,6 +152,7 @@ class Post:
             if protocol is None or transport is None:  # lost as soon as it was made
                 raise aiohttp.ServerDisconnectedError
             protocol.set_response_params(read_until_eof=True)
+            protocol.start_timeout()  # none: but a long answer whose end was read late has left one behind
             transport.write(b"%b%bContent-Length: %d\r\n\r\n%b" % (self._head, lines.encode(), len(body), body))
             message, content = await self._patience.answer(protocol)
             if not content.is_eof():  # the rest is awaited as long, each time

@@ -60,8 +60,8 @@ class ProcessMemory:
 
     What is used goes to the newest of some generations. When that is full, or old, the next one begins, and what nobody has used
     meanwhile goes with the oldest. So no state has a time and a place in a row of its own, which would take more memory than
-    the state. What this costs: the bound of age may come a sixteenth early, and of a large `max_turns` only the last two thirds are
-    sure, since a state that is found takes room in the newest generation, too.
+    the state. What this costs: the bound of age may come a sixteenth early, and of a large `max_turns` the last seven eighths
+    are sure.
     """
 
     waits = False
@@ -74,9 +74,9 @@ class ProcessMemory:
 
     def limit(self, max_turns: int, max_age_s: float) -> None:
         """Set the bounds; what is over them goes as new states come."""
-        generations = min(max_turns, GENERATIONS)
-        self._generations = deque(self._generations, generations)
-        self._room = max_turns // generations * KEYS_PER_TURN
+        self._most = max_turns * KEYS_PER_TURN
+        self._room = max(1, max_turns // GENERATIONS) * KEYS_PER_TURN
+        """Keys of one generation."""
         self._max_age_s = max_age_s
 
     def __len__(self) -> int:
@@ -85,11 +85,13 @@ class ProcessMemory:
     async def get(self, key: bytes) -> Conversation | None:
         now = time.monotonic()
         for generation in reversed(self._generations):
-            packed = generation.states.pop(key, None)
+            packed = generation.states.get(key)
             if packed is not None:
                 if generation.began < now - self._max_age_s:
                     return None
-                self._newest(now, 1)[key] = packed
+                if generation.states is not self._newest(now, 0):
+                    del generation.states[key]
+                    self._newest(now, 1)[key] = packed
                 return Conversation.unpacked(packed)
         return None
 
@@ -118,7 +120,10 @@ class ProcessMemory:
         newest = self._generations[-1]
         if len(newest.states) + keys > self._room or newest.began < now - self._max_age_s / GENERATIONS:
             newest = Generation(now)
-            self._generations.append(newest)  # which drops the oldest if there are as many as may be
-            while self._generations[0].began < now - self._max_age_s:
-                self._generations.popleft()
+            kept = len(self)
+            while self._generations and (
+                kept + self._room > self._most or self._generations[0].began < now - self._max_age_s
+            ):
+                kept -= len(self._generations.popleft().states)
+            self._generations.append(newest)
         return newest.states
