@@ -1,6 +1,7 @@
 """From observation to verdict."""
 
 import re
+import time
 from dataclasses import replace
 from itertools import permutations
 
@@ -315,6 +316,14 @@ def test_no_dose_runs_over_the_end_of_a_sentence(pieces):
     """A reply's doses are those of its sentences."""
     text = "".join(pieces)
     assert doses(text) == {dose for sentence in text.split(". ") for dose in doses(sentence)}
+
+
+@pytest.mark.parametrize("piece", ["1", "1/", "1,", "1 ", "1 to ", "two ", "1-", " "])
+def test_doses_are_searched_in_linear_time(piece):
+    """A draft of digits holds nobody up."""
+    began = time.process_time()
+    assert not doses("1" + piece * (20_000 // len(piece)))
+    assert time.process_time() - began < 1
 
 
 def test_dose_that_the_source_does_not_name_is_unsupported():

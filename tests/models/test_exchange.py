@@ -28,6 +28,7 @@ class Raw:
         self.writers: list[asyncio.StreamWriter] = []
         self.session: aiohttp.ClientSession
         """What is used to ask it."""
+        self.delay_s = 0.0
         self.ended = 0
         """Connections that the other side has closed."""
 
@@ -39,6 +40,7 @@ class Raw:
                 head = await reader.readuntil(b"\r\n\r\n")
                 length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
                 seen.append(head + await reader.readexactly(length))
+                await asyncio.sleep(self.delay_s)
                 writer.write(self.answer)
         except (asyncio.IncompleteReadError, ConnectionError):
             self.ended += 1
@@ -56,14 +58,18 @@ async def upstream() -> AsyncIterator[Callable[..., object]]:
     """Start a server that gives certain bytes, and return it with what posts to it."""
     async with AsyncExitStack() as stack:
 
-        async def start(answer: bytes = OK, headers: dict[str, str] | None = None) -> tuple[Raw, Post]:
+        async def start(
+            answer: bytes = OK, headers: dict[str, str] | None = None, sock_read: float = 5
+        ) -> tuple[Raw, Post]:
             raw = Raw(answer)
             stack.push_async_callback(raw.close)
             server = await stack.enter_async_context(await asyncio.start_server(raw.serve, "127.0.0.1", 0))
             stack.callback(server.close)
             session = raw.session = await stack.enter_async_context(aiohttp.ClientSession(connector=Connector()))
             url = URL(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1/ask?v=1")
-            return raw, Post(session, url, headers or {}, ClientTimeout(total=None, sock_connect=5, sock_read=5))
+            return raw, Post(
+                session, url, headers or {}, ClientTimeout(total=None, sock_connect=5, sock_read=sock_read)
+            )
 
         yield start
 
@@ -137,6 +143,73 @@ async def test_a_connection_that_the_server_has_closed_is_not_used_again(upstrea
         for writer in raw.writers:
             writer.close()
         await asyncio.sleep(0.05)
+    assert [len(requests) for requests in raw.connections] == [1, 1]
+
+
+@pytest.mark.parametrize("when", ["with the answer", "later"])
+async def test_what_comes_unasked_is_nobodys_answer(upstream, when):
+    """It would be somebody else's: a connection that has heard it serves no further request."""
+    unasked = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret"
+    raw, post = await upstream(OK + unasked if when == "with the answer" else OK)
+    async with await post.send(b"1", {}) as answer:
+        assert await answer.content.read() == b"hi"
+    if when == "later":
+        raw.writers[0].write(unasked)
+        await asyncio.sleep(0.05)
+    raw.answer = OK
+    async with await post.send(b"2", {}) as answer:
+        assert await answer.content.read() == b"hi"
+    assert [len(requests) for requests in raw.connections] == [1, 1]
+
+
+async def test_each_answer_is_waited_for_as_long(upstream):
+    """From when it was asked for, though one timer is enough for all."""
+    raw, post = await upstream(sock_read=0.3)
+    raw.delay_s = 5
+    loop, began, waited = asyncio.get_running_loop(), asyncio.get_running_loop().time(), []
+
+    async def ask(after: float) -> None:
+        await asyncio.sleep(after)
+        with pytest.raises(aiohttp.SocketTimeoutError):
+            await post.send(b"", {})
+        waited.append(loop.time() - began - after)
+
+    async with asyncio.TaskGroup() as group:
+        for after in (0, 0.1, 0.2):
+            group.create_task(ask(after))
+    assert all(0.25 < seconds < 0.45 for seconds in waited), waited
+
+
+async def test_an_answer_in_time_leaves_no_timer_to_the_next(upstream):
+    """What is asked over the same connection has all of its own time, and a connection that waits is not given up for it."""
+    raw, post = await upstream(sock_read=0.4)
+    raw.delay_s = 0.25
+    for pause in (0, 0, 0.5, 0):
+        async with await post.send(b"", {}) as answer:
+            assert await answer.content.read() == b"hi"
+        await asyncio.sleep(pause)
+    assert [len(requests) for requests in raw.connections] == [4]
+
+
+async def test_a_long_answer_that_was_read_late_leaves_no_timer_to_the_next(upstream):
+    """Reading was stopped meanwhile, and going on with it begins to wait anew, for nothing."""
+    raw, post = await upstream(b"HTTP/1.1 200 OK\r\nContent-Length: 560000\r\n\r\n" + bytes(560_000), sock_read=0.6)
+    async with await post.send(b"", {}) as answer:
+        await asyncio.sleep(0.3)
+        assert len(await answer.content.read()) == 560_000
+    await asyncio.sleep(0.3)
+    raw.answer, raw.delay_s = OK, 0.45
+    async with await post.send(b"", {}) as answer:
+        assert await answer.content.read() == b"hi"
+
+
+async def test_what_waits_too_long_is_not_used_again(upstream, monkeypatch):
+    """The server may be about to close it."""
+    raw, post = await upstream()
+    for waits_s in (15.0, -1.0):
+        monkeypatch.setattr(connections, "IDLE_S", waits_s)
+        async with await post.send(b"1", {}) as answer:
+            await answer.content.read()
     assert [len(requests) for requests in raw.connections] == [1, 1]
 
 

@@ -59,6 +59,20 @@ async def test_number_of_turns_is_bounded(most: int) -> None:
         assert await memory.get(keys(name)[0])
 
 
+@pytest.mark.parametrize("most", [31, 47, 1_000])
+async def test_quiet_hours_take_no_room(most: int, clock: list[float]) -> None:
+    """Generations that begin because the last is old leave as many turns to the others."""
+    memory = ProcessMemory(most, 100)
+    for name in range(10):
+        await memory.put(keys(-name), state("quiet"))
+        clock[0] += 7
+    for name in range(2 * most):
+        await memory.put(keys(name), state(str(name)))
+    sure = int(0.85 * most)
+    assert all([await memory.get(keys(name)[0]) for name in range(2 * most - 1, 2 * most - 1 - sure, -1)])
+    assert len(memory) <= most * KEYS_PER_TURN
+
+
 async def test_the_longest_unused_goes_first() -> None:
     """A state that is read now and then outlives those that are not, under the key that it is read by."""
     memory = ProcessMemory(100, 100)

@@ -30,6 +30,12 @@ def test_changed_or_invented_sentence_is_not_supported(sentence: str) -> None:
     assert weighed(sentence).degree < IMPLIED
 
 
+@pytest.mark.parametrize("sentence", SUPPORTED)
+def test_the_order_of_sources_makes_no_difference(sentence: str) -> None:
+    """What stands together in one of them stands together."""
+    assert weighed(sentence, VOICES, REPAIRS) == weighed(sentence, REPAIRS, VOICES)
+
+
 def test_what_stands_in_a_source_is_supported() -> None:
     """A source's own sentence needs no weighing, whatever marks stand around it."""
     assert weighed("**Hearing voices is common in schizophrenia!**", VOICES) == Support(
