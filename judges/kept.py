@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
 MOST_CHARACTERS = 500_000
@@ -31,3 +31,21 @@ def kept(function: Callable[[str], T]) -> Callable[[str], T]:
         return found
 
     return known
+
+
+class Remembered(dict[str, T], Generic[T]):
+    """What is known of each word, found out once; a dict answers in half the time of an `lru_cache`. Full, it begins anew."""
+
+    def __init__(self, find_out: Callable[[str], T], most: int = 16384, longest: int = 40) -> None:
+        """Args: most: how many are remembered; longest: characters of a word, or longer text, that is."""
+        self._find_out = find_out
+        self._most = most
+        self._longest = longest
+
+    def __missing__(self, word: str) -> T:
+        told = self._find_out(word)
+        if len(word) <= self._longest:
+            if len(self) >= self._most:
+                self.clear()
+            self[word] = told
+        return told

@@ -14,7 +14,6 @@ import orjson
 from pydantic import with_config
 
 from judges.rules import RULES
-from proxy.folding import digest
 from proxy.messages import Message
 from proxy.traces.trace import HowFound, ShownWarning
 
@@ -98,8 +97,8 @@ class Conversation:
         return tuple(kept.values())
 
     def after(self, turn: int, reply: str, citations: tuple[str, ...], pair: bytes) -> "Conversation":
-        """Return the state after a delivered reply, folded (warnings and sources are the turn's to set)."""
-        delivered = {**self.delivered, digest(reply): Delivered(turn, citations)}
+        """Return the state after a delivered reply, given by its hash (warnings and sources are the turn's to set)."""
+        delivered = {**self.delivered, reply: Delivered(turn, citations)}
         while len(delivered) > REPLIES_KNOWN:
             delivered.pop(next(iter(delivered)))
         pairs = (*self.pairs, pair)[-PAIRS_LOOKED_UP:]
@@ -136,7 +135,6 @@ class Identity:
         """Hash of everything up to and including the last reply; None when there is none yet."""
         self._exchanges: list[tuple[str, Message]] = []
         """What the user said, folded, and the reply to it, oldest first."""
-        self._replies: dict[str, tuple[str, bytes]] = {}
         asked = ""
         for message in identifying(messages):
             if message.role == "user":
@@ -180,32 +178,24 @@ class Identity:
         return not before or not last or any(map(conversation.known, (reply for _, reply in self._exchanges[:last])))
 
     def pair_after(self, reply: str) -> bytes:
-        """Return the key of the exchange that this reply, folded, completes."""
-        return self._completed(reply)[1]
+        """Return the key of the exchange that the reply with this hash completes."""
+        return self._key("pair", self._asked, reply)
 
     def keys_after(self, reply: str | None, conversation_id: str) -> list[bytes]:
         """Return the keys under which to keep the state after a reply.
 
         Args:
-            reply: Its text, folded; None: it has none, and does not show in a history.
+            reply: The hash of its text; None: it has none, and does not show in a history.
             conversation_id: The conversation's id.
         """
         if reply is None:
             return [self.id_key(conversation_id), *([self.history_key] if self.history_key else [])]
-        hashed, pair = self._completed(reply)
         after = self._running.copy()
-        after.update(orjson.dumps(["assistant", hashed]))
-        return [after.digest(), pair, self.id_key(conversation_id)]
+        after.update(orjson.dumps(["assistant", reply]))
+        return [after.digest(), self.pair_after(reply), self.id_key(conversation_id)]
 
     def id_key(self, conversation_id: str) -> bytes:
         return self._key("id", conversation_id)
-
-    def _completed(self, reply: str) -> tuple[str, bytes]:
-        """Return the hash of a reply and the key of the exchange that it completes; they are asked for twice."""
-        if reply not in self._replies:
-            hashed = digest(reply)
-            self._replies[reply] = hashed, self._key("pair", self._asked, hashed)
-        return self._replies[reply]
 
     def _key(self, *parts: str) -> bytes:
         return hashlib.blake2b(self._scope + orjson.dumps(list(parts)), digest_size=16).digest()

@@ -115,7 +115,7 @@ def cited(bot: Chatbot, delivery: Delivery) -> list[tuple[str, str]]:
 
 def worst(deliveries: list[Delivery]) -> Delivery:
     """Return the delivery whose outcome is the turn's."""
-    return min(deliveries, key=lambda delivery: RANK.index(delivery.outcome)) if len(deliveries) > 1 else deliveries[0]
+    return min(deliveries, key=lambda delivery: RANK.index(delivery.outcome))
 
 
 def caf(turn: Turn, delivery: Delivery) -> dict[str, Any]:

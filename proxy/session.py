@@ -6,7 +6,7 @@ import structlog
 
 from proxy.conversation import Conversation, Identity
 from proxy.delivery import Answer, Delivery, Turn
-from proxy.folding import fold
+from proxy.folding import digest, fold
 from proxy.memory import Memory, Unknown
 from proxy.traces.trace import HowFound
 
@@ -46,7 +46,7 @@ async def _keep(memory: Memory, turn: Turn, identity: Identity, answer: Answer) 
     for delivery in answer.deliveries:
         if delivery.text is None and not delivery.refused:
             continue
-        said = None if delivery.text is None else fold(delivery.text)
+        said = None if delivery.text is None else digest(fold(delivery.text))
         after = state_after(turn, identity, delivery, said)
         try:
             await memory.put(identity.keys_after(said, after.id), after)
@@ -61,7 +61,7 @@ def state_after(turn: Turn, identity: Identity, delivery: Delivery, said: str | 
     """Return the state of the conversation after a delivery.
 
     Args:
-        said: Its text, folded.
+        said: The hash of its text.
     """
     before, settings = turn.conversation, turn.bot.settings
     lasts = settings.warning_turns

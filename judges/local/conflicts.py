@@ -62,6 +62,8 @@ class SourceSentence(NamedTuple):
     """Without its words, which would take more memory than all the rest."""
     order: tuple[str, ...]
     """Its concepts as they follow each other."""
+    conditions: tuple[tuple[float, dict[str, float], str], ...]
+    """What it makes its matter depend on: how much leaving that out takes away, its concepts, and its words."""
     hedged: bool
     absolutes: tuple[str, ...]
     sure: tuple[str, ...]
@@ -73,15 +75,9 @@ def source_sentence(reading: Reading, order: tuple[str, ...]) -> SourceSentence:
     """Prepare a sentence of a source for being contradicted."""
     words, vocabulary = reading.words, reading.vocabulary
     return SourceSentence(
-        replace(
-            reading,
-            words=_LEFT_OUT,
-            vocabulary=_NO_WORDS,
-            drugs=_LEFT_OUT,
-            names=_LEFT_OUT,
-            conditions=list(_conditions(reading)),
-        ),
+        replace(reading, words=_LEFT_OUT, vocabulary=_NO_WORDS, drugs=_LEFT_OUT, names=_LEFT_OUT),
         order,
+        tuple(_conditions(reading)),
         not lexicon.HEDGES.isdisjoint(vocabulary),
         tuple(_absolutes(reading)),
         tuple(_SURE & vocabulary),
@@ -254,7 +250,7 @@ def _certainty(reading: Reading, window: Sequence[SourceSentence], closest: Sour
 
 
 def _condition(closest: SourceSentence, told: frozenset[str]) -> Conflict:
-    for degree, needed, text in closest.reading.conditions or ():
+    for degree, needed, text in closest.conditions:
         if sum([w for c, w in needed.items() if c in told]) < 0.3 * sum(needed.values()):
             return degree, f"leaves out the condition {text[:60]!r}"
     return NONE

@@ -17,10 +17,10 @@ from struct import Struct
 import numpy as np
 from numpy.typing import NDArray
 
+from judges.kept import Remembered
 from judges.local import vectors
 from judges.local.spelling import QUESTION, STOP
 from judges.local.table import Pairs, Table, code, hashes
-from judges.local.text import Remembered
 
 WINDOW = 48
 """Tokens of a window, about: a window ends with the sentence that reaches this."""

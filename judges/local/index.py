@@ -6,9 +6,12 @@ from itertools import pairwise
 from sys import intern
 from typing import NamedTuple
 
+import numpy as np
+
+from judges.kept import Remembered
 from judges.local import conflicts, vectors
-from judges.local.table import Marks
-from judges.local.text import Reading, Remembered, lexeme, normalise, read, sentences
+from judges.local.table import Table, hashes
+from judges.local.text import Reading, lexeme, normalise, read, sentences
 from knowledge_base.library import Source
 
 _REACH = 3
@@ -76,8 +79,9 @@ class Index:
                 postings.setdefault(concept, []).append(place)
         self.postings = {concept: tuple(places) for concept, places in postings.items()}
         """The places of the sentences that have a concept: none if only the title has it."""
-        self.together = Marks(_together([s.order for s in self.sentences]))
-        """Which concepts stand together."""
+        together = _together([s.order for s in self.sentences])
+        self.together = Table(hashes(together), together.values(), np.uint8)
+        """Which concepts stand together: a mark for each two or three."""
 
     def around(self, place: int) -> list[conflicts.SourceSentence]:
         """Return a sentence with its neighbours."""

@@ -4,8 +4,9 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from judges.kept import Remembered
 from judges.local import tongues
-from judges.local.text import LONG, MOST_KEPT, Reading, Remembered, stretches
+from judges.local.text import LONG, MOST_KEPT, Reading, stretches
 
 _LETTERS = re.compile(r"[a-z\u00df-\u024f]+(?:'[a-z]+)*")
 _ALIEN = re.compile(r"[^\x00-\u024f]")

@@ -99,11 +99,11 @@ def parts(text: str, told: frozenset[str] = frozenset()) -> Iterator[Part]:
     """Take a normalised reply apart; `told` are the concepts that the user has named."""
     for sentence in sentences(text):
         reading = read(sentence.text)
-        pieces = _pieces_of(reading, sentence.text, told.intersection(reading.content))
+        pieces = _apart(reading, sentence.text, told.intersection(reading.content))
         yield Part(sentence, reading, *pieces)
 
 
-class _Pieces(NamedTuple):
+class _Apart(NamedTuple):
     """What `Part` says of a sentence wherever it stands."""
 
     clauses: list[Clause]
@@ -111,21 +111,21 @@ class _Pieces(NamedTuple):
     busy: frozenset[str]
 
 
-def _pieces_of(reading: Reading, text: str, told: frozenset[str]) -> _Pieces:
+def _apart(reading: Reading, text: str, told: frozenset[str]) -> _Apart:
     """Take a sentence apart; `told` are those of its concepts that the user named."""
     return _kept(text, told) if len(text) <= LONG else _taken_apart(reading, text, told)
 
 
 @lru_cache(maxsize=MOST_KEPT)
-def _kept(text: str, told: frozenset[str]) -> _Pieces:
+def _kept(text: str, told: frozenset[str]) -> _Apart:
     return _taken_apart(read(text), text, told)
 
 
-def _taken_apart(reading: Reading, text: str, told: frozenset[str]) -> _Pieces:
+def _taken_apart(reading: Reading, text: str, told: frozenset[str]) -> _Apart:
     clauses = _clauses(reading, text, told)
     kept = [clause.text for clause in clauses if clause.act == "asserts"]
     asserted = text if len(kept) == len(clauses) else ", ".join(kept)
-    return _Pieces(clauses, asserted, acts.busy(reading.vocabulary))
+    return _Apart(clauses, asserted, acts.busy(reading.vocabulary))
 
 
 def _clauses(reading: Reading, text: str, told: frozenset[str]) -> list[Clause]:

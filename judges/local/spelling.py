@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, chain
 
-from judges.local.text import LONG, MOST_KEPT, Remembered, stretches
+from judges.kept import Remembered
+from judges.local.text import LONG, MOST_KEPT, stretches
 
 STOP, QUESTION = ".", "?"
 """The tokens that end a sentence."""

@@ -238,7 +238,7 @@ def _relations(words: Sequence[list[Word]], best: Sequence[Place | None], source
     asked = hashes([*chain(*pairs, *threes)])
     found = np.zeros(len(asked), np.uint8)
     for source in sources:
-        found |= source.together.find(asked)
+        found |= source.together.each(asked)
     marks = found.tobytes()
     edges = accumulate(chain(map(len, pairs), map(len, threes)), initial=0)
     cut = [marks[start:end] for start, end in pairwise(edges)]

@@ -1,13 +1,14 @@
 """What was learned of many features, laid out flat: as dicts of Python objects it would be a tenth of a serving process' memory."""
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Hashes = NDArray[np.int64]
 """64 bits each, with a salt that nobody knows: two features have the same once in some 10^14 times."""
-Found = tuple[NDArray[np.intp], NDArray[np.float64]]
+Found = tuple[NDArray[np.intp], NDArray[Any]]
 _LAST = np.iinfo(np.int64).max
 _SPARSE = 4
 """How many times as many endings of hashes there are, at least, as pairs."""
@@ -16,11 +17,11 @@ _SPARSE = 4
 class Table:
     """Weights by feature: hashes in order, and the weights beside them."""
 
-    def __init__(self, features: Hashes, weights: Collection[float]) -> None:
+    def __init__(self, features: Hashes, weights: Collection[float], kind: type[np.generic] = np.float64) -> None:
         order = features.argsort()
         # With the highest number at the end, each hash that is looked for has a place in the row.
         self._hashes = np.append(features[order], _LAST)
-        self._weights = np.append(np.fromiter(weights, np.float64, len(weights))[order], 0.0)
+        self._weights = np.append(np.fromiter(weights, kind, len(weights))[order], kind(0))
 
     def find(self, wanted: Hashes) -> Found:
         """Return which of the wanted features have a weight, by their place among the wanted, and these weights."""
@@ -28,21 +29,11 @@ class Table:
         found = (self._hashes.take(places) == wanted).nonzero()[0]
         return found, self._weights.take(places.take(found))
 
-
-class Marks:
-    """A small number by feature."""
-
-    def __init__(self, marks: Mapping[tuple[str, ...], int]) -> None:
-        features = hashes(marks)
-        order = features.argsort()
-        self._hashes = np.append(features[order], _LAST)
-        self._marks = np.append(np.fromiter(marks.values(), np.uint8, len(marks))[order], np.uint8(0))
-
-    def find(self, wanted: Hashes) -> NDArray[np.uint8]:
-        """Return the mark of each wanted feature, 0 for those that have none."""
+    def each(self, wanted: Hashes) -> NDArray[Any]:
+        """Return the weight of each wanted feature, 0 for those that have none."""
         places = self._hashes.searchsorted(wanted)
-        marks: NDArray[np.uint8] = self._marks.take(places) * (self._hashes.take(places) == wanted)
-        return marks
+        weights: NDArray[Any] = self._weights.take(places) * (self._hashes.take(places) == wanted)
+        return weights
 
 
 class Pairs:

@@ -2,12 +2,13 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from sys import intern
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
+from judges.kept import Remembered
 from judges.local import lexicon, tongues
 from judges.local.lexicon import listed
 
@@ -30,26 +31,6 @@ def normalise(text: str) -> str:
         return text
     folded = unicodedata.normalize("NFKC", text).translate(_TYPOGRAPHY)
     return "".join(c for c in folded if c.isascii() or unicodedata.category(c) not in ("Cf", "Mn", "Co", "Cn"))
-
-
-_Told = TypeVar("_Told")
-
-
-class Remembered(dict[str, _Told], Generic[_Told]):
-    """What is known of each word, found out once; a dict answers in half the time of an `lru_cache`."""
-
-    def __init__(self, find_out: Callable[[str], _Told], most: int = 16384, longest: int = 40) -> None:
-        self._find_out = find_out
-        self._most = most
-        self._longest = longest
-
-    def __missing__(self, word: str) -> _Told:
-        told = self._find_out(word)
-        if len(word) <= self._longest:
-            if len(self) >= self._most:
-                self.clear()
-            self[word] = told
-        return told
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +159,6 @@ class Reading:
     english: int = 0
     foreign: int = 0
     """How many of its words are common ones of English, and of other languages."""
-    conditions: list[tuple[float, dict[str, float], str]] | None = None
-    """What `conflicts` finds in a sentence of a source, kept with it."""
 
 
 def negations(reading: Reading) -> int:

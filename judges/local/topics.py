@@ -6,8 +6,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from judges.case import Topic
+from judges.kept import Remembered
 from judges.local import lexicon
-from judges.local.text import Remembered, stem, words
+from judges.local.text import stem, words
 
 _BUILT_IN = {
     "medication": """medication medicine drug tablet pill antipsychotic antidepressant sedative dose prescription injection

@@ -11,6 +11,7 @@ from knowledge_base.citations import neutralise, parse
 from models.usage import estimate_tokens
 from proxy.context import guarded_messages, wrapped_messages
 from proxy.conversation import Conversation, Warned
+from proxy.folding import digest
 from proxy.messages import Message
 from tests.proxy.conftest import SECTIONS, Body, Start, dialogue, text_of, warnings_in
 
@@ -250,7 +251,7 @@ def test_user_text_holds_no_command_whatever_it_is(text: str) -> None:
 
 def test_wrapped_chatbot_gets_the_clients_messages_with_the_warning_put_in() -> None:
     """Nothing of the client's is changed; the warning stands right after the reply that it concerns."""
-    state = Conversation("c").after(1, "Hello", (), "p")
+    state = Conversation("c").after(1, digest("Hello"), (), b"p")
     state = Conversation("c", 1, (Warned("role", "", 1, 5),), {}, state.delivered)
     raw = [{"role": "system", "content": COMMAND}, *dialogue("Hi", "Hello", COMMAND)]
     sent = wrapped_messages(raw, [Message(**m) for m in raw], state, 2, "role")

@@ -460,7 +460,7 @@ async def test_state_remembers_a_bounded_number_of_replies() -> None:
     """A conversation of any length has a state of bounded size, the newest replies in it."""
     state = Conversation("c")
     for turn in range(1, 400):
-        state = state.after(turn, f"reply {turn}", (), f"pair {turn}".encode())
+        state = state.after(turn, digest(f"reply {turn}"), (), f"pair {turn}".encode())
     assert len(state.delivered) == 200
     assert digest("reply 399") in state.delivered
     assert digest("reply 1") not in state.delivered
@@ -470,9 +470,9 @@ async def test_state_remembers_a_bounded_number_of_replies() -> None:
 async def test_recall_says_how_it_found_the_state() -> None:
     """By history, by one exchange, by id, or not at all."""
     memory = ProcessMemory(10, 100)
-    first = identity("Hi")
-    state = Conversation("c").after(1, "Hello", (), first.pair_after("Hello"))
-    await memory.put(first.keys_after("Hello", "c"), state)
+    first, hello = identity("Hi"), digest("Hello")
+    state = Conversation("c").after(1, hello, (), first.pair_after(hello))
+    await memory.put(first.keys_after(hello, "c"), state)
     assert await recall(memory, identity("Hi", "Hello", "And?")) == (state, "history")
     assert await recall(memory, identity("x", "y", "Hi", "Hello", "And?")) == (state, "pair")
     assert await recall(memory, identity("And?", explicit="c")) == (state, "explicit")

@@ -38,7 +38,7 @@ async def test_state_is_found_under_each_of_its_keys() -> None:
 async def test_state_comes_back_as_it_was() -> None:
     """Packing leaves nothing out."""
     memory, kept = ProcessMemory(10, 100), Conversation("c", 1, (Warned("role", "Say less.", 1, 5, 3),), {"sleep": 1})
-    kept = kept.after(2, "Hello", ("sleep", "no_claims"), b"pair")
+    kept = kept.after(2, "hash", ("sleep", "no_claims"), b"pair")
     await memory.put([b"a"], kept)
     assert await memory.get(b"a") == kept
 

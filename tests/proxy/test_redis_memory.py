@@ -54,7 +54,7 @@ async def test_state_comes_back_as_it_was(redis: RedisServer) -> None:
     """With the keys of its exchanges, which JSON has no form for."""
     memory = open_redis(MemorySettings(store="redis", url=redis.url), {})
     kept = Conversation("c", 1, (Warned("role", "Say less.", 1, 5, 3),), {"sleep": 1})
-    kept = kept.after(2, "Hello", ("sleep", "no_claims"), bytes(range(16)))
+    kept = kept.after(2, "hash", ("sleep", "no_claims"), bytes(range(16)))
     await memory.put([b"a"], kept)
     assert await memory.get(b"a") == kept
     await memory.close()

@@ -13,7 +13,7 @@ PREPARED = Index(replace(VOICES, title="Voices", text="Doctors treat hallucinati
 def marks(*runs: str) -> list[int]:
     """Return what a prepared source knows of some runs of words."""
     asked = [tuple(lexeme(word).concept for word in run.split()) for run in runs]
-    return PREPARED.together.find(hashes(asked)).tolist()
+    return PREPARED.together.each(hashes(asked)).tolist()
 
 
 def test_words_stand_together_within_a_sentence() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.local.table import Marks, Pairs, Table, code, hashes
+from judges.local.table import Pairs, Table, code, hashes
 
 WORDS = st.text(st.characters(exclude_categories=("Cs", "Z", "C")), max_size=8)
 WEIGHTS = st.floats(-10, 10)
@@ -26,7 +26,9 @@ RUNS = st.lists(WORDS, max_size=3).map(tuple)
 def test_marks_are_found_as_in_a_dict(marks: dict[tuple[str, ...], int], asked: list[tuple[str, ...]]) -> None:
     """Unknown runs of words have none."""
     wanted = [*asked, *marks]
-    assert Marks(marks).find(hashes(wanted)).tolist() == [marks.get(run, 0) for run in wanted]
+    assert Table(hashes(marks), marks.values(), np.uint8).each(hashes(wanted)).tolist() == [
+        marks.get(run, 0) for run in wanted
+    ]
 
 
 FEW = st.sampled_from(["", "a", "b", "c"])
