@@ -49,7 +49,7 @@ class Connector(aiohttp.TCPConnector):
 
     def keep(self, route: ClientRequest, connection: Connection) -> None:
         """Take a connection back whose answer has come to its end; close it if it is of no more use."""
-        if self.closed or not _is_usable(connection):
+        if not _is_usable(connection):
             connection.close()
             return
         self._waiting.setdefault(route.connection_key, deque()).append((connection, time.monotonic()))

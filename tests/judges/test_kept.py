@@ -1,6 +1,6 @@
 """Keeping what was found out about texts."""
 
-from judges.kept import ENTRY, MOST_CHARACTERS, kept
+from judges.kept import ENTRY, MOST_CHARACTERS, Remembered, kept
 
 
 def test_a_text_that_comes_again_is_not_worked_on_again() -> None:
@@ -38,3 +38,19 @@ def test_a_text_of_great_length_is_not_kept() -> None:
     long = "x" * MOST_CHARACTERS
     assert [length(long), length(long)] == [MOST_CHARACTERS] * 2
     assert len(asked) == 2
+
+
+def test_words_are_remembered_within_a_bound():
+    """What comes again is not found out again; a long text is not kept, and the memory begins anew when it is full."""
+    asked = []
+
+    def find_out(word):
+        asked.append(word)
+        return word.upper()
+
+    known = Remembered(find_out, most=3, longest=5)
+    assert [known[word] for word in ("a", "b", "a", "longer", "longer")] == ["A", "B", "A", "LONGER", "LONGER"]
+    assert asked == ["a", "b", "longer", "longer"]
+    for word in "cdefgh":
+        assert known[word] == word.upper()
+        assert len(known) <= 3

@@ -7,7 +7,7 @@ import pytest
 
 from proxy.chatbot import Chatbot, assemble
 from proxy.config import ConfigError, parse_config
-from tests.proxy.conftest import Body
+from tests.proxy.conftest import Body, write_sections
 
 
 def config(tmp_path: Path, aliases: tuple[str, ...] = ("chatbot",), **changes: Any) -> Any:
@@ -91,3 +91,21 @@ def test_upstream_model_is_the_configured_name_or_the_alias(tmp_path: Path) -> N
 
     built: Any = assemble(config(tmp_path))["bot"]
     assert built.open(Models()).upstream_model == "chatbot"
+
+
+def test_chatbots_of_one_knowledge_base_share_what_chooses_from_it(tmp_path: Path) -> None:
+    """However they write its folder; it takes half a megabyte."""
+    write_sections(tmp_path / "kb")
+    one: Body = {
+        "model": "chatbot",
+        "role": "r",
+        "refiner": None,
+        "knowledge_base": "kb",
+        "emergency": {"contact": "112"},
+    }
+    bots = {"one": one, "two": one | {"knowledge_base": str(tmp_path / "kb")}}
+    made = assemble(
+        parse_config({"models": {"chatbot": {"engine": "embedded"}}, "chatbots": bots}, tmp_path / "c.yaml")
+    )
+    models: Any = None
+    assert made["one"].open(models).lexical is made["two"].open(models).lexical is not None

@@ -1,6 +1,6 @@
 """Texts as they are known again."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from proxy.folding import fold, unlined
@@ -11,6 +11,8 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES).map("".join))
+@example("a  b")
+@example(" a ")
 def test_every_run_of_white_space_counts_as_a_single_space(text: str) -> None:
     """Also where the text has no line breaks, whose fold takes a shorter way."""
     assert fold(text) == " ".join(unlined(text).split())
