@@ -3,10 +3,10 @@
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from proxy.conversation import Conversation
+from proxy.generation import Generation
 
 
 class Unknown(Exception):
@@ -46,15 +46,6 @@ KEYS_PER_TURN = 3
 GENERATIONS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Generation:
-    """States that were last used in one stretch of time, packed."""
-
-    began: float
-    """By the monotonic clock, in seconds."""
-    states: dict[bytes, bytes] = field(default_factory=dict)
-
-
 class ProcessMemory:
     """Keeps states in this process, within a bound of age and number: the longest unused go first.
 
@@ -67,9 +58,9 @@ class ProcessMemory:
     waits = False
 
     def __init__(self, max_turns: int, max_age_s: float) -> None:
-        self._generations = deque([Generation(time.monotonic())])
-        """Oldest first."""
         self.limit(max_turns, max_age_s)
+        self._generations = deque([Generation(time.monotonic(), self._room)])
+        """Oldest first."""
         self.failures = 0
 
     def limit(self, max_turns: int, max_age_s: float) -> None:
@@ -80,34 +71,31 @@ class ProcessMemory:
         self._max_age_s = max_age_s
 
     def __len__(self) -> int:
-        return sum(len(generation.states) for generation in self._generations)
+        return sum(map(len, self._generations))
 
     async def get(self, key: bytes) -> Conversation | None:
         now = time.monotonic()
         for generation in reversed(self._generations):
-            packed = generation.states.get(key)
+            packed = generation.get(key)
             if packed is not None:
                 if generation.began < now - self._max_age_s:
                     return None
-                if generation.states is not self._newest(now, 0):
-                    del generation.states[key]
-                    self._newest(now, 1)[key] = packed
+                if generation is not self._newest(now, 0):
+                    generation.drop(key)
+                    self._newest(now, 1).put([key], packed)
                 return Conversation.unpacked(packed)
         return None
 
     async def put(self, keys: Sequence[bytes], conversation: Conversation) -> None:
-        self._newest(time.monotonic(), len(keys)).update(dict.fromkeys(keys, conversation.packed()))
+        self._newest(time.monotonic(), len(keys)).put(keys, conversation.packed())
 
     async def forget(self, conversation_id: str) -> int:
-        gone: set[bytes] = set()
         named = conversation_id.encode(errors="surrogatepass")  # as it stands in what is packed
-        for states in [generation.states for generation in self._generations]:
-            held = [key for key, packed in states.items() if named in packed]
-            of_it = {key for key in held if Conversation.unpacked(states[key]).id == conversation_id}
-            for key in of_it:
-                del states[key]
-            gone |= of_it
-        return len(gone)
+
+        def is_meant(packed: bytes) -> bool:
+            return named in packed and Conversation.unpacked(packed).id == conversation_id
+
+        return len(set().union(*[generation.forget(is_meant) for generation in self._generations]))
 
     async def answers(self) -> bool:
         return True
@@ -115,15 +103,15 @@ class ProcessMemory:
     async def close(self) -> None:
         """Nothing to let go of."""
 
-    def _newest(self, now: float, keys: int) -> dict[bytes, bytes]:
-        """Return the states of the newest generation, in which some keys have room; begin one if the last is full or old."""
+    def _newest(self, now: float, keys: int) -> Generation:
+        """Return the newest generation, in which some keys have room; begin one if the last is full or old."""
         newest = self._generations[-1]
-        if len(newest.states) + keys > self._room or newest.began < now - self._max_age_s / GENERATIONS:
-            newest = Generation(now)
+        if min(newest.room, self._room - len(newest)) < keys or newest.began < now - self._max_age_s / GENERATIONS:
+            newest = Generation(now, self._room)
             kept = len(self)
             while self._generations and (
                 kept + self._room > self._most or self._generations[0].began < now - self._max_age_s
             ):
-                kept -= len(self._generations.popleft().states)
+                kept -= len(self._generations.popleft())
             self._generations.append(newest)
-        return newest.states
+        return newest

@@ -1,8 +1,11 @@
 """Where conversations are kept: within bounds of number and age."""
 
+import hashlib
+
 import pytest
 
 from proxy.conversation import Conversation, Warned
+from proxy.generation import KEY_BYTES
 from proxy.memory import KEYS_PER_TURN, ProcessMemory
 from tests.proxy.conftest import Start, text_of, warnings_in
 
@@ -22,12 +25,17 @@ def state(name: str) -> Conversation:
     return Conversation(name)
 
 
+def key(name: object) -> bytes:
+    """What the name is kept under."""
+    return hashlib.blake2b(str(name).encode(), digest_size=KEY_BYTES).digest()
+
+
 async def test_state_is_found_under_each_of_its_keys() -> None:
     """All keys lead to the same state; a taken key gets the new one."""
     memory = ProcessMemory(10, 100)
-    await memory.put([b"a", b"b"], state("1"))
-    await memory.put([b"b", b"c"], state("2"))
-    assert [found and found.id for found in [await memory.get(k) for k in (b"a", b"b", b"c", b"d")]] == [
+    await memory.put([key("a"), key("b")], state("1"))
+    await memory.put([key("b"), key("c")], state("2"))
+    assert [found and found.id for found in [await memory.get(key(k)) for k in "abcd"]] == [
         "1",
         "2",
         "2",
@@ -39,12 +47,12 @@ async def test_state_comes_back_as_it_was() -> None:
     """Packing leaves nothing out."""
     memory, kept = ProcessMemory(10, 100), Conversation("c", 1, (Warned("role", "Say less.", 1, 5, 3),), {"sleep": 1})
     kept = kept.after(2, "hash", ("sleep", "no_claims"), b"pair")
-    await memory.put([b"a"], kept)
-    assert await memory.get(b"a") == kept
+    await memory.put([key("a")], kept)
+    assert await memory.get(key("a")) == kept
 
 
 def keys(name: int) -> list[bytes]:
-    return [f"{name}-{i}".encode() for i in range(KEYS_PER_TURN)]
+    return [key(f"{name}-{i}") for i in range(KEYS_PER_TURN)]
 
 
 @pytest.mark.parametrize("most", [1, 2, 10, 100, 1_000])
@@ -100,33 +108,33 @@ async def test_forgotten_state_is_gone_from_wherever_it_was(ident: str) -> None:
     """Also from where it was before its conversation went on, and each key counts once."""
     memory = ProcessMemory(60, 100)
     for turn in range(10):
-        await memory.put([b"id", f"{turn}".encode()], state(ident))
-        await memory.put([b"of another", f"{turn} of another".encode()], state(f"{ident} as well"))
+        await memory.put([key("id"), key(turn)], state(ident))
+        await memory.put([key("of another"), key(f"{turn} of another")], state(f"{ident} as well"))
     assert await memory.forget(ident) == 11
     assert await memory.forget(ident) == 0
-    assert await memory.get(b"id") is None
-    assert await memory.get(b"of another")
+    assert await memory.get(key("id")) is None
+    assert await memory.get(key("of another"))
 
 
 async def test_state_unused_for_its_age_is_forgotten(clock: list[float]) -> None:
     """Age counts from the last use, and what is too old is not given out, even if nothing was put since."""
     memory = ProcessMemory(10, 100)
-    await memory.put([b"a"], state("1"))
+    await memory.put([key("a")], state("1"))
     clock[0] += 90
-    assert await memory.get(b"a")
+    assert await memory.get(key("a"))
     clock[0] += 90
-    assert await memory.get(b"a")
+    assert await memory.get(key("a"))
     clock[0] += 101
-    assert await memory.get(b"a") is None
+    assert await memory.get(key("a")) is None
 
 
 async def test_what_is_too_old_is_let_go_of(clock: list[float]) -> None:
     """Old states do not wait for the memory to be full."""
     memory = ProcessMemory(1_000, 100)
     for name in range(50):
-        await memory.put([str(name).encode()], state(str(name)))
+        await memory.put([key(name)], state(str(name)))
     clock[0] += 101
-    await memory.put([b"new"], state("new"))
+    await memory.put([key("new")], state("new"))
     assert len(memory) == 1
 
 
