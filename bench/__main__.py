@@ -7,6 +7,7 @@ they stand against the targets. About five minutes. Exit code 0 unless something
 
 import argparse
 import json
+import platform
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,7 @@ def main() -> int:
     wanted = options.only or list(PARTS)
     load_cores, _ = cores()
     pin(load_cores)
+    _say(f"Python {platform.python_version()} of {sys.base_prefix}")
     try:
         with tempfile.TemporaryDirectory(prefix="caf-bench-") as folder, setting(Path(folder)) as scene:
             figures = _measure(scene, wanted, rounds, seconds, starts=2 if options.quick else 5)

@@ -116,9 +116,9 @@ _J = "[" + re.escape(_MARKS) + "]{0,40}+"
 # It begins with the bracket, which is quick to search for; a backslash before that is looked for afterwards.
 _OPENER = re.compile(rf"(\[)(?:\\?(\[){_J}([^\W\d_][\w-]{{0,60}}+){_J}(:?)|cite:)", re.IGNORECASE)
 _OPENING = re.compile(r"\[\\?\[|\[cite", re.IGNORECASE)
-_BODY = re.compile(r"((?:,[ ]*+\n|\\(?![][])|[^][\n\\]){0,2000}+)(\\?\]\\?\]?)?+")
-_IDS = re.compile(rf"[:= ]*+{_J}(?:[\w-]++(?:[ ]*+,[ ]*+[\w-]++)*+)?+[ ]*+,?")
-_WORDS = re.compile(r"[ ]*+(?:[\w-]++[ ]*+,?+[ ]*+)++")
+_BODY = re.compile(r"((?>(?:,[ ]*+\n|\\(?![][])|[^][\n\\]){0,2000}))(\\?\]\\?\]?)?")
+_IDS = re.compile(rf"[:= ]*+{_J}(?>(?:[\w-]++(?>(?:[ ]*+,[ ]*+[\w-]++)*))?)[ ]*+,?")
+_WORDS = re.compile(r"[ ]*+(?>(?:[\w-]++[ ]*+,?+[ ]*+)+)")
 _BETWEEN = re.compile(r"[,|/&\n]")
 _CITE, _SOURCE = ("cite", "cites", "citation", "citations"), ("source", "sources")
 _KNOWN = dict.fromkeys(_CITE, "cite") | dict.fromkeys(_SOURCE, "source")

@@ -21,7 +21,7 @@ MOST = 2**31
 
 _USAGE = re.compile(rb'"usage"\s*:\s*(?=\{)')
 _TEXT = re.compile(
-    rb'"(?:content|refusal|arguments|reasoning|reasoning_content)"\s*:\s*"((?:[^"\\]++|\\.)*+)"', re.DOTALL
+    rb'"(?:content|refusal|arguments|reasoning|reasoning_content)"\s*:\s*"((?>(?:[^"\\]++|\\.)*))"', re.DOTALL
 )
 # Within a JSON string these quotation marks are escaped: what a model writes cannot look like a usage, nor like a text of its own.
 _DECODER = json.JSONDecoder()

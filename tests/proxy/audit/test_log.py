@@ -247,7 +247,9 @@ def test_a_later_chain_misses_the_end_of_an_earlier_one(tmp_path: Path) -> None:
 def test_a_chain_that_is_gone_is_missed(tmp_path: Path) -> None:
     """From between others it is a fault; with all older ones it was tidied away, which is told."""
     first = written(tmp_path)
+    time.sleep(0.002)
     second = written(tmp_path)
+    time.sleep(0.002)
     third = written(tmp_path)
     text = second.read_bytes()
     second.unlink()
@@ -260,6 +262,21 @@ def test_a_chain_that_is_gone_is_missed(tmp_path: Path) -> None:
     ]
     second.write_bytes(text)
     assert len(verify(tmp_path).notes) == 1
+
+
+@pytest.mark.parametrize("gone", [0, 1])
+def test_of_chains_begun_together_any_may_be_the_oldest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: int
+) -> None:
+    """Workers start in the same millisecond, and their chains are tidied away one by one: that is no fault."""
+    monkeypatch.setattr(module, "stamp", lambda seconds: "2026-11-22T04:40:14.014Z")
+    two = sorted([written(tmp_path), written(tmp_path)])
+    monkeypatch.undo()
+    written(tmp_path)
+    two[gone].unlink()
+    report = verify(tmp_path)
+    assert report.faults == []
+    assert any(note.startswith(f"{two[gone]}: is gone, and so is all before it") for note in report.notes)
 
 
 def test_a_renamed_or_copied_chain_is_found(tmp_path: Path) -> None:
