@@ -199,9 +199,13 @@ def opened(path: Path, mode: Literal["ro", "rw"]) -> Iterator[sqlite3.Connection
 def _connect(path: Path, mode: Literal["ro", "rw"]) -> sqlite3.Connection:
     address = f"{path.resolve().as_uri()}?mode={mode}"
     connection = sqlite3.connect(address, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA secure_delete = ON")
-    connection.execute("PRAGMA temp_store = MEMORY")  # no text in anybody's /tmp
-    connection.execute(f"PRAGMA cache_size = -{CACHE_KB}")
+    try:
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute("PRAGMA temp_store = MEMORY")  # no text in anybody's /tmp
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KB}")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

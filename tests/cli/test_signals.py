@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ class Serving:
         return await asyncio.to_thread(self.process.wait, 30)
 
     def traces(self) -> list[dict[str, Any]]:
-        with sqlite3.connect(self.folder / "traces.db") as store:
+        with closing(sqlite3.connect(self.folder / "traces.db")) as store:
             tables = [name for (name,) in store.execute("select name from sqlite_master where type = 'table'")]
             assert "turns" in tables, tables
             columns = [row[1] for row in store.execute("pragma table_info(turns)")]

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import typing
+from contextlib import closing
 from pathlib import Path
 
 import orjson
@@ -519,10 +520,12 @@ def test_recording_takes_microseconds(place: Place) -> None:
 
 def refusals() -> typing.Iterator[tuple[str, typing.Callable[[Path], None], str]]:
     def other_program(path: Path) -> None:
-        sqlite3.connect(path).executescript("CREATE TABLE theirs (a)").close()
+        with closing(sqlite3.connect(path)) as theirs:
+            theirs.executescript("CREATE TABLE theirs (a)")
 
     def later(path: Path) -> None:
-        sqlite3.connect(path).executescript("PRAGMA user_version = 99; CREATE TABLE turns (a)").close()
+        with closing(sqlite3.connect(path)) as theirs:
+            theirs.executescript("PRAGMA user_version = 99; CREATE TABLE turns (a)")
 
     yield "no database", lambda path: path.write_text("hello " * 1_000) and None, "privacy.path cannot be used"
     yield "folder", lambda path: path.mkdir(), "privacy.path cannot be used"
