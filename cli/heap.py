@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
 """From glibc's malloc.h."""
-_LARGE = 64 * 1024
-"""Bytes from which a piece of memory is got from the system by itself, and goes back to it."""
+_LARGE = 128 * 1024
+"""Bytes from which a piece of memory is got from the system by itself, and goes back to it: what glibc begins with."""
 
 
 def keep_small() -> None:
@@ -17,8 +17,8 @@ def keep_small() -> None:
 
     Else each thread, as the one that writes traces, gets a heap of its own, and what is freed in one is of no use to the others.
     Only one of them runs Python at a time, so none waits for another here. numpy would start a thread for each core, for
-    products of matrices that are not here. Left alone, glibc counts as large what is larger than anything freed so far, and large
-    pieces then leave holes.
+    products of matrices that are not here. Left alone, glibc soon holds large only what is larger than anything freed so far, and
+    large pieces then leave holes in the heap.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with suppress(AttributeError, OSError):  # no glibc
