@@ -39,5 +39,5 @@ def _imported(setting: Setting) -> set[str]:
             _answered(setting, caf.address, model)
     lines = (setting.folder / "imports.log").read_text().splitlines()
     names = (line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:"))
-    # What was asked for and kept away stands there as well, but nothing within it.
+    # A library that was asked for and kept away stands there as well, but nothing of what `import` would load of it.
     return {name.partition(".")[0] for name in names if "." in name}

@@ -13,12 +13,12 @@ _LARGE = 128 * 1024
 
 
 def keep_small() -> None:
-    """Have all threads share a heap, and numpy start none; call it before libraries are loaded.
+    """Have all threads share a heap without large pieces, and numpy start none; call it before libraries are loaded.
 
     Else each thread, as the one that writes traces, gets a heap of its own, and what is freed in one is of no use to the others.
     Only one of them runs Python at a time, so none waits for another here. numpy would start a thread for each core, for
-    products of matrices that are not here. Left alone, glibc soon holds large only what is larger than anything freed so far, and
-    large pieces then leave holes in the heap.
+    products of matrices that are not here. Left alone, glibc takes for large only what is larger than the large pieces freed so
+    far, and the others leave holes in the heap.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with suppress(AttributeError, OSError):  # no glibc

@@ -28,7 +28,7 @@ _UNITS = {
     }.items()
     for spelling in spellings.split()
 }
-_NUMBER = rf"(?:(?<!\d)(?<!\d[.,])\d++(?>(?:[.,]\d++)*)|\b(?:{'|'.join(_NUMBERS)})\b)"
+_NUMBER = rf"(?:(?<!\d)(?<!\d[.,])\d++(?>(?:[.,]\d++){{0,99}})|\b(?:{'|'.join(_NUMBERS)})\b)"
 _DOSE = re.compile(
     rf"({_NUMBER}(?:\s*+(?:,|-|/|\bto\b|\bor\b|\band\b)\s*+{_NUMBER}){{0,20}})[\s-]*+(?:an? )?({'|'.join(_UNITS)})\b"
 )

@@ -94,7 +94,7 @@ def without(text: str, commands: Sequence[Command]) -> str:
 MARKS_BEFORE = " >#-•*_`~"
 """What belongs to a command that has a line for itself, when it stands before it."""
 
-# Every pattern below runs on folded text, is possessive, and stops at brackets or after a few hundred
+# Every pattern below runs on folded text, gives nothing back, and stops at brackets or after a few hundred
 # characters, so that reading takes time in proportion to the text whatever the text is.
 
 _BRACKETS = "[［【〚⟦❲〔﹝"
@@ -117,7 +117,7 @@ _J = "[" + re.escape(_MARKS) + "]{0,40}+"
 _OPENER = re.compile(rf"(\[)(?:\\?(\[){_J}([^\W\d_][\w-]{{0,60}}+){_J}(:?)|cite:)", re.IGNORECASE)
 _OPENING = re.compile(r"\[\\?\[|\[cite", re.IGNORECASE)
 _BODY = re.compile(r"((?>(?:,[ ]*+\n|\\(?![][])|[^][\n\\]){0,2000}))(\\?\]\\?\]?)?")
-_IDS = re.compile(rf"[:= ]*+{_J}(?>(?:[\w-]++(?>(?:[ ]*+,[ ]*+[\w-]++)*))?)[ ]*+,?")
+_IDS = re.compile(rf"[:= ]*+{_J}(?>(?:[\w-]++(?>(?:[ ]*+,[ ]*+[\w-]++){{0,999}}))?)[ ]*+,?")
 _WORDS = re.compile(r"[ ]*+(?>(?:[\w-]++[ ]*+,?+[ ]*+)+)")
 _BETWEEN = re.compile(r"[,|/&\n]")
 _CITE, _SOURCE = ("cite", "cites", "citation", "citations"), ("source", "sources")

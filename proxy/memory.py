@@ -95,7 +95,7 @@ class ProcessMemory:
         def is_meant(packed: bytes) -> bool:
             return named in packed and Conversation.unpacked(packed).id == conversation_id
 
-        return len(set().union(*[generation.forget(is_meant) for generation in self._generations]))
+        return len(set().union(*[generation.forget(named, is_meant) for generation in self._generations]))
 
     async def answers(self) -> bool:
         return True
@@ -109,8 +109,11 @@ class ProcessMemory:
         if min(newest.room, self._room - len(newest)) < keys or newest.began < now - self._max_age_s / GENERATIONS:
             newest = Generation(now, self._room)
             kept = len(self)
+            most = self._most // self._room + GENERATIONS  # what was put again, or went on to a newer one, leaves gaps
             while self._generations and (
-                kept + self._room > self._most or self._generations[0].began < now - self._max_age_s
+                kept + self._room > self._most
+                or len(self._generations) >= most
+                or self._generations[0].began < now - self._max_age_s
             ):
                 kept -= len(self._generations.popleft())
             self._generations.append(newest)

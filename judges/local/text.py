@@ -12,7 +12,7 @@ from judges.kept import Remembered
 from judges.local import lexicon, tongues
 from judges.local.lexicon import listed
 
-_WORD = re.compile(r"[a-z\u00df-\u024f]+(?>(?:['-][a-z\u00df-\u024f]+)*)|\d+(?>(?:[.,/]\d+)*)|[%£€$]")
+_WORD = re.compile(r"[a-z\u00df-\u024f]+(?>(?:['-][a-z\u00df-\u024f]+){0,99})|\d+(?>(?:[.,/]\d+){0,99})|[%£€$]")
 _TOKEN = re.compile(_WORD.pattern + "|[,;:()]")
 _END = re.compile(r"[.!?…\n](?:(?<=\n)\s*|(?<!\n)[.!?…]*[\"')\]*_]*(?=\s|$))")
 """The end of a sentence. Like the other patterns for whole replies it begins with a set of characters, which `re` looks

@@ -91,19 +91,56 @@ async def test_the_longest_unused_goes_first() -> None:
     assert await memory.get(keys(0)[0]) is None
 
 
-async def test_fewer_turns_are_remembered_from_when_it_is_said() -> None:
+@pytest.mark.parametrize("before", [1, 100])
+async def test_fewer_turns_are_remembered_from_when_it_is_said(before: int) -> None:
     """What is too much then goes as new turns come, the longest unused first."""
-    memory = ProcessMemory(100, 100)
-    for name in range(100):
+    memory = ProcessMemory(1_000, 100)
+    for name in range(100 - before, 100):
         await memory.put(keys(name), state(str(name)))
     memory.limit(4, 100)
-    for name in range(100, 104):
+    for name in range(100, 110):
         await memory.put(keys(name), state(str(name)))
     assert len(memory) <= 4 * KEYS_PER_TURN
-    assert await memory.get(keys(103)[0])
+    assert await memory.get(keys(109)[0])
 
 
-@pytest.mark.parametrize("ident", ["c", "gespräch", "会話", "\ud800"])
+async def test_more_turns_are_remembered_from_when_it_is_said() -> None:
+    """Those that were begun with stay as they are, and are found among them."""
+    memory = ProcessMemory(1, 100)
+    await memory.put(keys(0), state("0"))
+    memory.limit(1_000, 100)
+    for name in range(1, 100):
+        await memory.put(keys(name), state(str(name)))
+    assert all([await memory.get(keys(name)[0]) for name in range(100)])
+
+
+async def test_what_is_put_again_and_again_fills_no_memory() -> None:
+    """A client may repeat a request for ever: its old states go with the oldest generations."""
+    memory, held = ProcessMemory(32, 1e9), []
+    for _ in range(3_000):
+        await memory.put(keys(0), state("0"))
+        held.append(size(memory))
+    assert max(held[1_000:]) <= max(held[:1_000])
+    assert await memory.get(keys(0)[2])
+
+
+async def test_what_is_read_again_and_again_fills_no_memory() -> None:
+    """It goes on to newer generations, and the older ones keep no room for what it was."""
+    memory, held = ProcessMemory(32, 1e9), []
+    for name in range(8):
+        await memory.put(keys(name), state(str(name)))
+    for _ in range(300):
+        assert all([await memory.get(key) for name in range(8) for key in keys(name)])
+        held.append(size(memory))
+    assert max(held[100:]) <= max(held[:100])
+
+
+def size(memory: ProcessMemory) -> int:
+    """Return the bytes of all records."""
+    return sum(len(generation._records) for generation in memory._generations)
+
+
+@pytest.mark.parametrize("ident", ["c", "gespräch", "会話", "\ud800", "\0", ""])
 async def test_forgotten_state_is_gone_from_wherever_it_was(ident: str) -> None:
     """Also from where it was before its conversation went on, and each key counts once."""
     memory = ProcessMemory(60, 100)

@@ -269,7 +269,7 @@ def test_of_chains_begun_together_any_may_be_the_oldest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: int
 ) -> None:
     """Workers start in the same millisecond, and their chains are tidied away one by one: that is no fault."""
-    monkeypatch.setattr(module, "stamp", lambda seconds: "2026-11-22T04:40:14.014Z")
+    monkeypatch.setattr(module, "stamp", lambda seconds: "2001-01-01T00:00:00.000Z")
     two = sorted([written(tmp_path), written(tmp_path)])
     monkeypatch.undo()
     written(tmp_path)

@@ -535,14 +535,24 @@ def refusals() -> typing.Iterator[tuple[str, typing.Callable[[Path], None], str]
 
 @pytest.mark.parametrize(("make", "said"), [pytest.param(make, said, id=name) for name, make, said in refusals()])
 def test_a_file_that_is_not_ours_is_refused_at_the_start(
-    tmp_path: Path, make: typing.Callable[[Path], None], said: str
+    tmp_path: Path, make: typing.Callable[[Path], None], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The proxy does not start on it, and does not touch it; the message names the file."""
+    """The proxy does not start on it, and does not touch it, nor hold it open; the message names the file."""
     path = tmp_path / "traces.db"
     make(path)
+    connect, opened = sqlite3.connect, list[sqlite3.Connection]()
+
+    def kept(*args: typing.Any, **options: typing.Any) -> sqlite3.Connection:
+        opened.append(connect(*args, **options))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", kept)
     with pytest.raises(TraceError, match=said) as caught:
         TraceStore(path, "full", 30).start()
     assert str(path) in str(caught.value)
+    for connection in opened:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            connection.execute("SELECT 1")
 
 
 def test_a_missing_or_empty_file_is_a_sentence_to_readers(path: Path) -> None:
