@@ -23,7 +23,7 @@ What they use:
     live.py          what leaves before a reply is settled; writer.py: what of a draft may
     logprobs.py      the likelihoods of the tokens that are delivered
     conversation.py  what is remembered, and how a conversation is recognised; folding.py: how a text is
-    memory.py        where it is kept; redis_memory.py: for several processes
+    memory.py        where it is kept, generation.py: laid out flat; redis_memory.py: for several processes
     carry.py         what goes on when the configuration is exchanged
     language.py      which language an emergency is answered in
     afterwards.py    what no reply waits for; shadow.py: what the filter would have done
