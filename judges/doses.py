@@ -32,7 +32,7 @@ _NUMBER = rf"(?:(?<!\d)(?<!\d[.,])\d++(?>(?:[.,]\d++){{0,99}})|\b(?:{'|'.join(_N
 _DOSE = re.compile(
     rf"({_NUMBER}(?:\s*+(?:,|-|/|\bto\b|\bor\b|\band\b)\s*+{_NUMBER}){{0,20}})[\s-]*+(?:an? )?({'|'.join(_UNITS)})\b"
 )
-"""Possessive, and with an end to its lists: whatever stands in a text, it is searched in linear time."""
+"""It gives nothing back, and its lists have an end: whatever stands in a text, it is searched in linear time."""
 
 
 @kept

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from struct import Struct
 
 KEY_BYTES = 16
-"""Length of a key. Keys are hashes: wherever they are cut, any bits of them are as good as random."""
+"""Length of a key."""
 _LENGTH = Struct("<I")
 _GONE = 2**64 - 1
 
@@ -75,7 +75,11 @@ class Generation:
         """
         if named not in self._records:
             return set()
-        meant = {place for place in self._starts() if any(packed := self._record(place)) and is_meant(packed)}
+        meant = {
+            place
+            for place in self._starts()
+            if named in (packed := self._record(place)) and any(packed) and is_meant(packed)  # not what is overwritten
+        }
         for place in meant:
             start, end = self._bounds(place)
             self._records[start:end] = bytes(end - start)
@@ -91,7 +95,7 @@ class Generation:
     def _slot(self, key: bytes) -> int:
         """Return where in the table a key stands, or would."""
         table, mask = self._table, self._mask
-        slot = int.from_bytes(key[:8], "little") & mask
+        slot = hash(key) & mask  # salted: a client who can guess keys cannot guess which of them share a place
         while (entry := table[slot]) and not self._keys.startswith(key, (entry - 1) * KEY_BYTES):
             slot = (slot + 1) & mask
         return slot

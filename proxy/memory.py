@@ -93,7 +93,7 @@ class ProcessMemory:
         named = conversation_id.encode(errors="surrogatepass")  # as it stands in what is packed
 
         def is_meant(packed: bytes) -> bool:
-            return named in packed and Conversation.unpacked(packed).id == conversation_id
+            return Conversation.unpacked(packed).id == conversation_id
 
         return len(set().union(*[generation.forget(named, is_meant) for generation in self._generations]))
 

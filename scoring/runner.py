@@ -186,9 +186,7 @@ class Run:
                 for _ in range(min(self.concurrency, len(things))):
                     group.create_task(worker())
         except ExceptionGroup as errors:  # not except*, in which Python before 3.11.4 wraps what is raised
-            if errors.split(RunError)[1] is not None:
-                raise
-            raise errors.exceptions[0] from None
+            raise errors.exceptions[0] from errors
 
     def _go_on_or_stop(self) -> None:
         if (why := self.stopped()) is not None:
