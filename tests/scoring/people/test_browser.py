@@ -149,7 +149,7 @@ def test_time_counts_while_somebody_works(tab):
     tab.clock.fast_forward(3_600_000)
     press(tab, "2 n")
     first, second = (one["seconds"] for one in downloaded(tab)["ratings"])
-    assert 20 <= first < 25
+    assert 19 < first < 25  # the browser's clock and the page's do not begin in the same instant
     assert 300 <= second < 305
 
 
@@ -196,7 +196,9 @@ def test_single_keys_can_be_switched_off(tab):
     """Speech input presses them by chance (WCAG 2.2, 2.1.4); Tab and Space still rate."""
     press(tab, "?")
     tab.get_by_role("checkbox", name="Single keys").uncheck()
-    press(tab, "Escape 3 n")
+    press(tab, "Escape")
+    tab.get_by_role("dialog").wait_for(state="hidden")
+    press(tab, "3 n")
     assert (checked(tab), tab.locator("#where").inner_text()) == ([], f"Reply 1 of {TOTAL}")
     tab.get_by_role("radio", name="supported; or no claims").focus()
     press(tab, "Space")
