@@ -20,6 +20,8 @@ MOST_CHARACTERS = 32_000_000
 """Characters of the texts that wait for the writer at most, for the same reason."""
 BATCH_S = 0.2
 """How long a trace waits for others to share its commit with."""
+ENOUGH = 32
+"""Traces that share a commit without waiting any longer: they take some 30 KB each."""
 PURGE_EVERY_S = 3_600.0
 RETRY_S = 1.0
 """How long to wait before a database that did not answer is tried again."""
@@ -33,7 +35,7 @@ class TraceStore:
         self._waiting: deque[tuple[Trace, int]] = deque()
         self._characters = 0
         self._lock = threading.Lock()
-        self._arrived, self._closing = threading.Event(), threading.Event()
+        self._arrived, self._enough, self._closing = threading.Event(), threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._writer = _writer(place)
         self._away = False
@@ -74,6 +76,8 @@ class TraceStore:
             self._drop(1, why)
         elif not self._arrived.is_set():
             self._arrived.set()
+        elif len(self._waiting) >= ENOUGH and not self._enough.is_set():
+            self._enough.set()
 
     def waits_for(self, conversation_id: str) -> bool:
         """Tell whether a turn of this conversation is still to be written."""
@@ -89,8 +93,8 @@ class TraceStore:
 
     def close(self, timeout_s: float = 5.0) -> None:
         """Write what waits and close the place. Blocks, `timeout_s` at most."""
-        self._closing.set()
-        self._arrived.set()
+        for event in (self._closing, self._arrived, self._enough):
+            event.set()
         if self._thread is not None:
             self._thread.join(timeout_s)
             if self._thread.is_alive():
@@ -102,8 +106,12 @@ class TraceStore:
         while True:
             self._arrived.wait(max(0.0, next_purge - time.monotonic()))
             if self._arrived.is_set():
-                self._closing.wait(RETRY_S if self._away else BATCH_S)
+                if self._away:
+                    self._closing.wait(RETRY_S)
+                else:
+                    self._enough.wait(BATCH_S)
             self._arrived.clear()
+            self._enough.clear()
             done = self._closing.is_set()
             self._write()
             if time.monotonic() >= next_purge and not done:

@@ -436,6 +436,18 @@ def test_a_full_queue_drops_and_counts_and_logs_once(
     assert capsys.readouterr().out.count("traces_dropped") == 1
 
 
+def test_enough_traces_are_written_at_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under load, those that would wait for others take more memory than anything else of a turn."""
+    monkeypatch.setattr(trace_store, "BATCH_S", 60)
+    store = TraceStore(place, "full", 30)
+    store.start()
+    for so_far in (0, trace_store.ENOUGH):
+        for n in range(trace_store.ENOUGH):
+            store.record(trace(f"t{so_far + n}"))
+        wait_for(lambda so_far=so_far: len(list_turns(place, limit=100)) == so_far + trace_store.ENOUGH)
+    store.close()
+
+
 def test_long_texts_fill_the_queue_sooner(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound is on memory, not only on a count."""
     monkeypatch.setattr(trace_store, "MOST_CHARACTERS", 10_000)
