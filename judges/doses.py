@@ -2,7 +2,7 @@
 
 import re
 
-from judges.kept import kept
+from judges.kept import NOTHING, kept
 from judges.quotes import folded
 
 Dose = tuple[str, str]
@@ -38,8 +38,9 @@ _DOSE = re.compile(
 @kept
 def doses(text: str) -> frozenset[Dose]:
     """Return every amount of a medicine or the like in a text: `5-10 mg` is two, `two pills` and `2 tablets` are one."""
-    return frozenset(
+    found = frozenset(
         (_NUMBERS.get(number, re.sub(r",(?=\d{3}\b)", "", number)), _UNITS[unit])
         for amounts, unit in _DOSE.findall(folded(text))
         for number in re.findall(_NUMBER, amounts)
     )
+    return found or NOTHING

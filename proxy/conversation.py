@@ -69,7 +69,7 @@ class Conversation:
     sources: dict[str, int] = field(default_factory=dict)
     """Sources in use, each with the turn in which it was last put in or cited."""
     delivered: dict[str, Delivered] = field(default_factory=dict)
-    """Replies sent, by the hash of their text."""
+    """Replies sent, by the hash of their text in hexadecimal digits."""
     pairs: tuple[bytes, ...] = ()
     """Keys of the last exchanges, oldest first."""
 
@@ -107,14 +107,14 @@ class Conversation:
     def packed(self) -> bytes:
         """Pack the state into a fifth of its memory, and into one object; only for this process, which trusts what it unpacks."""
         warnings = [(w.rule, w.detail, w.turn, w.expires, w.times) for w in self.warnings]
-        delivered = {key: (reply.turn, reply.citations) for key, reply in self.delivered.items()}
+        delivered = {bytes.fromhex(key): (reply.turn, reply.citations) for key, reply in self.delivered.items()}
         return marshal.dumps((self.id, self.turn, warnings, self.sources, delivered, self.pairs))
 
     @classmethod
     def unpacked(cls, packed: bytes) -> "Conversation":
         """Return the state that was packed."""
         ident, turn, warnings, sources, delivered, pairs = marshal.loads(packed)
-        replies = {key: Delivered(*reply) for key, reply in delivered.items()}
+        replies = {key.hex(): Delivered(*reply) for key, reply in delivered.items()}
         return cls(ident, turn, tuple([Warned(*warning) for warning in warnings]), sources, replies, pairs)
 
 

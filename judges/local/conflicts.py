@@ -5,6 +5,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from judges.kept import NOTHING
 from judges.local import lexicon
 from judges.local.lexicon import listed
 from judges.local.text import DENIED, Reading, lexeme
@@ -75,7 +76,7 @@ def source_sentence(reading: Reading, order: tuple[str, ...]) -> SourceSentence:
     """Prepare a sentence of a source for being contradicted."""
     words, vocabulary = reading.words, reading.vocabulary
     return SourceSentence(
-        replace(reading, words=_LEFT_OUT, vocabulary=_NO_WORDS, drugs=_LEFT_OUT, names=_LEFT_OUT),
+        replace(reading, words=(), vocabulary=NOTHING, drugs=(), names=()),
         order,
         tuple(_conditions(reading)),
         not lexicon.HEDGES.isdisjoint(vocabulary),
@@ -84,9 +85,6 @@ def source_sentence(reading: Reading, order: tuple[str, ...]) -> SourceSentence:
         tuple((word, tuple(_near(words, place))) for place, word in enumerate(words) if word in _OPPOSITES),
     )
 
-
-_LEFT_OUT: list[str] = []
-_NO_WORDS: frozenset[str] = frozenset()
 
 Conflict = tuple[float, str]
 NONE: Conflict = (0.0, "")
@@ -210,9 +208,9 @@ def _opposite(reading: Reading, closest: SourceSentence, opposable: frozenset[st
     return NONE
 
 
-def _near(words: list[str], place: int) -> set[str]:
+def _near(words: Sequence[str], place: int) -> set[str]:
     """Return what stands around a word: opposites of different things contradict nothing."""
-    around = words[max(0, place - 4) : place] + words[place + 1 : place + 5]
+    around = (*words[max(0, place - 4) : place], *words[place + 1 : place + 5])
     return {lex.concept for word in around if (lex := lexeme(word)).weight}
 
 

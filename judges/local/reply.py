@@ -1,11 +1,12 @@
 """A reply taken apart: what each of its clauses does, and which of them assert something."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from judges.kept import NOTHING
 from judges.local import acts, lexicon
 from judges.local.lexicon import listed
 from judges.local.text import LONG, MOST_KEPT, Reading, Sentence, lexeme, read, sentences, tokens_of
@@ -79,7 +80,7 @@ class Clause:
 
     text: str
     act: Act
-    tokens: list[str]
+    tokens: Sequence[str]
 
 
 @dataclass(slots=True)
@@ -95,11 +96,11 @@ class Part:
     """Those of its words that `acts` goes by."""
 
 
-def parts(text: str, told: frozenset[str] = frozenset()) -> Iterator[Part]:
+def parts(text: str, told: frozenset[str] = NOTHING) -> Iterator[Part]:
     """Take a normalised reply apart; `told` are the concepts that the user has named."""
     for sentence in sentences(text):
         reading = read(sentence.text)
-        pieces = _apart(reading, sentence.text, told.intersection(reading.content))
+        pieces = _apart(reading, sentence.text, told.intersection(reading.content) or NOTHING)
         yield Part(sentence, reading, *pieces)
 
 
@@ -156,7 +157,7 @@ _LEADING = ("verifies", "refuses", "offers", "asks", "admits", "greets")
 """What an opening "If you are unsure," belongs to."""
 
 
-def _lists(tokens: list[str]) -> bool:
+def _lists(tokens: Sequence[str]) -> bool:
     """Tell whether a piece only names a subject, as in a list of what can be asked: short, without verb, drug or number."""
     lexemes = [lexeme(token) for token in tokens]
     if (
@@ -192,7 +193,7 @@ def _hangs_on(lowered: str, before: Act) -> bool:
     )
 
 
-def _act(lowered: str, found: list[str], vocabulary: frozenset[str], told: frozenset[str]) -> Act:
+def _act(lowered: str, found: Sequence[str], vocabulary: frozenset[str], told: frozenset[str]) -> Act:
     """Tell what a lower-case clause does."""
     words = acts.busy(vocabulary)
     if not words and not lowered.endswith("?"):
@@ -224,7 +225,7 @@ def _act(lowered: str, found: list[str], vocabulary: frozenset[str], told: froze
     return "asserts"
 
 
-def _rest(found: list[str], told: frozenset[str], by_user: bool = True) -> float:
+def _rest(found: Sequence[str], told: frozenset[str], by_user: bool = True) -> float:
     """Return the weight of the words of a clause that neither empathy nor the user's own message explains."""
     rest = {lex.concept: lex.weight for word in found if (lex := lexeme(word)).weight and lex.concept not in _EMPATHY}
     return sum(weight for concept, weight in rest.items() if not (by_user and concept in told))
@@ -235,7 +236,7 @@ def says_more(part: Part, told: frozenset[str]) -> bool:
     return any(w >= 1 and c not in told and c not in _EMPATHY for c, w in part.reading.content.items())
 
 
-def _orders(lowered: str, found: list[str], told: frozenset[str]) -> bool:
+def _orders(lowered: str, found: Sequence[str], told: frozenset[str]) -> bool:
     """Tell whether a referral carries advice of its own: "ask your doctor for 300 mg of clozapine"."""
     if not _ORDERED.isdisjoint(found) and _ORDERS.search(lowered):
         return True

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from sys import intern
@@ -137,7 +137,7 @@ class Reading:
     """What a sentence says, as far as words show it."""
 
     lowered: str
-    words: list[str]
+    words: Sequence[str]
     """Words, numbers and the punctuation between clauses."""
     vocabulary: frozenset[str]
     """The same, each once."""
@@ -145,19 +145,19 @@ class Reading:
     """Weight of each concept."""
     polarity: dict[str, int]
     """AFFIRMED, DENIED or OPEN, for each concept."""
-    numbers: list[tuple[str, frozenset[str], bool]]
+    numbers: Sequence[tuple[str, frozenset[str], bool]]
     """Digits, the units they may have, and whether they were digits in the text too."""
-    drugs: list[str]
-    names: list[str]
+    drugs: Sequence[str]
+    names: Sequence[str]
     """Capitalised words within the sentence, in lower case."""
     capitals: bool
     """Whether any letter but the first is a capital."""
-    mass: float = 0.0
+    mass: float
     """The weights of its concepts together."""
-    negations: int = 0
+    negations: int
     """How many of its words deny."""
-    english: int = 0
-    foreign: int = 0
+    english: int
+    foreign: int
     """How many of its words are common ones of English, and of other languages."""
 
 
@@ -188,9 +188,12 @@ def read_once(text: str) -> Reading:
     lowered = text.lower()
     tokens = list(map(intern, tokens_of(lowered)))  # the words of all readings that are kept are the same objects
     capitals = lowered[1:] != text[1:]
-    names = [name.lower() for name in _NAME.findall(text)] if capitals else []
-    found = Reading(lowered, tokens, frozenset(tokens), {}, {}, [], [], names, capitals)
-    content, polarity = found.content, found.polarity
+    names = [name.lower() for name in _NAME.findall(text)] if capitals else ()
+    content: dict[str, float] = {}
+    polarity: dict[str, int] = {}
+    numbers: list[tuple[str, frozenset[str], bool]] = []
+    drugs: list[str] = []
+    denying = 0
     clause: list[Lexeme] = []
     state = AFFIRMED
     for position, lex in enumerate(map(_LEXEMES.__getitem__, tokens)):
@@ -204,9 +207,9 @@ def read_once(text: str) -> Reading:
         if lex.weight:
             content[lex.concept] = lex.weight
             if lex.number:
-                found.numbers.append((lex.concept, _units(tokens, position), token[0].isdigit()))
+                numbers.append((lex.concept, _units(tokens, position), token[0].isdigit()))
             elif lex.drug:
-                found.drugs.append(lex.concept)
+                drugs.append(lex.concept)
         if lex.turns:
             if (
                 (lex is _BOUNDARY and token == (","))
@@ -221,7 +224,7 @@ def read_once(text: str) -> Reading:
             _close(polarity, clause, state)
             clause, state = [], OPEN
         elif lex.negates:
-            found.negations += 1
+            denying += 1
             turned = _negated(tokens, position, state)
             if turned != state:  # what stands before a negation is its subject, or an earlier statement
                 _close(polarity, clause, OPEN)
@@ -237,10 +240,21 @@ def read_once(text: str) -> Reading:
             _close(polarity, clause, state)
             clause, state = [], DENIED
     _close(polarity, clause, state)
-    found.mass = sum(content.values())
-    found.english = sum(map(tongues.ENGLISH.__contains__, tokens))
-    found.foreign = sum(map(tongues.FOREIGN.__contains__, tokens))
-    return found
+    return Reading(
+        lowered,
+        tuple(tokens),
+        frozenset(tokens),
+        content,
+        polarity,
+        tuple(numbers),  # an empty list would take memory of its own
+        tuple(drugs),
+        tuple(names),
+        capitals,
+        mass=sum(content.values()),
+        negations=denying,
+        english=sum(map(tongues.ENGLISH.__contains__, tokens)),
+        foreign=sum(map(tongues.FOREIGN.__contains__, tokens)),
+    )
 
 
 _kept = lru_cache(maxsize=MOST_KEPT)(read_once)

@@ -29,7 +29,7 @@ CACHE_KB = 256
 COMPRESS_FROM = 2_000
 """Bytes from which a body is compressed. Shorter ones would save less than one page of the file."""
 _COMPRESSION = 1, zlib.DEFLATED, 13, 6
-"""Level, method, and of how much memory: 64 KB in place of 268, which is got and cleared for each trace; a hundredth more is left."""
+"""Level, method, and how much memory: 64 KB in place of 268, got and cleared for each trace; a hundredth more is left."""
 
 _SCHEMA = f"""
 BEGIN IMMEDIATE;

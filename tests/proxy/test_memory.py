@@ -5,6 +5,7 @@ import hashlib
 import pytest
 
 from proxy.conversation import Conversation, Warned
+from proxy.folding import digest
 from proxy.generation import KEY_BYTES
 from proxy.memory import KEYS_PER_TURN, ProcessMemory
 from tests.proxy.conftest import Start, text_of, warnings_in
@@ -46,7 +47,7 @@ async def test_state_is_found_under_each_of_its_keys() -> None:
 async def test_state_comes_back_as_it_was() -> None:
     """Packing leaves nothing out."""
     memory, kept = ProcessMemory(10, 100), Conversation("c", 1, (Warned("role", "Say less.", 1, 5, 3),), {"sleep": 1})
-    kept = kept.after(2, "hash", ("sleep", "no_claims"), b"pair")
+    kept = kept.after(2, digest("Sleep well."), ("sleep", "no_claims"), b"pair")
     await memory.put([key("a")], kept)
     assert await memory.get(key("a")) == kept
 
