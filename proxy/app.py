@@ -8,10 +8,11 @@ from contextlib import AsyncExitStack
 import orjson
 from aiohttp import web
 
-from assistants.embedded import Embedded
 from models.client import Around, EngineFactory, open_models, plain
+from models.engine import Engine
 from models.fallback import with_fallbacks
 from models.openai_engine import make_session
+from models.settings import ModelSettings
 from proxy.audit.audited import open_audit
 from proxy.carry import carry_on
 from proxy.chat import chat
@@ -80,7 +81,7 @@ def create_app(
             asked = asked.union(*(blueprint.aliases for blueprint in blueprints.values()))
             asked = with_fallbacks(asked, config.models)
             used = {alias: settings for alias, settings in config.models.items() if alias in asked}
-            models = open_models(used, session, engines or {"embedded": Embedded}, around=around)
+            models = open_models(used, session, engines or {"embedded": _embedded}, around=around)
             stack.push_async_callback(models.close)
             metrics.guard(models.guards)
             if SHARED:
@@ -126,6 +127,12 @@ def create_app(
 async def _unnamed(request: web.Request, response: web.StreamResponse) -> None:
     """Leave out of a response which versions of Python and aiohttp are at work: strangers get it, too."""
     response.headers.pop("Server", None)
+
+
+def _embedded(settings: ModelSettings) -> Engine:
+    from assistants.embedded import Embedded  # most proxies stand in front of another chatbot
+
+    return Embedded(settings)
 
 
 def open_memory(settings: MemorySettings, environ: Mapping[str, str]) -> Memory:

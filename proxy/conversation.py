@@ -14,6 +14,8 @@ import orjson
 from pydantic import with_config
 
 from judges.rules import RULES
+from proxy.folding import DIGEST_BYTES
+from proxy.generation import KEY_BYTES
 from proxy.messages import Message
 from proxy.traces.trace import HowFound, ShownWarning
 
@@ -107,15 +109,26 @@ class Conversation:
     def packed(self) -> bytes:
         """Pack the state into a fifth of its memory, and into one object; only for this process, which trusts what it unpacks."""
         warnings = [(w.rule, w.detail, w.turn, w.expires, w.times) for w in self.warnings]
-        delivered = {bytes.fromhex(key): (reply.turn, reply.citations) for key, reply in self.delivered.items()}
-        return marshal.dumps((self.id, self.turn, warnings, self.sources, delivered, self.pairs))
+        hashes = bytes.fromhex("".join(self.delivered))
+        replies = [(reply.turn, reply.citations) for reply in self.delivered.values()]
+        return marshal.dumps((self.id, self.turn, warnings, self.sources, hashes, replies, b"".join(self.pairs)))
 
     @classmethod
     def unpacked(cls, packed: bytes) -> "Conversation":
         """Return the state that was packed."""
-        ident, turn, warnings, sources, delivered, pairs = marshal.loads(packed)
-        replies = {key.hex(): Delivered(*reply) for key, reply in delivered.items()}
-        return cls(ident, turn, tuple([Warned(*warning) for warning in warnings]), sources, replies, pairs)
+        ident, turn, warnings, sources, hashes, replies, pairs = marshal.loads(packed)
+        return cls(
+            ident,
+            turn,
+            tuple([Warned(*warning) for warning in warnings]),
+            sources,
+            {key.hex(): Delivered(*reply) for key, reply in zip(_cut(hashes, DIGEST_BYTES), replies, strict=True)},
+            tuple(_cut(pairs, KEY_BYTES)),
+        )
+
+
+def _cut(joined: bytes, size: int) -> Iterator[bytes]:
+    return (joined[start : start + size] for start in range(0, len(joined), size))
 
 
 class Identity:
@@ -130,7 +143,7 @@ class Identity:
     def __init__(self, scope: Sequence[str], messages: Sequence[Message], explicit: str | None) -> None:
         self._scope = orjson.dumps(list(scope))
         self.explicit = explicit
-        running = hashlib.blake2b(self._scope, digest_size=16)
+        running = hashlib.blake2b(self._scope, digest_size=KEY_BYTES)
         self.history_key: bytes | None = None
         """Hash of everything up to and including the last reply; None when there is none yet."""
         self._exchanges: list[tuple[str, Message]] = []
@@ -198,7 +211,7 @@ class Identity:
         return self._key("id", conversation_id)
 
     def _key(self, *parts: str) -> bytes:
-        return hashlib.blake2b(self._scope + orjson.dumps(list(parts)), digest_size=16).digest()
+        return hashlib.blake2b(self._scope + orjson.dumps(list(parts)), digest_size=KEY_BYTES).digest()
 
 
 def identifying(messages: Iterable[Message]) -> Iterator[Message]:

@@ -21,10 +21,14 @@ def unlined(text: str) -> str:
     return text
 
 
+DIGEST_BYTES = 12
+"""Length of what `digest` gives in hexadecimal digits."""
+
+
 def digest(folded: str) -> str:
     """Return the hash by which a delivered reply is known again.
 
     Args:
         folded: Its text, folded.
     """
-    return hashlib.blake2b(folded.encode(), digest_size=12).hexdigest()
+    return hashlib.blake2b(folded.encode(), digest_size=DIGEST_BYTES).hexdigest()

@@ -25,7 +25,7 @@ class Generation:
         self.began = began
         self._most = most
         self._mask = (1 << (2 * most - 1).bit_length()) - 1
-        self._table = array("I", bytes(4 * (self._mask + 1)))
+        self._table = array("H" if most < 2**16 else "I", [0]) * (self._mask + 1)
         """Numbers of entries from 1 on; 0 where there is none."""
         self._keys = bytearray()
         self._places = array("Q")

@@ -20,7 +20,7 @@ MOST_CHARACTERS = 32_000_000
 """Characters of the texts that wait for the writer at most, for the same reason."""
 BATCH_S = 0.2
 """How long a trace waits for others to share its commit with."""
-ENOUGH = 32
+ENOUGH = 16
 """Traces that share a commit without waiting any longer: they take some 30 KB each."""
 PURGE_EVERY_S = 3_600.0
 RETRY_S = 1.0

@@ -47,7 +47,8 @@ async def test_state_is_found_under_each_of_its_keys() -> None:
 async def test_state_comes_back_as_it_was() -> None:
     """Packing leaves nothing out."""
     memory, kept = ProcessMemory(10, 100), Conversation("c", 1, (Warned("role", "Say less.", 1, 5, 3),), {"sleep": 1})
-    kept = kept.after(2, digest("Sleep well."), ("sleep", "no_claims"), b"pair")
+    kept = kept.after(2, digest("Sleep well."), ("sleep", "no_claims"), bytes(range(16)))
+    kept = kept.after(3, digest("Eat well."), (), bytes(range(16, 32)))
     await memory.put([key("a")], kept)
     assert await memory.get(key("a")) == kept
 
