@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import blingfire
 from rapidfuzz import fuzz, process
 
 from knowledge_base.words import terms
@@ -108,8 +109,6 @@ def coverage(question: str, text_terms: frozenset[str]) -> float:
 
 def sentences(text: str) -> list[str]:
     """Split a text into sentences."""
-    import blingfire  # a megabyte and a half, of which a proxy that is not asked for this chatbot makes no use
-
     return [sentence for sentence in blingfire.text_to_sentences(text).split("\n") if sentence]
 
 

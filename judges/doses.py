@@ -2,7 +2,7 @@
 
 import re
 
-from judges.kept import NOTHING, kept
+from judges.kept import EMPTY, kept
 from judges.quotes import folded
 
 Dose = tuple[str, str]
@@ -43,4 +43,4 @@ def doses(text: str) -> frozenset[Dose]:
         for amounts, unit in _DOSE.findall(folded(text))
         for number in re.findall(_NUMBER, amounts)
     )
-    return found or NOTHING
+    return found or EMPTY

@@ -107,7 +107,7 @@ class Conversation:
         return Conversation(self.id, turn, self.warnings, self.sources, delivered, pairs)
 
     def packed(self) -> bytes:
-        """Pack the state into a fifth of its memory, and into one object; only for this process, which trusts what it unpacks."""
+        """Pack the state into a sixth of its memory, and into one object; only for this process, which trusts what it unpacks."""
         warnings = [(w.rule, w.detail, w.turn, w.expires, w.times) for w in self.warnings]
         hashes = bytes.fromhex("".join(self.delivered))
         replies = [(reply.turn, reply.citations) for reply in self.delivered.values()]

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from judges.kept import NOTHING
+from judges.kept import EMPTY
 from judges.local.lexicon import listed
 
 _SOURCE = (
@@ -355,4 +355,4 @@ _BUSY = _ASKED.union(*(family.triggers for family in (*_STATING, OFFER, DESCRIBE
 
 def busy(words: frozenset[str]) -> frozenset[str]:
     """Return those of a clause's words that any family is triggered by; without one, the clause asserts or asks."""
-    return (_BUSY & words) or NOTHING
+    return (_BUSY & words) or EMPTY

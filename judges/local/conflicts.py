@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from judges.kept import NOTHING
+from judges.kept import EMPTY
 from judges.local import lexicon
 from judges.local.lexicon import listed
 from judges.local.text import DENIED, Reading, lexeme
@@ -76,7 +76,7 @@ def source_sentence(reading: Reading, order: tuple[str, ...]) -> SourceSentence:
     """Prepare a sentence of a source for being contradicted."""
     words, vocabulary = reading.words, reading.vocabulary
     return SourceSentence(
-        replace(reading, words=(), vocabulary=NOTHING, drugs=(), names=()),
+        replace(reading, words=(), vocabulary=EMPTY, drugs=(), names=()),
         order,
         tuple(_conditions(reading)),
         not lexicon.HEDGES.isdisjoint(vocabulary),

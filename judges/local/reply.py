@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from judges.kept import NOTHING
+from judges.kept import EMPTY
 from judges.local import acts, lexicon
 from judges.local.lexicon import listed
 from judges.local.text import LONG, MOST_KEPT, Reading, Sentence, lexeme, read, sentences, tokens_of
@@ -96,11 +96,11 @@ class Part:
     """Those of its words that `acts` goes by."""
 
 
-def parts(text: str, told: frozenset[str] = NOTHING) -> Iterator[Part]:
+def parts(text: str, told: frozenset[str] = EMPTY) -> Iterator[Part]:
     """Take a normalised reply apart; `told` are the concepts that the user has named."""
     for sentence in sentences(text):
         reading = read(sentence.text)
-        pieces = _apart(reading, sentence.text, told.intersection(reading.content) or NOTHING)
+        pieces = _apart(reading, sentence.text, told.intersection(reading.content) or EMPTY)
         yield Part(sentence, reading, *pieces)
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from rapidfuzz.distance import LCSseq
 
+from judges.kept import EMPTY
 from judges.local import conflicts, evidence, lexicon, trees
 from judges.local.conflicts import SourceSentence
 from judges.local.index import ADJACENT, NEAR, Index, Support, Word, bare, index, threes_of, words_of
@@ -105,8 +106,8 @@ def describe(
         A row of `FEATURES` for each sentence, and the sentence of the sources that comes closest to it.
     """
     words = [words_of(part.reading) for part in parts]
-    told = _NO_WORDS.union(*[part.reading.content for part in [*parts, *beside]])
-    known = _NO_WORDS.union(*[filter(source.postings.__contains__, told) for source in sources])
+    told = EMPTY.union(*[part.reading.content for part in [*parts, *beside]])
+    known = EMPTY.union(*[filter(source.postings.__contains__, told) for source in sources])
     against = _Against([source.words for source in sources], user, told, known)
     best = [_closest(mine, sources) for mine in words]
     phrasing = evidence.load("phrasing").margins([tokens(part.reading) for part in parts])
@@ -198,7 +199,6 @@ def tokens(reading: Reading) -> list[str]:
     return [*reading.words, ending if ending in ("?", "!") else "."]
 
 
-_NO_WORDS: frozenset[str] = frozenset()
 _NO_CLASH = (0.0,) * 8
 _NO_ACTS = dict.fromkeys(_ACTS, 0.0)
 

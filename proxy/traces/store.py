@@ -21,7 +21,7 @@ MOST_CHARACTERS = 32_000_000
 BATCH_S = 0.2
 """How long a trace waits for others to share its commit with."""
 ENOUGH = 16
-"""Traces that share a commit without waiting any longer: they take some 30 KB each."""
+"""Traces that share a commit without waiting any longer: each takes some 30 KB, and of a commit's 25 us little is left for each."""
 PURGE_EVERY_S = 3_600.0
 RETRY_S = 1.0
 """How long to wait before a database that did not answer is tried again."""
@@ -34,6 +34,8 @@ class TraceStore:
         self._place, self._store, self._days = place, store, days
         self._waiting: deque[tuple[Trace, int]] = deque()
         self._characters = 0
+        self._under_way = 0
+        """How many of those are being written."""
         self._lock = threading.Lock()
         self._arrived, self._enough, self._closing = threading.Event(), threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
@@ -76,7 +78,7 @@ class TraceStore:
             self._drop(1, why)
         elif not self._arrived.is_set():
             self._arrived.set()
-        elif len(self._waiting) >= ENOUGH and not self._enough.is_set():
+        elif len(self._waiting) - self._under_way >= ENOUGH and not self._enough.is_set():
             self._enough.set()
 
     def waits_for(self, conversation_id: str) -> bool:
@@ -127,6 +129,7 @@ class TraceStore:
         """Write what waits. Only what is written or lost leaves the queue, so that its bounds hold in an outage too."""
         with self._lock:
             batch = [trace for trace, _ in self._waiting]
+            self._under_way = len(batch)
         if not batch:
             return
         lost = self.dropped
@@ -135,6 +138,7 @@ class TraceStore:
             rows = [row for trace in batch if (row := self._row(trace)) is not None]
             refused = self._writer.write(rows)
         except Unreachable as error:
+            self._under_way = 0
             self._wait(str(error))
             return
         except (OSError, sqlite3.Error, TraceError) as error:
@@ -156,6 +160,7 @@ class TraceStore:
             count = len(self._waiting) if count is None else min(count, len(self._waiting))
             for _ in range(count):
                 self._characters -= self._waiting.popleft()[1]
+            self._under_way = 0
         return count
 
     def _row(self, trace: Trace) -> Row | None:

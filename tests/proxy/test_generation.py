@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,14 +49,15 @@ def test_keeps_what_a_dict_would(done: list[Step]) -> None:
         assert {key: kept for key in KEYS if (kept := generation.get(key)) is not None} == wanted
 
 
-def test_takes_as_many_keys_as_it_says() -> None:
+@pytest.mark.parametrize("most", [1, 1_000, 2**16 - 1, 2**16])
+def test_takes_as_many_keys_as_it_says(most: int) -> None:
     """Every one of them is found again, and others are not."""
-    generation = Generation(0, 1_000)
-    for n in range(1_000):
+    generation = Generation(0, most)
+    for n in range(most):
         generation.put([n.to_bytes(KEY_BYTES, "big")], b"%d" % n)
     assert generation.room == 0
-    assert [generation.get(n.to_bytes(KEY_BYTES, "big")) for n in range(1_001)] == [
-        *(b"%d" % n for n in range(1_000)),
+    assert [generation.get(n.to_bytes(KEY_BYTES, "big")) for n in range(most + 1)] == [
+        *(b"%d" % n for n in range(most)),
         None,
     ]
 

@@ -25,7 +25,7 @@ from models.usage import Call, Usage
 from proxy.traces import file as trace_file
 from proxy.traces import store as trace_store
 from proxy.traces.file import decode, encode
-from proxy.traces.place import Database, Place, TraceError
+from proxy.traces.place import Database, Place, Row, TraceError, Unreachable
 from proxy.traces.query import list_turns, purge, show
 from proxy.traces.redaction import redact
 from proxy.traces.store import TraceStore
@@ -436,15 +436,75 @@ def test_a_full_queue_drops_and_counts_and_logs_once(
     assert capsys.readouterr().out.count("traces_dropped") == 1
 
 
+def test_what_a_trace_repeats_is_stored_once() -> None:
+    """Drafts of a turn are much alike, and may be long."""
+    draft = " ".join(f"{n * 7919 % 10_007:x}" for n in range(2_500))
+    assert len(encode(trace(user_message=draft * 3))) < 1.1 * len(encode(trace(user_message=draft)))
+
+
+def batches(store: TraceStore, monkeypatch: pytest.MonkeyPatch, takes_s: float = 0) -> list[int]:
+    """Return how many rows each commit had; the list grows."""
+    seen: list[int] = []
+    write = store._writer.write
+
+    def counted(rows: list[Row]) -> int:
+        time.sleep(takes_s)
+        refused = write(rows)
+        seen.append(len(rows))
+        return refused
+
+    monkeypatch.setattr(store._writer, "write", counted)
+    return seen
+
+
 def test_enough_traces_are_written_at_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under load, those that would wait for others take more memory than anything else of a turn."""
+    """Those that would wait for more take memory; what comes while they are written waits for company as they did."""
     monkeypatch.setattr(trace_store, "BATCH_S", 60)
     store = TraceStore(place, "full", 30)
     store.start()
-    for so_far in (0, trace_store.ENOUGH):
-        for n in range(trace_store.ENOUGH):
-            store.record(trace(f"t{so_far + n}"))
-        wait_for(lambda so_far=so_far: len(list_turns(place, limit=100)) == so_far + trace_store.ENOUGH)
+    seen = batches(store, monkeypatch, takes_s=0.2)
+    enough = trace_store.ENOUGH
+    for n in range(enough):
+        store.record(trace(f"t{n}"))
+    time.sleep(0.1)
+    for n in range(enough):
+        store.record(trace(f"u{n}"))
+        if n == 2:
+            wait_for(lambda: seen == [enough])
+    wait_for(lambda: seen == [enough, enough])
+    store.record(trace("last"))
+    time.sleep(0.1)
+    assert len(seen) == 2
+    start = time.monotonic()
+    store.close()
+    assert time.monotonic() - start < 3
+    assert seen == [enough, enough, 1]
+    assert len(list_turns(place, limit=100)) == 2 * enough + 1
+
+
+def test_an_outage_is_asked_about_once_in_a_while_however_many_wait(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A database that is away is not asked again for each turn."""
+    monkeypatch.setattr(trace_store, "BATCH_S", 0.01)
+    monkeypatch.setattr(trace_store, "RETRY_S", 0.4)
+    store = TraceStore(path, "full", 30)
+    store.start()
+    tries: list[float] = []
+    opened = store._writer.open
+
+    def away() -> None:
+        tries.append(time.monotonic())
+        raise Unreachable("away")
+
+    monkeypatch.setattr(store._writer, "open", away)
+    start = time.monotonic()
+    for n in range(4 * trace_store.ENOUGH):
+        store.record(trace(f"t{n}"))
+        time.sleep(0.01)
+    assert 1 <= len(tries) <= 1 + (time.monotonic() - start) / 0.4
+    monkeypatch.setattr(store._writer, "open", opened)
+    wait_for(lambda: len(list_turns(path, limit=100)) == 4 * trace_store.ENOUGH)
     store.close()
 
 
