@@ -20,7 +20,7 @@ MOST_CHARACTERS = 32_000_000
 """Characters of the texts that wait for the writer at most, for the same reason."""
 BATCH_S = 0.2
 """How long a trace waits for others to share its commit with."""
-ENOUGH = 16
+ENOUGH = 8
 """Traces that share a commit without waiting any longer: each takes some 30 KB, and of a commit's 25 us little is left for each."""
 PURGE_EVERY_S = 3_600.0
 RETRY_S = 1.0
