@@ -7,6 +7,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
+from itertools import chain
 from typing import Any, Literal
 
 from proxy.traces import file as trace_file
@@ -17,11 +18,12 @@ from proxy.traces.trace import Trace
 MOST_WAITING = 1_000
 """Traces that wait for the writer at most; a disk that hangs must not fill the memory."""
 MOST_CHARACTERS = 32_000_000
-"""Characters of the texts that wait for the writer at most, for the same reason."""
+"""Characters of their texts, or bytes of the rows made of them, that wait for the writer at most, for the same reason."""
 BATCH_S = 0.2
 """How long a trace waits for others to share its commit with."""
 ENOUGH = 8
-"""Traces that share a commit without waiting any longer: each takes some 30 KB, and of a commit's 25 us little is left for each."""
+"""Traces that are encoded without waiting any longer: each takes some 30 KB, and 1.5 once it is a row. The commit waits all the
+same: of many rows it writes a third of what it writes of few, page for page."""
 PURGE_EVERY_S = 3_600.0
 RETRY_S = 1.0
 """How long to wait before a database that did not answer is tried again."""
@@ -34,8 +36,8 @@ class TraceStore:
         self._place, self._store, self._days = place, store, days
         self._waiting: deque[tuple[Trace, int]] = deque()
         self._characters = 0
-        self._under_way = 0
-        """How many of those are being written."""
+        self._rows: list[Row] = []
+        """What is encoded, and still to be written. Only the writer changes it."""
         self._lock = threading.Lock()
         self._arrived, self._enough, self._closing = threading.Event(), threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
@@ -78,18 +80,19 @@ class TraceStore:
             self._drop(1, why)
         elif not self._arrived.is_set():
             self._arrived.set()
-        elif len(self._waiting) - self._under_way >= ENOUGH and not self._enough.is_set():
+        elif len(self._waiting) >= ENOUGH and not self._enough.is_set():
             self._enough.set()
 
     def waits_for(self, conversation_id: str) -> bool:
         """Tell whether a turn of this conversation is still to be written."""
         with self._lock:
-            return any(trace.conversation_id == conversation_id for trace, _ in self._waiting)
+            waiting = [trace.conversation_id for trace, _ in self._waiting]
+            return conversation_id in chain(waiting, [row.conversation_id for row in self._rows])
 
     def _refusal(self, size: int) -> str | None:
         if self._thread is None or self._closing.is_set():
             return "the store is not open"
-        if len(self._waiting) >= MOST_WAITING or self._characters + size > MOST_CHARACTERS:
+        if len(self._waiting) + len(self._rows) >= MOST_WAITING or self._characters + size > MOST_CHARACTERS:
             return "the writer does not keep up"
         return None
 
@@ -100,7 +103,7 @@ class TraceStore:
         if self._thread is not None:
             self._thread.join(timeout_s)
             if self._thread.is_alive():
-                self._drop(self._take(), "the writer did not finish in time")
+                self._drop(self._taken(), "the writer did not finish in time")
             self._thread = None
 
     def _run(self) -> None:
@@ -108,59 +111,73 @@ class TraceStore:
         while True:
             self._arrived.wait(max(0.0, next_purge - time.monotonic()))
             if self._arrived.is_set():
-                if self._away:
-                    self._closing.wait(RETRY_S)
-                else:
-                    self._enough.wait(BATCH_S)
+                self._gather(RETRY_S if self._away else BATCH_S)
             self._arrived.clear()
-            self._enough.clear()
             done = self._closing.is_set()
             self._write()
             if time.monotonic() >= next_purge and not done:
                 next_purge = time.monotonic() + (PURGE_EVERY_S if self._expire() else min(60.0, PURGE_EVERY_S))
             if done:
                 break
-            if self._waiting:  # they came meanwhile, or could not be written
+            if self._waiting or self._rows:  # they came meanwhile, or could not be written
                 self._arrived.set()
-        self._drop(self._take(), "the proxy stopped before they could be written")
+        self._drop(self._taken(), "the proxy stopped before they could be written")
         self._writer.close()
+
+    def _gather(self, seconds: float) -> None:
+        """Wait for more, and encode what comes."""
+        end = time.monotonic() + seconds
+        while not self._closing.is_set() and self._enough.wait(max(0.0, end - time.monotonic())):
+            self._enough.clear()
+            self._encode()
+
+    def _encode(self) -> None:
+        """Turn the traces that wait into rows. Until then they stay in the queue, and within its bounds."""
+        with self._lock:
+            fresh = list(self._waiting)
+        rows = [row for trace, _ in fresh if (row := self._row(trace)) is not None]
+        with self._lock:
+            if len(fresh) > len(self._waiting):  # `close` has given them up
+                return
+            for _ in fresh:
+                self._characters -= self._waiting.popleft()[1]
+            self._rows += rows
+            self._characters += sum(len(row.body) for row in rows)
+        self._drop(len(fresh) - len(rows), "a trace could not be encoded")
 
     def _write(self) -> None:
         """Write what waits. Only what is written or lost leaves the queue, so that its bounds hold in an outage too."""
-        with self._lock:
-            batch = [trace for trace, _ in self._waiting]
-            self._under_way = len(batch)
-        if not batch:
-            return
         lost = self.dropped
+        self._encode()
+        if not self._rows:
+            return
         try:
-            self._writer.open()  # before the work of encoding, which an outage would make vain
-            rows = [row for trace in batch if (row := self._row(trace)) is not None]
-            refused = self._writer.write(rows)
+            self._writer.open()
+            refused = self._writer.write(self._rows)
         except Unreachable as error:
-            self._under_way = 0
             self._wait(str(error))
             return
         except (OSError, sqlite3.Error, TraceError) as error:
-            self._drop(self._take(len(batch)), str(error))
+            self._drop(self._taken(rows=True), str(error))
         except Exception as error:  # the thread must live on; its text may quote the trace
-            self._drop(self._take(len(batch)), f"{type(error).__name__} while writing")
+            self._drop(self._taken(rows=True), f"{type(error).__name__} while writing")
         else:
-            self._take(len(batch))
-            self._drop(len(batch) - len(rows), "a trace could not be encoded")
+            self._taken(rows=True)
             self._drop(refused, "a trace holds what the database cannot")
             if self._away or (self._in_burst and lost == self._lost_before == self.dropped):
                 self._away = self._in_burst = False
                 _log().info("traces_stored_again", dropped=self.dropped)
         self._lost_before = self.dropped
 
-    def _take(self, count: int | None = None) -> int:
-        """Take so many of the oldest, or all, out of the queue and return how many there were."""
+    def _taken(self, *, rows: bool = False) -> int:
+        """Take all out of the queue, or only the rows, and return how many there were."""
         with self._lock:
-            count = len(self._waiting) if count is None else min(count, len(self._waiting))
-            for _ in range(count):
+            count = len(self._rows)
+            self._characters -= sum(len(row.body) for row in self._rows)
+            self._rows = []
+            while self._waiting and not rows:
                 self._characters -= self._waiting.popleft()[1]
-            self._under_way = 0
+                count += 1
         return count
 
     def _row(self, trace: Trace) -> Row | None:

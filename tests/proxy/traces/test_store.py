@@ -442,50 +442,40 @@ def test_what_a_trace_repeats_is_stored_once() -> None:
     assert len(encode(trace(user_message=draft * 3))) < 1.1 * len(encode(trace(user_message=draft)))
 
 
-def batches(store: TraceStore, monkeypatch: pytest.MonkeyPatch, takes_s: float = 0) -> list[int]:
-    """Return how many rows each commit had; the list grows."""
-    seen: list[int] = []
-    write = store._writer.write
-
-    def counted(rows: list[Row]) -> int:
-        time.sleep(takes_s)
-        refused = write(rows)
-        seen.append(len(rows))
-        return refused
-
-    monkeypatch.setattr(store._writer, "write", counted)
-    return seen
-
-
-def test_enough_traces_are_written_at_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that would wait for more take memory; what comes while they are written waits for company as they did."""
+def test_enough_traces_are_encoded_at_once_and_written_together(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As rows they take little memory; small commits would write the same pages again and again."""
     monkeypatch.setattr(trace_store, "BATCH_S", 60)
     store = TraceStore(place, "full", 30)
     store.start()
-    seen = batches(store, monkeypatch, takes_s=0.2)
-    enough = trace_store.ENOUGH
-    for n in range(enough):
-        store.record(trace(f"t{n}"))
-    time.sleep(0.1)
-    for n in range(enough):
-        store.record(trace(f"u{n}"))
-        if n == 2:
-            wait_for(lambda: seen == [enough])
-    wait_for(lambda: seen == [enough, enough])
-    store.record(trace("last"))
-    time.sleep(0.1)
-    assert len(seen) == 2
+    commits: list[int] = []
+    write = store._writer.write
+
+    def counted(rows: list[Row]) -> int:
+        commits.append(len(rows))
+        return write(rows)
+
+    monkeypatch.setattr(store._writer, "write", counted)
+    for so_far in (0, trace_store.ENOUGH):
+        for n in range(trace_store.ENOUGH):
+            store.record(trace(f"t{so_far + n}"))
+        wait_for(lambda so_far=so_far: len(store._rows) == so_far + trace_store.ENOUGH and not store._waiting)
+    store.record(trace("last", conversation_id="another"))
+    assert store.waits_for("conv-1")
+    assert store.waits_for("another")
+    assert commits == []
     start = time.monotonic()
     store.close()
     assert time.monotonic() - start < 3
-    assert seen == [enough, enough, 1]
-    assert len(list_turns(place, limit=100)) == 2 * enough + 1
+    assert commits == [2 * trace_store.ENOUGH + 1]
+    assert len(list_turns(place, limit=100)) == commits[0]
+    assert store._characters == store.dropped == 0
 
 
 def test_an_outage_is_asked_about_once_in_a_while_however_many_wait(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A database that is away is not asked again for each turn."""
+    """A database that is away is not asked again for each turn, and what is encoded meanwhile counts as waiting."""
+    monkeypatch.setattr(trace_store, "MOST_WAITING", 3 * trace_store.ENOUGH)
     monkeypatch.setattr(trace_store, "BATCH_S", 0.01)
     monkeypatch.setattr(trace_store, "RETRY_S", 0.4)
     store = TraceStore(path, "full", 30)
@@ -502,10 +492,13 @@ def test_an_outage_is_asked_about_once_in_a_while_however_many_wait(
     for n in range(4 * trace_store.ENOUGH):
         store.record(trace(f"t{n}"))
         time.sleep(0.01)
-    assert 1 <= len(tries) <= 1 + (time.monotonic() - start) / 0.4
+    time.sleep(1)  # nobody comes, and it is asked all the same
+    assert 3 <= len(tries) <= 1 + (time.monotonic() - start) / 0.4
+    assert store.dropped == trace_store.ENOUGH
     monkeypatch.setattr(store._writer, "open", opened)
-    wait_for(lambda: len(list_turns(path, limit=100)) == 4 * trace_store.ENOUGH)
+    wait_for(lambda: len(list_turns(path, limit=100)) == 3 * trace_store.ENOUGH)
     store.close()
+    assert store._characters == 0
 
 
 def test_long_texts_fill_the_queue_sooner(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
