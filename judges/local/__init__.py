@@ -5,7 +5,8 @@ README.md says how far to trust them.
 Reading order:
 
     language.py          is a text English, and plain enough to be read at all; tongues.py, common words of each language
-    text.py              sentences, words, and what each word contributes
+    text.py              a text, normalised and cut into sentences
+    reading.py           what a sentence says, and what each word contributes
     lexicon.py           the words: without content, alike, opposite, everyday, drugs
     reply.py, acts.py    what each clause of a reply does: asserts, admits, refers, refuses, greets ...
     talk.py              sentences that assert nothing, told by how they are phrased

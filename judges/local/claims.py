@@ -10,9 +10,10 @@ from judges.case import Case
 from judges.local import acts, language, lexicon, support, talk, topics
 from judges.local.index import Support
 from judges.local.lexicon import listed
+from judges.local.reading import Reading, read, read_once
 from judges.local.reply import Part, parts
 from judges.local.support import IMPLIED, STATED
-from judges.local.text import Reading, normalise, read, read_once
+from judges.local.text import normalise
 from judges.observation import Assertion, Claims, Strength
 from knowledge_base.library import Source
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from judges.kept import EMPTY
 from judges.local import lexicon
 from judges.local.lexicon import listed
-from judges.local.text import DENIED, Reading, lexeme
+from judges.local.reading import DENIED, Reading, lexeme
 
 
 def _forms(word: str) -> set[str]:

@@ -10,8 +10,9 @@ import numpy as np
 
 from judges.kept import Remembered
 from judges.local import conflicts, vectors
+from judges.local.reading import Reading, lexeme, read
 from judges.local.table import Table, hashes
-from judges.local.text import Reading, lexeme, normalise, read, sentences
+from judges.local.text import normalise, sentences
 from knowledge_base.library import Source
 
 _REACH = 3

@@ -6,7 +6,8 @@ from functools import lru_cache
 
 from judges.kept import Remembered
 from judges.local import tongues
-from judges.local.text import LONG, MOST_KEPT, Reading, stretches
+from judges.local.reading import LONG, MOST_KEPT, Reading
+from judges.local.text import stretches
 
 _LETTERS = re.compile(r"[a-z\u00df-\u024f]+(?:'[a-z]+)*")
 _ALIEN = re.compile(r"[^\x00-\u024f]")

@@ -3,7 +3,7 @@ have seen too few to learn what matters most."""
 
 import re
 
-from judges.local.text import Reading, negations
+from judges.local.reading import Reading, negations
 
 _FORBIDS = re.compile(r"\W*(?:please )?(?:do not|don't|never)\b")
 _LICENSES = re.compile(

@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple
 from judges.kept import EMPTY
 from judges.local import acts, lexicon
 from judges.local.lexicon import listed
-from judges.local.text import LONG, MOST_KEPT, Reading, Sentence, lexeme, read, sentences, tokens_of
+from judges.local.reading import LONG, MOST_KEPT, Reading, lexeme, read, tokens_of
+from judges.local.text import Sentence, sentences
 
 Act = Literal["asserts", "admits", "verifies", "dissuades", "asks", "refuses", "offers", "greets", "doubts"]
 

@@ -21,9 +21,9 @@ from judges.local.conflicts import SourceSentence
 from judges.local.index import ADJACENT, NEAR, Index, Support, Word, bare, index, threes_of, words_of
 from judges.local.leave import permits
 from judges.local.lexicon import listed
+from judges.local.reading import Reading
 from judges.local.reply import Part
 from judges.local.table import hashes
-from judges.local.text import Reading
 from judges.local.trees import Matrix
 from knowledge_base.library import Source
 

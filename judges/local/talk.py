@@ -9,8 +9,8 @@ import re
 
 from judges.local import evidence
 from judges.local.lexicon import listed
+from judges.local.reading import Reading, lexeme
 from judges.local.support import tokens
-from judges.local.text import Reading, lexeme
 
 LONGEST = 28
 """Words of a sentence at most: what is longer says more than that it feels with somebody."""

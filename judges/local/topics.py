@@ -8,7 +8,7 @@ from typing import NamedTuple
 from judges.case import Topic
 from judges.kept import Remembered
 from judges.local import lexicon
-from judges.local.text import stem, words
+from judges.local.reading import stem, words
 
 _BUILT_IN = {
     "medication": """medication medicine drug tablet pill antipsychotic antidepressant sedative dose prescription injection

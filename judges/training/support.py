@@ -26,9 +26,10 @@ from judges.case import Case, Topic
 from judges.evaluation.labelled import Labelled, Setting, labelled
 from judges.local.evidence import Evidence
 from judges.local.index import index
+from judges.local.reading import read_once
 from judges.local.reply import parts
 from judges.local.support import FEATURES, describe, tokens
-from judges.local.text import normalise, read_once
+from judges.local.text import normalise
 from judges.training import train
 from knowledge_base import library
 from scenarios.scenario import load_all

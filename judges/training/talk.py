@@ -15,8 +15,9 @@ import numpy as np
 
 from judges.local import talk
 from judges.local.evidence import Evidence
+from judges.local.reading import read
 from judges.local.support import tokens
-from judges.local.text import normalise, read
+from judges.local.text import normalise
 from judges.training import support, train
 
 PASSING = 0.05

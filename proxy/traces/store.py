@@ -7,7 +7,6 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from itertools import chain
 from typing import Any, Literal
 
 from proxy.traces import file as trace_file
@@ -37,7 +36,7 @@ class TraceStore:
         self._waiting: deque[tuple[Trace, int]] = deque()
         self._characters = 0
         self._rows: list[Row] = []
-        """What is encoded, and still to be written. Only the writer changes it."""
+        """What is encoded, and still to be written. Only the writer adds to it."""
         self._lock = threading.Lock()
         self._arrived, self._enough, self._closing = threading.Event(), threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
@@ -86,8 +85,8 @@ class TraceStore:
     def waits_for(self, conversation_id: str) -> bool:
         """Tell whether a turn of this conversation is still to be written."""
         with self._lock:
-            waiting = [trace.conversation_id for trace, _ in self._waiting]
-            return conversation_id in chain(waiting, [row.conversation_id for row in self._rows])
+            rows = [row.conversation_id for row in self._rows]
+            return conversation_id in [*rows, *(trace.conversation_id for trace, _ in self._waiting)]
 
     def _refusal(self, size: int) -> str | None:
         if self._thread is None or self._closing.is_set():

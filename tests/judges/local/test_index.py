@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from judges.local.index import ADJACENT, NEAR, Index
+from judges.local.reading import lexeme
 from judges.local.table import hashes
-from judges.local.text import lexeme
 from tests.judges.local.material import VOICES
 
 PREPARED = Index(replace(VOICES, title="Voices", text="Doctors treat hallucinations. Tablets calm patients."))

@@ -3,7 +3,8 @@
 import pytest
 
 from judges.local.leave import permits
-from judges.local.text import normalise, read
+from judges.local.reading import read
+from judges.local.text import normalise
 
 PLAIN = "Medicine helps many people, and doses differ."
 FORBIDS = "Do not suddenly stop taking the medicine."

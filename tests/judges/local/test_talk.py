@@ -3,8 +3,9 @@
 import pytest
 
 from judges.local.claims import observe
+from judges.local.reading import read
 from judges.local.talk import LONGEST, is_weighty, merely_talks
-from judges.local.text import normalise, read
+from judges.local.text import normalise
 from tests.judges.local.material import case
 
 
