@@ -2,7 +2,8 @@
 
 A linear model over words, pairs of words, the letters within them and what they mean (vectors.py): rules of thumb that are
 weighed, instead of one that decides. `judges/training` makes the weights and says how well they do on texts they have not seen. A
-long text is read window by window of whole sentences, so that one sentence counts wherever it stands.
+long text is read window by window of whole sentences, so that one sentence counts wherever it stands. What a sentence comes to
+is kept: replies restate their sources.
 """
 
 import json
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import accumulate
+from itertools import accumulate, chain, pairwise
 from math import exp, log, sqrt
 from struct import Struct
 
@@ -35,14 +36,24 @@ MOST_ENTRIES, FEW_ENTRIES = 8192, 1024
 """Words whose weights are kept at hand: fewer for what tells sorts apart, which only flagged texts are asked for."""
 START = "^"
 
-_PACK = Struct("qq6d").pack
-_ROW = np.dtype([("code", np.int64), ("ends", np.int64), ("sums", np.float64, 6)])
-"""What was learned of one word, as it lies packed: its code; whether it ends a sentence; the weights of the word, of its letters
-and of its meaning, and how many of each there are."""
+MOST_SENTENCES = 1024
+"""Sentences whose sums are kept at hand."""
 
-_LEAD = b"".join(_PACK(code(word), *[0] * 7) for word in ("", START))
-"""What stands before the first word of a text: it weighs nothing by itself, but pairs begin with it."""
-_LEADING = 2
+_WEIGHTS = 6
+_PACK = Struct(f"q{_WEIGHTS}d").pack
+_ROW = np.dtype([("code", np.int64), ("sums", np.float64, _WEIGHTS)])
+"""What was learned of one word, as it lies packed: its code; the weights of the word, of its letters and of its meaning, and
+how many of each there are."""
+_CODE, _SUMS = 8, 8 * _WEIGHTS
+"""Bytes of the code, and of the rest."""
+_NOTHING = bytes(_SUMS)
+_ENDS = (STOP, QUESTION)
+
+Stretch = tuple[str, ...]
+"""Words, after the two that stand before them: these weigh nothing here, but pairs begin with them."""
+_FIRST = ("", START)
+"""What stands before the first word of a text."""
+_LEADING = len(_FIRST)
 
 Rows = NDArray[np.void]
 Places = NDArray[np.intp]
@@ -96,6 +107,8 @@ class Evidence:
             ]
         )
         self._learned = Remembered(self._learn, entries)
+        self._known: dict[int, bytes] = {}
+        """The sums of stretches, by their hashes, which are as unlike as those of features (table.py)."""
         self._senses = None if direction is None else vectors.rows() @ np.array(direction, np.float32)
 
     def strongest(self, tokens: Sequence[str]) -> Window:
@@ -125,32 +138,59 @@ class Evidence:
 
     def margin(self, tokens: Sequence[str]) -> float:
         """Return how strongly a text as a whole speaks for the class."""
-        rows = self._rows([tokens])
+        rows = self._rows([(*_FIRST, *tokens)])
         _, weights = self._pairs.find(rows["code"])
         words, letters, senses, known, runs, sensed = np.add.reduce(rows["sums"]).tolist()
         return self._margin(words + sum(weights.tolist()), letters, senses, known + len(weights), runs, sensed)
 
     def margins(self, texts: Sequence[Sequence[str]]) -> list[float]:
-        """Return how strongly each of some texts speaks for the class: at once, where `margin` would be asked again and again."""
-        if not texts:
-            return []
-        starts = np.array([*accumulate([len(text) + _LEADING for text in texts[:-1]], initial=0)])
-        return [self._margin(*one) for one in self._sums(self._rows(texts), starts).tolist()]
+        """Return how strongly each of some texts speaks for the class; those of texts that were asked for lately are known."""
+        return [self._margin(*one) for one in self._sums([(*_FIRST, *text) for text in texts]).tolist()]
 
     def _by_sentence(self, tokens: Sequence[str]) -> tuple[Places, Sums]:
         """Return where the sentences of a text begin and where the last one ends, and the sums of each."""
-        rows = self._rows([tokens])
-        edges = np.concatenate(([0], rows["ends"].nonzero()[0] + 1))
-        if edges[-1] < len(rows):
-            edges = np.append(edges, len(rows))
-        sums = self._sums(rows, edges[:-1])
-        edges[1:] -= _LEADING
-        return edges, sums
+        edges = [0, *[place for place, token in enumerate(tokens, 1) if token in _ENDS]]
+        if edges[-1] < len(tokens) or not tokens:
+            edges.append(len(tokens))
+        words = (*_FIRST, *tokens)
+        return np.array(edges), self._sums([words[start : end + _LEADING] for start, end in pairwise(edges)])
 
-    def _rows(self, texts: Iterable[Iterable[str]]) -> Rows:
-        """Return what was learned of each word, and before those of each text the two that lead them."""
+    def _sums(self, stretches: Sequence[Stretch]) -> Sums:
+        """Return the sums of each stretch, pairs included; those that were asked for lately are known."""
+        known, keys = self._known, list(map(hash, stretches))
+        new = {key: stretch for key, stretch in zip(keys, stretches, strict=True) if key not in known}
+        if len(new) > MOST_SENTENCES:
+            return self._added(stretches)
+        if len(known) + len(new) > MOST_SENTENCES:
+            known.clear()
+            new = dict(zip(keys, stretches, strict=True))
+        if new:
+            sums = self._added([*new.values()]).tobytes()
+            known |= zip(new, [sums[n : n + _SUMS] for n in range(0, len(sums), _SUMS)], strict=True)
+        return np.frombuffer(b"".join(map(known.__getitem__, keys))).reshape(-1, _WEIGHTS)
+
+    def _added(self, stretches: Sequence[Stretch]) -> Sums:
+        """Add up what was learned of the words of each stretch, and of their pairs."""
+        rows = self._rows(stretches)
+        starts = np.array([*accumulate(map(len, stretches[:-1]), initial=0)])
+        places, weights = self._pairs.find(rows["code"])
+        ends = places % (len(rows) - _LEADING) + _LEADING
+        within = starts.searchsorted(ends, side="right") - 1
+        own = (ends - starts.take(within) >= _LEADING).nonzero()[0]  # not those that end before a stretch begins
+        within = within.take(own)
+        sums: Sums = np.add.reduceat(rows["sums"], starts)
+        sums[:, 0] += np.bincount(within, weights.take(own), len(starts))
+        sums[:, 3] += np.bincount(within, minlength=len(starts))
+        return sums
+
+    def _rows(self, stretches: Iterable[Stretch]) -> Rows:
+        """Return what was learned of each word, one stretch after the other."""
         learned = self._learned.__getitem__
-        return np.frombuffer(b"".join([_LEAD + b"".join(map(learned, text)) for text in texts]), _ROW)
+        packed = [
+            (learned(before)[:_CODE], _NOTHING, learned(last)[:_CODE], _NOTHING, *map(learned, words))
+            for before, last, *words in stretches
+        ]
+        return np.frombuffer(b"".join(chain.from_iterable(packed)), _ROW)
 
     def _learn(self, word: str) -> bytes:
         """Look up all that was learned of a word."""
@@ -160,17 +200,7 @@ class Evidence:
         weight = found.pop(0, 0.0)
         place = None if self._senses is None else vectors.load().place(word)
         sense = 0.0 if self._senses is None or place is None else float(self._senses[place])
-        ends = word in (STOP, QUESTION)
-        return _PACK(code(word), ends, weight, sum(found.values()), sense, known, len(found), place is not None)
-
-    def _sums(self, rows: Rows, starts: Places) -> Sums:
-        """Return the sums of each stretch of a text, pairs included."""
-        places, weights = self._pairs.find(rows["code"])
-        stretches = starts.searchsorted(places % (len(rows) - _LEADING) + _LEADING, side="right") - 1
-        sums: Sums = np.add.reduceat(rows["sums"], starts)
-        sums[:, 0] += np.bincount(stretches, weights, len(starts))
-        sums[:, 3] += np.bincount(stretches, minlength=len(starts))
-        return sums
+        return _PACK(code(word), weight, sum(found.values()), sense, known, len(found), place is not None)
 
     def _margin(self, words: float, letters: float, senses: float, known: float, runs: float, sensed: float) -> float:
         return self._bias + words / sqrt(known or 1) + letters / sqrt(runs or 1) + senses / sqrt(sensed or 1)

@@ -7,11 +7,11 @@ who somebody is, and a metric for each is more than a Prometheus can hold.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from typing import Any, TypeVar, get_args
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.values import MutexValue, ValueClass
 
@@ -20,6 +20,7 @@ from judges.verdict import Judgement, Verdict
 from models.guard import Guard
 from models.usage import Call, Ledger
 from proxy.chatbot import Blueprint
+from proxy.telemetry.histogram import BatchHistogram
 from proxy.telemetry.reading import Reading
 from proxy.telemetry.together import Together
 from proxy.traces.trace import Outcome, Trace
@@ -39,7 +40,7 @@ KINDS: tuple[str, ...] = (*get_args(Sign.model_fields["kind"].annotation), UNKNO
 
 log = structlog.get_logger()
 
-Metric = TypeVar("Metric", Counter, Histogram)
+Metric = TypeVar("Metric", Counter, BatchHistogram)
 
 
 class Metrics:
@@ -51,13 +52,15 @@ class Metrics:
         self._children: dict[tuple[object, ...], Any] = {}
         self._sums = defaultdict[tuple[Any, ...], float](float)
         """By how much counters are to go up, by counter and labels: most of what is counted in a moment is the same."""
+        self._times = defaultdict[tuple[Any, ...], list[float]](list)
+        """What histograms are to be told, in seconds, by histogram and label."""
         self._together = Together[Callable[[], None]](self._count)
 
         def counter(name: str, what: str, *labels: str) -> Counter:
             return Counter(name, what, labels, registry=self.registry)
 
-        def histogram(name: str, what: str, label: str, buckets: Sequence[float]) -> Histogram:
-            return Histogram(name, what, [label], buckets=buckets, registry=self.registry)
+        def histogram(name: str, what: str, label: str, buckets: Sequence[float]) -> BatchHistogram:
+            return BatchHistogram(name, what, [label], buckets=buckets, registry=self.registry)
 
         def sum_of(name: str, what: str, *labels: str) -> Reading:
             return self._reading(Gauge(name, what, labels, registry=self.registry, multiprocess_mode="sum"))
@@ -137,7 +140,7 @@ class Metrics:
         if trace.filter == "shadow" and trace.error is None:
             sums[self.shadow, chatbot, trace.would or "unknown"] += 1
         sums[self.conversations, trace.memory] += 1
-        self._of(self.turn_seconds, chatbot).observe(trace.ms / 1000)
+        self._times[self.turn_seconds, chatbot].append(trace.ms / 1000)
         if trace.invalid_ids:
             self.invalid_ids.inc(trace.invalid_ids)
         if trace.outcome == "emergency" and trace.error is None:
@@ -150,7 +153,7 @@ class Metrics:
         if trace.warnings_shown:
             sums[self.warnings_live, chatbot] += len(trace.warnings_shown)
         for name, seconds in steps:
-            self._took(name, seconds)
+            self._times[self.step_seconds, name].append(seconds)
         for call in calls:
             self._called(call)
 
@@ -211,16 +214,21 @@ class Metrics:
             except Exception as error:  # a number that is none: the others' counts are not to be lost with it
                 log.error("not counted", error=type(error).__name__)
         sums, self._sums = self._sums, defaultdict(float)
-        for (counter, *labels), more in sums.items():
+        times, self._times = self._times, defaultdict(list)
+        for (metric, *labels), more in chain(sums.items(), times.items()):
             try:
-                self._of(counter, *labels).inc(more)
+                child = self._of(metric, *labels)
+                if isinstance(more, list):
+                    child.observe_all(more)
+                else:
+                    child.inc(more)
             except Exception as error:
                 log.error("not counted", error=type(error).__name__)
 
     def _judged(self, judgements: Sequence[Judgement]) -> None:
         for i, one in enumerate(judgements):
             self._sums[self.verdicts, one.judge, one.stage, one.verdict] += 1
-            self._took(f"{one.judge}.{one.stage}", one.ms / 1000)
+            self._times[self.step_seconds, f"{one.judge}.{one.stage}"].append(one.ms / 1000)
             if one.stage != "local" and any(before.judge == one.judge for before in judgements[:i]):
                 self._sums[self.escalations, one.judge, one.stage] += 1
 
@@ -230,14 +238,11 @@ class Metrics:
         sums[self.tokens, alias, step, "prompt"] += call.usage.prompt_tokens
         sums[self.tokens, alias, step, "completion"] += call.usage.completion_tokens
         if step != "forward":  # whose time is the client's, who may read slowly
-            self._of(self.call_seconds, alias).observe(call.ms / 1000)
+            self._times[self.call_seconds, alias].append(call.ms / 1000)
         if call.attempts > 1:
             sums[self.tries, alias] += call.attempts - 1
         if call.cost:
             sums[self.cost, alias, step] += call.cost
-
-    def _took(self, step: str, seconds: float) -> None:
-        self._of(self.step_seconds, step).observe(seconds)
 
     def _of(self, metric: Metric, *labels: str) -> Metric:
         """Return a metric's child, which the library takes longer to find than to count with. Labels are few, as said above."""
