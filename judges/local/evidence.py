@@ -13,6 +13,7 @@ from functools import cache
 from importlib.resources import files
 from itertools import accumulate, chain, pairwise
 from math import exp, log, sqrt
+from operator import add, sub
 from struct import Struct
 
 import numpy as np
@@ -41,13 +42,14 @@ MOST_SENTENCES = 1024
 
 _WEIGHTS = 6
 _PACK = Struct(f"q{_WEIGHTS}d").pack
+_UNPACK = Struct(f"{_WEIGHTS}d").iter_unpack
 _ROW = np.dtype([("code", np.int64), ("sums", np.float64, _WEIGHTS)])
 """What was learned of one word, as it lies packed: its code; the weights of the word, of its letters and of its meaning, and
 how many of each there are."""
 _CODE, _SUMS = 8, 8 * _WEIGHTS
 """Bytes of the code, and of the rest."""
 _NOTHING = bytes(_SUMS)
-_ENDS = (STOP, QUESTION)
+_ENDS = frozenset((STOP, QUESTION))
 
 Stretch = tuple[str, ...]
 """Words, after the two that stand before them: these weigh nothing here, but pairs begin with them."""
@@ -56,9 +58,8 @@ _FIRST = ("", START)
 _LEADING = len(_FIRST)
 
 Rows = NDArray[np.void]
-Places = NDArray[np.intp]
-Sums = NDArray[np.float64]
-"""Rows of three sums of weights, and of how many weights each is the sum of."""
+Sums = tuple[float, ...]
+"""Three sums of weights, and of how many weights each is the sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,19 +117,19 @@ class Evidence:
         if len(tokens) <= WINDOW:
             return Window(self.margin(tokens), 0, len(tokens))
         edges, sums = self._by_sentence(tokens)
-        running = np.zeros((len(edges), sums.shape[1]))
-        sums.cumsum(axis=0, out=running[1:])
-        starts, ends = _spans(edges)
-        margins = [self._margin(*one) for one in (running.take(ends, axis=0) - running.take(starts, axis=0)).tolist()]
+        running = [*accumulate(sums, _plus, initial=(0.0,) * _WEIGHTS)]
+        spans = _spans(edges)
+        margins = [self._margin(*map(sub, running[end], running[start])) for start, end in spans]
         best = margins.index(max(margins))
         toll = min(self._toll * log(len(margins)), MOST_TOLL)
-        return Window(margins[best] - toll, int(edges[starts[best]]), int(edges[ends[best]]))
+        start, end = spans[best]
+        return Window(margins[best] - toll, edges[start], edges[end])
 
     def telling(self, tokens: Sequence[str], window: Window) -> list[Window]:
         """Return the sentences of a window that speak for the class by themselves, or the one that comes nearest to it."""
         edges, sums = self._by_sentence(tokens[window.start : window.end])
-        places = (edges + window.start).tolist()
-        margins = [self._margin(*one) for one in sums.tolist()]
+        places = [window.start + edge for edge in edges]
+        margins = [self._margin(*one) for one in sums]
         sentences = list(map(Window, margins, places, places[1:]))
         return [s for s in sentences if s.margin > 0] or [max(sentences, key=lambda s: s.margin)]
 
@@ -145,32 +146,32 @@ class Evidence:
 
     def margins(self, texts: Sequence[Sequence[str]]) -> list[float]:
         """Return how strongly each of some texts speaks for the class; those of texts that were asked for lately are known."""
-        return [self._margin(*one) for one in self._sums([(*_FIRST, *text) for text in texts]).tolist()]
+        return [self._margin(*one) for one in self._sums([(*_FIRST, *text) for text in texts])]
 
-    def _by_sentence(self, tokens: Sequence[str]) -> tuple[Places, Sums]:
+    def _by_sentence(self, tokens: Sequence[str]) -> tuple[list[int], Iterable[Sums]]:
         """Return where the sentences of a text begin and where the last one ends, and the sums of each."""
         edges = [0, *[place for place, token in enumerate(tokens, 1) if token in _ENDS]]
         if edges[-1] < len(tokens) or not tokens:
             edges.append(len(tokens))
         words = (*_FIRST, *tokens)
-        return np.array(edges), self._sums([words[start : end + _LEADING] for start, end in pairwise(edges)])
+        return edges, self._sums([words[start : end + _LEADING] for start, end in pairwise(edges)])
 
-    def _sums(self, stretches: Sequence[Stretch]) -> Sums:
+    def _sums(self, stretches: Sequence[Stretch]) -> Iterable[Sums]:
         """Return the sums of each stretch, pairs included; those that were asked for lately are known."""
         known, keys = self._known, list(map(hash, stretches))
         new = {key: stretch for key, stretch in zip(keys, stretches, strict=True) if key not in known}
         if len(new) > MOST_SENTENCES:
-            return self._added(stretches)
+            return _UNPACK(self._added(stretches))
         if len(known) + len(new) > MOST_SENTENCES:
             known.clear()
             new = dict(zip(keys, stretches, strict=True))
         if new:
-            sums = self._added([*new.values()]).tobytes()
+            sums = self._added([*new.values()])
             known |= zip(new, [sums[n : n + _SUMS] for n in range(0, len(sums), _SUMS)], strict=True)
-        return np.frombuffer(b"".join(map(known.__getitem__, keys))).reshape(-1, _WEIGHTS)
+        return _UNPACK(b"".join(map(known.__getitem__, keys)))
 
-    def _added(self, stretches: Sequence[Stretch]) -> Sums:
-        """Add up what was learned of the words of each stretch, and of their pairs."""
+    def _added(self, stretches: Sequence[Stretch]) -> bytes:
+        """Add up what was learned of the words of each stretch, and of their pairs; return the sums, packed."""
         rows = self._rows(stretches)
         starts = np.array([*accumulate(map(len, stretches[:-1]), initial=0)])
         places, weights = self._pairs.find(rows["code"])
@@ -178,10 +179,10 @@ class Evidence:
         within = starts.searchsorted(ends, side="right") - 1
         own = (ends - starts.take(within) >= _LEADING).nonzero()[0]  # not those that end before a stretch begins
         within = within.take(own)
-        sums: Sums = np.add.reduceat(rows["sums"], starts)
+        sums = np.add.reduceat(rows["sums"], starts)
         sums[:, 0] += np.bincount(within, weights.take(own), len(starts))
         sums[:, 3] += np.bincount(within, minlength=len(starts))
-        return sums
+        return sums.tobytes()
 
     def _rows(self, stretches: Iterable[Stretch]) -> Rows:
         """Return what was learned of each word, one stretch after the other."""
@@ -206,20 +207,28 @@ class Evidence:
         return self._bias + words / sqrt(known or 1) + letters / sqrt(runs or 1) + senses / sqrt(sensed or 1)
 
 
-def _spans(edges: Places) -> tuple[Places, Places]:
+def _plus(one: Sums, other: Sums) -> Sums:
+    return tuple(map(add, one, other))
+
+
+def _spans(edges: Sequence[int]) -> list[tuple[int, int]]:
     """Return the windows of a long text: from each sentence on as many as make a window, and each that is not tiny by itself.
 
     Args:
         edges: Where the sentences begin, and where the last one ends.
 
     Returns:
-        The numbers of the edges where windows start, and where they end.
+        The numbers of the edges where windows start and end.
     """
-    starts, last = edges[:-1], len(edges) - 1
-    each = np.arange(last)
-    full = np.minimum(edges.searchsorted(starts + WINDOW), last)
-    alone = ((edges[1:] - starts >= SHORTEST) & (full > each + 1)).nonzero()[0]
-    return np.concatenate((each, alone)), np.concatenate((full, alone + 1))
+    spans, alone = [], []
+    end, last = 0, len(edges) - 1
+    for start, (begins, ends) in enumerate(pairwise(edges)):
+        while end < last and edges[end] < begins + WINDOW:
+            end += 1
+        spans.append((start, end))
+        if ends - begins >= SHORTEST and end > start + 1:
+            alone.append((start, start + 1))
+    return spans + alone
 
 
 def word_features(tokens: Sequence[str]) -> list[str]:
