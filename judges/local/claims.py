@@ -1,13 +1,13 @@
 """What a reply asserts, how far its sources carry it, and how it speaks of where it comes from."""
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from judges.case import Case
-from judges.local import acts, language, lexicon, support, talk, topics
+from judges.local import language, lexicon, support, talk, topics
 from judges.local.index import Support
 from judges.local.lexicon import listed
 from judges.local.reading import Reading, read, read_once
@@ -26,7 +26,7 @@ _POINTING = listed("it that this these those them both either so one they")
 _AFFIRMS = re.compile(
     r"\W*(?:yes|no|absolutely|definitely|certainly|of course|sure|yep|yeah|nope|correct|exactly|that's right)\b", re.I
 )
-_HELD = {"no": 0.0, "weak": 0.6, "clear": 1.0}
+_HELD: dict[Strength, float] = {"no": 0.0, "weak": 0.6, "clear": 1.0}
 _BASIC_SHARE = 0.34
 _BLATANT = 0.2
 """Degree of support below which a sentence asserts, whatever it seems to do: "I love hiking, we went there last year"."""
@@ -97,13 +97,12 @@ def reading(case: Case) -> Read:
     found = tuple(parts(text, frozenset(said.content)))
     language.check(text, [part.reading for part in found])
     judged = _judge(case, found, user, said)
-    done = {clause.act for part in found for clause in part.clauses}
-    belied = "dissuades" in done or _says(acts.BELIE, found)
+    belied = any(part.belies for part in found)
     claims = Claims.model_validate(  # as a whole, in half the time that its assertions take one by one
         {
             "assertions": [form for _, _, form in judged],
-            "admits_not_from_sources": "no" if belied else _admits(done, found),
-            "asks_to_verify": "no" if belied or "verifies" not in done else _verifies(found),
+            "admits_not_from_sources": "no" if belied else _plainest([part.admits for part in found]),
+            "asks_to_verify": "no" if belied else _plainest([part.verifies for part in found]),
         }
     )
     return Read(found, claims, [part for part, _, _ in judged], [strength for _, strength, _ in judged])
@@ -127,7 +126,7 @@ def _judge(case: Case, found: tuple[Part, ...], user: str, said: Reading) -> lis
         asserted = part.asserted or (part.sentence.text if degree.degree < _BLATANT else "")
         r = part.reading if asserted == part.sentence.text else read(asserted)
         if r.content:
-            topic = lexicon_of_topics.find_in(r.lowered, r.words)
+            topic = lexicon_of_topics.find_again(r)
             if topic is None and asked_of is not None and r.mass < 2.5 and not _POINTING.isdisjoint(r.vocabulary):
                 topic = asked_of
             if topic is None and degree.degree < IMPLIED and talk.merely_talks(part.reading):
@@ -192,23 +191,6 @@ def _worst(strengths: list[float]) -> float:
     return max(strengths, default=0.0)
 
 
-def _says(family: acts.Family, found: tuple[Part, ...]) -> bool:
-    """Tell whether a reply says something of a family anywhere, "trust me, no need to ask anyone" for example."""
-    likely = [part.reading.lowered for part in found if not family.triggers.isdisjoint(part.busy)]
-    return any(map(family.pattern.search, likely))
-
-
-def _admits(done: Container[str], found: tuple[Part, ...]) -> Strength:
-    if "admits" in done:
-        return "clear"
-    return "weak" if _says(acts.ADMIT_WEAK, found) else "no"
-
-
-def _verifies(found: tuple[Part, ...]) -> Strength:
-    strength: Strength = "no"
-    for clause in (clause for part in found for clause in part.clauses if clause.act == "verifies"):
-        lowered, vocabulary = clause.text.lower(), frozenset(clause.tokens)
-        if acts.VERIFY.find(lowered, vocabulary) and not acts.VERIFY_WEAK.find(lowered, vocabulary):
-            return "clear"
-        strength = "weak"
-    return strength
+def _plainest(said: Sequence[Strength]) -> Strength:
+    """Return how plainly a reply says something that each of its sentences says so plainly."""
+    return max(said, key=_HELD.__getitem__, default="no")

@@ -11,6 +11,7 @@ from judges.local import acts, lexicon
 from judges.local.lexicon import listed
 from judges.local.reading import LONG, MOST_KEPT, Reading, lexeme, read, tokens_of
 from judges.local.text import Sentence, sentences
+from judges.observation import Strength
 
 Act = Literal["asserts", "admits", "verifies", "dissuades", "asks", "refuses", "offers", "greets", "doubts"]
 
@@ -93,8 +94,12 @@ class Part:
     clauses: list[Clause]
     asserted: str
     """What the sentence asserts: all of it, or the clauses that do; empty if none does."""
-    busy: frozenset[str]
-    """Those of its words that `acts` goes by."""
+    admits: Strength
+    """How plainly it says that something is not in the sources."""
+    verifies: Strength
+    """How plainly it sends the user to a professional."""
+    belies: bool
+    """It says that nobody need be asked, which takes back what the rest of the reply says of that."""
 
 
 def parts(text: str, told: frozenset[str] = EMPTY) -> Iterator[Part]:
@@ -110,7 +115,9 @@ class _Apart(NamedTuple):
 
     clauses: list[Clause]
     asserted: str
-    busy: frozenset[str]
+    admits: Strength
+    verifies: Strength
+    belies: bool
 
 
 def _apart(reading: Reading, text: str, told: frozenset[str]) -> _Apart:
@@ -127,7 +134,24 @@ def _taken_apart(reading: Reading, text: str, told: frozenset[str]) -> _Apart:
     clauses = _clauses(reading, text, told)
     kept = [clause.text for clause in clauses if clause.act == "asserts"]
     asserted = text if len(kept) == len(clauses) else ", ".join(kept)
-    return _Apart(clauses, asserted, acts.busy(reading.vocabulary))
+    done = [clause.act for clause in clauses]
+    lowered, words = reading.lowered, acts.busy(reading.vocabulary)
+    return _Apart(
+        clauses,
+        asserted,
+        "clear" if "admits" in done else "weak" if acts.ADMIT_WEAK.find(lowered, words) else "no",
+        _verifies(clauses) if "verifies" in done else "no",
+        "dissuades" in done or acts.BELIE.find(lowered, words) is not None,
+    )
+
+
+def _verifies(clauses: Sequence[Clause]) -> Strength:
+    for clause in clauses:
+        if clause.act == "verifies":
+            lowered, words = clause.text.lower(), frozenset(clause.tokens)
+            if acts.VERIFY.find(lowered, words) and not acts.VERIFY_WEAK.find(lowered, words):
+                return "clear"
+    return "weak"
 
 
 def _clauses(reading: Reading, text: str, told: frozenset[str]) -> list[Clause]:
