@@ -7,7 +7,6 @@ of clause it is, and whether it is phrased like what replies invent or like what
 nothing more, by word vectors.)
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from itertools import accumulate, chain, pairwise
 from typing import NamedTuple
@@ -215,13 +214,13 @@ def _closest(words: list[Word], sources: Sequence[Index]) -> Place | None:
     """Return the sentence of the sources that shares the most with these words."""
     most, best = 0.0, None
     for source in sources:
-        scores: defaultdict[int, float] = defaultdict(float)
-        postings = source.postings
-        for concept, worth, _, _ in words:
-            for place in postings.get(concept, ()):
+        scores = [0.0] * len(source.sentences)
+        found = [(worth, source.postings.get(concept, ())) for concept, worth, _, _ in words]
+        for worth, places in found:
+            for place in places:
                 scores[place] += worth
-        if scores and (highest := max(scores.values())) > most:
-            most, best = highest, (source, max(scores, key=scores.__getitem__))
+        if (highest := max(scores, default=0.0)) > most:
+            most, best = highest, (source, next(n for _, places in found for n in places if scores[n] == highest))
     return best
 
 
