@@ -1,6 +1,7 @@
 """What a clause does, told by its phrases: discloses, refers to a professional, greets, refuses, offers, asks."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judges.kept import EMPTY
@@ -353,6 +354,6 @@ _STATING = (VERIFY, VERIFY_NEGATED, VERIFY_WEAK, VERIFY_BARE, ASK_SOMEONE, ADMIT
 _BUSY = _ASKED.union(*(family.triggers for family in (*_STATING, OFFER, DESCRIBE, INVITE, GREET, HIDDEN)))
 
 
-def busy(words: frozenset[str]) -> frozenset[str]:
+def busy(words: Sequence[str]) -> frozenset[str]:
     """Return those of a clause's words that any family is triggered by; without one, the clause asserts or asks."""
-    return (_BUSY & words) or EMPTY
+    return _BUSY.intersection(words) or EMPTY

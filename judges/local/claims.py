@@ -127,7 +127,7 @@ def _judge(case: Case, found: tuple[Part, ...], user: str, said: Reading) -> lis
         r = part.reading if asserted == part.sentence.text else read(asserted)
         if r.content:
             topic = lexicon_of_topics.find_again(r)
-            if topic is None and asked_of is not None and r.mass < 2.5 and not _POINTING.isdisjoint(r.vocabulary):
+            if topic is None and asked_of is not None and r.mass < 2.5 and not _POINTING.isdisjoint(r.words):
                 topic = asked_of
             if topic is None and degree.degree < IMPLIED and talk.merely_talks(part.reading):
                 continue

@@ -5,10 +5,9 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from judges.kept import EMPTY
 from judges.local import lexicon
 from judges.local.lexicon import listed
-from judges.local.reading import DENIED, Reading, lexeme
+from judges.local.reading import AFFIRMED, DENIED, Reading, lexeme
 
 
 def _forms(word: str) -> set[str]:
@@ -76,7 +75,7 @@ def source_sentence(reading: Reading, order: tuple[str, ...]) -> SourceSentence:
     """Prepare a sentence of a source for being contradicted."""
     words, vocabulary = reading.words, reading.vocabulary
     return SourceSentence(
-        replace(reading, words=(), vocabulary=EMPTY, drugs=(), names=()),
+        replace(reading, words=(), drugs=(), names=()),
         order,
         tuple(_conditions(reading)),
         not lexicon.HEDGES.isdisjoint(vocabulary),
@@ -112,11 +111,12 @@ def find(
     if len(window) > 1:
         shared = [_shared(reading, theirs.reading) for theirs in window]
         closest = window[shared.index(max(shared))]
-    found = [_certainty(reading, window, closest), _condition(closest, told)]
+    vocabulary = reading.vocabulary
+    found = [_certainty(reading, vocabulary, window, closest), _condition(closest, told)]
     if DENIED in reading.polarity.values() or DENIED in closest.reading.polarity.values():
         found.append(_polarity(reading, closest.reading))
-    if closest.opposable and (opposable := _OPPOSABLE & reading.vocabulary):
-        found.append(_opposite(reading, closest, opposable))
+    if closest.opposable and not _OPPOSABLE.isdisjoint(vocabulary):
+        found.append(_opposite(reading, vocabulary, closest))
     if reading.numbers:
         found.append(_number(reading, [s.reading for s in window], numbers))
     if reading.drugs or reading.names:
@@ -182,23 +182,22 @@ def _name(
 def _polarity(reading: Reading, closest: Reading) -> Conflict:
     matched = mismatched = 0.0
     for concept, weight in reading.content.items():
-        theirs = closest.polarity.get(concept)
-        if theirs is None:
+        if concept not in closest.content:
             continue
         matched += weight
-        if not theirs & reading.polarity[concept]:
+        if not closest.polarity.get(concept, AFFIRMED) & reading.polarity.get(concept, AFFIRMED):
             mismatched += weight
     if mismatched >= 0.3 * matched and mismatched > 0.3:
         return 0.7, "affirms what the source denies, or the reverse"
     return NONE
 
 
-def _opposite(reading: Reading, closest: SourceSentence, opposable: frozenset[str]) -> Conflict:
+def _opposite(reading: Reading, vocabulary: frozenset[str], closest: SourceSentence) -> Conflict:
     theirs = {word for word, _ in closest.opposable}
     opposed = {
         word
-        for word in opposable - theirs
-        if _OPPOSITES[word].isdisjoint(reading.vocabulary) and not _OPPOSITES[word].isdisjoint(theirs)
+        for word in (_OPPOSABLE & vocabulary) - theirs
+        if _OPPOSITES[word].isdisjoint(vocabulary) and not _OPPOSITES[word].isdisjoint(theirs)
     }
     for place, word in enumerate(reading.words if opposed else ()):
         if word in opposed:
@@ -232,8 +231,9 @@ _ALIKE = {"every": "all", "everybody": "everyone"} | dict.fromkeys(("fully", "to
 _SOFTENS = frozenset(("not", "above", "at", "can", "may", "might", "could", "they", "these", "after"))
 
 
-def _certainty(reading: Reading, window: Sequence[SourceSentence], closest: SourceSentence) -> Conflict:
-    ours = reading.vocabulary
+def _certainty(
+    reading: Reading, ours: frozenset[str], window: Sequence[SourceSentence], closest: SourceSentence
+) -> Conflict:
     if not ours.isdisjoint(_HARD_ABSOLUTES) and (
         stronger := _absolutes(reading).difference(*[s.absolutes for s in window])
     ):

@@ -1,7 +1,7 @@
 """What a sentence says, word by word: each reduced to its stem and group of synonyms, and what is affirmed and denied of it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from sys import intern
@@ -43,6 +43,8 @@ def words(text: str) -> list[str]:
 
 AFFIRMED, DENIED, OPEN = 1, 2, 3
 _OPPOSITE = (0, DENIED, AFFIRMED, OPEN)
+_AFFIRMED: Mapping[str, int] = {}
+"""The polarity of most sentences."""
 _BOUNDARY = Lexeme("", 0.0, turns=True)
 _SUSPENDING = listed("if when before until unless without after whether while")
 _TURNING = listed("but because although though however since so whereas yet where what who which why how")
@@ -62,12 +64,10 @@ class Reading:
     lowered: str
     words: Sequence[str]
     """Words, numbers and the punctuation between clauses."""
-    vocabulary: frozenset[str]
-    """The same, each once."""
     content: dict[str, float]
     """Weight of each concept."""
-    polarity: dict[str, int]
-    """AFFIRMED, DENIED or OPEN, for each concept."""
+    polarity: Mapping[str, int]
+    """DENIED, OPEN or both, for each concept that is not simply AFFIRMED."""
     numbers: Sequence[tuple[str, frozenset[str], bool]]
     """Digits, the units they may have, and whether they were digits in the text too."""
     drugs: Sequence[str]
@@ -82,6 +82,11 @@ class Reading:
     english: int
     foreign: int
     """How many of its words are common ones of English, and of other languages."""
+
+    @property
+    def vocabulary(self) -> frozenset[str]:
+        """Its words, each once: made each time, since they would take a third of what is kept of a sentence."""
+        return frozenset(self.words)
 
 
 def negations(reading: Reading) -> int:
@@ -166,9 +171,8 @@ def read_once(text: str) -> Reading:
     return Reading(
         lowered,
         tuple(tokens),
-        frozenset(tokens),
         content,
-        polarity,
+        {concept: said for concept, said in polarity.items() if said != AFFIRMED} or _AFFIRMED,
         tuple(numbers),  # an empty list would take memory of its own
         tuple(drugs),
         tuple(names),

@@ -135,7 +135,7 @@ def _taken_apart(reading: Reading, text: str, told: frozenset[str]) -> _Apart:
     kept = [clause.text for clause in clauses if clause.act == "asserts"]
     asserted = text if len(kept) == len(clauses) else ", ".join(kept)
     done = [clause.act for clause in clauses]
-    lowered, words = reading.lowered, acts.busy(reading.vocabulary)
+    lowered, words = reading.lowered, acts.busy(reading.words)
     return _Apart(
         clauses,
         asserted,
@@ -156,7 +156,7 @@ def _verifies(clauses: Sequence[Clause]) -> Strength:
 
 def _clauses(reading: Reading, text: str, told: frozenset[str]) -> list[Clause]:
     """Cut a sentence into clauses."""
-    whole = _act(reading.lowered, reading.words, reading.vocabulary, told)
+    whole = _act(reading.lowered, reading.words, told)
     if whole == "asserts" or not (cuts := list(_CUT.finditer(reading.lowered))):
         return [Clause(text, whole, reading.words)]
     found: list[Clause] = []
@@ -169,7 +169,7 @@ def _clauses(reading: Reading, text: str, told: frozenset[str]) -> list[Clause]:
         elif found and found[-1].act == "offers" and listing and _lists(tokens):
             act = "offers"
         else:
-            act = "asks" if text.endswith("?") and whole == "asks" else _act(lowered, tokens, frozenset(tokens), told)
+            act = "asks" if text.endswith("?") and whole == "asks" else _act(lowered, tokens, told)
         found.append(Clause(piece, act, tokens))
     for clause, following in zip(found[-2::-1], found[:0:-1], strict=True):
         opens = clause.text.count(" ") < 2 or _OPENS.match(clause.text.lower())
@@ -218,9 +218,9 @@ def _hangs_on(lowered: str, before: Act) -> bool:
     )
 
 
-def _act(lowered: str, found: Sequence[str], vocabulary: frozenset[str], told: frozenset[str]) -> Act:
+def _act(lowered: str, found: Sequence[str], told: frozenset[str]) -> Act:
     """Tell what a lower-case clause does."""
-    words = acts.busy(vocabulary)
+    words = acts.busy(found)
     if not words and not lowered.endswith("?"):
         return "asserts"
     if acts.dissuades(lowered, words):

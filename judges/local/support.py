@@ -176,7 +176,7 @@ def _row(part: Part, words: list[Word], closest: Place | None, relation: Relatio
         drugs,
         len([name for name in reading.names if not any(name in words for words in theirs)]),
         len((vocabulary & lexicon.ABSOLUTES).difference(*theirs)),
-        len(_superlatives(reading).difference(*theirs)),
+        len(_superlatives(reading.lowered, vocabulary).difference(*theirs)),
         len(vocabulary & _PERSONAL),
         "you" in vocabulary or "your" in vocabulary,
         not vocabulary.isdisjoint(_ADVISING),
@@ -202,11 +202,11 @@ _NO_CLASH = (0.0,) * 8
 _NO_ACTS = dict.fromkeys(_ACTS, 0.0)
 
 
-def _superlatives(reading: Reading) -> frozenset[str]:
+def _superlatives(lowered: str, vocabulary: frozenset[str]) -> frozenset[str]:
     """Return words like "best" and "calmest"."""
-    found = reading.vocabulary & _STRONG
-    if "est" in reading.lowered:
-        found |= {word for word in reading.vocabulary if len(word) > 5 and word.endswith("est")}
+    found = vocabulary & _STRONG
+    if "est" in lowered:
+        found |= {word for word in vocabulary if len(word) > 5 and word.endswith("est")}
     return found
 
 
@@ -275,5 +275,5 @@ def _clashes(
         degree if "affirms" in what else 0.0,
         degree if "number" in what or "counts" in what else 0.0,
         degree if "certain" in what or "'never'" in what else 0.0,
-        sentence.hedged and lexicon.HEDGES.isdisjoint(reading.vocabulary),
+        sentence.hedged and lexicon.HEDGES.isdisjoint(reading.words),
     )

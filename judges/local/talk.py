@@ -50,7 +50,7 @@ def merely_talks(reading: Reading) -> bool:
 def is_weighty(reading: Reading) -> bool:
     """Tell whether a sentence says what talk never says, however it sounds."""
     return (
-        not _WEIGHTY.isdisjoint(reading.vocabulary)
+        not _WEIGHTY.isdisjoint(reading.words)
         or len(reading.words) > LONGEST
         or _STATES.search(reading.lowered) is not None
         or any(lexeme(word).drug for word in reading.words)
