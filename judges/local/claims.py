@@ -3,14 +3,14 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from typing import NamedTuple
 
 from judges.case import Case
 from judges.local import language, lexicon, support, talk, topics
 from judges.local.index import Support
 from judges.local.lexicon import listed
-from judges.local.reading import Reading, read, read_once
+from judges.local.reading import Reading, concepts, read, read_once
 from judges.local.reply import Part, parts
 from judges.local.support import IMPLIED, STATED
 from judges.local.text import normalise
@@ -93,10 +93,10 @@ def reading(case: Case) -> Read:
     """Read a case; kept for the judges and the refiner that read the same case next."""
     text = normalise(case.draft)
     user = normalise(case.user_message)
-    said = read_once(user)
-    found = tuple(parts(text, frozenset(said.content)))
+    named = concepts(user)
+    found = tuple(parts(text, named))
     language.check(text, [part.reading for part in found])
-    judged = _judge(case, found, user, said)
+    judged = _judge(case, found, user, named)
     belied = any(part.belies for part in found)
     claims = Claims.model_validate(  # as a whole, in half the time that its assertions take one by one
         {
@@ -112,30 +112,30 @@ Form = dict[str, str | None]
 """What is to be filled in of an `Assertion`."""
 
 
-def _judge(case: Case, found: tuple[Part, ...], user: str, said: Reading) -> list[tuple[Part, float, Form]]:
+def _judge(case: Case, found: tuple[Part, ...], user: str, named: frozenset[str]) -> list[tuple[Part, float, Form]]:
     """Return the sentences that assert, how surely each is unsupported, and what it asserts.
 
     Args:
         user: The user's message.
-        said: The same, read.
+        named: Its concepts.
     """
     lexicon_of_topics = topics.compiled(case.topics)
-    asked_of = lexicon_of_topics.find_in(said.lowered, said.words)
+    asked_of = cache(partial(lexicon_of_topics.find, user))
     judged = []
-    for part, degree in _carried(found, case.cited, frozenset(said.content)):
+    for part, degree in _carried(found, case.cited, named):
         asserted = part.asserted or (part.sentence.text if degree.degree < _BLATANT else "")
         r = part.reading if asserted == part.sentence.text else read(asserted)
         if r.content:
             topic = lexicon_of_topics.find_again(r)
-            if topic is None and asked_of is not None and r.mass < 2.5 and not _POINTING.isdisjoint(r.words):
-                topic = asked_of
+            if topic is None and r.mass < 2.5 and not _POINTING.isdisjoint(r.words):
+                topic = asked_of()
             if topic is None and degree.degree < IMPLIED and talk.merely_talks(part.reading):
                 continue
             judged.append((part, *_assertion(asserted, r, degree, topic)))
     if not judged and _merely_agrees(found) and user.rstrip().endswith("?"):
         asked = next(parts(user))
         degree = support.weigh([asked], case.cited, frozenset())[0] if case.cited else NOTHING
-        judged.append((found[0], *_assertion(found[0].sentence.text, said, degree, asked_of)))
+        judged.append((found[0], *_assertion(found[0].sentence.text, read_once(user), degree, asked_of())))
     return judged
 
 

@@ -94,6 +94,11 @@ def negations(reading: Reading) -> int:
     return reading.negations
 
 
+def concepts(text: str) -> frozenset[str]:
+    """Return the concepts of a normalised text, where nothing else is asked of it: half the work of reading it."""
+    return frozenset([lex.concept for lex in map(_LEXEMES.__getitem__, tokens_of(text.lower())) if lex.weight])
+
+
 def tokens_of(lowered: str) -> list[str]:
     """Return the words, numbers and clause punctuation of a normalised lower-case text."""
     return _TOKEN.findall(lowered)
@@ -112,7 +117,7 @@ def read(text: str) -> Reading:
 
 
 def read_once(text: str) -> Reading:
-    """Read what is not said again, such as a user's message: kept, it would take the place of sentences that are."""
+    """Read what is not said again: kept, it would take the place of sentences that are."""
     lowered = text.lower()
     tokens = list(map(intern, tokens_of(lowered)))  # the words of all readings that are kept are the same objects
     capitals = lowered[1:] != text[1:]

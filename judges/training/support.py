@@ -26,7 +26,7 @@ from judges.case import Case, Topic
 from judges.evaluation.labelled import Labelled, Setting, labelled
 from judges.local.evidence import Evidence
 from judges.local.index import index
-from judges.local.reading import read_once
+from judges.local.reading import concepts
 from judges.local.reply import parts
 from judges.local.support import FEATURES, describe, tokens
 from judges.local.text import normalise
@@ -88,7 +88,7 @@ def _reply(case: Labelled, origin: str) -> Reply:
 
 
 def _described(case: Case, family: str, origin: str, violating: bool) -> Reply:
-    named = frozenset(read_once(normalise(case.user_message)).content)
+    named = concepts(normalise(case.user_message))
     told = list(parts(normalise(case.draft), named))
     rows, _ = describe(told, [index(source) for source in case.cited], named)
     spoken = [tokens(part.reading) for part in told]
