@@ -54,7 +54,8 @@ class MemorySettings(Settings):
     """When Redis does not answer: closed refuses the request with 503; degrade serves it as a fresh conversation, counted and
     logged. The emergency text is sent either way."""
     max_turns: int = Field(10_000, ge=1, le=10_000_000)
-    """Turns of conversations remembered in this process, at most; the longest unused are forgotten first, a sixteenth at a time."""
+    """Turns of conversations remembered in this process, at most, and as many kept responses; the longest unused are forgotten
+    first, of the turns a sixteenth at a time."""
     max_age_s: float = Field(86_400, gt=0)
     """A conversation unused for this long is forgotten; in this process, up to a sixteenth sooner."""
 

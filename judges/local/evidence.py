@@ -7,13 +7,13 @@ is kept: replies restate their sources.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, compress, count, pairwise
 from math import exp, log, sqrt
-from operator import add, sub
+from operator import add, itemgetter, sub
 from struct import Struct
 
 import numpy as np
@@ -42,13 +42,9 @@ MOST_SENTENCES = 1024
 
 _WEIGHTS = 6
 _PACK = Struct(f"q{_WEIGHTS}d").pack
-_UNPACK = Struct(f"{_WEIGHTS}d").iter_unpack
 _ROW = np.dtype([("code", np.int64), ("sums", np.float64, _WEIGHTS)])
 """What was learned of one word, as it lies packed: its code; the weights of the word, of its letters and of its meaning, and
 how many of each there are."""
-_CODE, _SUMS = 8, 8 * _WEIGHTS
-"""Bytes of the code, and of the rest."""
-_NOTHING = bytes(_SUMS)
 _ENDS = frozenset((STOP, QUESTION))
 
 Stretch = tuple[str, ...]
@@ -56,10 +52,11 @@ Stretch = tuple[str, ...]
 _FIRST = ("", START)
 """What stands before the first word of a text."""
 _LEADING = len(_FIRST)
+_LEAD = b"".join(_PACK(code(word), *[0.0] * _WEIGHTS) for word in _FIRST)
 
-Rows = NDArray[np.void]
-Sums = tuple[float, ...]
-"""Three sums of weights, and of how many weights each is the sum."""
+Told = tuple[float, ...]
+"""What a stretch comes to: its margin, three sums of weights, and of how many weights each is the sum."""
+_TOLD = Struct(f"{1 + _WEIGHTS}d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,28 +106,33 @@ class Evidence:
         )
         self._learned = Remembered(self._learn, entries)
         self._known: dict[int, bytes] = {}
-        """The sums of stretches, by their hashes, which are as unlike as those of features (table.py)."""
+        """What stretches come to, packed, by their hashes, which are as unlike as those of features (table.py)."""
         self._senses = None if direction is None else vectors.rows() @ np.array(direction, np.float32)
 
     def strongest(self, tokens: Sequence[str]) -> Window:
         """Return the window that speaks most strongly for the class, in time linear in the number of tokens."""
         if len(tokens) <= WINDOW:
             return Window(self.margin(tokens), 0, len(tokens))
-        edges, sums = self._by_sentence(tokens)
-        running = [*accumulate(sums, _plus, initial=(0.0,) * _WEIGHTS)]
-        spans = _spans(edges)
-        margins = [self._margin(*map(sub, running[end], running[start])) for start, end in spans]
-        best = margins.index(max(margins))
-        toll = min(self._toll * log(len(margins)), MOST_TOLL)
-        start, end = spans[best]
-        return Window(margins[best] - toll, edges[start], edges[end])
+        edges, told = self._by_sentence(tokens)
+        running = [*accumulate([sums for _, *sums in told], _plus, initial=[0.0] * _WEIGHTS)]
+        ends = _windows(edges)
+        found = [(self._margin(*map(sub, running[end], running[start])), start, end) for start, end in enumerate(ends)]
+        found += [
+            (margin, n, n + 1)
+            for n, (margin, *_) in enumerate(told)
+            if ends[n] > n + 1 and edges[n + 1] - edges[n] >= SHORTEST
+        ]
+        margin, start, end = max(found, key=itemgetter(0))
+        toll = min(self._toll * log(len(found)), MOST_TOLL)
+        return Window(margin - toll, edges[start], edges[end])
 
     def telling(self, tokens: Sequence[str], window: Window) -> list[Window]:
         """Return the sentences of a window that speak for the class by themselves, or the one that comes nearest to it."""
-        edges, sums = self._by_sentence(tokens[window.start : window.end])
+        edges, told = self._by_sentence(tokens[window.start : window.end])
         places = [window.start + edge for edge in edges]
-        margins = [self._margin(*one) for one in sums]
-        sentences = list(map(Window, margins, places, places[1:]))
+        sentences = [
+            Window(margin, start, end) for (margin, *_), start, end in zip(told, places, places[1:], strict=False)
+        ]
         return [s for s in sentences if s.margin > 0] or [max(sentences, key=lambda s: s.margin)]
 
     def sort(self, tokens: Sequence[str]) -> str:
@@ -139,59 +141,56 @@ class Evidence:
 
     def margin(self, tokens: Sequence[str]) -> float:
         """Return how strongly a text as a whole speaks for the class."""
-        rows = self._rows([(*_FIRST, *tokens)])
+        rows = np.frombuffer(_LEAD + b"".join(map(self._learned.__getitem__, tokens)), _ROW)
         _, weights = self._pairs.find(rows["code"])
         words, letters, senses, known, runs, sensed = np.add.reduce(rows["sums"]).tolist()
         return self._margin(words + sum(weights.tolist()), letters, senses, known + len(weights), runs, sensed)
 
     def margins(self, texts: Sequence[Sequence[str]]) -> list[float]:
         """Return how strongly each of some texts speaks for the class; those of texts that were asked for lately are known."""
-        return [self._margin(*one) for one in self._sums([(*_FIRST, *text) for text in texts])]
+        return [margin for margin, *_ in self._told([(*_FIRST, *text) for text in texts])]
 
-    def _by_sentence(self, tokens: Sequence[str]) -> tuple[list[int], Iterable[Sums]]:
-        """Return where the sentences of a text begin and where the last one ends, and the sums of each."""
-        edges = [0, *[place for place, token in enumerate(tokens, 1) if token in _ENDS]]
+    def _by_sentence(self, tokens: Sequence[str]) -> tuple[list[int], list[Told]]:
+        """Return where the sentences of a text begin and where the last one ends, and what each comes to."""
+        edges = [0, *compress(count(1), map(_ENDS.__contains__, tokens))]
         if edges[-1] < len(tokens) or not tokens:
             edges.append(len(tokens))
         words = (*_FIRST, *tokens)
-        return edges, self._sums([words[start : end + _LEADING] for start, end in pairwise(edges)])
+        return edges, self._told([words[start : end + _LEADING] for start, end in pairwise(edges)])
 
-    def _sums(self, stretches: Sequence[Stretch]) -> Iterable[Sums]:
-        """Return the sums of each stretch, pairs included; those that were asked for lately are known."""
+    def _told(self, stretches: Sequence[Stretch]) -> list[Told]:
+        """Return what each stretch comes to; those that were asked for lately are known."""
         known, keys = self._known, list(map(hash, stretches))
-        new = {key: stretch for key, stretch in zip(keys, stretches, strict=True) if key not in known}
-        if len(new) > MOST_SENTENCES:
-            return _UNPACK(self._added(stretches))
+        asked = dict(zip(keys, stretches, strict=True))
+        if len(asked) > MOST_SENTENCES:
+            return list(map(tuple, self._weighed(stretches).tolist()))
+        new = {key: stretch for key, stretch in asked.items() if key not in known}
         if len(known) + len(new) > MOST_SENTENCES:
             known.clear()
-            new = dict(zip(keys, stretches, strict=True))
+            new = asked
         if new:
-            sums = self._added([*new.values()])
-            known |= zip(new, [sums[n : n + _SUMS] for n in range(0, len(sums), _SUMS)], strict=True)
-        return _UNPACK(b"".join(map(known.__getitem__, keys)))
+            packed = self._weighed([*new.values()]).tobytes()
+            known |= zip(new, [packed[n : n + _TOLD.size] for n in range(0, len(packed), _TOLD.size)], strict=True)
+        return list(_TOLD.iter_unpack(b"".join(map(known.__getitem__, keys))))
 
-    def _added(self, stretches: Sequence[Stretch]) -> bytes:
-        """Add up what was learned of the words of each stretch, and of their pairs; return the sums, packed."""
-        rows = self._rows(stretches)
+    def _weighed(self, stretches: Sequence[Stretch]) -> NDArray[np.float64]:
+        """Add up what was learned of the words of each stretch, and of their pairs; return what each comes to, in a row."""
+        words = map(self._learned.__getitem__, chain.from_iterable(stretches))
+        rows = np.frombuffer(bytearray().join(words), _ROW)
         starts = np.array([*accumulate(map(len, stretches[:-1]), initial=0)])
+        rows["sums"][np.add.outer(starts, range(_LEADING))] = 0
         places, weights = self._pairs.find(rows["code"])
         ends = places % (len(rows) - _LEADING) + _LEADING
         within = starts.searchsorted(ends, side="right") - 1
         own = (ends - starts.take(within) >= _LEADING).nonzero()[0]  # not those that end before a stretch begins
         within = within.take(own)
-        sums = np.add.reduceat(rows["sums"], starts)
+        told = np.empty((len(starts), 1 + _WEIGHTS))
+        sums = np.add.reduceat(rows["sums"], starts, out=told[:, 1:])
         sums[:, 0] += np.bincount(within, weights.take(own), len(starts))
         sums[:, 3] += np.bincount(within, minlength=len(starts))
-        return sums.tobytes()
-
-    def _rows(self, stretches: Iterable[Stretch]) -> Rows:
-        """Return what was learned of each word, one stretch after the other."""
-        learned = self._learned.__getitem__
-        packed = [
-            (learned(before)[:_CODE], _NOTHING, learned(last)[:_CODE], _NOTHING, *map(learned, words))
-            for before, last, *words in stretches
-        ]
-        return np.frombuffer(b"".join(chain.from_iterable(packed)), _ROW)
+        shares = sums[:, :3] / np.sqrt(np.maximum(sums[:, 3:], 1))
+        told[:, 0] = self._bias + shares[:, 0] + shares[:, 1] + shares[:, 2]  # as `_margin` of each
+        return told
 
     def _learn(self, word: str) -> bytes:
         """Look up all that was learned of a word."""
@@ -207,28 +206,25 @@ class Evidence:
         return self._bias + words / sqrt(known or 1) + letters / sqrt(runs or 1) + senses / sqrt(sensed or 1)
 
 
-def _plus(one: Sums, other: Sums) -> Sums:
-    return tuple(map(add, one, other))
+def _plus(one: list[float], other: list[float]) -> list[float]:
+    return list(map(add, one, other))
 
 
-def _spans(edges: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the windows of a long text: from each sentence on as many as make a window, and each that is not tiny by itself.
+def _windows(edges: Sequence[int]) -> list[int]:
+    """Return where the windows of a text end that begin with each of its sentences, and hold as many as make a window.
 
     Args:
         edges: Where the sentences begin, and where the last one ends.
 
     Returns:
-        The numbers of the edges where windows start and end.
+        The numbers of edges.
     """
-    spans, alone = [], []
-    end, last = 0, len(edges) - 1
-    for start, (begins, ends) in enumerate(pairwise(edges)):
+    ends, end, last = [], 0, len(edges) - 1
+    for begins in edges[:-1]:
         while end < last and edges[end] < begins + WINDOW:
             end += 1
-        spans.append((start, end))
-        if ends - begins >= SHORTEST and end > start + 1:
-            alone.append((start, start + 1))
-    return spans + alone
+        ends.append(end)
+    return ends
 
 
 def word_features(tokens: Sequence[str]) -> list[str]:

@@ -67,7 +67,7 @@ class Reading:
     content: dict[str, float]
     """Weight of each concept."""
     polarity: Mapping[str, int]
-    """DENIED, OPEN or both, for each concept that is not simply AFFIRMED."""
+    """DENIED or OPEN, for each concept that is not simply AFFIRMED."""
     numbers: Sequence[tuple[str, frozenset[str], bool]]
     """Digits, the units they may have, and whether they were digits in the text too."""
     drugs: Sequence[str]

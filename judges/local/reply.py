@@ -99,7 +99,7 @@ class Part:
     verifies: Strength
     """How plainly it sends the user to a professional."""
     belies: bool
-    """It says that nobody need be asked, which takes back what the rest of the reply says of that."""
+    """It takes back what the reply says of its sources and of asking somebody: "trust me", "no need to ask anyone"."""
 
 
 def parts(text: str, told: frozenset[str] = EMPTY) -> Iterator[Part]:

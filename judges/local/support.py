@@ -211,7 +211,7 @@ def _superlatives(lowered: str, vocabulary: frozenset[str]) -> frozenset[str]:
 
 
 def _closest(words: list[Word], sources: Sequence[Index]) -> Place | None:
-    """Return the sentence of the sources that shares the most with these words."""
+    """Return the sentence of the sources that shares the most with these words; of several the one with the earliest of them."""
     most, best = 0.0, None
     for source in sources:
         scores = [0.0] * len(source.sentences)
@@ -220,7 +220,8 @@ def _closest(words: list[Word], sources: Sequence[Index]) -> Place | None:
             for place in places:
                 scores[place] += worth
         if (highest := max(scores, default=0.0)) > most:
-            most, best = highest, (source, next(n for _, places in found for n in places if scores[n] == highest))
+            touched = chain.from_iterable([places for _, places in found])
+            most, best = highest, (source, next(filter(lambda place: scores[place] == highest, touched)))
     return best
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from judges.case import Topic
 from judges.kept import Remembered
 from judges.local import lexicon
-from judges.local.reading import LONG, MOST_KEPT, Reading, stem, words
+from judges.local.reading import MOST_KEPT, Reading, stem, words
 
 _BUILT_IN = {
     "medication": """medication medicine drug tablet pill antipsychotic antidepressant sedative dose prescription injection
@@ -74,8 +74,8 @@ class Lexicon:
         for topic in topics:
             self._learn(topic)
         self._touches = Remembered(self._touch)
-        self._told: dict[str, str | None] = {}
-        """What sentences touch, which often come again."""
+        self._told: dict[int, str | None] = {}
+        """What sentences touch, which often come again, by their hashes."""
 
     def _learn(self, topic: Topic) -> None:
         name = topic.name.lower().replace("_", " ")
@@ -113,15 +113,13 @@ class Lexicon:
 
     def find_again(self, reading: Reading) -> str | None:
         """As `find`, for a sentence of a reply; what is found is kept for when it comes again."""
-        text = reading.lowered
-        if text not in self._told:
-            name = self.find_in(text, reading.words)
-            if len(text) > LONG:
-                return name
-            if len(self._told) >= MOST_KEPT:
-                self._told.clear()
-            self._told[text] = name
-        return self._told[text]
+        key = hash(reading.lowered)
+        if key in self._told:
+            return self._told[key]
+        if len(self._told) >= MOST_KEPT:
+            self._told.clear()
+        name = self._told[key] = self.find_in(reading.lowered, reading.words)
+        return name
 
     def _touch(self, word: str) -> Touch | None:
         name = self.stems.get(stem(word)) or (self.drugs if is_drug(word) else None)

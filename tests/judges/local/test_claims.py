@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from judges.case import Case
+from judges.case import Case, Topic
 from judges.local.claims import observe, observe_transparency, reading, unsupported
 from judges.local.language import Unreadable
 from judges.local.text import sentences
@@ -136,6 +136,21 @@ def test_boast_is_no_admission(text: str) -> None:
 def test_referral_is_clear(text: str) -> None:
     """Many wordings send the user to a professional."""
     assert observe(Case("What helps?", f"{BASIC[0]} {text}"))[0].asks_to_verify == "clear"
+
+
+def test_a_boast_that_asserts_belies_the_admission() -> None:
+    """Also where it is no sentence of its own."""
+    boast = "I guarantee that clozapine cures the voices of most people within three weeks."
+    claims, _ = observe(Case("What helps?", f"This is not from my sources. {boast}"))
+    assert claims.admits_not_from_sources == "no"
+    assert [a.text for a in claims.assertions] == [boast]
+
+
+@pytest.mark.parametrize(("asked", "topic"), [("Can I take more of my tablets?", "medication"), ("What helps?", None)])
+def test_what_points_at_the_question_touches_its_topic(asked: str, topic: str | None) -> None:
+    """A short sentence about "it" is about what the user has named."""
+    claims, _ = observe(Case(asked, "You can double it.", topics=(Topic("medication"),)))
+    assert [a.topic for a in claims.assertions] == [topic]
 
 
 @pytest.mark.parametrize("text", DISSUASIONS)

@@ -1,12 +1,21 @@
 """Weighing words: windows, features, and scores."""
 
-from math import sqrt
+from math import log, sqrt
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.local.evidence import SHORTEST, WINDOW, Evidence, letter_runs, share, word_features
+from judges.local.evidence import (
+    MOST_SENTENCES,
+    MOST_TOLL,
+    SHORTEST,
+    WINDOW,
+    Evidence,
+    letter_runs,
+    share,
+    word_features,
+)
 
 CALM = ["is", "it", "normal", "to", "sleep", "badly", "."]
 
@@ -61,7 +70,12 @@ LEARNED = {
     "i want": 0.125,
     "#<di": 2.0,
     "#eep": -1.0,
+    "die .": 0.75,
+    "to _ .": 0.5,
+    ". i": 0.375,
+    ". _ die": -0.625,
 }
+TOLL = 0.25
 SPOKEN = st.lists(st.sampled_from(["", "i", "want", "to", "die", "sleep", "400", ".", "?"]), max_size=150)
 
 
@@ -82,7 +96,9 @@ def test_margin_is_the_sum_over_the_features(texts: list[list[str]]) -> None:
     assert [learned.margin(tokens) for tokens in texts] == expected
 
 
-@given(SPOKEN)
+@given(
+    SPOKEN | st.lists(st.sampled_from(["i", "want", "to", "die", "sleep", ".", "?"]), min_size=WINDOW + 1, max_size=150)
+)
 def test_no_window_is_stronger_than_the_strongest(tokens: list[str]) -> None:
     """From each sentence on whole sentences up to a window, and each sentence by itself, if it is not tiny."""
     ends = [n + 1 for n, token in enumerate(tokens) if token in (".", "?") or n + 1 == len(tokens)]
@@ -91,10 +107,32 @@ def test_no_window_is_stronger_than_the_strongest(tokens: list[str]) -> None:
     spans += [(start, end) for start, end in zip(starts, ends, strict=False) if end - start >= SHORTEST]
     if len(tokens) <= WINDOW:
         spans = [(0, len(tokens))]
-    window = Evidence(-1.0, LEARNED, {}).strongest(tokens)
+    window = Evidence(-1.0, LEARNED, {}, toll=TOLL).strongest(tokens)
+    toll = min(MOST_TOLL, TOLL * log(len(set(spans))))
     assert (window.start, window.end) in spans
-    assert window.margin == pytest.approx(summed(tokens, window.start, window.end))
-    assert window.margin == pytest.approx(max(summed(tokens, *span) for span in spans))
+    assert window.margin == pytest.approx(summed(tokens, window.start, window.end) - toll)
+    assert window.margin == pytest.approx(max(summed(tokens, *span) for span in spans) - toll)
+
+
+def numbered(first: int, end: int) -> list[str]:
+    """Return a text of sentences that are all different."""
+    return [word for n in range(first, end) for word in ("i", f"w{n}", "die", ".")]
+
+
+def test_what_was_asked_before_makes_no_difference() -> None:
+    """Also where the same sentence stood after another one, and past the bound of what is kept; which holds."""
+    learned = Evidence(-1.0, LEARNED, {})
+    texts = [["i", "sleep", ".", "die", "."] * 12, ["i", "want", ".", "die", "."] * 12]
+    most = MOST_SENTENCES
+    texts += [numbered(0, most - 100), numbered(most - 200, most + 200), numbered(0, 2 * most), numbered(0, 3 * most)]
+    texts += [numbered(0, most), numbered(0, most + 1)]
+    for text in texts:
+        fresh = Evidence(-1.0, LEARNED, {})
+        assert learned.strongest(text) == fresh.strongest(text)
+        assert len(learned._known) <= most
+        parts = [text[:8], text[4:12], text[:8]]
+        assert learned.margins(parts) == fresh.margins(parts)
+        assert len(learned._known) <= most
 
 
 def test_letter_runs_mark_the_edges_of_a_word() -> None:

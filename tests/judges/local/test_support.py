@@ -90,3 +90,10 @@ def test_a_condition_may_stand_in_a_sentence_that_asserts_nothing() -> None:
     (alone,) = weigh(said, (source,), frozenset())
     (beside,) = weigh(said, (source,), frozenset(), asked)
     assert beside.degree > alone.degree
+
+
+def test_of_two_that_share_as_much_the_one_with_the_earliest_word_is_closest() -> None:
+    """Whichever stands first in the source."""
+    source = Source("talk", "Talk", "", "A brumbel is good. A quastor is good.")
+    assert weighed("Quastor and brumbel are possible here.", source).quote == "A quastor is good."
+    assert weighed("Brumbel and quastor are possible here.", source).quote == "A brumbel is good."
