@@ -16,7 +16,7 @@ from knowledge_base.library import Source
 from models.usage import Ledger
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Review:
     """What the team makes of one reply."""
 

@@ -1,4 +1,7 @@
-"""What comes out of judging: verdicts, and the judgement that keeps the evidence behind one."""
+"""What comes out of judging: verdicts, and the judgement that keeps the evidence behind one.
+
+Nothing changes any of them. They are not frozen, here as elsewhere where turns make many: that would take three times as long.
+"""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -11,7 +14,7 @@ Stage = Literal["local", "swift", "chief"]
 SEVERITY: dict[Verdict, int] = {"accept": 0, "warn": 1, "unjudged": 2, "reject": 3}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Finding:
     """What the rules make of one observation."""
 
@@ -31,7 +34,7 @@ class Exchange:
     raw: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Judgement:
     """One judge's verdict on one case, with its evidence."""
 

@@ -19,7 +19,7 @@ CLASSES: tuple[str, ...] = ("no_claims", "not_in_sources", "emergency_contact", 
 Entry = TypeVar("Entry")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Parsed:
     """A reply, taken apart."""
 

@@ -13,7 +13,7 @@ from models.watch import Watch
 _TEXT_FIELDS = ("content", "text", "refusal", "message", "tool_calls", "function", "name", "arguments")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Usage:
     """Tokens that went into a model and came out of it."""
 

@@ -51,7 +51,7 @@ class Warned:
         return ShownWarning(self.rule, self.message(role), self.turn, self.expires)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Delivered:
     """A reply this proxy has sent."""
 
@@ -60,7 +60,7 @@ class Delivered:
 
 
 @with_config(val_json_bytes="hex")  # as Redis keeps them
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Conversation:
     """The state after some turn; states are never changed, each turn makes a new one."""
 

@@ -45,7 +45,7 @@ class Judged(NamedTuple):
     part: Part
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Read:
     """Everything the local judges of claims and the refiner know of one case."""
 

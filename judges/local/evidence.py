@@ -59,7 +59,7 @@ Told = tuple[float, ...]
 _TOLD = Struct(f"{1 + _WEIGHTS}d")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Window:
     """A stretch of tokens and how strongly it speaks for the class."""
 

@@ -51,7 +51,7 @@ NUMBER = "0"
 _AMOUNT = re.compile(r"\d+(?:[.\-]\d+)*([a-z]*)")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Spelt:
     """A text, word by word."""
 
