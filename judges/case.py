@@ -9,7 +9,7 @@ import orjson
 from knowledge_base.library import Source
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Said:
     """One earlier message of the conversation."""
 
@@ -28,7 +28,7 @@ class Topic:
     """Words and phrases that tell the local judges the topic is touched, besides those they know for `name`."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Case:
     """What is judged. Judges get nothing else: no key, no other conversation, no configuration."""
 

@@ -44,7 +44,7 @@ SHORT_UNKNOWN = 2.0
 """The weight of an unknown word of up to three letters: often only a slip. A longer one counts like a rare word."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Choice:
     """A section chosen for a question."""
 

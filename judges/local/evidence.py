@@ -17,7 +17,6 @@ from operator import add, itemgetter, sub
 from struct import Struct
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judges.kept import Remembered
 from judges.local import vectors
@@ -35,16 +34,15 @@ MOST_TOLL = 2.5
 """Padding must not buy silence."""
 MOST_ENTRIES, FEW_ENTRIES = 8192, 1024
 """Words whose weights are kept at hand: fewer for what tells sorts apart, which only flagged texts are asked for."""
-START = "^"
-
 MOST_SENTENCES = 1024
 """Sentences whose sums are kept at hand."""
+START = "^"
 
 _WEIGHTS = 6
-_PACK = Struct(f"q{_WEIGHTS}d").pack
-_ROW = np.dtype([("code", np.int64), ("sums", np.float64, _WEIGHTS)])
-"""What was learned of one word, as it lies packed: its code; the weights of the word, of its letters and of its meaning, and
-how many of each there are."""
+_PACK = Struct(f"qq{_WEIGHTS}d").pack
+_ROW = np.dtype([("first", np.int64), ("second", np.int64), ("sums", np.float64, _WEIGHTS)])
+"""What was learned of one word, as it lies packed: its code, as the first and as the second of a pair; the weights of the word,
+of its letters and of its meaning, and how many of each there are."""
 _ENDS = frozenset((STOP, QUESTION))
 
 Stretch = tuple[str, ...]
@@ -52,11 +50,10 @@ Stretch = tuple[str, ...]
 _FIRST = ("", START)
 """What stands before the first word of a text."""
 _LEADING = len(_FIRST)
-_LEAD = b"".join(_PACK(code(word), *[0.0] * _WEIGHTS) for word in _FIRST)
+_LEAD = b"".join(_PACK(code(word), 0, *[0.0] * _WEIGHTS) for word in _FIRST)
 
 Told = tuple[float, ...]
 """What a stretch comes to: its margin, three sums of weights, and of how many weights each is the sum."""
-_TOLD = Struct(f"{1 + _WEIGHTS}d")
 
 
 @dataclass(slots=True)
@@ -105,8 +102,8 @@ class Evidence:
             ]
         )
         self._learned = Remembered(self._learn, entries)
-        self._known: dict[int, bytes] = {}
-        """What stretches come to, packed, by their hashes, which are as unlike as those of features (table.py)."""
+        self._known: dict[int, Told] = {}
+        """What stretches come to, by their hashes, which are as unlike as those of features (table.py)."""
         self._senses = None if direction is None else vectors.rows() @ np.array(direction, np.float32)
 
     def strongest(self, tokens: Sequence[str]) -> Window:
@@ -142,7 +139,7 @@ class Evidence:
     def margin(self, tokens: Sequence[str]) -> float:
         """Return how strongly a text as a whole speaks for the class."""
         rows = np.frombuffer(_LEAD + b"".join(map(self._learned.__getitem__, tokens)), _ROW)
-        _, weights = self._pairs.find(rows["code"])
+        _, weights = self._pairs.find(rows["first"], rows["second"])
         words, letters, senses, known, runs, sensed = np.add.reduce(rows["sums"]).tolist()
         return self._margin(words + sum(weights.tolist()), letters, senses, known + len(weights), runs, sensed)
 
@@ -163,34 +160,31 @@ class Evidence:
         known, keys = self._known, list(map(hash, stretches))
         asked = dict(zip(keys, stretches, strict=True))
         if len(asked) > MOST_SENTENCES:
-            return list(map(tuple, self._weighed(stretches).tolist()))
+            return self._weighed(stretches)
         new = {key: stretch for key, stretch in asked.items() if key not in known}
         if len(known) + len(new) > MOST_SENTENCES:
             known.clear()
             new = asked
         if new:
-            packed = self._weighed([*new.values()]).tobytes()
-            known |= zip(new, [packed[n : n + _TOLD.size] for n in range(0, len(packed), _TOLD.size)], strict=True)
-        return list(_TOLD.iter_unpack(b"".join(map(known.__getitem__, keys))))
+            known |= zip(new, self._weighed([*new.values()]), strict=True)
+        return [known[key] for key in keys]
 
-    def _weighed(self, stretches: Sequence[Stretch]) -> NDArray[np.float64]:
-        """Add up what was learned of the words of each stretch, and of their pairs; return what each comes to, in a row."""
+    def _weighed(self, stretches: Sequence[Stretch]) -> list[Told]:
+        """Add up what was learned of the words of each stretch, and of their pairs."""
         words = map(self._learned.__getitem__, chain.from_iterable(stretches))
         rows = np.frombuffer(bytearray().join(words), _ROW)
         starts = np.array([*accumulate(map(len, stretches[:-1]), initial=0)])
-        rows["sums"][np.add.outer(starts, range(_LEADING))] = 0
-        places, weights = self._pairs.find(rows["code"])
-        ends = places % (len(rows) - _LEADING) + _LEADING
-        within = starts.searchsorted(ends, side="right") - 1
-        own = (ends - starts.take(within) >= _LEADING).nonzero()[0]  # not those that end before a stretch begins
-        within = within.take(own)
+        # What stands before a stretch is the first of pairs, but neither weighs anything here nor is it the second of any.
+        rows.view(np.float64).reshape(len(rows), -1)[np.add.outer(starts, range(_LEADING)), 1:] = 0
+        places, weights = self._pairs.find(rows["first"], rows["second"])
+        within = starts.searchsorted(places % (len(rows) - _LEADING) + _LEADING, side="right") - 1
         told = np.empty((len(starts), 1 + _WEIGHTS))
         sums = np.add.reduceat(rows["sums"], starts, out=told[:, 1:])
-        sums[:, 0] += np.bincount(within, weights.take(own), len(starts))
+        sums[:, 0] += np.bincount(within, weights, len(starts))
         sums[:, 3] += np.bincount(within, minlength=len(starts))
         shares = sums[:, :3] / np.sqrt(np.maximum(sums[:, 3:], 1))
         told[:, 0] = self._bias + shares[:, 0] + shares[:, 1] + shares[:, 2]  # as `_margin` of each
-        return told
+        return list(map(tuple, told.tolist()))
 
     def _learn(self, word: str) -> bytes:
         """Look up all that was learned of a word."""
@@ -200,7 +194,7 @@ class Evidence:
         weight = found.pop(0, 0.0)
         place = None if self._senses is None else vectors.load().place(word)
         sense = 0.0 if self._senses is None or place is None else float(self._senses[place])
-        return _PACK(code(word), weight, sum(found.values()), sense, known, len(found), place is not None)
+        return _PACK(code(word), code(word), weight, sum(found.values()), sense, known, len(found), place is not None)
 
     def _margin(self, words: float, letters: float, senses: float, known: float, runs: float, sensed: float) -> float:
         return self._bias + words / sqrt(known or 1) + letters / sqrt(runs or 1) + senses / sqrt(sensed or 1)

@@ -3,7 +3,7 @@ have seen too few to learn what matters most."""
 
 import re
 
-from judges.local.reading import Reading, negations
+from judges.local.reading import Reading
 
 _FORBIDS = re.compile(r"\W*(?:please )?(?:do not|don't|never)\b")
 _LICENSES = re.compile(
@@ -30,7 +30,7 @@ def permits(reading: Reading, source: Reading) -> bool:
         and not _LICENSES.search(source.lowered)
     ):
         return True
-    if _FORBIDS.match(source.lowered) is None or negations(reading) >= negations(source):
+    if _FORBIDS.match(source.lowered) is None or reading.negations >= source.negations:
         return False
     shared = sum([weight for concept, weight in source.content.items() if concept in reading.content])
     return shared >= _SAME * source.mass

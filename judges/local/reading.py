@@ -89,11 +89,6 @@ class Reading:
         return frozenset(self.words)
 
 
-def negations(reading: Reading) -> int:
-    """Count the words of a sentence that deny."""
-    return reading.negations
-
-
 def concepts(text: str) -> frozenset[str]:
     """Return the concepts of a normalised text, where nothing else is asked of it: half the work of reading it."""
     return frozenset([lex.concept for lex in map(_LEXEMES.__getitem__, tokens_of(text.lower())) if lex.weight])

@@ -54,17 +54,18 @@ class Pairs:
         self._endings = np.zeros(self._mask + 1, np.bool_)
         self._endings[pairs & self._mask] = True
 
-    def find(self, codes: Hashes) -> Found:
+    def find(self, firsts: Hashes, seconds: Hashes) -> Found:
         """Return which pairs of a text have a weight, and the weights.
 
         Args:
-            codes: The code of each word.
+            firsts: The code of each word.
+            seconds: The same, or 0 for a word that is to be the second of no pair.
 
         Returns:
             Numbers of pairs, from those that end with the third word on: first all of two that follow each other, then all with
             another between them.
         """
-        firsts, seconds = codes * 3, codes[2:]
+        firsts, seconds = firsts * 3, seconds[2:]
         pairs = np.concatenate((firsts[1:-1] + seconds, firsts[:-2] - seconds))
         likely = self._endings.take(pairs & self._mask).nonzero()[0]  # spares most pairs the search
         found, weights = self._table.find(pairs.take(likely))

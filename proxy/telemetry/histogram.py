@@ -14,7 +14,7 @@ class BatchHistogram(Histogram):
         """As `observe`, for each of some amounts.
 
         Args:
-            amounts: In the unit of the histogram. None is NaN, which no bucket holds, or no number: that would lose them all.
+            amounts: In the unit of the histogram. Each is a number: one that is not would lose them all, and no bucket holds NaN.
         """
         self._sum.inc(sum(amounts))
         for bucket, count in Counter([bisect_left(self._upper_bounds, amount) for amount in amounts]).items():

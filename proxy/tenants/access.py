@@ -14,7 +14,7 @@ from proxy.tenants.keys import KeyRecord, KeyRing, Permission
 FILTER_HEADER = "X-CAF-Filter"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Access:
     """A client, as far as it is known."""
 

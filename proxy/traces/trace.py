@@ -12,7 +12,7 @@ HowFound = Literal["fresh", "history", "pair", "explicit", "missed"]
 """By its whole history, by one exchange of it, by the id the client gave; missed: it has a history that is not known."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class SelectedSource:
     """A source picked for this turn."""
 

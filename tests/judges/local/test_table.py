@@ -34,14 +34,25 @@ def test_marks_are_found_as_in_a_dict(marks: dict[tuple[str, ...], int], asked: 
 FEW = st.sampled_from(["", "a", "b", "c"])
 
 
-@given(st.dictionaries(st.tuples(FEW, FEW, st.booleans()), WEIGHTS), st.lists(FEW, min_size=2, max_size=12))
-def test_pairs_of_a_text_have_their_weights(weights: dict[tuple[str, str, bool], float], text: list[str]) -> None:
-    """Words that follow each other, and words with one between; also a word and itself, and the empty word."""
+@given(
+    st.dictionaries(st.tuples(FEW, FEW, st.booleans()), WEIGHTS),
+    st.lists(st.tuples(FEW, st.booleans()), min_size=2, max_size=12),
+)
+def test_pairs_of_a_text_have_their_weights(
+    weights: dict[tuple[str, str, bool], float], text: list[tuple[str, bool]]
+) -> None:
+    """Words that follow each other, and words with one between; a word and itself, and the empty word; not what ends no pair."""
+    words = [word for word, _ in text]
     asked = [
-        *zip(text[1:], text[2:], [False] * len(text), strict=False),
-        *zip(text, text[2:], [True] * len(text), strict=False),
+        *zip(words[1:], text[2:], [False] * len(text), strict=False),
+        *zip(words, text[2:], [True] * len(text), strict=False),
     ]
     pairs = Pairs([(*pair, weight) for pair, weight in weights.items()])
-    numbers, found = pairs.find(np.array([code(word) for word in text]))
-    assert [asked[number] for number in numbers] == [pair for pair in asked if pair in weights]
-    assert found.tolist() == [weights[pair] for pair in asked if pair in weights]
+    codes = np.array([code(word) for word in words])
+    numbers, found = pairs.find(codes, np.where([ends for _, ends in text], codes, 0))
+    known = {
+        number: weights[first, second, apart]
+        for number, (first, (second, ends), apart) in enumerate(asked)
+        if ends and (first, second, apart) in weights
+    }
+    assert dict(zip(numbers.tolist(), found.tolist(), strict=True)) == known
