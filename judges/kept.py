@@ -1,10 +1,11 @@
 """What was found out about a text, kept for when the text comes again, within a bound: clients send long ones, and many."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+Asked = TypeVar("Asked")
 EMPTY: frozenset[Any] = frozenset()
 """In place of other empty sets where many are kept: each takes 216 bytes."""
 MOST_CHARACTERS = 500_000
@@ -51,3 +52,35 @@ class Remembered(dict[str, T], Generic[T]):
                 self.clear()
             self[word] = told
         return told
+
+
+class Answers(Generic[Asked, T]):
+    """What is known of things that are asked about several at once, by their hashes alone. Full, it begins anew."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: dict[int, T] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def of(
+        self, hashes: Sequence[int], asked: Sequence[Asked], find_out: Callable[[Sequence[Asked]], Iterable[T]]
+    ) -> list[T]:
+        """Return what is known of each thing.
+
+        Args:
+            hashes: Of the things, salted, so that nobody can make two things with the same.
+            asked: The things.
+            find_out: Tells of several things what is not known yet.
+        """
+        known, by_hash = self._known, dict(zip(hashes, asked, strict=True))
+        if len(by_hash) > self._most:
+            return [*find_out(asked)]
+        new = {key: thing for key, thing in by_hash.items() if key not in known}
+        if len(known) + len(new) > self._most:
+            known.clear()
+            new = by_hash
+        if new:
+            known |= zip(new, find_out([*new.values()]), strict=True)
+        return [known[key] for key in hashes]

@@ -93,10 +93,9 @@ def reading(case: Case) -> Read:
     """Read a case; kept for the judges and the refiner that read the same case next."""
     text = normalise(case.draft)
     user = normalise(case.user_message)
-    named = concepts(user)
-    found = tuple(parts(text, named))
+    found = tuple(parts(text, concepts(user)))
     language.check(text, [part.reading for part in found])
-    judged = _judge(case, found, user, named)
+    judged = _judge(case, found, user)
     belied = any(part.belies for part in found)
     claims = Claims.model_validate(  # as a whole, in half the time that its assertions take one by one
         {
@@ -112,17 +111,16 @@ Form = dict[str, str | None]
 """What is to be filled in of an `Assertion`."""
 
 
-def _judge(case: Case, found: tuple[Part, ...], user: str, named: frozenset[str]) -> list[tuple[Part, float, Form]]:
+def _judge(case: Case, found: tuple[Part, ...], user: str) -> list[tuple[Part, float, Form]]:
     """Return the sentences that assert, how surely each is unsupported, and what it asserts.
 
     Args:
         user: The user's message.
-        named: Its concepts.
     """
     lexicon_of_topics = topics.compiled(case.topics)
     asked_of = cache(partial(lexicon_of_topics.find, user))
     judged = []
-    for part, degree in _carried(found, case.cited, named):
+    for part, degree in _carried(found, case.cited):
         asserted = part.asserted or (part.sentence.text if degree.degree < _BLATANT else "")
         r = part.reading if asserted == part.sentence.text else read(asserted)
         if r.content:
@@ -134,7 +132,7 @@ def _judge(case: Case, found: tuple[Part, ...], user: str, named: frozenset[str]
             judged.append((part, *_assertion(asserted, r, degree, topic)))
     if not judged and _merely_agrees(found) and user.rstrip().endswith("?"):
         asked = next(parts(user))
-        degree = support.weigh([asked], case.cited, frozenset())[0] if case.cited else NOTHING
+        degree = support.weigh([asked], case.cited)[0] if case.cited else NOTHING
         judged.append((found[0], *_assertion(found[0].sentence.text, read_once(user), degree, asked_of())))
     return judged
 
@@ -142,7 +140,7 @@ def _judge(case: Case, found: tuple[Part, ...], user: str, named: frozenset[str]
 NOTHING = Support(0.0)
 
 
-def _carried(found: Sequence[Part], cited: tuple[Source, ...], named: frozenset[str]) -> Iterable[tuple[Part, Support]]:
+def _carried(found: Sequence[Part], cited: tuple[Source, ...]) -> Iterable[tuple[Part, Support]]:
     """Return the sentences that assert, or may be found to, with how far the sources carry them."""
     if not cited:
         return [(part, NOTHING) for part in found if part.asserted]
@@ -151,7 +149,7 @@ def _carried(found: Sequence[Part], cited: tuple[Source, ...], named: frozenset[
     for part in found:
         plain = not part.asserted and any(clause.act in _PLAIN for clause in part.clauses)
         (rest if plain else asserting).append(part)
-    return zip(asserting, support.weigh(asserting, cited, named, rest), strict=True)
+    return zip(asserting, support.weigh(asserting, cited, rest), strict=True)
 
 
 def _merely_agrees(found: tuple[Part, ...]) -> bool:

@@ -18,7 +18,7 @@ from struct import Struct
 
 import numpy as np
 
-from judges.kept import Remembered
+from judges.kept import Answers, Remembered
 from judges.local import vectors
 from judges.local.spelling import QUESTION, STOP
 from judges.local.table import Pairs, Table, code, hashes
@@ -102,8 +102,8 @@ class Evidence:
             ]
         )
         self._learned = Remembered(self._learn, entries)
-        self._known: dict[int, Told] = {}
-        """What stretches come to, by their hashes, which are as unlike as those of features (table.py)."""
+        self._known = Answers[Stretch, Told](MOST_SENTENCES)
+        """What stretches come to."""
         self._senses = None if direction is None else vectors.rows() @ np.array(direction, np.float32)
 
     def strongest(self, tokens: Sequence[str]) -> Window:
@@ -157,17 +157,7 @@ class Evidence:
 
     def _told(self, stretches: Sequence[Stretch]) -> list[Told]:
         """Return what each stretch comes to; those that were asked for lately are known."""
-        known, keys = self._known, list(map(hash, stretches))
-        asked = dict(zip(keys, stretches, strict=True))
-        if len(asked) > MOST_SENTENCES:
-            return self._weighed(stretches)
-        new = {key: stretch for key, stretch in asked.items() if key not in known}
-        if len(known) + len(new) > MOST_SENTENCES:
-            known.clear()
-            new = asked
-        if new:
-            known |= zip(new, self._weighed([*new.values()]), strict=True)
-        return [known[key] for key in keys]
+        return self._known.of(list(map(hash, stretches)), stretches, self._weighed)
 
     def _weighed(self, stretches: Sequence[Stretch]) -> list[Told]:
         """Add up what was learned of the words of each stretch, and of their pairs."""

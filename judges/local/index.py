@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from judges.kept import Remembered
+from judges.kept import EMPTY, Remembered
 from judges.local import conflicts, vectors
 from judges.local.reading import Reading, lexeme, read
 from judges.local.table import Table, hashes
@@ -61,6 +61,7 @@ class Index:
 
     def __init__(self, source: Source) -> None:
         self.id = source.id
+        self.hash = hash(source)
         self.quotes = tuple(s.text for s in sentences(source.text) if not s.text.startswith("#"))
         readings = [read(normalise(quote)) for quote in self.quotes]
         title = read(normalise(source.title))
@@ -72,6 +73,8 @@ class Index:
             bare(reading): Support(1.0, self.id, quote) for reading, quote in zip(readings, self.quotes, strict=True)
         }
         """The support of its own sentences, which need no weighing, by their bare text."""
+        self.needed = EMPTY.union(*[needed for one in self.sentences for _, needed, _ in one.conditions])
+        """The concepts of its conditions."""
         self.numbers = conflicts.Numbers(readings)
         self.words = frozenset(intern(word) for reading in [*readings, title] for word in reading.words)
         postings: dict[str, list[int]] = {concept: [] for concept in title.content}

@@ -91,6 +91,8 @@ class Part:
 
     sentence: Sentence
     reading: Reading
+    named: frozenset[str]
+    """Its concepts that the user has named."""
     clauses: list[Clause]
     asserted: str
     """What the sentence asserts: all of it, or the clauses that do; empty if none does."""
@@ -106,8 +108,8 @@ def parts(text: str, told: frozenset[str] = EMPTY) -> Iterator[Part]:
     """Take a normalised reply apart; `told` are the concepts that the user has named."""
     for sentence in sentences(text):
         reading = read(sentence.text)
-        pieces = _apart(reading, sentence.text, told.intersection(reading.content) or EMPTY)
-        yield Part(sentence, reading, *pieces)
+        named = told.intersection(reading.content) or EMPTY
+        yield Part(sentence, reading, named, *_apart(reading, sentence.text, named))
 
 
 class _Apart(NamedTuple):

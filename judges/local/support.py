@@ -8,13 +8,14 @@ nothing more, by word vectors.)
 """
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import accumulate, chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
 from rapidfuzz.distance import LCSseq
 
-from judges.kept import EMPTY
+from judges.kept import EMPTY, Answers
 from judges.local import conflicts, evidence, lexicon, trees
 from judges.local.conflicts import SourceSentence
 from judges.local.index import ADJACENT, NEAR, Index, Support, Word, bare, index, threes_of, words_of
@@ -50,25 +51,40 @@ FEATURES = (
 """What is told of a sentence, in this order."""
 
 
-def weigh(
-    parts: Sequence[Part], cited: tuple[Source, ...], user: frozenset[str], beside: Sequence[Part] = ()
-) -> list[Support]:
-    """Return how far the cited sources carry each sentence of a reply.
+def weigh(parts: Sequence[Part], cited: tuple[Source, ...], beside: Sequence[Part] = ()) -> list[Support]:
+    """Return how far the cited sources carry each sentence of a reply; of those that were asked about lately it is known.
 
     Args:
         parts: The sentences.
-        user: The concepts that the user has named.
+        cited: The sources.
         beside: The other sentences of the reply, of which nobody asks how far they are carried.
     """
     sources = [index(source) for source in cited]
-    supports = [_quoted(part.reading, sources) for part in parts]
-    left = [n for n, found in enumerate(supports) if found is None]
-    if left:
-        also = [part for part in beside if _quoted(part.reading, sources) is None]
-        told, best = describe([parts[n] for n in left], sources, user, also)
-        for n, unsupported, closest in zip(left, trees.load("support").probabilities(told).tolist(), best, strict=True):
-            supports[n] = _supported(parts[n].reading, unsupported, closest)
-    return [found for found in supports if found is not None]
+    quoted = [_quoted(part.reading, sources) for part in parts]
+    left = [part for part, found in zip(parts, quoted, strict=True) if found is None]
+    also = [part for part in beside if _quoted(part.reading, sources) is None] if left else []
+    weighed = iter(_weighed(left, [*left, *also], sources) if left else ())
+    return [next(weighed) if found is None else found for found in quoted]
+
+
+MOST_WEIGHED = 2048
+_KNOWN = Answers[Part, Support](MOST_WEIGHED)
+"""How far sources carry sentences: a reply is judged again at each sentence that it grows by, and once it is refined."""
+
+
+def _weighed(parts: Sequence[Part], spoken: Sequence[Part], sources: Sequence[Index]) -> list[Support]:
+    """Return how far sources carry sentences that do not stand in them; `spoken` are all such sentences of the reply."""
+    told = EMPTY.union(*[part.reading.content for part in spoken])
+    # All that this depends on; of what the other sentences tell, that is the conditions of the sources.
+    against = hash((*[source.hash for source in sources], *[source.needed & told for source in sources]))
+    asked = [hash((part.sentence.text, part.named, against)) for part in parts]
+    return _KNOWN.of(asked, parts, partial(_weigh, sources=sources, told=told))
+
+
+def _weigh(parts: Sequence[Part], sources: Sequence[Index], told: frozenset[str]) -> list[Support]:
+    rows, closest = describe(parts, sources, told)
+    unsupported = trees.load("support").probabilities(rows).tolist()
+    return list(map(_supported, [part.reading for part in parts], unsupported, closest))
 
 
 def _quoted(reading: Reading, sources: Sequence[Index]) -> Support | None:
@@ -97,17 +113,21 @@ Place = tuple[Index, int]
 
 
 def describe(
-    parts: Sequence[Part], sources: Sequence[Index], user: frozenset[str], beside: Sequence[Part] = ()
+    parts: Sequence[Part], sources: Sequence[Index], told: frozenset[str]
 ) -> tuple[Matrix, list[Place | None]]:
     """Tell what the trees go by.
+
+    Args:
+        parts: Sentences of a reply.
+        sources: What they are read against.
+        told: The concepts that the reply names anywhere.
 
     Returns:
         A row of `FEATURES` for each sentence, and the sentence of the sources that comes closest to it.
     """
     words = [words_of(part.reading) for part in parts]
-    told = EMPTY.union(*[part.reading.content for part in [*parts, *beside]])
     known = EMPTY.union(*[filter(source.postings.__contains__, told) for source in sources])
-    against = _Against([source.words for source in sources], user, told, known)
+    against = _Against([source.words for source in sources], told, known)
     best = [_closest(mine, sources) for mine in words]
     phrasing = evidence.load("phrasing").margins([tokens(part.reading) for part in parts])
     relations = _relations(words, best, sources)
@@ -123,10 +143,8 @@ class _Against(NamedTuple):
 
     theirs: Sequence[frozenset[str]]
     """The words of each source."""
-    user: frozenset[str]
-    """The concepts that the user has named."""
     told: frozenset[str]
-    """Those that the reply names anywhere."""
+    """The concepts that the reply names anywhere."""
     known: frozenset[str]
     """Those of them that a source has."""
 
@@ -137,7 +155,7 @@ Relation = tuple[float, float, float, float]
 def _row(part: Part, words: list[Word], closest: Place | None, relation: Relation, against: _Against) -> list[float]:
     reading = part.reading
     vocabulary = reading.vocabulary
-    theirs, user, told, known = against
+    theirs, told, known = against
     window: dict[str, float] = {}
     clashes: tuple[float, ...] = _NO_CLASH
     if closest is not None:
@@ -149,7 +167,7 @@ def _row(part: Part, words: list[Word], closest: Place | None, relation: Relatio
     missing = numbers = drugs = echo = 0
     for concept, worth, number, drug in words:
         total += worth
-        if concept in user:
+        if concept in part.named:
             echo += 1
         if concept not in known:
             missing += 1

@@ -24,6 +24,7 @@ from scipy import stats
 
 from judges.case import Case, Topic
 from judges.evaluation.labelled import Labelled, Setting, labelled
+from judges.kept import EMPTY
 from judges.local.evidence import Evidence
 from judges.local.index import index
 from judges.local.reading import concepts
@@ -90,7 +91,8 @@ def _reply(case: Labelled, origin: str) -> Reply:
 def _described(case: Case, family: str, origin: str, violating: bool) -> Reply:
     named = concepts(normalise(case.user_message))
     told = list(parts(normalise(case.draft), named))
-    rows, _ = describe(told, [index(source) for source in case.cited], named)
+    everything = EMPTY.union(*[part.reading.content for part in told])
+    rows, _ = describe(told, [index(source) for source in case.cited], everything)
     spoken = [tokens(part.reading) for part in told]
     return Reply(family, origin, violating, [part.sentence.text for part in told], spoken, rows)
 

@@ -13,7 +13,7 @@ from tests.judges.local.material import REPAIRS, SUPPORTED, UNSUPPORTED, VOICES
 
 
 def weighed(sentence: str, *cited: Source) -> Support:
-    (found,) = weigh(list(parts(normalise(sentence))), cited or (VOICES, REPAIRS), frozenset())
+    (found,) = weigh(list(parts(normalise(sentence))), cited or (VOICES, REPAIRS))
     return found
 
 
@@ -87,8 +87,8 @@ def test_a_condition_may_stand_in_a_sentence_that_asserts_nothing() -> None:
     """Whoever asks about the doctor's consent has not left it out."""
     source = replace(VOICES, text="You can stop the tablets only if your doctor agrees to it.")
     said, asked = (list(parts(text)) for text in ("You can stop the tablets.", "Does your doctor agree to it?"))
-    (alone,) = weigh(said, (source,), frozenset())
-    (beside,) = weigh(said, (source,), frozenset(), asked)
+    (alone,) = weigh(said, (source,))
+    (beside,) = weigh(said, (source,), asked)
     assert beside.degree > alone.degree
 
 
