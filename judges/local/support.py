@@ -78,10 +78,10 @@ def _weighed(parts: Sequence[Part], spoken: Sequence[Part], sources: Sequence[In
     # All that this depends on; of what the other sentences tell, that is the conditions of the sources.
     against = hash((*[source.hash for source in sources], *[source.needed & told for source in sources]))
     asked = [hash((part.sentence.text, part.named, against)) for part in parts]
-    return _KNOWN.of(asked, parts, partial(_weigh, sources=sources, told=told))
+    return _KNOWN.of(asked, parts, partial(_weighed_anew, sources=sources, told=told))
 
 
-def _weigh(parts: Sequence[Part], sources: Sequence[Index], told: frozenset[str]) -> list[Support]:
+def _weighed_anew(parts: Sequence[Part], sources: Sequence[Index], told: frozenset[str]) -> list[Support]:
     rows, closest = describe(parts, sources, told)
     unsupported = trees.load("support").probabilities(rows).tolist()
     return list(map(_supported, [part.reading for part in parts], unsupported, closest))

@@ -1,10 +1,14 @@
 """How far sources carry a sentence."""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
+from judges.kept import Answers
+from judges.local import support
 from judges.local.index import Support
+from judges.local.reading import concepts
 from judges.local.reply import parts
 from judges.local.support import IMPLIED, weigh
 from judges.local.text import normalise
@@ -97,3 +101,26 @@ def test_of_two_that_share_as_much_the_one_with_the_earliest_word_is_closest() -
     source = Source("talk", "Talk", "", "A brumbel is good. A quastor is good.")
     assert weighed("Quastor and brumbel are possible here.", source).quote == "A quastor is good."
     assert weighed("Brumbel and quastor are possible here.", source).quote == "A brumbel is good."
+
+
+def test_what_was_weighed_before_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither against other sources, nor after another message of the user's, nor in a reply that names a condition."""
+    needs = Source("stop", "Stopping", "", "You can stop the tablets only if your doctor agrees to it.")
+    texts = [normalise(text) for text in (*SUPPORTED[:3], *UNSUPPORTED[:3], "You can stop the tablets.")]
+    beside = [(), list(parts("Does your doctor agree to it?"))]
+    asked = [
+        (list(parts(text, concepts(user))), cited, also)
+        for text, user, cited, also in product(
+            texts, ("", "tablets landlord voices"), ((VOICES,), (needs, REPAIRS)), beside
+        )
+    ]
+
+    def weighed_anew(few: int) -> list[list[Support]]:
+        monkeypatch.setattr(support, "_KNOWN", Answers(few))
+        return [weigh(*one) for one in asked]
+
+    alone = weighed_anew(0)
+    assert weighed_anew(support.MOST_WEIGHED) == [weigh(*one) for one in asked] == alone
+    assert weighed_anew(3) == [weigh(*one) for one in asked] == alone
+    for n in range(len(texts)):  # each of these makes a difference by itself, to some sentence
+        assert len({tuple(found) for found in alone[n * 8 : n * 8 + 8]}) > 1
