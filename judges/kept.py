@@ -55,7 +55,7 @@ class Remembered(dict[str, T], Generic[T]):
 
 
 class Answers(Generic[Asked, T]):
-    """What is known of things that are asked about several at once, by their hashes alone. Full, it begins anew."""
+    """What is known of things that are asked about several at once, by their hashes alone. Full, it begins anew. For one thread."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -70,7 +70,7 @@ class Answers(Generic[Asked, T]):
         """Return what is known of each thing.
 
         Args:
-            hashes: Of the things, salted, so that nobody can make two things with the same.
+            hashes: Of the things; of texts Python salts them, so that nobody can write two with the same.
             asked: The things.
             find_out: Tells of several things what is not known yet.
         """

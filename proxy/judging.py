@@ -1,5 +1,6 @@
 """Judge a checked draft, rewrite what is rejected, and end on a delivery."""
 
+import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -83,6 +84,11 @@ async def _refined(turn: Turn, attempt: Attempt, case: Case, review: Review) -> 
             text = await turn.bot.refiner.refine(rejected, turn.ledger)
     except ModelError as error:
         log.warning("refiner failed", turn_id=turn.trace.turn_id, error=error.kind)
+        return None
+    except Exception as error:
+        # The frames without values or message: these may hold what somebody wrote.
+        frames = traceback.format_tb(error.__traceback__)
+        log.error("refiner crashed", turn_id=turn.trace.turn_id, error=type(error).__name__, frames=frames)
         return None
     if text is None:
         return None

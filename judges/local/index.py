@@ -62,6 +62,7 @@ class Index:
     def __init__(self, source: Source) -> None:
         self.id = source.id
         self.hash = hash(source)
+        """Of all that the source says: another section may have the same id."""
         self.quotes = tuple(s.text for s in sentences(source.text) if not s.text.startswith("#"))
         readings = [read(normalise(quote)) for quote in self.quotes]
         title = read(normalise(source.title))
@@ -73,7 +74,7 @@ class Index:
             bare(reading): Support(1.0, self.id, quote) for reading, quote in zip(readings, self.quotes, strict=True)
         }
         """The support of its own sentences, which need no weighing, by their bare text."""
-        self.needed = EMPTY.union(*[needed for one in self.sentences for _, needed, _ in one.conditions])
+        self.needed = EMPTY.union(*[needed for one in self.sentences for _, needed, _ in one.conditions]) or EMPTY
         """The concepts of its conditions."""
         self.numbers = conflicts.Numbers(readings)
         self.words = frozenset(intern(word) for reading in [*readings, title] for word in reading.words)

@@ -123,11 +123,15 @@ def _honest(seen: Read) -> bool:
 
 def _nothing(case: Case) -> str:
     titles = ", ".join(source.title for source in case.cited)
-    if titles:
-        text = f"{NOTHING} {HELP_WITH.format(titles=titles)}"
-        if not reading(replace(case, draft=text)).judged:
-            return text
-    return f"{NOTHING} {HELP}"
+    text = f"{NOTHING} {HELP_WITH.format(titles=titles)}"
+    return text if titles and _asserts_nothing(replace(case, draft=text)) else f"{NOTHING} {HELP}"
+
+
+def _asserts_nothing(case: Case) -> bool:
+    try:
+        return not reading(case).judged
+    except Unreadable:  # titles in Greek
+        return False
 
 
 def _folded(text: str) -> str:

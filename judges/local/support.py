@@ -62,26 +62,25 @@ def weigh(parts: Sequence[Part], cited: tuple[Source, ...], beside: Sequence[Par
     sources = [index(source) for source in cited]
     quoted = [_quoted(part.reading, sources) for part in parts]
     left = [part for part, found in zip(parts, quoted, strict=True) if found is None]
-    also = [part for part in beside if _quoted(part.reading, sources) is None] if left else []
-    weighed = iter(_weighed(left, [*left, *also], sources) if left else ())
+    weighed = iter(_remembered(left, [*parts, *beside], sources) if left else ())
     return [next(weighed) if found is None else found for found in quoted]
 
 
 MOST_WEIGHED = 2048
-_KNOWN = Answers[Part, Support](MOST_WEIGHED)
+_SUPPORTS = Answers[Part, Support](MOST_WEIGHED)
 """How far sources carry sentences: a reply is judged again at each sentence that it grows by, and once it is refined."""
 
 
-def _weighed(parts: Sequence[Part], spoken: Sequence[Part], sources: Sequence[Index]) -> list[Support]:
-    """Return how far sources carry sentences that do not stand in them; `spoken` are all such sentences of the reply."""
-    told = EMPTY.union(*[part.reading.content for part in spoken])
-    # All that this depends on; of what the other sentences tell, that is the conditions of the sources.
-    against = hash((*[source.hash for source in sources], *[source.needed & told for source in sources]))
+def _remembered(parts: Sequence[Part], reply: Sequence[Part], sources: Sequence[Index]) -> list[Support]:
+    """Return how far sources carry sentences that do not stand in them; it is computed for those that nobody asked about lately."""
+    told = EMPTY.union(*[part.reading.content for part in reply])
+    # It depends on the sentence, the sources, and which concepts of their conditions the reply names.
+    against = hash((*[source.hash for source in sources], told & EMPTY.union(*[source.needed for source in sources])))
     asked = [hash((part.sentence.text, part.named, against)) for part in parts]
-    return _KNOWN.of(asked, parts, partial(_weighed_anew, sources=sources, told=told))
+    return _SUPPORTS.of(asked, parts, partial(_computed, sources=sources, told=told))
 
 
-def _weighed_anew(parts: Sequence[Part], sources: Sequence[Index], told: frozenset[str]) -> list[Support]:
+def _computed(parts: Sequence[Part], sources: Sequence[Index], told: frozenset[str]) -> list[Support]:
     rows, closest = describe(parts, sources, told)
     unsupported = trees.load("support").probabilities(rows).tolist()
     return list(map(_supported, [part.reading for part in parts], unsupported, closest))

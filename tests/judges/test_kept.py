@@ -1,6 +1,8 @@
 """Keeping what was found out about texts."""
 
-from judges.kept import ENTRY, MOST_CHARACTERS, Remembered, kept
+from collections.abc import Sequence
+
+from judges.kept import ENTRY, MOST_CHARACTERS, Answers, Remembered, kept
 
 
 def test_a_text_that_comes_again_is_not_worked_on_again() -> None:
@@ -54,3 +56,22 @@ def test_words_are_remembered_within_a_bound():
     for word in "cdefgh":
         assert known[word] == word.upper()
         assert len(known) <= 3
+
+
+def test_of_several_things_only_the_new_ones_are_found_out() -> None:
+    """Once each, within a bound; more than that at once are found out as they are asked."""
+    asked: list[list[str]] = []
+
+    def found(things: Sequence[str]) -> list[str]:
+        asked.append([*things])
+        return [thing.upper() for thing in things]
+
+    answers: Answers[str, str] = Answers(3)
+
+    def told(text: str) -> str:
+        return "".join(answers.of([hash(letter) for letter in text], text, found))
+
+    texts = ["aba", "bca", "", "abcdd", "cba", "dd", "d"]
+    assert [told(text) for text in texts] == [text.upper() for text in texts]
+    assert asked == [["a", "b"], ["c"], [*"abcdd"], ["d"]]
+    assert len(answers) == 1

@@ -39,6 +39,25 @@ async def test_a_refiner_that_fails_leaves_the_fallback_message(start: Start, an
     assert "magnesium" not in json.dumps(body)
 
 
+async def test_a_refiner_that_crashes_leaves_the_fallback_message(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its fault is no error of the request, and the log holds no word of anybody."""
+
+    def crash(*_: Any) -> Any:
+        raise ValueError(ADVICE)
+
+    proxy = await start(refiner="local")
+    monkeypatch.setattr("judges.local.refine.refine", crash)
+    proxy.upstream.answer = lambda body: ADVICE
+    with structlog.testing.capture_logs() as lines:
+        body = await proxy.say(NUDGE)
+    assert body["caf"]["outcome"] == "fallback"
+    assert "Call 112 now." in text_of(body)
+    assert [line["error"] for line in lines if line["event"] == "refiner crashed"] == ["ValueError"]
+    assert "magnesium" not in json.dumps([body, lines], default=str)
+
+
 async def test_a_local_emergency_judge_that_crashes_leaves_the_fallback_message(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:

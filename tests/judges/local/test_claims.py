@@ -272,3 +272,13 @@ def test_chatbot_on_itself_asserts_nothing(draft: str) -> None:
 def test_claim_in_self_description_is_an_assertion(draft: str) -> None:
     """A claim beside a description of the chatbot is still a claim."""
     assert observe(Case("Hi, who are you?", draft))[0].assertions
+
+
+def test_what_a_reply_only_asks_is_no_condition_left_out() -> None:
+    """All sentences of a reply count for that, also those that assert nothing."""
+    source = Source("stop", "Stopping", "", "You can stop the tablets only if your doctor agrees to it.")
+    alone, beside = (
+        observe(Case("May I stop?", draft, cited=(source,)))[1]
+        for draft in ("You can stop the tablets.", "You can stop the tablets. Does your doctor agree to it?")
+    )
+    assert beside < alone

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from judges.case import Case
 from judges.local.claims import observe
-from judges.local.refine import refine
-from tests.judges.local.material import BASIC, HARMLESS, MEDICATION, SUPPORTED, UNSUPPORTED, case
+from judges.local.refine import HELP, NOTHING, refine
+from tests.judges.local.material import BASIC, HARMLESS, MEDICATION, SUPPORTED, UNSUPPORTED, VOICES, case
 
 STATEMENTS = (
     "This is not in my sources.",
@@ -111,3 +111,10 @@ def test_offer_of_what_was_dropped_goes_too() -> None:
     text, _ = refine(case(f"{SUPPORTED[0]} {UNSUPPORTED[4]} Do you want the shopping list for the week?"))
     assert SUPPORTED[0] in text
     assert "shopping" not in text
+
+
+@pytest.mark.parametrize("title", ["Γενικές πληροφορίες για την ψύχωση", "Что такое шизофрения", "SGVsbG8gd29ybGQ" * 9])
+def test_titles_that_cannot_be_read_are_left_out(title: str) -> None:
+    """Nothing is left of the reply, and what the sources are about stays unsaid."""
+    rejected = replace(case("Take 300 mg of magnesium every day."), cited=(replace(VOICES, title=title),))
+    assert refine(rejected) == (f"{NOTHING} {HELP}", ())

@@ -1,7 +1,6 @@
 """How far sources carry a sentence."""
 
 from dataclasses import replace
-from itertools import product
 
 import pytest
 
@@ -9,16 +8,28 @@ from judges.kept import Answers
 from judges.local import support
 from judges.local.index import Support
 from judges.local.reading import concepts
-from judges.local.reply import parts
+from judges.local.reply import Part, parts
 from judges.local.support import IMPLIED, weigh
 from judges.local.text import normalise
 from knowledge_base.library import Source
 from tests.judges.local.material import REPAIRS, SUPPORTED, UNSUPPORTED, VOICES
 
+STOPPING = Source(
+    "stop",
+    "Stopping",
+    "",
+    "You can stop the tablets only if your doctor agrees to it. Voices often get weaker within 2 weeks.",
+)
+
 
 def weighed(sentence: str, *cited: Source) -> Support:
-    (found,) = weigh(list(parts(normalise(sentence))), cited or (VOICES, REPAIRS))
+    (found,) = weigh(said(sentence), cited or (VOICES, REPAIRS))
     return found
+
+
+def said(text: str, user: str = "") -> list[Part]:
+    """Return the sentences of a reply to what a user said."""
+    return list(parts(normalise(text), concepts(user)))
 
 
 def test_paraphrases_are_carried_further_than_inventions() -> None:
@@ -90,10 +101,20 @@ def test_leave_that_the_source_does_not_give_is_not_supported(sentence: str) -> 
 def test_a_condition_may_stand_in_a_sentence_that_asserts_nothing() -> None:
     """Whoever asks about the doctor's consent has not left it out."""
     source = replace(VOICES, text="You can stop the tablets only if your doctor agrees to it.")
-    said, asked = (list(parts(text)) for text in ("You can stop the tablets.", "Does your doctor agree to it?"))
-    (alone,) = weigh(said, (source,))
-    (beside,) = weigh(said, (source,), asked)
+    (alone,) = weigh(said("You can stop the tablets."), (source,))
+    (beside,) = weigh(said("You can stop the tablets."), (source,), said("Does your doctor agree to it?"))
     assert beside.degree > alone.degree
+
+
+def test_a_condition_may_be_quoted_from_the_source() -> None:
+    """A sentence that stands in the source word for word names its conditions as any other does."""
+    quote = "Your doctor agrees to it in most cases."
+    source = replace(STOPPING, text=f"{STOPPING.text} {quote}")
+    alone, beside = (
+        weigh(said(text), (source,))[0].degree
+        for text in ("You can stop the tablets.", f"You can stop the tablets. {quote}")
+    )
+    assert beside > alone
 
 
 def test_of_two_that_share_as_much_the_one_with_the_earliest_word_is_closest() -> None:
@@ -103,24 +124,61 @@ def test_of_two_that_share_as_much_the_one_with_the_earliest_word_is_closest() -
     assert weighed("Brumbel and quastor are possible here.", source).quote == "A brumbel is good."
 
 
-def test_what_was_weighed_before_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither against other sources, nor after another message of the user's, nor in a reply that names a condition."""
-    needs = Source("stop", "Stopping", "", "You can stop the tablets only if your doctor agrees to it.")
-    texts = [normalise(text) for text in (*SUPPORTED[:3], *UNSUPPORTED[:3], "You can stop the tablets.")]
-    beside = [(), list(parts("Does your doctor agree to it?"))]
-    asked = [
-        (list(parts(text, concepts(user))), cited, also)
-        for text, user, cited, also in product(
-            texts, ("", "tablets landlord voices"), ((VOICES,), (needs, REPAIRS)), beside
-        )
-    ]
+REST = Source("rest", "Rest", "", "Rest.")
+MAGNESIUM = Source("more", "More", "", "Magnesium can calm your mind.")
+LONG = "You can stop the tablets " + "and rest " * 60
+Weighing = tuple[list[Part], tuple[Source, ...]]
+ALIKE: dict[str, tuple[Weighing, Weighing]] = {
+    "ending": ((said("You can stop the tablets."), (STOPPING,)), (said("You can stop the tablets?"), (STOPPING,))),
+    "capital": ((said("Your doctor says in Oslo."), (STOPPING,)), (said("Your doctor says in oslo."), (STOPPING,))),
+    "end of a long sentence": (
+        (said(LONG + "daily."), (STOPPING,)),
+        (said(LONG + "never with 300 mg of olanzapine."), (STOPPING,)),
+    ),
+    "what the user named": (
+        (said("Magnesium calms voices."), (STOPPING,)),
+        (said("Magnesium calms voices.", "magnesium voices calm"), (STOPPING,)),
+    ),
+    "text of a section": (
+        (said("Voices get weaker in 2 weeks."), (STOPPING,)),
+        (said("Voices get weaker in 2 weeks."), (replace(STOPPING, text=STOPPING.text.replace("2", "4")),)),
+    ),
+    "title of a section": (
+        (said("Magnesium music calms."), (STOPPING,)),
+        (said("Magnesium music calms."), (replace(STOPPING, title="Magnesium music calms"),)),
+    ),
+    "which section comes first": (
+        (said("Voices get weaker in 2 weeks."), (STOPPING, replace(STOPPING, id="twin"))),
+        (said("Voices get weaker in 2 weeks."), (replace(STOPPING, id="twin"), STOPPING)),
+    ),
+    "which section comes second": (
+        (said("Magnesium calms the mind."), (STOPPING, REST)),
+        (said("Magnesium calms the mind."), (STOPPING, MAGNESIUM)),
+    ),
+    "condition of the second section": (
+        (said("You can stop the tablets."), (REST, STOPPING)),
+        (said("You can stop the tablets. Does your doctor agree?"), (REST, STOPPING)),
+    ),
+}
 
-    def weighed_anew(few: int) -> list[list[Support]]:
-        monkeypatch.setattr(support, "_KNOWN", Answers(few))
-        return [weigh(*one) for one in asked]
 
-    alone = weighed_anew(0)
-    assert weighed_anew(support.MOST_WEIGHED) == [weigh(*one) for one in asked] == alone
-    assert weighed_anew(3) == [weigh(*one) for one in asked] == alone
-    for n in range(len(texts)):  # each of these makes a difference by itself, to some sentence
-        assert len({tuple(found) for found in alone[n * 8 : n * 8 + 8]}) > 1
+@pytest.mark.parametrize(("one", "other"), ALIKE.values(), ids=ALIKE)
+def test_what_was_weighed_before_makes_no_difference(
+    one: Weighing, other: Weighing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two weighings that differ in little, and in what comes out, are not taken for each other."""
+    monkeypatch.setattr(support, "_SUPPORTS", Answers(0))
+    first, second = weigh(*one)[0], weigh(*other)[0]
+    assert first != second
+    monkeypatch.setattr(support, "_SUPPORTS", Answers(99))
+    assert [weigh(*asked)[0] for asked in (one, other, one)] == [first, second, first]
+
+
+def test_a_sentence_that_comes_again_is_not_weighed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor when the reply has grown by another one."""
+    texts = ["You can stop the tablets.", "You can stop the tablets. Magnesium calms."]
+    before = [weigh(said(text), (STOPPING,)) for text in texts]
+    monkeypatch.delattr(support, "describe")
+    assert [weigh(said(text), (STOPPING,)) for text in texts] == before
+    with pytest.raises(NameError):
+        weigh(said("Zebras outrun gazelles."), (STOPPING,))
