@@ -1,5 +1,6 @@
 """`caf key`: make, list and revoke API keys."""
 
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -42,8 +43,8 @@ FileOption = Annotated[
 
 def _above_zero(value: float | None) -> float | None:
     """The option's own `min` would take 0 as well."""
-    if value is not None and not value > 0:
-        raise typer.BadParameter(f"{value:g} is not above 0; without this option there is no budget")
+    if value is not None and not 0 < value < math.inf:
+        raise typer.BadParameter(f"{value:g} is no number above 0; without this option there is no budget")
     return value
 
 
@@ -93,6 +94,8 @@ def create(
     path, settings = _places(file, config)
     if settings is not None and (unknown := [bot for bot in chatbot or () if bot not in settings.chatbots]):
         leave(f"--chatbot: {', '.join(map(repr, unknown))}: not configured; there is {', '.join(settings.chatbots)}")
+    if not name.isprintable():
+        leave("NAME: holds characters that cannot be shown")
     records = _records(path, missing_is_empty=True)
     try:
         new = keys.create(
@@ -146,7 +149,8 @@ def revoke(
     records = _records(path)
     known = {one.id: one for one in records}
     if ident not in known:
-        leave(f"there is no key {ident!r} in {path}; there are {', '.join(known) or 'none'}")
+        there = ", ".join(f"{one.id} ({one.name})" for one in records)
+        leave(printable(f"there is no key with the id {ident!r} in {path}; there are {there or 'none'}"))
     if known[ident].revoked is not None:
         leave(f"the key {ident!r} is revoked already, since {known[ident].revoked:%Y-%m-%d}")
     now = datetime.now(UTC).replace(microsecond=0)

@@ -22,7 +22,7 @@ import re
 from collections.abc import Mapping
 from typing import ClassVar, Self
 
-_SAFE = re.compile(r"[A-Za-z0-9_.\[\]-]{1,64}")
+_SAFE = re.compile(r"[A-Za-z0-9_.\[\]]{1,64}")
 
 
 class ModelError(Exception):
@@ -185,7 +185,10 @@ class ModelSettingsError(ValueError):
 
 
 def safe_name(value: object) -> str | None:
-    """Keep an upstream's error code or parameter only if it is a plain name: free text may quote a prompt or a key."""
+    """Keep an upstream's error code or parameter only if it is a plain name: free text may quote a prompt or a key.
+
+    Names have no hyphens, as most keys do.
+    """
     return value if isinstance(value, str) and _SAFE.fullmatch(value) else None
 
 

@@ -67,6 +67,8 @@ def as_completion(answer: object) -> Body:
     for choice in choices:
         if not (isinstance(choice, dict) and isinstance(choice.get("message"), dict)):
             raise UpstreamGarbled("answered with a choice that has no message")
+        if not isinstance(choice.get("finish_reason") or "", str) or type(choice.get("index") or 0) is not int:
+            raise UpstreamGarbled("answered with a choice whose index or finish_reason has a wrong type")
     for choice in choices:
         if not _sound(choice["message"]):
             raise UpstreamGarbled("answered with a message whose fields have wrong types")

@@ -121,6 +121,9 @@ class Ledger:
         return sum(costs) if costs else None
 
 
+BYTES_PER_TOKEN = 4
+
+
 def estimate_tokens(text: str) -> int:
     """Estimate how many tokens a text has, as UTF-8 bytes divided by four.
 
@@ -130,7 +133,7 @@ def estimate_tokens(text: str) -> int:
     words came no closer and costs 800 times as much.
     """
     size = len(text) if text.isascii() else len(text.encode(errors="replace"))
-    return -(-size // 4)
+    return -(-size // BYTES_PER_TOKEN)
 
 
 def _both(one: int | None, other: int | None) -> int | None:

@@ -1,7 +1,7 @@
 """What comes over the wire: the chat request, validated at the door. Unknown fields are kept and forwarded."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
@@ -11,6 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from proxy.errors import BadRequest
 from proxy.folding import digest, fold
 
+FIELDS = frozenset((
+    "model", "messages", "stream", "stream_options", "n", "user", "metadata", "response_format", "stop", "logprobs",
+    "tools", "functions", "input", "instructions", "previous_response_id", "text",
+))  # fmt: skip
+"""Fields of requests that the proxy goes by."""
 OWN_FIELDS = {"model", "messages", "stream", "stream_options", "n"}
 """Fields of the request that the proxy sets itself in what it sends upstream."""
 
@@ -112,6 +117,7 @@ def read_json(raw: bytes) -> dict[str, Any]:
         raise BadRequest(f"The request body is not valid JSON: {error}.") from error
     if not isinstance(data, dict):
         raise BadRequest("The request body must be a JSON object with `model` and `messages`.")
+    refuse_disguised(data, FIELDS)
     if raw.count(b"[") + raw.count(b"{") > 200:
         try:
             orjson.dumps(data)
@@ -120,10 +126,22 @@ def read_json(raw: bytes) -> dict[str, Any]:
     return data
 
 
+def refuse_disguised(data: Mapping[str, Any], fields: Container[str]) -> None:
+    """Refuse a field whose name is one of these but for its case: a server that takes it for that would be told something else.
+
+    Raises:
+        BadRequest: Naming it.
+    """
+    for name in data:
+        if (meant := name.casefold()) != name and meant in fields:
+            raise BadRequest(f"There is no field {name[:64]!r}; it is called {meant!r}.", param=meant)
+
+
 def read_loosely(raw: bytes) -> dict[str, Any]:
     """Decode a body that `read_json` refuses, as far as that can be done: the emergency judge hears it all the same."""
     try:
-        data = json.loads(raw.decode("utf-8", "replace"))
+        encoding = json.detect_encoding(raw)
+        data = json.loads(raw.decode(encoding, "replace"), strict=False)
     except (ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}
@@ -136,8 +154,12 @@ def read_chat_request(data: dict[str, Any], max_messages: int) -> ChatRequest:
         BadRequest: Naming the first field that is not right.
     """
     messages = data.get("messages")
-    if isinstance(messages, list) and len(messages) > max_messages:
-        raise BadRequest(f"There are {len(messages)} messages; at most {max_messages} are taken.", param="messages")
+    if isinstance(messages, list):
+        if len(messages) > max_messages:
+            raise BadRequest(f"There are {len(messages)} messages; at most {max_messages} are taken.", param="messages")
+        for message in messages:
+            if isinstance(message, dict):
+                refuse_disguised(message, Message.model_fields)
     try:
         request = ChatRequest.model_validate(data)
     except ValidationError as error:
@@ -181,9 +203,10 @@ def asked(data: dict[str, Any]) -> tuple[str, list[str]]:
         if not isinstance(message, dict):
             continue
         text = _loose_text(message.get("content"))
-        if message.get("role") == "user":
+        role = message.get("role")
+        if role == "user" or not isinstance(role, str) or role.lower() == "user":
             now.append(text)
-        elif message.get("role") == "assistant" and text.strip():
+        elif role == "assistant" and text.strip():
             earlier += now
             now = []
     if not now and earlier:
@@ -195,8 +218,8 @@ def _loose_text(content: object) -> str:
     if isinstance(content, str):
         # Half of a cut emoji is no text.
         return content if content.isascii() else content.encode("utf-8", "replace").decode()
-    parts: Iterable[Any] = content if isinstance(content, list) else ()
-    texts = (part.get("text") for part in parts if isinstance(part, dict))
+    parts: Iterable[Any] = content if isinstance(content, list) else (content,)
+    texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
     return "\n".join(text for text in texts if isinstance(text, str))
 
 

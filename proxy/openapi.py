@@ -127,14 +127,14 @@ ANSWERS: Schema = {
         }
     )
     | {"description": "What the filter did. Left out with `expose: none`."},
-    "Message": _object(
+    "Reply": _object(
         {"role": {"const": "assistant"}, "content": MAYBE_TEXT, "refusal": MAYBE_TEXT, "tool_calls": _list(ANY_OBJECT)},
         "tool_calls",
     ),
     "Choice": _object(
         {
             "index": COUNT,
-            "message": _ref("Message"),
+            "message": _ref("Reply"),
             "logprobs": {"type": ["object", "null"]},
             "finish_reason": TEXT,
             "caf": _ref("Caf"),

@@ -60,7 +60,7 @@ async def passthrough(
     """
     request[FIELDS]["chatbot"] = bot.name
     upstream = bot.upstream_model
-    if data["model"] != upstream:
+    if data["model"] != upstream or not _names_one_model(raw):
         raw = orjson.dumps({**data, "model": upstream})
     try:
         forwarded = await bot.models.forward(bot.settings.model, raw, request.headers, ledger)
@@ -98,6 +98,14 @@ async def passthrough(
     finally:
         used = relayed.usage(len(raw)) if relayed is not None else usage_of(forwarded.body or b"", len(raw))
         ledger.add(booked(bot, forwarded.alias, used, error))
+
+
+def _names_one_model(raw: bytes) -> bool:
+    """Tell whether a request can be read in one way only, as far as this is to be seen quickly.
+
+    Of two fields `model` an upstream might take the one that we do not, and in an escape a name might hide.
+    """
+    return raw.lower().count(b'"model"') == 1 and b"\\u00" not in raw
 
 
 def booked(bot: Chatbot, alias: str, usage: Usage, error: str | None) -> Call:

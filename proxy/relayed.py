@@ -9,9 +9,8 @@ from typing import Any
 
 import orjson
 
-from models.usage import Usage
+from models.usage import BYTES_PER_TOKEN, Usage
 
-BYTES_PER_TOKEN = 4
 TAIL = 4096
 """Bytes at an answer's end in which its usage is looked for; where it stands, it is the last thing that is said."""
 WHOLE = 2**16

@@ -12,7 +12,7 @@ from judges.local.text import sentences
 from knowledge_base import citations
 from knowledge_base.commands import MARKS_BEFORE, may_begin
 from models.engine import Body
-from models.usage import estimate_tokens
+from models.usage import BYTES_PER_TOKEN, estimate_tokens
 from proxy.cases import reply_case
 from proxy.delivery import Turn
 from proxy.live import Live
@@ -23,7 +23,9 @@ _SPACE = " \t\r\n"
 _WORD = re.compile(rf"(?<![^{_SPACE}])[^{_SPACE}]++(?=[{_SPACE}])")
 LONGEST_STOP = 256
 """Characters; a client that wants a text to end before longer ones gets it in one piece."""
-BYTES_PER_TOKEN = 4
+FREE_LOOKS, CHARACTERS_A_LOOK = 8, 32
+"""How often the judges look at a text as it grows: so often, and once more for so many characters. Each look reads all of it, and
+hundreds of tiny sentences would hold everybody up for seconds; they leave a few at a time."""
 
 
 class Drafting:
@@ -72,6 +74,8 @@ class Writer:
         """Where the text begins, after the citation line."""
         self._read = 0
         """Up to where the text has been looked at."""
+        self._looks = 0
+        """How often the judges have."""
         # Held is the draft of which nothing more may leave: something has come in the way, or an earlier draft has begun to leave.
         self._held = bool(live.fixed(index).text) or any(len(stop) > LONGEST_STOP for stop in self._stops)
 
@@ -137,6 +141,9 @@ class Writer:
     def _may_leave(self, text: str) -> bool:
         if self._live.mode == "observe":
             return True
+        if self._looks > FREE_LOOKS + len(text) // CHARACTERS_A_LOOK:
+            return False
+        self._looks += 1
         attempt = Attempt("draft", self._index, text, list(self._written or ()), 0.0)
         case, _, modes = reply_case(self._turn, attempt)
         return self._turn.bot.filter.settled_now(case, modes)

@@ -54,7 +54,9 @@ def test_a_revoked_key_stays_in_the_list(inside: Caf, tmp_path: Path) -> None:
     [
         (("create", "x", "--permission", "root", "--file", "k.json"), "permissions"),
         (("create", "", "--file", "k.json"), "name"),
-        (("create", "x", "--daily-budget", "0", "--file", "k.json"), "'--daily-budget': 0 is not above 0"),
+        (("create", "x", "--daily-budget", "0", "--file", "k.json"), "'--daily-budget': 0 is no number above 0"),
+        (("create", "x", "--daily-budget", "inf", "--file", "k.json"), "'--daily-budget': inf is no number above 0"),
+        (("create", "x\ny", "--file", "k.json"), "NAME: holds characters that cannot be shown"),
         (("revoke", "00000000", "--file", "k.json"), "k.json: cannot be read"),
         (("list", "--file", "k.json"), "make it with `caf key create NAME`"),
     ],

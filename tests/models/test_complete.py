@@ -249,6 +249,8 @@ async def test_nobody_listens(models_at):
         b'{"choices": []}', b'{"choices": null}', b'{"choices": {"0": 1}}', b'{"choices": [1]}',
         b'{"choices": [{"index": 0}]}', b'{"choices": [{"message": null}]}', b'{"error": {"message": "sorry"}}',
         b'{"choices": [{"message": {"content": "a"}}, {"index": 1}]}',
+        b'{"choices": [{"message": {"content": "a"}, "finish_reason": ["stop"]}]}',
+        b'{"choices": [{"message": {"content": "a"}, "index": [0]}]}',
     ],
 )  # fmt: skip
 async def test_what_is_no_completion_is_garbled(models_at, upstream, body):

@@ -36,7 +36,7 @@ def test_status_has_its_error(status, name):
     assert error_for_status(status).kind == name
 
 
-@pytest.mark.parametrize("value", ["a b", "", "x" * 65, "sk:1", "a\n", 7, None, ["a"]])
+@pytest.mark.parametrize("value", ["a b", "", "x" * 65, "sk:1", "sk-1", "a\n", 7, None, ["a"]])
 def test_free_text_is_no_code(value):
     """Only plain names are kept of what an upstream calls code and param."""
     assert accused({"code": value, "param": value}) == (None, None)

@@ -7,11 +7,19 @@ import sys
 import orjson
 import pytest
 
-from models.errors import ModelSettingsError, UpstreamBusy, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
+from models.errors import (
+    ModelError,
+    ModelSettingsError,
+    UpstreamBusy,
+    UpstreamRefused,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+)
 from models.litellm_engine import LiteLLMEngine, arguments
 from models.settings import ModelSettings
 from models.usage import Ledger, Usage
 from tests.models.conftest import KEY, hang, refuse, say, stream
+from tests.models.test_assembly import Heard
 
 installed = importlib.util.find_spec("litellm") is not None
 needs_litellm = pytest.mark.skipif(not installed, reason="litellm is not installed")
@@ -93,6 +101,30 @@ async def test_stream_is_forwarded(litellm_at, upstream):
         events = [event async for event in answer.chunks]
     assert events[-1] == b"data: [DONE]\n\n"
     assert orjson.loads(events[0].removeprefix(b"data: "))["choices"][0]["delta"]["content"] == "Hi"
+
+
+@needs_litellm
+@quiet
+@pytest.mark.parametrize(
+    "events",
+    [
+        [],
+        [b"data: [DONE]\n\n"],
+        [b"<html>"],
+        [b'data: {"id": "c", "choices": [{"index": 0, "delta": {"content": "Most adults"}}]}\n\n'],
+    ],
+    ids=["empty", "done", "html", "half"],
+)
+async def test_a_stream_without_an_end_is_no_answer(litellm_at, upstream, events):
+    """litellm gives every stream an end of its own."""
+    models = litellm_at(max_attempts=1)
+    upstream.replies = [stream(*events)] * 3
+    with pytest.raises(ModelError):
+        await models.complete("judge", ASK, step="s", ledger=Ledger(), listener=Heard())
+    upstream.replies = [stream(*events)] * 3
+    with pytest.raises(ModelError):
+        async with await models.forward("judge", orjson.dumps(ASK | {"stream": True}), {}) as answer:
+            assert b"[DONE]" not in b"".join([event async for event in answer.chunks])
 
 
 @needs_litellm

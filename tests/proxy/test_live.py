@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from judges.filter import Filter
 from proxy.service import SERVICE
 from proxy.traces import query
+from proxy.writer import CHARACTERS_A_LOOK, FREE_LOOKS
 from tests.proxy.conftest import Body, Proxy, Start, dialogue, judge_with, text_of, warnings_in
 from tests.proxy.test_stream import ADVICE, ASKED, NUDGE, content_of, data_of, sdk
 
@@ -525,6 +527,25 @@ async def test_endless_text_costs_no_more_than_its_length(start: Start, streamin
     proxy.upstream.respond = writing(LEAD, *pieces)
     assert data_of(await proxy.stream(ASKED, stop=["y" * 300_000]))[-1] is None
     assert data_of(await proxy.stream(ASKED, stop=["y" * 200]))[-1] is None
+
+
+@pytest.mark.parametrize("text", ["No. " * 600, f"{FIRST} {SECOND} " * 20])
+async def test_judges_look_at_a_text_a_bounded_number_of_times(
+    start: Start, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hundreds of tiny sentences leave a few at a time: each look reads all before it, while everybody waits."""
+    looks: list[int] = []
+    settled_now = Filter.settled_now
+    monkeypatch.setattr(
+        Filter, "settled_now", lambda self, case, modes: looks.append(len(case.draft)) or settled_now(self, case, modes)
+    )
+    proxy = await start(streaming="verified")
+    proxy.upstream.respond = writing(LEAD, text)
+    chunks = data_of(await proxy.stream(ASKED))
+    assert looks
+    assert all(nth <= FREE_LOOKS + length // CHARACTERS_A_LOOK for nth, length in enumerate(looks))
+    assert len(looks) > 20
+    await same_unstreamed(proxy, chunks, ASKED)
 
 
 async def test_the_fallback_after_half_a_reply_cites_what_that_half_does(start: Start) -> None:

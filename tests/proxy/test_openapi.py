@@ -4,6 +4,7 @@ import asyncio
 import json
 from typing import Any
 
+import jsonschema
 import openai
 import pytest
 import schemathesis
@@ -53,6 +54,18 @@ async def test_every_reference_leads_somewhere(start: Start) -> None:
         found = document
         for step in reference.removeprefix("#/").split("/"):
             found = found[step]
+
+
+async def test_a_request_may_hold_what_users_say(start: Start) -> None:
+    """A message of a request is another thing than the one of a reply."""
+    document = await read(await start(chatbots=CHATBOTS))
+    whole = {"$ref": "#/components/schemas/ChatRequest", "components": document["components"]}
+    request = {"model": "bot", "messages": [{"role": "system", "content": "x"}, {"role": "user", "content": "Hi."}]}
+    jsonschema.validate(request, whole)
+    reply = await (await start(chatbots=CHATBOTS)).say("Hi.")
+    jsonschema.validate(reply, whole | {"$ref": "#/components/schemas/ChatCompletion"})
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(request | {"messages": [{"role": "nobody", "content": "x"}]}, whole)
 
 
 async def test_keys_are_described_where_there_are_some(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,6 +47,23 @@ async def test_same_model_name_leaves_every_byte(start: Start) -> None:
     assert proxy.upstream.raw[-1] == raw
 
 
+@pytest.mark.parametrize("other", [b'"model"', b'"mod\\u0065l"'])
+async def test_of_two_models_the_upstream_sees_the_one_that_was_allowed(start: Start, other: bytes) -> None:
+    """It might take the first, or know a name that we do not."""
+    proxy = await start(chatbots={"up-chatbot": {"kind": "passthrough", "model": "chatbot"}})
+    await relayed(proxy, b"{" + other + b': "dear", "model": "up-chatbot", "messages": []}')
+    assert json.loads(proxy.upstream.raw[-1], object_pairs_hook=list) == [("model", "up-chatbot"), ("messages", [])]
+
+
+@pytest.mark.parametrize("name", ["Model", "MODEL", "messageS", "\u017ftream"])
+async def test_a_field_in_other_case_is_refused(start: Start, name: str) -> None:
+    """Some servers take it for the one that it looks like."""
+    proxy = await start(chatbots=CHATBOTS)
+    raw = json.dumps({"model": "bot", "messages": [], name: "dear"}).encode()
+    assert (await proxy.error(raw))[0] == 400
+    assert not proxy.upstream.requests
+
+
 async def test_answer_comes_back_byte_by_byte(start: Start) -> None:
     """White space, unknown fields, rejected words: all of the upstream's bytes, with its content type."""
     proxy = await start(chatbots=CHATBOTS)
