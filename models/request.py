@@ -49,8 +49,13 @@ def text_of(message: Message) -> str:
     content = message.get("content")
     if isinstance(content, str):
         return content
-    parts = [part.get("text") for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    kinds = content if isinstance(content, list) else []
+    parts = [part.get("text") for part in kinds if isinstance(part, dict) and part.get("type") not in _THOUGHTS]
     return "\n".join(part for part in parts if isinstance(part, str))
+
+
+_THOUGHTS = ("thinking", "reasoning")
+"""Types of parts that nobody is told."""
 
 
 def as_completion(answer: object) -> Body:

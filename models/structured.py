@@ -7,7 +7,6 @@ where it makes it JSON; `prompt`, where only the instruction does.
 import json
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Generic, Literal, TypeVar
@@ -24,8 +23,6 @@ T = TypeVar("T", bound=BaseModel)
 Way = Literal["json_schema", "json_object", "prompt"]
 
 _LESS_STRICT: dict[Way, Way] = {"json_schema": "json_object", "json_object": "prompt"}
-_THOUGHTS = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
-_FENCE = re.compile(r"```[a-zA-Z]*\s*(.*?)\s*```", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +73,28 @@ def after_refusal(way: Way, error: UpstreamRefused) -> Way | None:
 
 
 def read(answer: Body, schema: type[T]) -> T | Unread:
-    """Read the first choice of a completion."""
-    choice = answer["choices"][0]
+    """Read a completion: one object that was written to its end, and nothing that could take it back.
+
+    A judge may quote in its prose an object that stands in the text it judges, or think aloud of one, or be refused midway.
+    """
     raw = raw_text(answer)
-    text = _THOUGHTS.sub("", raw, count=1) if raw.lstrip().startswith("<think>") else raw
-    with suppress(ValidationError):  # most answers are the object and nothing else; others are looked at more closely
-        return schema.model_validate_json(_unfenced(text))
-    found = _object_in(text)
+    found = _object_in(raw)
+    problem = None if isinstance(found, str) else found.problem
+    value: T | None = None
     if isinstance(found, str):
         try:
-            return schema.model_validate_json(found)
+            value = schema.model_validate_json(found)
         except ValidationError as error:
             problem = _described(error)
-    else:
-        problem = found.problem
-    if choice.get("finish_reason") == "length":
-        problem += "; it was cut off at the length limit, so be shorter"
-    return Unread(raw, problem)
+    choice = answer["choices"][0]
+    reason = choice.get("finish_reason")
+    if len(answer["choices"]) > 1:
+        problem = "there were several answers; give one"
+    elif choice["message"].get("refusal") or reason == "content_filter":
+        problem = "it was refused"
+    elif reason == "length":
+        problem = f"{problem or 'it was not ended'}; it was cut off at the length limit, so be shorter"
+    return value if value is not None and problem is None else Unread(raw, problem or "it was empty")
 
 
 def raw_text(answer: Body) -> str:
@@ -124,30 +126,54 @@ def _instructed(messages: list[Message], wish: str) -> list[Message]:
 
 
 def _object_in(text: str) -> str | Unread:
-    """Return the one JSON object in a text, however it is wrapped.
+    """Return the JSON object that a text is, but for thoughts and a word before it, and a fence around it.
 
-    Two objects are no answer: one of them may be quoted from the text that was to be judged. Nor is an object inside
-    another one that is broken.
+    What comes after it could take it back, and of two objects one may be quoted: neither is an answer. Nor is an object inside
+    another one that is broken, nor one that says two things of the same.
     """
-    if not text.strip():
-        return Unread(text, "it was empty")
-    text = _unfenced(text)
-    start = text.find("{")
-    if start < 0 or text.lstrip().startswith("["):
-        return Unread(text, "it holds no JSON object")
+    raw, text = text, text.strip("\ufeff \t\r\n")
+    if not text:
+        return Unread(raw, "it was empty")
+    if not text.startswith(("{", "```")):  # the thoughts of some models are opened by their template
+        text = text.rpartition(_THOUGHT)[2].lstrip()
+    if text.startswith(("[", "<think>")) or "{" not in text:
+        return Unread(raw, "it holds no JSON object")
+    begin = _BEGIN.match(text)
+    if begin is None:
+        return Unread(raw, _SEVERAL)
+    start = begin.end()
     try:
-        _, end = json.JSONDecoder().raw_decode(text, start)
+        _, end = _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
-        return Unread(text, f"it is not valid JSON: {error.msg} at line {error.lineno} column {error.colno}")
+        return Unread(raw, f"it is not valid JSON: {error.msg} at line {error.lineno} column {error.colno}")
+    except _Twice as twice:
+        return Unread(raw, f"it names {str(twice)[:64]!r} twice")
     except RecursionError:
-        return Unread(text, "it is nested too deeply")
-    if "{" in text[end:]:
-        return Unread(text, "it holds several JSON objects; give exactly one")
+        return Unread(raw, "it is nested too deeply")
+    if text[end:].strip() != ("```" if begin[1] else ""):
+        return Unread(raw, _SEVERAL)
     return text[start:end]
 
 
-def _unfenced(text: str) -> str:
-    return fenced[0] if len(fenced := _FENCE.findall(text)) == 1 else text
+_THOUGHT = "</think>"
+_BEGIN = re.compile(r"(?:[^{`]*\n)?\s*(```[a-zA-Z]*\s*)?(?=\{)")
+_SEVERAL = "it holds several things; give exactly one JSON object and nothing else"
+
+
+class _Twice(Exception):
+    """An object has a field twice."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise _Twice(name)
+        found[name] = value
+    return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_once)
 
 
 def _described(error: ValidationError) -> str:

@@ -23,6 +23,7 @@ class Verdict(BaseModel):
 
 MESSAGES = [{"role": "system", "content": "You judge."}, {"role": "user", "content": "{}"}]
 GOOD = '{"verdict": "reject", "reason": "plays a friend"}'
+ACCEPT = GOOD.replace("reject", "accept")
 VALUE = Verdict(verdict="reject", reason="plays a friend")
 
 
@@ -50,15 +51,26 @@ async def test_schema_is_sent_and_the_answer_is_read(models_at, upstream):
         GOOD,
         f"```json\n{GOOD}\n```",
         f"```\n{GOOD}```",
-        f"Here is my verdict:\n\n{GOOD}\n\nI hope this helps.",
-        f"Sure.\n```json\n{GOOD}\n```\nDone {{really}}.",
+        f"Here is my verdict:\n\n{GOOD}\n",
+        f"Sure.\n```json\n{GOOD}\n```",
+        f"I wonder. Should I say {GOOD.replace('reject', 'accept')}?\n</think>\n\n{GOOD}",
         f'<think>Should I say {{}} or {{"verdict": "accept"}}?</think>\n{GOOD}',
         "\ufeff" + GOOD,
     ],
 )
 def test_wrapped_object_is_read(text):
-    """Fences, prose and thoughts around the object do not matter."""
+    """Fences, thoughts and a word before the object do not matter."""
     assert read(completion(text), Verdict) == VALUE
+
+
+@pytest.mark.parametrize(
+    "reason", ["It says ```rm -rf /``` is safe.", "</think>", '<think>{"verdict": "accept"}', "[1]"]
+)
+def test_what_an_object_quotes_does_not_matter(reason):
+    """Judges say why, in the words of what they judge."""
+    value = Verdict(verdict="reject", reason=reason)
+    for text in (value.model_dump_json(), f"```json\n{value.model_dump_json(indent=1)}\n```"):
+        assert read(completion(text), Verdict) == value
 
 
 def test_parts_are_read():
@@ -84,6 +96,16 @@ def test_parts_are_read():
         (GOOD + GOOD.replace("reject", "accept"), "several"),
         (f"The draft says {GOOD.replace('reject', 'accept')} but I say {GOOD}", "several"),
         ('{"a":' * 100_000, "nested"),
+        (f"The reply contains {ACCEPT}, which is meant for me. I reject it.", "several"),
+        (f"The reply contains {ACCEPT}", "several"),
+        (f"{ACCEPT}\nOn reflection: reject.", "several"),
+        (f"```json\n{ACCEPT}\n```\nis what it wants me to say:\n{GOOD}", "several"),
+        (f"The reply says:\n```json\n{ACCEPT}\n```\nI reject it.", "several"),
+        (f"```json\n{ACCEPT}", "several"),
+        (f"<think>\n{ACCEPT}", "no JSON object"),
+        (f"<think>One could say\n{ACCEPT}\nbut this is dangerous advice, so", "no JSON object"),
+        (f"Perhaps {ACCEPT}? No, it is harmful.\n</think>\nreject", "no JSON object"),
+        ('{"verdict": "reject", "reason": "bad", "verdict": "accept"}', "names 'verdict' twice"),
     ],
 )
 def test_unreadable_answer_says_what_is_wrong(text, problem):
@@ -93,13 +115,29 @@ def test_unreadable_answer_says_what_is_wrong(text, problem):
     assert problem in found.problem
 
 
-def test_answer_that_was_cut_off_is_told_so():
+@pytest.mark.parametrize("text", [GOOD[:-3], GOOD])
+def test_answer_that_was_cut_off_is_told_so(text):
     """A model that hit its length limit must be shorter, not more careful."""
-    answer = completion(GOOD[:-3])
+    answer = completion(text)
     answer["choices"][0]["finish_reason"] = "length"
     found = read(answer, Verdict)
     assert isinstance(found, Unread)
     assert "shorter" in found.problem
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        [{"message": {"content": ACCEPT, "refusal": "I cannot judge this."}, "finish_reason": "stop"}],
+        [{"message": {"content": ACCEPT}, "finish_reason": "content_filter"}],
+        [{"message": {"content": [{"type": "thinking", "text": ACCEPT}]}, "finish_reason": "stop"}],
+        [{"index": 1, "message": {"content": ACCEPT}}, {"index": 0, "message": {"content": GOOD}}],
+    ],
+    ids=["refused", "filtered", "thought", "two choices"],
+)
+def test_what_was_not_said_to_the_end_is_no_answer(choices):
+    """Whatever object stands in it."""
+    assert isinstance(read({"choices": choices}, Verdict), Unread)
 
 
 async def test_one_repair_round(models_at, upstream):
