@@ -1,5 +1,7 @@
 """`caf serve`: the proxy."""
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -71,7 +73,6 @@ def _told_errors(path: Path, log_level: str) -> AbstractContextManager[None]:
 
 
 def _supervise(config: "Config", path: Path, log_level: str, number: int) -> None:
-    import sys
 
     from cli import workers
     from proxy.config import ConfigError
@@ -101,7 +102,6 @@ that at every row, fell behind from 300 turns a second on, and traces were lost.
 
 def _run(config: "Config", path: Path, log_level: str, workers: int) -> None:
     import asyncio
-    import sys
     from contextlib import suppress
 
     from proxy.telemetry.library_logs import redact_libraries
@@ -173,10 +173,18 @@ async def _serve(config: "Config", path: Path, workers: int) -> None:
             await stop.wait()
             rereading.cancel()
             await asyncio.gather(rereading, return_exceptions=True)
-            typer.echo(f"Stopping; open turns have {front.grace_s:g} s. Ctrl-C again stops at once.")
+            _say_at_the_end(f"Stopping; open turns have {front.grace_s:g} s. Ctrl-C again stops at once.")
     except asyncio.CancelledError:
         if not stop.is_set():
             raise
+
+
+def _say_at_the_end(line: str) -> None:
+    """Say something to whoever still reads: open turns are not to suffer from a pipe that is closed or a disk that is full."""
+    try:
+        typer.echo(line)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or what is buffered would spoil the exit code
 
 
 def _greeting(config: "Config", keys: "KeyRing | None", path: Path, address: str, workers: int) -> Iterator[str]:

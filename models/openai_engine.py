@@ -75,6 +75,7 @@ class OpenAIEngine:
             total=None, sock_connect=min(CONNECT_S, settings.timeout_s), sock_read=settings.timeout_s
         )
         self._post = Post(session, url, headers, timeout)
+        self._timeout_s = settings.timeout_s
         self._alias = alias
         self._max_answer = max_answer
         self._with_usage: Body = {"stream_options": {"include_usage": True}}
@@ -141,7 +142,10 @@ class OpenAIEngine:
                 down = passed_down(response.headers)
                 if response.is_stream:
                     return Forwarded(response.status, down, chunks=self._chunks(response), close=response.close)
-                return Forwarded(response.status, down, await self._read(response))
+                if response.content.is_eof():
+                    return Forwarded(response.status, down, await self._read(response))
+                async with asyncio.timeout(self._timeout_s):  # as a whole: a body that drips is never silent
+                    return Forwarded(response.status, down, await self._read(response))
             except BaseException:
                 response.close()
                 raise

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 
 import orjson
@@ -29,6 +29,7 @@ from proxy.responses.store import ProcessResponses, ResponseStore
 from proxy.service import SERVICE, Service
 from proxy.settings import MemorySettings
 from proxy.telemetry.metrics import SHARED, Metrics
+from proxy.telemetry.reading import Reading
 from proxy.telemetry.tracing import open_telemetry, traced
 from proxy.telemetry.worker_metrics import refreshed
 from proxy.tenants.limits import Meter, ProcessMeter
@@ -75,6 +76,8 @@ def create_app(
                 telemetry.start()
                 stack.push_async_callback(asyncio.to_thread, telemetry.close)
             stack.callback(metrics.refresh)
+            lost: list[tuple[Reading, Callable[[], float]]] = []
+            stack.callback(_leave, lost)  # once all is closed
             session = await stack.enter_async_context(make_session())
             # An alias that nobody asks needs no key.
             asked = {alias for alias, _ in embedding_names(config).values()}
@@ -83,25 +86,24 @@ def create_app(
             used = {alias: settings for alias, settings in config.models.items() if alias in asked}
             models = open_models(used, session, engines or {"embedded": _embedded}, around=around)
             stack.push_async_callback(models.close)
-            metrics.guard(models.guards)
             if SHARED:
                 await stack.enter_async_context(refreshed(metrics))
             traces = TraceStore(place_of(config.privacy), stored(config), config.privacy.days)
+            lost.append((metrics.traces_dropped, lambda: traces.dropped))
             stack.push_async_callback(asyncio.to_thread, traces.close)
             await asyncio.to_thread(traces.start)  # a database that is away takes seconds to find out
-            metrics.traces_dropped.set_function(lambda: traces.dropped)
             audit = open_audit(config, blueprints, keys)
             if audit is not None:
                 stack.push_async_callback(asyncio.to_thread, audit.close)
-                metrics.audit_dropped.set_function(lambda: audit.dropped)
+                lost.append((metrics.audit_dropped, lambda: audit.dropped))
             memory = open_memory(config.memory, os.environ)
             stack.push_async_callback(memory.close)
             await memory.answers()  # if not, that is in the log now, and not only when the first request fails
             responses = open_responses(config.memory, os.environ)
             stack.push_async_callback(responses.close)
-            metrics.memory_failures.set_function(lambda: memory.failures + responses.failures)
             meter = open_meter(config, os.environ)
             stack.push_async_callback(meter.close)
+            lost.append((metrics.memory_failures, lambda: memory.failures + responses.failures + meter.failures))
             chatbots = {name: blueprint.open(models) for name, blueprint in blueprints.items()}
             for chatbot in chatbots.values():
                 chatbot.filter.warm_up()
@@ -112,7 +114,11 @@ def create_app(
             if after is not None:
                 carry_on(after[SERVICE], service)
             app[EMBEDDERS] = open_embedders(config, models, session)
+            # From here on nothing can be refused: an application that is shows nothing of its own.
             metrics.expect(blueprints.values())
+            metrics.guard(models.guards)
+            for reading, count in lost:
+                reading.follow(count)
             stack.push_async_callback(service.settle)
             yield
 
@@ -122,6 +128,11 @@ def create_app(
     if embedding_names(config):
         app.add_routes([web.post("/v1/embeddings", embeddings)])
     return app
+
+
+def _leave(lost: Iterable[tuple[Reading, Callable[[], float]]]) -> None:
+    for reading, count in lost:
+        reading.leave(count)
 
 
 async def _unnamed(request: web.Request, response: web.StreamResponse) -> None:

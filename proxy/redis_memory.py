@@ -28,6 +28,9 @@ log = structlog.get_logger()
 
 PREFIX = "caf:state:"
 _STATE = TypeAdapter(Conversation)
+MOST_CONNECTIONS = 10_000
+"""As many as Redis takes by default; each lasts as long as one answer. With the library's 100, more turns at once would be told
+that Redis is not there. `max_connections` in the URL says otherwise."""
 TELL_EVERY_S = 10.0
 """How often a lasting outage is logged."""
 ASK_EVERY_S = 1.0
@@ -153,6 +156,6 @@ def connect(settings: MemorySettings, environ: Mapping[str, str]) -> Redis:
         settings.url, password=password, socket_timeout=settings.timeout_s, socket_connect_timeout=settings.timeout_s,
         # Connections of the pool that died with a restarted Redis: the second try opens a new one. Setting a state twice is
         # the same as once. A server that hangs is not asked twice: the emergency text waits for the answer.
-        retry=Retry(NoBackoff(), 1, (RedisConnectionError,)),
+        retry=Retry(NoBackoff(), 1, (RedisConnectionError,)), max_connections=MOST_CONNECTIONS,
     )  # fmt: skip
     return client

@@ -99,7 +99,7 @@ class Metrics:
         self.audit_dropped = sum_of("caf_audit_dropped", "Audit records that could not be kept since the start.")
         self.traces_dropped = sum_of("caf_traces_dropped", "Traces that could not be kept since the start.")
         self.memory_failures = sum_of(
-            "caf_memory_failures", "Reads and writes of states and kept responses that failed."
+            "caf_memory_failures", "Reads and writes of states, kept responses and limits that failed."
         )
         self._running = now("caf_model_running", "Calls under way, where `max_concurrent` is set.", "model")
         self._waiting = now("caf_model_queue", "Calls that wait for a place.", "model")

@@ -14,10 +14,19 @@ class Reading:
     def __init__(self, gauge: Gauge) -> None:
         self._gauge = gauge
         self._sources: dict[tuple[str, ...], Callable[[], float]] = {}
+        self._followed: list[Callable[[], float]] = []
+        self._before = 0.0
 
-    def set_function(self, source: Callable[[], float]) -> None:
-        """Read the number, which has no labels, from a function."""
-        self._sources[()] = source
+    def follow(self, source: Callable[[], float]) -> None:
+        """Add what a function counts, from now on, to a number without labels."""
+        self._followed.append(source)
+        self._sources[()] = lambda: self._before + sum(count() for count in self._followed)
+
+    def leave(self, source: Callable[[], float]) -> None:
+        """Keep what a function has counted, if it was followed, and ask it no more."""
+        if source in self._followed:
+            self._before += source()
+            self._followed.remove(source)
 
     def read(self, source: Callable[[], float], *labels: str) -> None:
         """Read the number with these labels from a function."""

@@ -21,6 +21,9 @@ class Meter(ABC):
     Tokens and money are known only afterwards: what is over is waited off before the next request.
     """
 
+    failures: int = 0
+    """Reads and writes that failed since the start."""
+
     def admitted(self, key: KeyRecord | None, ledger: Ledger) -> "Admission":
         """Let a request pass for the block if its key may, and count what its calls, which the ledger gets, have used.
 

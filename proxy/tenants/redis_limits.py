@@ -126,6 +126,7 @@ class RedisMeter(Meter):
             self._owe(key, _Use(leases=[lease]))
             if not isinstance(error, AWAY):
                 raise
+            self.failures += 1
             log.error("limits unavailable", error=type(error).__name__, policy="degrade" if self._alone else "closed")
             if self._alone is None:
                 raise StoreUnavailable from None
@@ -162,6 +163,7 @@ class RedisMeter(Meter):
         try:
             await self._count(key, use)
         except AWAY as error:
+            self.failures += 1
             log.error("use of a key not counted yet", key=key.id, error=type(error).__name__)
 
     async def _count(self, key: KeyRecord, use: _Use) -> None:

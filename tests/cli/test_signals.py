@@ -98,7 +98,9 @@ async def serve(tmp_path: Path, environment: dict[str, str]) -> AsyncIterator[St
         await one.session.close()
         if one.process.poll() is None:
             one.process.kill()
-        one.process.communicate()
+        one.process.wait()
+        for pipe in (one.process.stdout, one.process.stderr):
+            pipe.close()
 
 
 async def test_sigterm_under_load_finishes_what_was_taken_on(serve: Start) -> None:
@@ -126,6 +128,16 @@ async def test_sigterm_under_load_finishes_what_was_taken_on(serve: Start) -> No
     traces = proxy.traces()
     assert len(traces) == len(answered)
     assert not [trace for trace in traces if "cancelled" in str(trace.values())]
+
+
+async def test_open_turns_end_though_nobody_reads_what_it_says(serve: Start) -> None:
+    """With a log collector that is gone, too, the code is 0."""
+    proxy = await serve(config("Here I am.", 2))
+    proxy.process.stdout.close()
+    asking = asyncio.create_task(proxy.ask("Hi"))
+    await asyncio.sleep(0.5)
+    assert await proxy.end() == 0
+    assert await asking == (200, "Here I am.")
 
 
 async def test_who_is_answered_while_it_stops_is_told_not_to_come_again(serve: Start) -> None:

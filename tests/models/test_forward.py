@@ -10,7 +10,7 @@ from models.engine import Forwarded
 from models.errors import UpstreamGarbled, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from models.openai_engine import OpenAIEngine
 from models.settings import ModelSettings
-from tests.models.conftest import KEY, cut, give, hang, refuse, stream
+from tests.models.conftest import KEY, cut, drip, give, hang, refuse, stream
 
 RAW = b'{"model": "m",   "messages": [], "odd": 1.0}'
 
@@ -163,7 +163,9 @@ async def test_silent_stream_times_out(models_at, upstream):
         await read(answer)
 
 
-@pytest.mark.parametrize(("reply", "error"), [(cut, UpstreamUnavailable), (hang, UpstreamTimeout)])
+@pytest.mark.parametrize(
+    ("reply", "error"), [(cut, UpstreamUnavailable), (hang, UpstreamTimeout), (drip, UpstreamTimeout)]
+)
 async def test_broken_answer_is_an_error(models_at, upstream, reply, error):
     """Half a body is not relayed, and forwarding never tries twice."""
     upstream.replies = [reply]

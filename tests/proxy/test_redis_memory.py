@@ -10,6 +10,7 @@ import structlog
 from redis.asyncio import Redis
 
 from proxy.conversation import Conversation, Warned
+from proxy.errors import StoreUnavailable
 from proxy.redis_memory import open_redis
 from proxy.settings import MemorySettings
 from tests.proxy.conftest import Body, Proxy, Start, dialogue, text_of, warnings_in
@@ -58,6 +59,19 @@ async def test_state_comes_back_as_it_was(redis: RedisServer) -> None:
     await memory.put([b"a"], kept)
     assert await memory.get(b"a") == kept
     await memory.close()
+
+
+async def test_many_turns_at_once_find_redis_there(redis: RedisServer) -> None:
+    """More than the library has connections by default; if Redis is to have fewer, the URL says so."""
+    memory = open_redis(MemorySettings(store="redis", url=redis.url), {})
+    kept = Conversation("c", 1, (), {"sleep": 1})
+    await asyncio.gather(*[memory.put([bytes([n % 250, n // 250])], kept) for n in range(400)])
+    assert memory.failures == 0
+    await memory.close()
+    few = open_redis(MemorySettings(store="redis", url=f"{redis.url}?max_connections=2"), {})
+    ended = await asyncio.gather(*[few.put([b"a"], kept) for _ in range(50)], return_exceptions=True)
+    await few.close()
+    assert {type(one) for one in ended} == {type(None), StoreUnavailable}
 
 
 async def test_states_hold_no_text(start: Start, redis: RedisServer) -> None:

@@ -5,7 +5,9 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import pytest
 from aiohttp import web
 
 from judges.rules import RULES
@@ -120,6 +122,27 @@ async def test_made_up_section_ids_are_counted(start: Start) -> None:
     proxy.upstream.answer = lambda body: picks if body["model"] == "up-retriever" else SLEEP
     await proxy.say(ASKED)
     assert await counted(proxy, "caf_invalid_source_ids_total") == {"": 2}
+
+
+async def test_a_configuration_that_is_refused_late_shows_nothing_of_its_own(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The numbers stay those of what serves on."""
+
+    def unusable(*_: Any) -> Any:
+        raise OSError("no such folder")
+
+    proxy = await start()
+    service = proxy.app[SERVICE]
+    shown: list[Any] = []
+    monkeypatch.setattr(service.metrics, "guard", shown.append)
+    monkeypatch.setattr("proxy.app.open_audit", unusable)
+    refused = create_app(service.config, after=proxy.app)
+    with pytest.raises(OSError, match="no such folder"):
+        await web.AppRunner(refused).setup()
+    assert not shown
+    service.traces.dropped = 3
+    assert await counted(proxy, "caf_traces_dropped") == {"": 3}
 
 
 async def test_dropped_traces_are_counted(start: Start) -> None:
@@ -294,7 +317,7 @@ config = {"models": {"m": {"engine": "embedded"}}, "chatbots": {"bot": bot}}
 metrics = Metrics()
 metrics.expect(assemble(parse_config(config, Path("config.yaml"))).values())
 metrics.turns.labels("bot", "accepted").inc(2)
-metrics.traces_dropped.set_function(lambda: 3)
+metrics.traces_dropped.follow(lambda: 3)
 metrics._running.read(lambda: 1, "chatbot")
 metrics.refresh()
 """
