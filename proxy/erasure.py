@@ -1,10 +1,11 @@
 """DELETE /admin/conversations/{id}: forget a conversation, everywhere that this proxy keeps something of it.
 
 The audit log holds nothing to erase, and gets a record that something was. A turn that is still open remembers itself
-afterwards: ask when the conversation has ended.
+afterwards: ask when the conversation has ended. Its trace goes all the same.
 """
 
 import asyncio
+import math
 import time
 from pathlib import Path
 
@@ -30,6 +31,7 @@ async def erase(request: web.Request) -> web.Response:
     service = request.app[SERVICE]
     access = service.access(request, "admin")
     ident = request.match_info["id"]
+    asked = time.time()
     outcome = "failed"  # or cut short: then nobody knows what is left of it
     try:
         found = await _erased(service, ident)
@@ -38,8 +40,22 @@ async def erase(request: web.Request) -> web.Response:
         if service.audit is not None:
             tell_admin(service.audit, "erase", outcome, key=None, by=access.key)
     log.warning("conversation erased", **found)
+    service.later(_once_more(service, ident, asked))
     answer = {"id": ident, "object": "conversation", "deleted": True, **found}
     return web.Response(body=orjson.dumps(answer), content_type="application/json")
+
+
+async def _once_more(service: Service, ident: str, asked: float) -> None:
+    """Delete the traces that were written after that: by other processes, of turns judged in shadow, of turns that were open."""
+    for wait_s in (WRITTEN_S, service.config.server.turn_timeout_s + WRITTEN_S):
+        await asyncio.sleep(wait_s)
+        try:
+            found = await asyncio.to_thread(_traces, service.traces, place_of(service.config.privacy), ident, asked)
+        except TraceError as error:
+            log.error("traces not erased", error=type(error).__name__)
+        else:
+            if found:
+                log.warning("more of an erased conversation erased", turns=found)
 
 
 async def _erased(service: Service, ident: str) -> dict[str, int]:
@@ -54,8 +70,8 @@ async def _erased(service: Service, ident: str) -> dict[str, int]:
     return {"states": states, "responses": responses, "turns": turns}
 
 
-def _traces(store: TraceStore, place: Place, ident: str) -> int:
-    """Delete the traces of exactly this conversation. Blocks."""
+def _traces(store: TraceStore, place: Place, ident: str, begun_before: float = math.inf) -> int:
+    """Delete the traces of exactly this conversation, of turns that began before a Unix time. Blocks."""
     until = time.monotonic() + WRITTEN_S
     while store.waits_for(ident):
         if time.monotonic() > until:
@@ -68,4 +84,4 @@ def _traces(store: TraceStore, place: Place, ident: str) -> int:
         of_it = connection.execute("SELECT 1 FROM turns WHERE conversation_id = :id LIMIT 1", {"id": ident})
         if of_it.fetchone() is None:
             return 0
-    return query.purge(place, conversation=ident)
+    return query.purge(place, conversation=ident, begun_before=begun_before)

@@ -1,6 +1,7 @@
 """What people and programs ask of kept traces, and purging them: the same of a file and of a database."""
 
 import json
+import math
 import sqlite3
 import time
 from collections.abc import Collection, Iterator
@@ -139,8 +140,11 @@ def purge(
     conversation: str | None = None,
     turn: str | None = None,
     older_than_days: float | None = None,
+    begun_before: float = math.inf,
 ) -> int:
     """Delete traces for good and return how many; exactly one choice is to be made. Ids may be unique beginnings.
+
+    Of what is chosen, turns that began at that Unix time or later stay.
 
     Raises:
         TraceError: The traces are not there, not writable or held by another program, or the id is not unique.
@@ -156,7 +160,8 @@ def purge(
         elif not everything:
             raise TypeError("purge needs to be told what")
         where, value = condition
-        gone = connection.execute(f"DELETE FROM turns WHERE {where}", {"value": value}).rowcount
+        chosen = {"value": value, "before": begun_before}
+        gone = connection.execute(f"DELETE FROM turns WHERE {where} AND started < :before", chosen).rowcount
         _scrub(place, connection, gone)
         return gone
 

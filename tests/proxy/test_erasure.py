@@ -1,5 +1,6 @@
 """Who wants to be forgotten is."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from proxy.service import SERVICE
 from proxy.tenants.keys import create, save
+from proxy.traces import query
 from tests.proxy.conftest import Body, Proxy, Start, dialogue, text_of, warnings_in
 from tests.redis_server import INSTALLED, RedisServer
 
@@ -43,6 +45,34 @@ async def test_conversation_is_gone_from_state_and_traces(start: Start, tmp_path
     assert not any(warnings_in(body) for body in proxy.upstream.requests)
     assert told((await erased(proxy, ident))[1]) == {"states": 0, "responses": 0, "turns": 0}
     assert (await erased(proxy, other["caf"]["conversation_id"]))[1]["turns"] == 1
+
+
+async def test_what_is_written_afterwards_goes_too(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may have had its traces still to write; what begins after the erasure stays."""
+    monkeypatch.setattr("proxy.erasure.WRITTEN_S", 0.4)
+    place = tmp_path / "traces.db"
+    proxy = await start(config={"privacy": {"store": "full", "path": str(place)}})
+    traces, late = proxy.app[SERVICE].traces, []
+    record = traces.record
+    monkeypatch.setattr(traces, "record", late.append)
+    await proxy.say("Hi", headers={"X-Conversation-Id": "abc"})
+    assert told(body := (await erased(proxy, "abc"))[1])["turns"] == 0, body
+    monkeypatch.undo()
+    record(late[0])
+    await proxy.say("Hello again", headers={"X-Conversation-Id": "abc"})
+
+    def written() -> list[str]:
+        with query.opened(place, "ro") as connection:
+            return [ident for (ident,) in connection.execute("SELECT turn_id FROM turns")]
+
+    async with asyncio.timeout(10):
+        while not place.exists() or late[0].turn_id not in written():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        while late[0].turn_id in written():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    assert len(written()) == 1
 
 
 async def test_beginning_of_an_id_erases_nothing(start: Start, tmp_path: Path) -> None:
