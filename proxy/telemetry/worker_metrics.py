@@ -22,11 +22,16 @@ REFRESH_S = 2.0
 """How old a number may be that another process keeps."""
 
 
+IN_MEMORY = Path("/dev/shm")
+"""Where files are that no disk needs room for: who writes into a mapped file on a full one is killed (SIGBUS)."""
+
+
 @contextmanager
 def shared_folder() -> Iterator[Path]:
     """Have the processes started within the block count together, from nothing."""
     given = os.environ.get(FOLDER_ENV)
-    folder = Path(given or tempfile.mkdtemp(prefix="caf-metrics-"))
+    in_memory = IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None
+    folder = Path(given or tempfile.mkdtemp(prefix="caf-metrics-", dir=in_memory))
     folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob("*.db"):  # of an earlier run, whose process ids may come again
         left.unlink(missing_ok=True)

@@ -1,6 +1,7 @@
 """The metrics tell the truth."""
 
 import asyncio
+import os
 import re
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from models.usage import Call, Ledger, Usage
 from proxy.app import create_app
 from proxy.service import SERVICE
 from proxy.telemetry.metrics import Metrics
-from proxy.telemetry.worker_metrics import shared_folder, worker_gone
+from proxy.telemetry.worker_metrics import IN_MEMORY, shared_folder, worker_gone
 from tests.proxy.conftest import Body, Proxy, Start, bot_settings, dialogue, judge_with, text_of
 
 ROOT = Path(__file__).parents[3]
@@ -321,6 +322,18 @@ metrics.traces_dropped.follow(lambda: 3)
 metrics._running.read(lambda: 1, "chatbot")
 metrics.refresh()
 """
+
+
+@pytest.mark.skipif(not os.access(IN_MEMORY, os.W_OK), reason="this system has no such place")
+def test_workers_need_no_disk_to_count_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever writes into a mapped file on a full disk is killed. A folder that somebody names is theirs to choose."""
+    with shared_folder() as folder:
+        assert folder.parent == IN_MEMORY
+    assert not folder.exists()
+    monkeypatch.setattr("proxy.telemetry.worker_metrics.IN_MEMORY", IN_MEMORY / "nowhere")
+    with shared_folder() as folder:
+        assert folder.parent != IN_MEMORY
+        assert folder.is_dir()
 
 
 def test_processes_count_together() -> None:
