@@ -160,6 +160,10 @@ def read_chat_request(data: dict[str, Any], max_messages: int) -> ChatRequest:
         for message in messages:
             if isinstance(message, dict):
                 refuse_disguised(message, Message.model_fields)
+                parts = message.get("content")
+                for part in parts if isinstance(parts, list) else ():
+                    if isinstance(part, dict):
+                        refuse_disguised(part, Part.model_fields)
     try:
         request = ChatRequest.model_validate(data)
     except ValidationError as error:
