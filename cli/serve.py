@@ -73,7 +73,6 @@ def _told_errors(path: Path, log_level: str) -> AbstractContextManager[None]:
 
 
 def _supervise(config: "Config", path: Path, log_level: str, number: int) -> None:
-
     from cli import workers
     from proxy.config import ConfigError
     from proxy.telemetry.logs import configure_logs

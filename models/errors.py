@@ -187,7 +187,7 @@ class ModelSettingsError(ValueError):
 def safe_name(value: object) -> str | None:
     """Keep an upstream's error code or parameter only if it is a plain name: free text may quote a prompt or a key.
 
-    Names have no hyphens, as most keys do.
+    A key may look like a name, but most keys have a hyphen, and names have none.
     """
     return value if isinstance(value, str) and _SAFE.fullmatch(value) else None
 

@@ -132,8 +132,9 @@ async def _events(chunks: Any) -> AsyncIterator[bytes]:
         raise translated(error, time.time()) from None
     finally:
         await chunks.aclose()
-    if getattr(chunks, "received_finish_reason", "") is getattr(chunks, "intermittent_finish_reason", None) is None:
-        # litellm ends every stream with a "stop" of its own, also one that broke off, or held nothing at all.
+    # litellm ends every stream with a "stop" of its own, also one that broke off, or held nothing at all.
+    reasons = (getattr(chunks, f"{when}_finish_reason", "unknown") for when in ("received", "intermittent"))
+    if all(reason is None for reason in reasons):
         raise UpstreamUnavailable("the stream ended within the answer")
     yield b"data: [DONE]\n\n"
 

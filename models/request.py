@@ -49,8 +49,8 @@ def text_of(message: Message) -> str:
     content = message.get("content")
     if isinstance(content, str):
         return content
-    kinds = content if isinstance(content, list) else []
-    parts = [part.get("text") for part in kinds if isinstance(part, dict) and part.get("type") not in _THOUGHTS]
+    written = content if isinstance(content, list) else []
+    parts = [part.get("text") for part in written if isinstance(part, dict) and part.get("type") not in _THOUGHTS]
     return "\n".join(part for part in parts if isinstance(part, str))
 
 

@@ -77,24 +77,24 @@ def read(answer: Body, schema: type[T]) -> T | Unread:
 
     A judge may quote in its prose an object that stands in the text it judges, or think aloud of one, or be refused midway.
     """
-    raw = raw_text(answer)
-    found = _object_in(raw)
-    problem = None if isinstance(found, str) else found.problem
-    value: T | None = None
-    if isinstance(found, str):
-        try:
-            value = schema.model_validate_json(found)
-        except ValidationError as error:
-            problem = _described(error)
-    choice = answer["choices"][0]
-    reason = choice.get("finish_reason")
-    if len(answer["choices"]) > 1:
-        problem = "there were several answers; give one"
-    elif choice["message"].get("refusal") or reason == "content_filter":
-        problem = "it was refused"
-    elif reason == "length":
-        problem = f"{problem or 'it was not ended'}; it was cut off at the length limit, so be shorter"
-    return value if value is not None and problem is None else Unread(raw, problem or "it was empty")
+    raw, choice = raw_text(answer), answer["choices"][0]
+    ended = choice.get("finish_reason")
+    try:
+        if len(answer["choices"]) > 1:
+            raise _NoAnswer("there were several answers; give one")
+        if choice["message"].get("refusal") or ended == "content_filter":
+            raise _NoAnswer("it was refused")
+        value = schema.model_validate_json(_object_in(raw))
+        if ended != "length":
+            return value
+        problem = "nobody knows how it goes on"
+    except ValidationError as error:
+        problem = _described(error)
+    except _NoAnswer as error:
+        problem = str(error)
+    if ended == "length":
+        problem += "; it was cut off at the length limit, so be shorter"
+    return Unread(raw, problem)
 
 
 def raw_text(answer: Body) -> str:
@@ -125,55 +125,52 @@ def _instructed(messages: list[Message], wish: str) -> list[Message]:
     return [{"role": "system", "content": wish}, *messages]
 
 
-def _object_in(text: str) -> str | Unread:
+class _NoAnswer(Exception):
+    """What is wrong, addressed to the model."""
+
+
+def _object_in(text: str) -> str:
     """Return the JSON object that a text is, but for thoughts and a word before it, and a fence around it.
 
     What comes after it could take it back, and of two objects one may be quoted: neither is an answer. Nor is an object inside
     another one that is broken, nor one that says two things of the same.
+
+    Raises:
+        _NoAnswer: It is none.
     """
-    raw, text = text, text.strip("\ufeff \t\r\n")
+    text = text.strip("\ufeff \t\r\n")
     if not text:
-        return Unread(raw, "it was empty")
+        raise _NoAnswer("it was empty")
     if not text.startswith(("{", "```")):  # the thoughts of some models are opened by their template
-        text = text.rpartition(_THOUGHT)[2].lstrip()
+        text = text.rpartition("</think>")[2].lstrip()
     if text.startswith(("[", "<think>")) or "{" not in text:
-        return Unread(raw, "it holds no JSON object")
-    begin = _BEGIN.match(text)
-    if begin is None:
-        return Unread(raw, _SEVERAL)
+        raise _NoAnswer("it holds no JSON object")
+    if (begin := _BEGIN.match(text)) is None:
+        raise _NoAnswer(_SEVERAL)
     start = begin.end()
     try:
         _, end = _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
-        return Unread(raw, f"it is not valid JSON: {error.msg} at line {error.lineno} column {error.colno}")
-    except _Twice as twice:
-        return Unread(raw, f"it names {str(twice)[:64]!r} twice")
+        raise _NoAnswer(f"it is not valid JSON: {error.msg} at line {error.lineno} column {error.colno}") from None
     except RecursionError:
-        return Unread(raw, "it is nested too deeply")
+        raise _NoAnswer("it is nested too deeply") from None
     if text[end:].strip() != ("```" if begin[1] else ""):
-        return Unread(raw, _SEVERAL)
+        raise _NoAnswer(_SEVERAL)
     return text[start:end]
-
-
-_THOUGHT = "</think>"
-_BEGIN = re.compile(r"(?:[^{`]*\n)?\s*(```[a-zA-Z]*\s*)?(?=\{)")
-_SEVERAL = "it holds several things; give exactly one JSON object and nothing else"
-
-
-class _Twice(Exception):
-    """An object has a field twice."""
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise _Twice(name)
+            raise _NoAnswer(f"it names {name[:64]!r} twice")
         found[name] = value
     return found
 
 
+_BEGIN = re.compile(r"(?:[^{`]*\n)?\s*(```[a-zA-Z]*\s*)?(?=\{)")
 _DECODER = json.JSONDecoder(object_pairs_hook=_once)
+_SEVERAL = "it holds several things; give exactly one JSON object and nothing else"
 
 
 def _described(error: ValidationError) -> str:

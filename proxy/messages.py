@@ -11,11 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from proxy.errors import BadRequest
 from proxy.folding import digest, fold
 
-FIELDS = frozenset((
-    "model", "messages", "stream", "stream_options", "n", "user", "metadata", "response_format", "stop", "logprobs",
-    "tools", "functions", "input", "instructions", "previous_response_id", "text",
-))  # fmt: skip
-"""Fields of requests that the proxy goes by."""
 OWN_FIELDS = {"model", "messages", "stream", "stream_options", "n"}
 """Fields of the request that the proxy sets itself in what it sends upstream."""
 
@@ -103,6 +98,10 @@ class ChatRequest(Wire):
     def raw(self) -> dict[str, Any]:
         """The request as it came; `read_chat_request` puts it here."""
         return {}
+
+
+FIELDS = frozenset((*ChatRequest.model_fields, "stop", "logprobs"))
+"""Fields of a request that the proxy goes by."""
 
 
 def read_json(raw: bytes) -> dict[str, Any]:
@@ -208,7 +207,7 @@ def asked(data: dict[str, Any]) -> tuple[str, list[str]]:
             continue
         text = _loose_text(message.get("content"))
         role = message.get("role")
-        if role == "user" or not isinstance(role, str) or role.lower() == "user":
+        if not isinstance(role, str) or role.lower() == "user":
             now.append(text)
         elif role == "assistant" and text.strip():
             earlier += now
