@@ -132,30 +132,24 @@ def neutralise(text: str) -> str:
     return " ".join(text[a:b] for a, b in pairwise(edges))
 
 
-LABEL = "Sources"
+_LINE = "\n\nSources: "
 
 
-def line(titles: Sequence[str], label: str = LABEL) -> str:
+def line(titles: Sequence[str]) -> str:
     """Write what shows a reply's sources, to be added at its end: a blank line and one line. Empty without titles."""
     shown = "; ".join(" ".join(title.replace(";", ",").split()) for title in titles)
-    return f"\n\n{label}: {shown}" if shown else ""
+    return _LINE + shown if shown else ""
 
 
-def strip_line(text: str, titles: Collection[str] | None = None, label: str = LABEL) -> str:
-    """Remove the shown line from the end of a reply that a client sends back.
-
-    Args:
-        text: a reply as the client has it.
-        titles: what the line can name. When given, a line that names anything else stays: the chatbot wrote it.
-        label: the word that `line` was called with.
-    """
-    head, mark, tail = text.rpartition(f"\n\n{label}: ")
-    named = tail.rstrip()
-    if not mark or not named or "\n" in named:
-        return text
-    if titles is not None and not set(named.split("; ")) <= {line([title], label)[len(mark) :] for title in titles}:
-        return text
-    return head
+def strip_lines(text: str) -> str:
+    """Remove the lines that show sources from the end of a reply that a client sends back, in time linear in its length."""
+    end = len(text)
+    while (start := text.rfind(_LINE, 0, end)) >= 0:
+        titles = text[start + len(_LINE) : end].rstrip()
+        if not titles or "\n" in titles:
+            break
+        end = start
+    return text[:end]
 
 
 def _known(written: str, library: Collection[str]) -> str:

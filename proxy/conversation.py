@@ -148,18 +148,18 @@ class Identity:
         """Hash of everything up to and including the last reply; None when there is none yet."""
         self._exchanges: list[tuple[str, Message]] = []
         """What the user said, folded, and the reply to it, oldest first."""
-        asked = ""
+        asked: list[str] = []
         for message in identifying(messages):
             if message.role == "user":
                 running.update(orjson.dumps(["user", message.folded]))
-                asked = f"{asked} {message.folded}".strip()
+                asked.append(message.folded)
             else:
                 running.update(orjson.dumps(["assistant", message.digest]))
                 self.history_key = running.digest()
-                self._exchanges.append((asked, message))
-                asked = ""
+                self._exchanges.append((" ".join(filter(None, asked)), message))
+                asked = []
         self._running = running
-        self._asked = asked
+        self._asked = " ".join(filter(None, asked))
 
     @cached_property
     def pairs(self) -> list[bytes]:

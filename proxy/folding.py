@@ -2,7 +2,7 @@
 
 import hashlib
 
-from knowledge_base.citations import strip_line
+from knowledge_base.citations import strip_lines
 
 
 def fold(text: str) -> str:
@@ -15,10 +15,7 @@ def fold(text: str) -> str:
 
 def unlined(text: str) -> str:
     """Return a reply that a client sent back without the lines that show its sources."""
-    text = text.replace("\r\n", "\n")
-    while (shorter := strip_line(text)) != text:
-        text = shorter
-    return text
+    return strip_lines(text.replace("\r\n", "\n"))
 
 
 DIGEST_BYTES = 12
