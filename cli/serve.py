@@ -217,7 +217,7 @@ def _traces(config: "Config") -> str:
 
 def unsafe(config: "Config", keys: "KeyRing | None" = None) -> Iterator[str]:
     """Name what in a configuration and its keys takes protection away, or locks somebody out, one sentence each."""
-    from proxy.tenants.reach import is_loopback
+    from proxy.tenants.loopback import is_loopback
 
     exposed = not is_loopback(config.server.host)
     if exposed and config.privacy.store == "full":

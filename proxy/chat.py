@@ -29,7 +29,7 @@ from proxy.chatbot_settings import Filter
 from proxy.conversation import Conversation, Identity
 from proxy.delivery import Answer, Turn
 from proxy.dialect import ChatDialect, Dialect
-from proxy.errors import ApiError, BadRequest, ModelNotFound, TurnTimeout
+from proxy.errors import ApiError, BadRequest, ModelNotFound, NotJson, TurnTimeout
 from proxy.live import Live
 from proxy.messages import ChatRequest, asked, read_chat_request, read_json, read_loosely
 from proxy.middleware import FIELDS
@@ -38,6 +38,7 @@ from proxy.respond import respond
 from proxy.service import SERVICE, Service
 from proxy.session import recall, remember
 from proxy.tenants.access import Access, requested_filter
+from proxy.tenants.keys import KeyRing
 from proxy.traces.trace import Trace
 from proxy.turn import cut_off, take_turn
 
@@ -61,7 +62,8 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
     fault: Exception | None = None
     try:
         data = read_json(raw)
-    except BadRequest as error:
+        refuse_forms(request, service.keys)
+    except (BadRequest, NotJson) as error:
         data, fault = read_loosely(raw), error
         if not isinstance(data.get("model"), str) or data["model"] not in service.chatbots:
             raise
@@ -118,6 +120,22 @@ async def read_body(request: web.Request) -> bytes:
         fault = BadRequest("The request body cannot be decoded; check Content-Encoding and its bytes.")
         fault.headers["Connection"] = "close"  # aiohttp drops a connection whose request it could not read
         raise fault from error
+
+
+SENT_BY_FORMS = frozenset(("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"))
+"""Content types with which any web page may send requests to any server, without a browser asking that server first."""
+
+
+def refuse_forms(request: web.Request, keys: KeyRing | None) -> None:
+    """Refuse what a foreign web page could have sent to a proxy without keys.
+
+    Raises:
+        NotJson: The content type is one that forms have, or a browser sent none.
+    """
+    unnamed = "text/plain" if hdrs.ORIGIN in request.headers else "application/json"
+    kind = request.headers.get(hdrs.CONTENT_TYPE, unnamed).partition(";")[0].strip().lower()
+    if keys is None and kind in SENT_BY_FORMS:
+        raise NotJson
 
 
 def _chatbot(service: Service, access: Access, data: dict[str, Any]) -> Chatbot:

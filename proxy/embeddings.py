@@ -17,7 +17,7 @@ from models.fallback import chain
 from models.openai_engine import OpenAIEngine
 from models.relay import relay
 from models.usage import Call, Ledger
-from proxy.chat import read_body
+from proxy.chat import read_body, refuse_forms
 from proxy.config import Config
 from proxy.errors import BadRequest, ModelNotFound
 from proxy.messages import read_json
@@ -87,6 +87,7 @@ async def embeddings(request: web.Request) -> web.Response:
     service, embedders = request.app[SERVICE], request.app[EMBEDDERS]
     access = service.access(request)
     data = read_json(raw := await read_body(request))
+    refuse_forms(request, service.keys)
     name = data.get("model")
     if not isinstance(name, str) or not name:
         raise BadRequest("model: the name of a model is missing.", param="model")

@@ -7,6 +7,7 @@
         +-- Forbidden        403  the key lacks a permission
         +-- ModelNotFound    404  no chatbot of that name
         +-- ResponseNotFound 404  no response of that id
+        +-- NotJson          415  no keys, and a Content-Type that any web page may send
         +-- TooLarge         413  the body is larger than server.max_body_bytes
         +-- RateLimited      429  the key has used up what it may for now
             +-- QuotaSpent   429  its money for today
@@ -105,6 +106,17 @@ class TooLarge(ApiError):
     status = 413
     type = "invalid_request_error"
     code = "request_too_large"
+
+
+class NotJson(ApiError):
+    """The body's Content-Type is one of forms, which any web page may send to a proxy on loopback unasked."""
+
+    status = 415
+    type = "invalid_request_error"
+    code = "unsupported_content_type"
+
+    def __init__(self) -> None:
+        super().__init__("Send the request body with the header `Content-Type: application/json`.")
 
 
 class RateLimited(ApiError):

@@ -3,13 +3,24 @@
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
-from aiohttp.hdrs import AUTHORIZATION
+from aiohttp.hdrs import (
+    AUTHORIZATION,
+    FORWARDED,
+    HOST,
+    ORIGIN,
+    VIA,
+    X_FORWARDED_FOR,
+    X_FORWARDED_HOST,
+    X_FORWARDED_PROTO,
+)
 
 from proxy.chatbot import Chatbot
 from proxy.chatbot_settings import Filter
 from proxy.errors import BadRequest, Forbidden, Unauthorized
 from proxy.tenants.keys import KeyRecord, KeyRing, Permission
+from proxy.tenants.loopback import is_loopback
 
 FILTER_HEADER = "X-CAF-Filter"
 
@@ -44,7 +55,10 @@ def access_of(headers: Mapping[str, str], keys: KeyRing | None, needed: Permissi
         Forbidden: Its key lacks the permission.
     """
     if keys is None:
-        return keyless(headers)
+        access = keyless(headers)
+        if needed != "chat" and not access.unfiltered:
+            raise Forbidden(f"This needs the permission `{needed}`. {ASK_DIRECTLY}")
+        return access
     scheme, _, text = headers.get(AUTHORIZATION, "").partition(" ")
     record = keys.find(text.strip() if scheme.lower() == "bearer" else "")
     if record is None:
@@ -55,10 +69,39 @@ def access_of(headers: Mapping[str, str], keys: KeyRing | None, needed: Permissi
 
 
 def keyless(headers: Mapping[str, str]) -> Access:
-    """Return the access of a client to a proxy without keys, which listens on loopback alone: everything but `trace`."""
+    """Return the access of a client to a proxy without keys, which listens on loopback alone.
+
+    A program on this machine that asks it directly may do all but `trace`; who comes through another server or a web page may chat.
+    """
     sent = headers.get(AUTHORIZATION, "")
     key_id = hashlib.blake2b(sent.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest() if sent else "keyless"
-    return Access(key_id, unfiltered=True)
+    return Access(key_id, unfiltered=_asks_directly(headers))
+
+
+_PROXY_HEADERS = (FORWARDED, VIA, X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO, "X-Real-IP")
+ASK_DIRECTLY = (
+    "A proxy without keys gives it to programs on this machine that ask it directly, by the name localhost or a loopback address; "
+    "for others configure `keys`."
+)
+
+
+def _asks_directly(headers: Mapping[str, str]) -> bool:
+    """Tell whether a request is for this machine by name, and comes neither through another server nor from a foreign web page.
+
+    Behind a reverse proxy on this machine strangers look local, and by DNS rebinding a web page reaches loopback under a name of
+    its own.
+    """
+    if any(name in headers for name in _PROXY_HEADERS):
+        return False
+    addresses = [f"//{headers.get(HOST, '')}", *([headers[ORIGIN]] if ORIGIN in headers else [])]
+    return all(is_loopback(_host_of(address)) for address in addresses)
+
+
+def _host_of(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
 
 
 def requested_filter(headers: Mapping[str, str], access: Access, bot: Chatbot) -> Filter:
@@ -75,9 +118,8 @@ def requested_filter(headers: Mapping[str, str], access: Access, bot: Chatbot) -
     if mode is None:
         raise BadRequest(f"{FILTER_HEADER} must be on, off or shadow, not {asked[:20]!r}.", param=FILTER_HEADER)
     if mode != bot.settings.filter and not access.unfiltered:
-        raise Forbidden(
-            f"Changing the filter with {FILTER_HEADER} needs the permission `unfiltered`.", param=FILTER_HEADER
-        )
+        needs = f"Changing the filter with {FILTER_HEADER} needs the permission `unfiltered`."
+        raise Forbidden(needs if access.key else f"{needs} {ASK_DIRECTLY}", param=FILTER_HEADER)
     return mode
 
 

@@ -1,11 +1,11 @@
 """Who can reach a proxy by its configuration: this machine alone, or whoever has a key."""
 
-import ipaddress
 import os
 from collections.abc import Mapping
 
 from proxy.config import Config, ConfigError
 from proxy.tenants.keys import KeyFileError, KeyRing
+from proxy.tenants.loopback import is_loopback
 
 
 def key_ring(config: Config, environ: Mapping[str, str] = os.environ) -> KeyRing | None:
@@ -32,13 +32,3 @@ def key_ring(config: Config, environ: Mapping[str, str] = os.environ) -> KeyRing
         return KeyRing(settings.file, None if settings.env is None else environ[settings.env])
     except KeyFileError as error:
         raise ConfigError([f"keys: {error}"]) from None
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can connect to an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

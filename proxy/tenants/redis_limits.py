@@ -46,7 +46,9 @@ redis.call('HSET', KEYS[1], 'requests', left, 'tokens', words, 'filled', now, 'd
 redis.call('EXPIRE', KEYS[1], 172800)
 """
 # A request whose first answer was lost asks a second time, with the same lease: that is not in its own way.
+# Its first write is one that a full Redis refuses, before anything is paid for: what the turn leads to could not be kept either.
 _BEGIN = f"""{_FILL}
+redis.call('HSETNX', KEYS[1], 'filled', now)
 local budget, at_once, lease, lease_s = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6])
 redis.call('ZREM', KEYS[2], lease)
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
@@ -69,11 +71,13 @@ end
 {_KEEP}
 return {{why, tostring(wait)}}
 """
-_END = f"""{_FILL}
+# Leases first: a full Redis refuses a script whose first write needs memory, and lets one finish that began by freeing some.
+_END = f"""
+for i = 5, #ARGV do redis.call('ZREM', KEYS[2], ARGV[i]) end
+{_FILL}
 if tokens > 0 then words = words - tonumber(ARGV[3]) end
 spent = spent + tonumber(ARGV[4])
 {_KEEP}
-for i = 5, #ARGV do redis.call('ZREM', KEYS[2], ARGV[i]) end
 """
 
 AWAY = (RedisError, OSError, TimeoutError)

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from proxy.config import Config, ConfigError
 from proxy.settings import PrivacySettings
-from proxy.tenants.reach import is_loopback
+from proxy.tenants.loopback import is_loopback
 
 
 class TraceError(ConfigError):

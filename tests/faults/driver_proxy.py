@@ -55,6 +55,8 @@ class Proxy:
     def __init__(self, folder: Path, workers: int = 1, variables: Mapping[str, str] = {}) -> None:
         self.folder = folder
         self.url, self.port = "", 0
+        self.key = ""
+        """What its metrics are asked for with, where it has keys."""
         self.session: aiohttp.ClientSession | None = None
         """What requests are sent with; None: one for each, since the proxy of a module outlives every event loop."""
         self.said: list[str] = []
@@ -141,7 +143,8 @@ class Proxy:
         self.silent()
 
     async def metrics(self) -> Metrics:
-        async with self._session() as session, session.get(f"{self.url}/metrics") as response:
+        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+        async with self._session() as session, session.get(f"{self.url}/metrics", headers=headers) as response:
             return Metrics.parse(await response.text())
 
     async def count(self, name: str, **labels: str) -> float:

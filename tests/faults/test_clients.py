@@ -200,12 +200,13 @@ async def test_a_client_with_a_limited_key_that_has_got_all_has_not_left(
     bound: socket.socket, upstream: Upstream, store: RedisServer, tmp_path: Path
 ) -> None:
     """Its use is still counted then, elsewhere: all of it, and every place is given back."""
-    made = keys.create("limited", max_concurrent=100, daily_budget=1_000_000.0)
+    made = keys.create("limited", ("admin", "chat"), max_concurrent=100, daily_budget=1_000_000.0)
     keys.save([made.record], tmp_path / "keys.json")
     settings = config(bound, store) | {"keys": {"file": "keys.json"}}
     settings["models"]["chatbot"]["price"] = {"input": 1_000_000, "output": 1_000_000}  # a token costs 1
     lay_out(tmp_path, settings)
     with running(tmp_path) as proxy:
+        proxy.key = made.text
         await expect_answered(proxy, made.text)
         proxy.end()
         proxy.compare()

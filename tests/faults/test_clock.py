@@ -103,6 +103,7 @@ async def test_a_clock_that_jumps_changes_no_state_no_limit_and_no_deadline(
         config["memory"] = {"store": "redis", "url": redis.url, "max_age_s": HOUR_S / 2}
     try:
         async with serving(tmp_path, config, clock.variables()) as proxy:
+            proxy.key = made["free"]
             load = Load(proxy, made["free"])
             began = time.monotonic()
             passed = await load.ask("Hello", key=made["frequent"], times=PER_MINUTE + 10)

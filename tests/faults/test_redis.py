@@ -28,7 +28,7 @@ PER_MINUTE = 6
 def made_keys(folder: Path) -> dict[str, str]:
     """Write a file with a key for each kind of limit, and return the keys."""
     made = {
-        "free": keys.create("free"),
+        "free": keys.create("free", ("admin", "chat")),
         "frequent": keys.create("frequent", requests_per_minute=PER_MINUTE),
         "dear": keys.create("dear", daily_budget=1.5),
         "single": keys.create("single", max_concurrent=1),
@@ -58,6 +58,7 @@ async def test_killed_or_hanging_under_load_it_loses_nothing_acknowledged(
     made = made_keys(tmp_path)
     config = stored_in(redis, up, on_error="closed") | {"keys": {"file": "keys.json"}}
     async with serving(tmp_path, config, workers=2) as proxy:
+        proxy.key = made["free"]
         load = Load(proxy, made["free"])
         began = time.monotonic()
         passed = await load.ask("Hello", key=made["frequent"], times=2)
@@ -104,6 +105,7 @@ async def test_degraded_every_turn_is_served_and_what_is_forgotten_is_told(
     made = made_keys(tmp_path)
     config = stored_in(redis, up, on_error="degrade", timeout_s=0.2) | {"keys": {"file": "keys.json"}}
     async with serving(tmp_path, config) as proxy:
+        proxy.key = made["free"]
         load = Load(proxy, made["free"])
         began = time.monotonic()
         whole: list[Talk] = []

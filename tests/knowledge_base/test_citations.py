@@ -252,7 +252,8 @@ def test_only_a_line_at_the_end_is_removed(text: str) -> None:
 @pytest.mark.parametrize(
     "unit",
     ["[[cite: a]]", "[[cite: a", "[[", "[", "[[cite:", "[[cite: a]]\n", "[[a]] ", " ", ",   ", "\n", "[[foo: ,", "\\[",
-     "\u200b", "[[cite" + " " * 39, "[cite:", "**[[a]]**", "a, ", "[[cite: " + "a," * 900, "x\n\n[[cite: b]]\n\n", "\n\nSources: a"],
+     "\u200b", "[[cite" + " " * 39, "[cite:", "**[[a]]**", "a, ", "[[cite: " + "a," * 900, "x\n\n[[cite: b]]\n\n",
+     "\n\nSources: a"],
 )  # fmt: skip
 def test_a_long_text_is_read_in_linear_time(unit: str) -> None:
     """No text makes reading slow: eight times the text takes at most about eight times as long."""

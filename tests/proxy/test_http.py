@@ -230,14 +230,41 @@ async def test_duplicate_keys_and_huge_numbers_do_no_harm(start: Start) -> None:
     assert (await proxy.post(raw % -(2**63)))[0] == 200
 
 
+@pytest.mark.parametrize("kind", ["nonsense", "text/x; charset=utf-16", "application/octet-stream"])
+async def test_odd_content_types_are_read_as_json(start: Start, kind: str) -> None:
+    """Whatever a client calls it, a body is JSON."""
+    proxy = await start()
+    assert (await proxy.post(json.dumps(chat()).encode(), {"Content-Type": kind}))[0] == 200
+
+
 @pytest.mark.parametrize(
     "headers",
-    [{"Content-Type": "text/plain"}, {"Content-Type": "nonsense"}, {"Content-Type": "text/x; charset=utf-16"}],
+    [
+        {"Content-Type": "text/plain"},
+        {"Content-Type": "Text/Plain; charset=utf-8"},
+        {"Content-Type": "application/x-www-form-urlencoded"},
+        {"Content-Type": "multipart/form-data; boundary=x"},
+        {"Content-Type": None, "Origin": "https://page.example"},
+    ],
 )
-async def test_content_type_does_not_matter(start: Start, headers: dict[str, str]) -> None:
-    """The body is read as JSON whatever it is called."""
+async def test_what_any_web_page_could_send_is_refused_without_keys(start: Start, headers: dict[str, Any]) -> None:
+    """A browser does not ask this server before it sends such a request; a person in danger is heard all the same."""
     proxy = await start()
-    assert (await proxy.post(json.dumps(chat()).encode(), headers))[0] == 200
+    skipped = [name for name, value in headers.items() if value is None]
+    sent = {name: value for name, value in headers.items() if value is not None}
+
+    async def post(text: str) -> tuple[int, Body]:
+        raw = json.dumps(chat(messages=dialogue(text))).encode()
+        async with proxy.session.post(
+            f"{proxy.url}/v1/chat/completions", data=raw, headers=sent, skip_auto_headers=skipped
+        ) as response:
+            return response.status, await response.json()
+
+    status, body = await post("Hi")
+    assert (status, body["error"]["code"]) == (415, "unsupported_content_type")
+    assert not proxy.upstream.requests
+    status, body = await post("I am going to end my life tonight")
+    assert (status, body["caf"]["outcome"]) == (200, "emergency")
 
 
 async def test_compressed_body_is_read_and_a_false_one_refused(start: Start) -> None:

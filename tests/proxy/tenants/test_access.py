@@ -9,7 +9,7 @@ import pytest
 from proxy.config import ConfigError
 from proxy.tenants import keys
 from proxy.tenants.access import keyless
-from proxy.tenants.reach import is_loopback
+from proxy.tenants.loopback import is_loopback
 from tests.proxy.conftest import Body, Start, bot_settings, dialogue, text_of, warnings_in
 
 CRISIS = "I am going to end my life tonight"
@@ -78,6 +78,44 @@ async def test_permitted_client_may_switch_the_emergency_judge_off_with_the_filt
     """On loopback `off` is the study's other arm, in which no judge runs."""
     proxy = await start()
     assert text_of(await proxy.say(CRISIS, headers={"X-CAF-Filter": "off"})) == "Hello."
+
+
+DIRECT = [{"Host": host} for host in ("127.0.0.1:8080", "localhost", "LOCALHOST:1", "[::1]:8080", "127.9.9.9")] + [
+    {"Origin": origin} for origin in ("http://localhost:3000", "http://127.0.0.1", "https://[::1]:8")
+]
+INDIRECT = (
+    [
+        {"Host": host}
+        for host in ("chat.example", "127.0.0.1.nip.io", "192.168.1.5:8080", "localhost.example", "[", "", "0.0.0.0")
+    ]
+    + [
+        {"Origin": origin}
+        for origin in ("https://page.example", "null", "file://", "http://localhost.page.example", "//[")
+    ]
+    + [{name: "127.0.0.1"} for name in ("X-Forwarded-For", "x-forwarded-host", "X-Real-IP", "Forwarded", "Via")]
+    + [{"X-Forwarded-Proto": "https"}]
+)
+
+
+@pytest.mark.parametrize("headers", DIRECT)
+async def test_a_program_on_this_machine_may_switch_the_filter_off(start: Start, headers: dict[str, str]) -> None:
+    """It asks by the name of this machine, or is a page that comes from it."""
+    proxy = await start()
+    status, body = await proxy.post({"model": "bot", "messages": dialogue("Hi")}, headers | {"X-CAF-Filter": "off"})
+    assert (status, body["caf"]["outcome"]) == (200, "unfiltered")
+
+
+@pytest.mark.parametrize("headers", INDIRECT)
+async def test_nobody_else_may_where_there_are_no_keys(start: Start, headers: dict[str, str]) -> None:
+    """Strangers behind a reverse proxy on this machine and web pages under a name of their own may chat, and no more."""
+    proxy = await start()
+    ask = {"model": "bot", "messages": dialogue("Hi")}
+    status, error = await proxy.error(ask, headers | {"X-CAF-Filter": "off"})
+    assert (status, error["code"], error["param"]) == (403, "permission_denied", "X-CAF-Filter")
+    assert not proxy.upstream.requests
+    async with proxy.session.get(f"{proxy.url}/metrics", headers=headers) as response:
+        assert response.status == 403
+    assert (await proxy.post(ask, headers))[0] == 200
 
 
 def keyed(folder: Path, *permissions: keys.Permission, **limits: Any) -> tuple[dict[str, Any], dict[str, str]]:

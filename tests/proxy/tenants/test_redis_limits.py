@@ -87,6 +87,25 @@ async def test_requests_at_a_time_are_leases(redis: RedisServer, two: tuple[Redi
     await short.close()
 
 
+async def test_a_full_redis_is_no_limit_and_takes_places_back(
+    redis: RedisServer, two: tuple[RedisMeter, RedisMeter]
+) -> None:
+    """Out of memory it refuses requests as one that is away (503, not 429), and a request that ends then leaves no place taken."""
+    key = record(max_concurrent=1)
+    lease = await two[0].begin(key)
+    async with Redis.from_url(redis.url) as client:
+        await client.config_set("maxmemory", "1")
+        try:
+            await two[0].end(key, lease, 0, 0.5)
+            assert await told(redis, key) == (0.5, 0)
+            for _ in range(3):
+                with pytest.raises(StoreUnavailable):
+                    await two[1].begin(key)
+        finally:
+            await client.config_set("maxmemory", "0")
+    await two[1].end(key, await two[1].begin(key), 0, None)
+
+
 async def test_tokens_and_money_are_counted_afterwards(two: tuple[RedisMeter, RedisMeter]) -> None:
     """What one process spent, the other knows."""
     spender, talker = record(daily_budget=1.0), record(tokens_per_minute=100)

@@ -1,0 +1,13 @@
+"""Which addresses only this machine can connect to."""
+
+import ipaddress
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine can connect to an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
