@@ -56,11 +56,11 @@ async def test_only_known_fields_of_the_upstream_leave(start: Start) -> None:
         SLEEP,
         message={"reasoning_content": leak, "reasoning": leak, "thinking": leak, "annotations": [leak], "audio": {"x": leak}},
         choice={"matched_stop": leak, "content_filter_results": {"x": leak}},
-        prompt_logprobs=leak, system_fingerprint="fp", service_tier="default",
+        prompt_logprobs=leak, system_fingerprint="fp_1a", service_tier="default",
     )  # fmt: skip
     body = await proxy.say(ASKED)
     assert leak not in json.dumps(body)
-    assert (body["system_fingerprint"], body["service_tier"]) == ("fp", "default")
+    assert (body["system_fingerprint"], body["service_tier"]) == ("fp_1a", "default")
     assert set(body) == {
         "id",
         "object",
@@ -259,7 +259,7 @@ async def test_models_own_refusal_is_a_refusal_in_our_words(start: Start) -> Non
 
 async def test_citation_alone_beside_tool_calls_is_no_reply(start: Start) -> None:
     """A chatbot that obeys its instructions while calling a tool is not answered for with the fallback message."""
-    proxy = await start()
+    proxy = await start(trusted_tools=["f"])
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     proxy.upstream.answer = upstream_says(
         "[[cite: no_claims]]", message={"tool_calls": [call]}, choice={"finish_reason": "tool_calls"}
