@@ -5,7 +5,7 @@ from typing import Any
 
 from models.client import Body
 
-TIERS = ("auto", "default", "flex", "scale", "priority")
+TIERS = ("auto", "default", "fast", "flex", "priority", "scale")
 _FINGERPRINT = re.compile(r"(?:fp_)?[0-9a-f]{1,32}")
 ENDS = ("stop", "length", "content_filter")
 """Why a model stopped, whether or not it called a tool."""

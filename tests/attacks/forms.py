@@ -1,12 +1,13 @@
 """One request in each form that a client may send it in, and what its answer holds, read as strictly as OpenAI's library can."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response, ResponseStreamEvent
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from tests.proxy.conftest import Body, Proxy
 
@@ -112,19 +113,22 @@ async def ask(proxy: Proxy, form: str, said: str, **fields: Any) -> Got:
 
 
 def check(got: Got) -> None:
-    """Read an answer as OpenAI's types have it, none of whose fields may have a wrong type, and no list of calls be empty."""
+    """Read an answer as OpenAI's types have it: no field is unknown or has a wrong type, no list of calls is empty."""
     if got.failed:
         return
     for part in got.parts:
         match got.form:
             case "chat":
-                ChatCompletion.model_validate(part)
+                read: Any = ChatCompletion.model_validate(part)
             case "chat streamed":
-                ChatCompletionChunk.model_validate(part)
+                read = ChatCompletionChunk.model_validate(part)
             case "responses":
-                Response.model_validate(_newest(part))
+                read = Response.model_validate(_newest(part))
             case _:
-                EVENTS.validate_python({**part, "response": _newest(part["response"])} if "response" in part else part)
+                read = EVENTS.validate_python(
+                    {**part, "response": _newest(part["response"])} if "response" in part else part
+                )
+        assert set(_unknown(read)) <= {"caf", "store", "bytes"}
         for choice in part.get("choices", ()):
             message = choice.get("message") or choice["delta"]
             assert message.get("tool_calls", True)
@@ -134,6 +138,17 @@ def check(got: Got) -> None:
             called = bool(choice["message"].get("tool_calls"))
             assert called or choice["finish_reason"] != "tool_calls"
             assert choice["message"].get("function_call") or choice["finish_reason"] != "function_call"
+
+
+def _unknown(value: Any) -> Iterator[str]:
+    """Yield the names of the fields that OpenAI's types do not know, at any depth."""
+    if isinstance(value, BaseModel):
+        yield from value.model_extra or ()
+        for name in type(value).model_fields:
+            yield from _unknown(getattr(value, name))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _unknown(inner)
 
 
 def _newest(response: Body) -> Body:
