@@ -82,7 +82,7 @@ async def settle_calls(turn: Turn, index: int, calls: Sequence[ToolCall], delive
     text = text_for_judges(asked)
     attempt = Attempt("tool_calls", index, text or "", [], turn.at_ms)
     if text is None:
-        attempt.problems = ["The arguments of a tool call are no JSON, or name a thing twice."]
+        attempt.problems = ["The arguments of a tool call are no JSON, or have a key twice."]
     turn.trace.attempts.append(attempt)
     if not turn.judged:
         if turn.filter == "shadow":

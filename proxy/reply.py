@@ -1,7 +1,7 @@
 """The response body of a turn. Pure.
 
-Only named fields of the upstream's response go through: models put drafts and reasoning into others, and a rejected text must
-not leave by such a door.
+Every field of it is written here: models put drafts and reasoning into any that go through, and a rejected text must not leave by
+such a door.
 """
 
 from itertools import accumulate
@@ -58,14 +58,16 @@ def choice(turn: Turn, delivery: Delivery, index: int) -> Body:
     upstream = delivery.message
     text = shown(turn, delivery)
     message: Body = {"role": "assistant", "content": text, "refusal": None, **tool_calls.fields(delivery.calls)}
-    if delivery.refused:
+    # A client that waits for a document or a call is told that this is none.
+    programmed = turn.request.wants_json or turn.request.tools or turn.request.functions
+    if delivery.refused or (programmed and delivery.text_outcome == "fallback"):
         message["refusal"] = turn.bot.fallback
     elif text is None:
         # A refusal in the model's own words has been judged by nobody.
         own = upstream.get("refusal")
         message["refusal"] = turn.bot.fallback if own and turn.judged else own
-    elif delivery.outcome == "emergency" and turn.request.wants_json:
-        message["refusal"] = text  # tells a client that parses the content as JSON not to
+    elif programmed and delivery.outcome == "emergency":
+        message["refusal"] = text
     withheld = delivery.replaced or (delivery.refused and text is None)
     return {
         "index": index,

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -85,36 +85,29 @@ def fields(calls: Iterable[ToolCall]) -> Body:
 def text_for_judges(calls: Iterable[ToolCall]) -> str | None:
     """Return what judges read: names, and what the tools are given, of JSON the keys, texts and numbers, a line each.
 
-    None: some arguments are no JSON, or name a thing twice. What a client would read in them, nobody knows.
+    None: some arguments are no JSON, or have a key twice. What a client would read in them, nobody knows.
     """
-    lines: list[str] = []
-    for call in calls:
-        lines.append(call.name)
-        if call.kind == "custom":
-            lines.append(call.said)
-        elif call.said.strip():
-            try:
-                lines += document_lines(call.said)
-            except (ValueError, RecursionError):
-                return None
-    return "\n".join(lines)
+    try:
+        return "\n".join(line for call in calls for line in (call.name, *_lines(call)))
+    except (ValueError, RecursionError):
+        return None
 
 
-def document_lines(document: str) -> Iterator[str]:
-    """Yield the keys, texts and numbers of a JSON document, in its order.
-
-    Raises:
-        ValueError: It is no JSON, or an object in it has a key twice.
-        RecursionError: It is nested too deeply.
-    """
+def _lines(call: ToolCall) -> list[str]:
+    """Raises: ValueError, RecursionError: The arguments are no JSON, or have a key twice, or are nested too deeply."""
+    if call.kind == "custom" or not call.said.strip():
+        return [call.said] if call.said else []
     # Objects become lists of keys and values: nothing of them is lost, and there is one kind of thing to go through.
-    waiting = [json.loads(document, object_pairs_hook=_flat, parse_int=str, parse_float=str, parse_constant=str)]
+    waiting = [json.loads(call.said, object_pairs_hook=_flat, parse_int=str, parse_float=str, parse_constant=str)]
+    lines: list[str] = []
     while waiting:
         value = waiting.pop()
         if isinstance(value, str):
-            yield value
+            lines.append(value)
         elif isinstance(value, list):
             waiting += reversed(value)
+    "".join(lines).encode()  # raises where half a character is escaped
+    return lines
 
 
 def _flat(pairs: list[tuple[str, Any]]) -> list[Any]:

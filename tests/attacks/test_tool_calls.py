@@ -5,6 +5,7 @@ A marker stands for the advice. A model that judges rejects what holds it: what 
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -129,7 +130,9 @@ async def test_calls_that_nobody_declared_do_not_leave(start: Start, kind: str, 
         Model(proxy, message)
         got = await asked(proxy, form, **fields)
         assert MARKER not in got
-        assert (got.texts, got.refusals, got.calls) == ([fallback_of(proxy)], [], [])
+        assert got.calls == []
+        assert {*got.texts, *got.refusals} == {fallback_of(proxy)}
+        assert bool(got.refusals) == any(fields.values())  # a client that waits for calls is told
         Model(proxy, {**message, "content": SLEEP}, cites=kind != "wrapped")
         got = await asked(proxy, form, **fields)
         assert MARKER not in got
@@ -228,23 +231,29 @@ async def test_local_judges_hear_advice_in_calls(start: Start, form: str) -> Non
 
 
 DOCUMENTS = {
-    '{"street": "Main \\u0053treet", "number": 7}': "f\nstreet\nMain Street\nnumber\n7",
-    '{"b": [1.50, -2e3, true, null, "x\\ny"], "a": {}}': "f\nb\n1.50\n-2e3\nx\ny\na",
-    '"Hello."': "f\nHello.",
-    "12345678901234567890123": "f\n12345678901234567890123",
-    "{}": "f",
-    "": "f",
+    '{"street": "Main \\u0053treet", "number": 7}': ["street", "Main Street", "number", "7"],
+    '{"b": [1.50, -2e3, true, null, "x\\ny"], "a": {}}': ["b", "1.50", "-2e3", "x\ny", "a"],
+    '"Hello."': ["Hello."],
+    "12345678901234567890123": ["12345678901234567890123"],
+    "{}": [],
+    "": [],
 }  # fmt: skip
+
+
+def told(texts: list[str]) -> re.Pattern[str]:
+    """Return what is said to a judge where these texts are, in this order."""
+    return re.compile(".*".join(map(re.escape, texts)), re.DOTALL)
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("document", DOCUMENTS)
 async def test_judges_read_names_keys_texts_and_numbers_in_their_order(start: Start, form: str, document: str) -> None:
-    """A line each; what they accept leaves as it came."""
+    """What they accept leaves as it came."""
     proxy = await start(judges=ROLE)
     model = Model(proxy, {"tool_calls": [call("f", document)]})
     got = await asked(proxy, form, **TOOLS)
-    assert model.cases == [DOCUMENTS[document]]
+    (case,) = model.cases
+    assert told(["f", *DOCUMENTS[document]]).match(case)
     assert (got.calls, got.texts, got.refusals) == ([("f", document)], [], [])
     assert got.whole["caf"]["outcome"] == "accepted"
 
@@ -256,7 +265,9 @@ async def test_several_calls_are_one_case(start: Start, form: str) -> None:
     calls = [call("f", ADDRESS), call("t", {"text": MARKER}, "c2"), call("g", {"city": "Paris"}, "c3")]
     model = Model(proxy, {"tool_calls": calls})
     got = await asked(proxy, form, tools=[function(name) for name in "fgt"])
-    assert model.cases == ["f\nstreet\nMain Street\nnumber\n7\ng\ncity\nParis"]
+    (case,) = model.cases
+    assert told(["f", "street", "Main Street", "number", "7", "g", "city", "Paris"]).match(case)
+    assert MARKER not in case
     assert [name for name, _ in got.calls] == ["f", "t", "g"]
     assert got.whole["caf"]["outcome"] == "accepted"
 
@@ -318,7 +329,7 @@ async def test_each_choice_is_judged_for_itself(start: Start, form: str) -> None
     assert MARKER not in got
     choices = sorted(got.whole["choices"], key=lambda choice: choice["caf"]["outcome"])
     assert [choice["caf"]["outcome"] for choice in choices] == ["accepted", "accepted", "fallback", "fallback"]
-    assert (got.calls, got.refusals) == ([("f", json.dumps(ADDRESS))], [fallback_of(proxy)])
+    assert (got.calls, got.refusals) == ([("f", json.dumps(ADDRESS))], [fallback_of(proxy)] * 2)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -360,7 +371,8 @@ async def test_a_trace_tells_what_was_dropped(start: Start) -> None:
         (0, "f", "rejected"),
     ]
     assert (trace.tool_calls, trace.outcome) == (0, "fallback")
-    assert [(one.kind, one.text) for one in trace.attempts] == [("tool_calls", f"f\ntext\n{MARKER}")]
+    assert [one.kind for one in trace.attempts] == ["tool_calls"]
+    assert MARKER in trace.attempts[0].text
     kept = redaction.redact(trace)
     assert [one.why for one in kept.dropped_calls] == ["undeclared", "rejected"]
     assert MARKER not in str(kept)
