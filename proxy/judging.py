@@ -103,7 +103,7 @@ async def settle_calls(turn: Turn, index: int, calls: Sequence[ToolCall], delive
 async def judged_calls(turn: Turn, attempt: Attempt) -> Delivery:
     """Judge the tool calls of a choice as one case; what is rejected is not refined."""
     if attempt.problems:
-        return Delivery(None, "fallback", refused=True)
+        return Delivery(None, "fallback", warnings=[("unreadable", "")], refused=True)
     case, _, modes = reply_case(turn, attempt)
     with turn.step("judge"):
         review = await turn.bot.filter.review(case, modes, turn.ledger)

@@ -229,11 +229,27 @@ async def test_other_response_formats_are_text(start: Start, response_format: Bo
     assert "Sources: Sleep" in text_of(await proxy.say(ASKED, response_format=response_format))
 
 
-async def test_emergency_in_json_tells_a_parsing_client_not_to(start: Start) -> None:
-    """The text is content, for who shows it, and refusal, for who parses it."""
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"response_format": {"type": "json_object"}},
+        {"tools": [{"type": "function", "function": {"name": "f"}}]},
+        {"functions": [{"name": "f"}]},
+    ],
+)
+async def test_a_program_is_told_that_an_emergency_reply_is_not_what_it_waits_for(start: Start, fields: Body) -> None:
+    """The text is content, for who shows it, and refusal, for who parses it or waits for a call."""
     proxy = await start()
-    message = (await proxy.say(CRISIS, response_format={"type": "json_object"}))["choices"][0]["message"]
+    message = (await proxy.say(CRISIS, **fields))["choices"][0]["message"]
     assert message["content"] == message["refusal"] == "You matter. Call 112."
+
+
+async def test_a_program_is_told_that_a_fallback_message_is_not_what_it_waits_for(start: Start) -> None:
+    """The text is content, and refusal as well."""
+    proxy = await start(refiner=None)
+    proxy.upstream.answer = lambda body: ADVICE
+    message = (await proxy.say(NUDGE, tools=[{"type": "function", "function": {"name": "f"}}]))["choices"][0]["message"]
+    assert message["content"] == message["refusal"] == proxy.app[SERVICE].chatbots["bot"].fallback
 
 
 async def test_emergency_answers_every_choice_asked_for(start: Start) -> None:
