@@ -11,7 +11,7 @@ A chat request passes through these rooms in order:
     cases.py         what the judges see
     reply.py         the response body; respond.py: on its way, in one piece or streamed
     stream.py        the response as server-sent events
-    logprobs.py      how likely the tokens of a text were
+    outgoing.py      what an upstream says of its answer, as far as it leaves; logprobs.py: how likely the tokens of a text were
 
 What they use:
 
@@ -20,6 +20,7 @@ What they use:
     chatbot.py       a chatbot, assembled from its settings
     messages.py      the chat request
     delivery.py      what a turn works on, and what it comes to
+    tool_calls.py    which calls of tools were asked for, and what of them leaves
     live.py          what leaves before a reply is settled; writer.py: what of a draft may
     logprobs.py      the likelihoods of the tokens that are delivered
     conversation.py  what is remembered, and how a conversation is recognised; folding.py: how a text is

@@ -19,7 +19,7 @@ def reply_case(turn: Turn, attempt: Attempt) -> tuple[Case, tuple[str, ...], fro
     sources, classes = _cited(turn, attempt)
     case = Case(
         turn.user_message,
-        _words(attempt.text) if turn.request.wants_json else attempt.text,
+        _words(attempt.text) if turn.request.wants_json and attempt.kind != "tool_calls" else attempt.text,
         history=history(turn),
         cited=sources,
         role=turn.bot.settings.role,
@@ -36,8 +36,11 @@ def valid_citations(turn: Turn, attempt: Attempt) -> tuple[str, ...]:
 
 
 def _cited(turn: Turn, attempt: Attempt) -> tuple[tuple[Source, ...], tuple[str, ...]]:
-    """Return the sections and the classes that an attempt cites. Without citations, the evidence retrieved counts as cited."""
-    if not turn.cites:
+    """Return the sections and the classes that an attempt cites.
+
+    Where there is no place for citations, as in tool calls, the sections in use count as cited.
+    """
+    if not turn.cites or attempt.kind == "tool_calls":
         return turn.sources, ()
     sources, classes, _ = citations.split(attempt.citations, turn.bot.sections, turn.in_use)
     return sources, classes

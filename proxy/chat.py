@@ -245,7 +245,7 @@ async def _complete(service: Service, request: web.Request, turn: Turn, identity
             await remember(service.memory, turn, identity, answer)
         completion = reply.completion(turn, answer, expose=service.config.expose == "caf")
         turn.trace.outcome = reply.worst(answer.deliveries).outcome
-        turn.trace.tool_calls = sum([len(d.message.get("tool_calls") or ()) for d in answer.deliveries])
+        turn.trace.tool_calls = sum([len(d.calls) for d in answer.deliveries])
         turn.trace.replies = [choice["message"]["content"] for choice in completion["choices"]]
     except (TimeoutError, OutOfTime):
         turn.trace.error = "turn_timeout"

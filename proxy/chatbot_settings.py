@@ -137,6 +137,9 @@ class ChatbotSettings(Settings):
     """What the user gets instead of a reply that could not be made acceptable. The emergency contact is added to it."""
     emergency: EmergencySettings | None = None
     sensitive_topics: list[TopicSettings] = Field([])
+    trusted_tools: list[str] = Field([])
+    """Tools whose calls are delivered unjudged. Calls of others are judged like replies, of which the local judges, who read
+    sentences, accept few. Calls of tools that the request does not declare are dropped in any case."""
     citations: Literal["shown", "hidden"] = "shown"
     streaming: Literal["hold", "verified", "observe"] = "hold"
     """What leaves before the verdict. hold: nothing. verified: each sentence that the local judges settle to accept; it stays, and
@@ -176,6 +179,7 @@ class ChatbotSettings(Settings):
                 "refiner",
                 "emergency",
                 "sensitive_topics",
+                "trusted_tools",
             } & self.model_fields_set
             if unused:
                 raise ValueError(

@@ -56,6 +56,15 @@ class StreamOptions(Wire):
     include_usage: bool = False
 
 
+class Named(Wire):
+    name: str
+
+
+class Tool(Wire):
+    function: Named | None = None
+    custom: Named | None = None
+
+
 class ChatRequest(Wire):
     model: str
     messages: list[Message] = Field(min_length=1)
@@ -65,6 +74,8 @@ class ChatRequest(Wire):
     user: str | None = None
     metadata: dict[str, Any] | None = None
     response_format: dict[str, Any] | None = None
+    tools: list[Tool] | None = None
+    functions: list[Named] | None = None
 
     @property
     def options(self) -> dict[str, Any]:

@@ -136,7 +136,7 @@ ANSWERS: Schema = {
             "index": COUNT,
             "message": _ref("Reply"),
             "logprobs": {"type": ["object", "null"]},
-            "finish_reason": TEXT,
+            "finish_reason": {"enum": ["stop", "length", "content_filter", "tool_calls", "function_call"]},
             "caf": _ref("Caf"),
         },
         "caf",

@@ -422,6 +422,15 @@ async def _sensitive(start: Start, tmp: Path, value: Any) -> Any:
     return (await said(start, reply, sensitive_topics=topics))["caf"]["outcome"]
 
 
+@shows("chatbot.trusted_tools", ["f"], [])
+async def _trusted_tools(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(trusted_tools=value)
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    proxy.upstream.answer = lambda body: [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    body = await proxy.say("Hi", tools=[{"type": "function", "function": {"name": "f"}}])
+    return body["choices"][0]["message"].get("tool_calls")
+
+
 @shows("chatbot.citations", "shown", "hidden")
 async def _citations(start: Start, tmp: Path, value: Any) -> Any:
     body = await said(start, SLEEP, citations=value)

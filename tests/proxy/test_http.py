@@ -454,7 +454,7 @@ def refusing(status: int, error: Any = None, **headers: str) -> web.Response:
 
 
 UPSTREAM_ERRORS: list[tuple[Any, int, str | None, str | None]] = [
-    (lambda: refusing(400, {"message": SECRET, "code": "too_long", "param": "messages"}), 400, "too_long", "messages"),
+    (lambda: refusing(400, {"message": SECRET, "code": "invalid_value", "param": "messages"}), 400, "invalid_value", "messages"),
     (lambda: refusing(400, {"message": SECRET, "code": SECRET, "param": SECRET}), 400, "upstream_refused", None),
     (lambda: refusing(422), 400, "upstream_refused", None),
     (lambda: refusing(401), 502, "upstream_error", None),
