@@ -11,6 +11,7 @@ import math
 import re
 import secrets
 import time
+import zlib
 from typing import Any
 
 import structlog
@@ -29,7 +30,7 @@ from proxy.chatbot_settings import Filter
 from proxy.conversation import Conversation, Identity
 from proxy.delivery import Answer, Turn
 from proxy.dialect import ChatDialect, Dialect
-from proxy.errors import ApiError, BadRequest, ModelNotFound, TurnTimeout
+from proxy.errors import ApiError, BadRequest, BodyTimeout, ModelNotFound, TurnTimeout
 from proxy.live import Live
 from proxy.messages import ChatRequest, asked, read_chat_request, read_json, read_loosely
 from proxy.middleware import FIELDS
@@ -104,20 +105,54 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
 
 
 async def read_body(request: web.Request) -> bytes:
-    """Read a request's body.
+    """Read a request's body. Whoever reads one has checked before that the client may send it.
 
     Raises:
+        web.HTTPRequestEntityTooLarge: It is larger than server.max_body_bytes; not read if it says so itself.
+        BodyTimeout: It took too long to arrive.
         BadRequest: It is not what its headers say.
     """
-    content, length = request.content, request.content_length
-    plain = length is not None and length <= request.client_max_size and hdrs.CONTENT_ENCODING not in request.headers
+    content, length, limit = request.content, request.content_length, request.client_max_size
+    if length is not None and length > limit:
+        raise web.HTTPRequestEntityTooLarge(limit, length)
+    if length is not None and content.is_eof() and hdrs.CONTENT_ENCODING not in request.headers:
+        return content.read_nowait()  # it has usually come with the headers, and then nothing is to be waited for
+    seconds = request.app[SERVICE].config.server.body_timeout_s
     try:
-        # It has usually come with the headers, and then nothing is to be waited for.
-        return content.read_nowait() if plain and content.is_eof() else await request.read()
-    except web.RequestPayloadError as error:  # a Content-Encoding that the bytes do not have, or broken chunks
+        async with asyncio.timeout(seconds):
+            raw = await request.read()
+        return _decompress(raw, limit) if raw and _is_compressed(request) else raw
+    except TimeoutError:
+        raise BodyTimeout(seconds) from None
+    except (
+        web.RequestPayloadError,
+        zlib.error,
+    ) as error:  # a Content-Encoding that the bytes do not have, or broken chunks
         fault = BadRequest("The request body cannot be decoded; check Content-Encoding and its bytes.")
-        fault.headers["Connection"] = "close"  # aiohttp drops a connection whose request it could not read
+        fault.closes = True  # aiohttp drops a connection whose request it could not read
         raise fault from error
+
+
+def _is_compressed(request: web.Request) -> bool:
+    """Tell whether a body is still compressed: `caf serve` leaves it so until somebody may send it, other servers do not."""
+    encoding = request.headers.get(hdrs.CONTENT_ENCODING, "").lower()
+    return encoding in ("gzip", "deflate") and request.content.total_compressed_bytes is None
+
+
+def _decompress(raw: bytes, limit: int) -> bytes:
+    """Return what gzip or deflate made smaller, without making more of it than is taken.
+
+    Raises:
+        web.HTTPRequestEntityTooLarge: It is more than the limit.
+        zlib.error: It is something else, or not whole.
+    """
+    stream = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # 32: gzip or deflate, as the bytes say
+    body = stream.decompress(raw, limit + 1)
+    if len(body) > limit:
+        raise web.HTTPRequestEntityTooLarge(limit)
+    if not stream.eof or stream.unused_data:
+        raise zlib.error
+    return body
 
 
 def _chatbot(service: Service, access: Access, data: dict[str, Any]) -> Chatbot:
