@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import structlog
@@ -141,7 +141,7 @@ class _TurnedAway(asyncio.Protocol):
         self._others = others
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+        transport = cast(asyncio.Transport, transport)  # uvloop's is none by name
         if len(self._others) >= TURNED_AWAY:
             transport.abort()
             return

@@ -3,10 +3,12 @@
 import asyncio
 import gzip
 import json
+import threading
 import tracemalloc
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import Future
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -17,8 +19,10 @@ import structlog
 
 from cli.front import Front
 from proxy.app import create_app
-from proxy.config import ConfigError, parse_config
+from proxy.config import Config, ConfigError, parse_config
 from proxy.tenants import keys
+
+uvloop = pytest.importorskip("uvloop", reason="there is none for Windows")
 
 Body = dict[str, Any]
 LIMIT = 2_000
@@ -91,15 +95,17 @@ class Client:
         """Send nothing more, and go on reading."""
         self._writer.write_eof()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         self._writer.close()
+        with suppress(ConnectionError):
+            await self._writer.wait_closed()
 
 
 class Served:
     """What `caf serve` serves, in this process, with keys of several kinds."""
 
-    def __init__(self, front: Front, host: str, port: int, bearers: dict[str, bytes]) -> None:
-        self.front, self._host, self._port, self.bearers = front, host, port, bearers
+    def __init__(self, host: str, port: int, bearers: dict[str, bytes]) -> None:
+        self._host, self._port, self.bearers = host, port, bearers
         self._clients: list[Client] = []
 
     async def connect(self, address: str | None = None) -> Client:
@@ -113,7 +119,7 @@ class Served:
         client = await self.connect(address)
         client.send(*parts)
         answer = await client.last_answer()
-        client.close()
+        await client.close()
         return answer
 
     def chat(self, said: str = "Hi", key: str = "chat") -> bytes:
@@ -126,9 +132,9 @@ class Served:
         text = await client.rest()
         return next(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(f"{name} "))
 
-    def close(self) -> None:
+    async def close(self) -> None:
         for client in self._clients:
-            client.close()
+            await client.close()
 
 
 def ask(said: str, **more: Any) -> bytes:
@@ -145,6 +151,41 @@ def request(*lines: bytes, body: bytes = b"", **where: bytes) -> bytes:
 
 
 Serve = Callable[..., Awaitable[Served]]
+
+
+@contextmanager
+def serving(config: Config) -> Iterator[str]:
+    """Serve as `caf serve` does, on its event loop: what becomes of a connection is the transport's doing. Yields the address.
+
+    Raises:
+        ConfigError: It cannot be served.
+    """
+    ready: Future[str] = Future()
+    loop, stop = uvloop.new_event_loop(), asyncio.Event()
+
+    async def serve() -> None:
+        front = Front()
+        try:
+            await front.take(create_app(config))
+        except ConfigError as error:
+            ready.set_exception(error)
+            return
+        async with front.listening("127.0.0.1", 0) as address:
+            ready.set_result(address)
+            await stop.wait()
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(serve())
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield ready.result(WITHIN_S)
+    finally:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(stop.set)
+        thread.join(WITHIN_S)
 
 
 @pytest.fixture
@@ -172,13 +213,11 @@ async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
                 data["keys"] = {"file": str(tmp_path / "keys.json")}
                 if failures != 10_000:
                     data["keys"]["failures_per_minute"] = failures
-            front = Front()
-            await front.take(create_app(parse_config(data, tmp_path / "config.yaml")))
-            address = await stack.enter_async_context(front.listening("127.0.0.1", 0))
+            address = stack.enter_context(serving(parse_config(data, tmp_path / "config.yaml")))
             host, _, port = address.removeprefix("http://").partition(":")
             bearers = {name: f"Authorization: Bearer {key.text}".encode() for name, key in made.items()}
-            served = Served(front, host, int(port), {"none": b"", **bearers})
-            stack.callback(served.close)
+            served = Served(host, int(port), {"none": b"", **bearers})
+            stack.push_async_callback(served.close)
             return served
 
         yield begin
@@ -455,7 +494,7 @@ async def test_one_connection_too_many_is_told_so(serve: Serve, sends: str) -> N
             assert answer.body["error"]["code"] == "too_many_connections"
         assert [(await client.answer()).status for client in clients] == [200] * 4
         for client in clients:
-            client.close()
+            await client.close()
         await asyncio.sleep(0.1)
         assert (await proxy.sends(proxy.chat())).status == 200
         assert await proxy.metric('caf_connections_refused_total{reason="full"}') == 3
@@ -470,7 +509,7 @@ async def test_many_connections_too_many_leave_one_line_in_the_log(serve: Serve)
         more = [await proxy.connect() for _ in range(200)]
         assert [(await client.answer()).status for client in clients] == [200] * 2
         for client in more:
-            client.close()
+            await client.close()
     assert sum(line["event"] == "connections refused" for line in lines) == 1
 
 
