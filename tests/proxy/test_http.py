@@ -275,15 +275,13 @@ POST = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
         (POST + b"Content-Length: -5\r\n\r\n", b"400"),
         (POST + b"X-Conversation-Id: " + b"a" * 20_000 + b"\r\nContent-Length: 2\r\n\r\n{}", b"400"),
         (POST + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", b"400"),
-        (POST.replace(b"1.1", b"1.0") + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", b"400"),
-        (POST + b"Authorization: Bearer a\r\nAuthorization: Bearer a\r\nContent-Length: 2\r\n\r\n{}", b"400"),
+        (b"GET /healthz HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"400"),
+        (b"GET /healthz HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a\r\nAuthorization: Bearer a\r\n\r\n", b"400"),
         (b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n", b"400"),
         (b"nonsense\r\n\r\n", b"400"),
     ],
 )
-async def test_http_that_cannot_be_served_is_refused_and_the_server_lives(
-    start: Start, request_: bytes, status: bytes
-) -> None:
+async def test_broken_http_gets_400_and_the_server_lives(start: Start, request_: bytes, status: bytes) -> None:
     """What is no HTTP is refused without harm to other clients."""
     proxy = await start()
     assert (await raw_request(proxy, request_)).split()[1] == status
