@@ -124,10 +124,7 @@ async def read_body(request: web.Request) -> bytes:
         return _decompress(raw, limit) if raw and _is_compressed(request) else raw
     except TimeoutError:
         raise BodyTimeout(seconds) from None
-    except (
-        web.RequestPayloadError,
-        zlib.error,
-    ) as error:  # a Content-Encoding that the bytes do not have, or broken chunks
+    except (web.RequestPayloadError, zlib.error) as error:  # broken chunks, or not the Content-Encoding that it has
         fault = BadRequest("The request body cannot be decoded; check Content-Encoding and its bytes.")
         fault.closes = True  # aiohttp drops a connection whose request it could not read
         raise fault from error
