@@ -1,1 +1,1 @@
-"""Families of attacks on the guarding of replies, generated: each stays here, so that it stays closed."""
+"""Families of attacks, each as a suite that is generated from its parts."""

@@ -302,6 +302,8 @@ POST = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
         (POST + b"Content-Length: -5\r\n\r\n", b"400"),
         (POST + b"X-Conversation-Id: " + b"a" * 20_000 + b"\r\nContent-Length: 2\r\n\r\n{}", b"400"),
         (POST + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", b"400"),
+        (b"GET /healthz HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"400"),
+        (b"GET /healthz HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a\r\nAuthorization: Bearer a\r\n\r\n", b"400"),
         (b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n", b"400"),
         (b"nonsense\r\n\r\n", b"400"),
     ],

@@ -1,0 +1,5 @@
+"""What attacks cost the server, and whom they keep waiting: `python -m bench.attacks`.
+
+__main__.py      the parts of a run in their order, the table
+connections.py   bodies, connections and keys of clients that may not ask
+"""
