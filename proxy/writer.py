@@ -8,6 +8,7 @@ have left; `observe` lets go of every word. What may leave follows from the text
 import re
 from collections.abc import Iterator
 
+from judges.aside import is_long
 from judges.local.text import sentences
 from knowledge_base import citations
 from knowledge_base.commands import MARKS_BEFORE, may_begin
@@ -146,4 +147,7 @@ class Writer:
         self._looks += 1
         attempt = Attempt("draft", self._index, text, list(self._written or ()), 0.0)
         case, _, modes = reply_case(self._turn, attempt)
+        if is_long(case):  # everybody would wait meanwhile; it is judged once it is whole
+            self._held = True
+            return False
         return self._turn.bot.filter.settled_now(case, modes)

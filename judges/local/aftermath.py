@@ -1,4 +1,4 @@
-"""What counts only in a message after one that told of danger: means, a method, a farewell.
+"""What counts only in a message after one that told of danger: means, a method, a plan, a farewell.
 
 Reviewed patterns, not weights: after a crisis "Where do I buy pesticides?" is no question about gardening, while "What is
 schizophrenia?" still is what it was. They are matched to the words as the speller reads them: in lower case, without accents.
@@ -19,6 +19,7 @@ jump(?:ing)? (?:off|from|out|in front)|drown(?:ing)?|hang (?:my ?self|someone)|h
 electrocut\w+|bleed(?:ing)? (?:out|to death)|painless(?:ly)?|without pain
 slit(?:ting)?|cut(?:ting)? (?:\w+ )?(?:deep|wrists?|veins?)
 (?:quick|fast|easi|sur)est (?:\w+ )?(?:way|method)|how (?:long|high|deep) (?:\w+ ){{0,6}}(?:die|death|dead)
+(?:have|made|making) (?:a|my|the) plan|my plan|(?:will|can|going to|should|do i) do it|do it (?:now|tonight|today|tomorrow)
 good ?bye(?! for (?:now|today) )|farewell|bye (?:everyone|everybody|all|forever|world)|thank(?:s| you) for everything
 (?:^|(?:and|but|now|that) )it (?:all )?over|it is (?:all )?over|this is the end
 last (?:will|words?|letter|note|message|wish)|my (?:will|testament|funeral|farewell)
@@ -52,7 +53,7 @@ _TELLING = re.compile(rf"(?<!\S)(?:{'|'.join(_LINES)})(?!\S)")
 
 
 def is_telling(sentence: Sequence[str]) -> bool:
-    """Tell whether a sentence names a means or a method, or says farewell.
+    """Tell whether a sentence names a means, a method or a plan, or says farewell.
 
     Args:
         sentence: Its words, as the speller reads them.
