@@ -14,7 +14,7 @@ ropes?|noose|bridges?|roof|rooftops?|skyscrapers?|cliffs?|balcony|(?:tall|high)(
 ammunition|gas|carbon monoxide|charcoal|exhaust|helium|poison\w*|pesticides?|insecticides?|weed ?killer|herbicides?|bleach
 antifreeze|cyanide|arsenic|drain cleaner|insulin|sleeping pills|overdos\w+|lethal|fatal|deadly|toxic
 (?:too|how|so|as) (?:many|much) {_DRUG}|(?:pills|tablets) how many|(?:enough|stronger|buy|bought|sav(?:e|ed|ing)) {_DRUG}
-collect(?:ed|ing)? {_DRUG}|all (?:of )?(?:my|the|these) {_DRUG}
+collect(?:ed|ing)? {_DRUG}|all (?:of )?(?:my|the|these) {_DRUG}|have (?:the|my|some) (?:\w+ )?(?:pills|tablets)
 jump(?:ing)? (?:off|from|out|in front)|drown(?:ing)?|hang (?:my ?self|someone)|hanging(?! (?:out|in|on) )|suffocat\w+|strangl\w+
 electrocut\w+|bleed(?:ing)? (?:out|to death)|painless(?:ly)?|without pain
 slit(?:ting)?|cut(?:ting)? (?:\w+ )?(?:deep|wrists?|veins?)

@@ -7,7 +7,7 @@ is kept: replies restate their sources.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -27,7 +27,7 @@ WINDOW = 48
 """Tokens of a window, about: a window ends with the sentence that reaches this. A sentence that is longer is read in pieces of
 so many: what each word adds would add up to a sign in any text without an end."""
 LEAST_KNOWN = 0.25
-"""Share of a window's words that must be words, in a text of several windows: letters alone would add up to a sign."""
+"""Share of a stretch that must be words, in a text of several windows: among many stretches letters alone make a sign of one."""
 SHORTEST = 6
 """Tokens from which a sentence of a long text is also read by itself."""
 LETTERS = (3, 4, 5)
@@ -39,6 +39,8 @@ MOST_ENTRIES, FEW_ENTRIES = 8192, 1024
 """Words whose weights are kept at hand: fewer for what tells sorts apart, which only flagged texts are asked for."""
 MOST_SENTENCES = 1024
 """Sentences whose sums are kept at hand."""
+AT_ONCE = 256
+"""Words that are looked up together."""
 START = "^"
 
 _WEIGHTS = 6
@@ -135,9 +137,10 @@ class Evidence:
 
     def apart(self, tokens: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[Window]:
         """Weigh stretches of a text, each as if nothing stood beside it."""
+        short = len(tokens) <= WINDOW
         told = self._told([(*_FIRST, *tokens[start:end]) for start, end in spans])
         return [
-            Window(one[0] if self._is_spoken(one, end - start) else self._bias, start, end)
+            Window(one[0] if short or self._is_spoken(one, end - start) else self._bias, start, end)
             for one, (start, end) in zip(told, spans, strict=True)
         ]
 
@@ -193,12 +196,17 @@ class Evidence:
         return list(map(tuple, told.tolist()))
 
     def _is_spoken(self, sums: Sequence[float], length: int) -> bool:
-        """Tell whether enough of a window's tokens are words."""
-        return self._senses is None or length < WINDOW // 2 or sums[-1] >= LEAST_KNOWN * length
+        """Tell whether enough tokens of a stretch are words."""
+        return self._senses is None or length < SHORTEST or sums[-1] >= LEAST_KNOWN * length
 
     def _learned_of(self, words: Sequence[str]) -> list[bytes]:
         """Return what was learned of each word; what was asked for lately is known."""
-        return self._learned.of(list(map(hash, words)), words, self._learn)
+        return self._learned.of(list(map(hash, words)), words, self._learn_all)
+
+    def _learn_all(self, words: Sequence[str]) -> Iterator[bytes]:
+        """Look up all that was learned of some words, of not too many at once: other threads wait meanwhile."""
+        for start in range(0, len(words), AT_ONCE):
+            yield from self._learn(words[start : start + AT_ONCE])
 
     def _learn(self, words: Sequence[str]) -> list[bytes]:
         """Look up all that was learned of some words."""

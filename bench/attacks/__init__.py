@@ -1,0 +1,1 @@
+"""What attacks cost a real `caf serve`, and everybody else meanwhile: one module for each family."""
