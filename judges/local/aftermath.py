@@ -21,7 +21,7 @@ slit(?:ting)?|cut(?:ting)? (?:\w+ )?(?:deep|wrists?|veins?)
 (?:quick|fast|easi|sur)est (?:\w+ )?(?:way|method)|how (?:long|high|deep) (?:\w+ ){{0,6}}(?:die|death|dead)
 (?:have|made|making) (?:a|my|the) plan|my plan|(?:will|can|going to|should|do i) do it|do it (?:now|tonight|today|tomorrow)
 good ?bye(?! for (?:now|today) )|farewell|bye (?:everyone|everybody|all|forever|world)|thank(?:s| you) for everything
-(?:^|(?:and|but|now|that) )it (?:all )?over|it is (?:all )?over|this is the end
+(?:^|(?:and|but|now|that|[.?]) )it (?:all )?over|it is (?:all )?over|this is the end
 last (?:will|words?|letter|note|message|wish)|my (?:will|testament|funeral|farewell)
 letters? (?:to|for) (?:my|the) \w+
 (?:writ(?:e|ing|ten)|wrote|mak(?:e|ing)|made|sign(?:ed)?) (?:\w+ ){{1,2}}(?:will|testament|letter|note)
@@ -52,10 +52,6 @@ _LINES = [line for part in (_ENGLISH, _GERMAN, _SPANISH, _FRENCH, _NORWEGIAN) fo
 _TELLING = re.compile(rf"(?<!\S)(?:{'|'.join(_LINES)})(?!\S)")
 
 
-def is_telling(sentence: Sequence[str]) -> bool:
-    """Tell whether a sentence names a means, a method or a plan, or says farewell.
-
-    Args:
-        sentence: Its words, as the speller reads them.
-    """
-    return _TELLING.search(" ".join(sentence)) is not None
+def is_telling(words: Sequence[str]) -> bool:
+    """Tell whether some words, as the speller reads them, name a means, a method or a plan, or say farewell."""
+    return _TELLING.search(" ".join(words)) is not None

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
+from operator import attrgetter
 from typing import Literal, cast, get_args
 
 from judges.case import EARLIER_TURNS, Case
@@ -48,10 +49,9 @@ def observe(case: Case) -> tuple[Crisis, float]:
     Raises:
         Unreadable: Nothing was found, and the message is not English.
     """
-    text = _end_lines(case.user_message)
-    spelt = speller().read(text)
+    spelt = speller().read(_end_lines(case.user_message))
     if not spelt.tokens:
-        language.check(text)
+        language.check(case.user_message)
         return _NO_SIGN, 0.0
     learned = evidence.load("emergency")
     window = strongest(spelt.tokens)
@@ -63,10 +63,10 @@ def observe(case: Case) -> tuple[Crisis, float]:
         telling = max(learned.telling(spelt.tokens, window), key=lambda sentence: sentence.margin)
     elif (goes_on := _aftermath(case, spelt.tokens)) is not None:
         kind, telling = goes_on
-    elif is_salad(text):
+    elif is_salad(case.user_message):
         kind = "disorientation"
     if kind is None:
-        language.check(text)
+        language.check(case.user_message)
         return _NO_SIGN, evidence.share(window.margin)
     [quote] = spelt.quotes([(telling.start, telling.end)])
     quote = quote if quote in case.user_message else quote.removesuffix(".")  # which ends a line
@@ -92,14 +92,15 @@ def strongest(words: Sequence[str]) -> Window:
     """
     learned = evidence.load("emergency")
     edges = evidence.sentence_edges(words)
-    parts = [(ALONE, span) for span in pairwise(edges)]
-    parts += [(PAIR, span) for span in zip(edges, edges[2:], strict=False)]
-    whole = set(pairwise(edges))
-    parts += [(CLAUSE, span) for span in pairwise(_clause_edges(words)) if span not in whole]
-    apart = learned.apart(words, [span for _, span in parts])
-    for window, (needed, _) in zip(apart, parts, strict=True):
+    needs = dict.fromkeys(pairwise(_clause_edges(words)), CLAUSE)
+    needs |= dict.fromkeys(zip(edges, edges[2:], strict=False), PAIR)
+    needs |= dict.fromkeys(pairwise(edges), ALONE)
+    if is_short := len(words) <= evidence.WINDOW:
+        needs[0, len(words)] = 0.0
+    found = learned.apart(words, [*needs])
+    for window, needed in zip(found, needs.values(), strict=True):
         window.margin -= needed
-    return max([learned.strongest(words), *apart], key=lambda window: window.margin)
+    return max(found if is_short else [learned.strongest(words), *found], key=attrgetter("margin"))
 
 
 def _clause_edges(words: Sequence[str]) -> list[int]:
@@ -116,10 +117,10 @@ def _clause_edges(words: Sequence[str]) -> list[int]:
 
 def _aftermath(case: Case, words: Sequence[str]) -> tuple[str, Window] | None:
     """Return what kind of danger an earlier message told of, and the sentence of the newest that goes on from there."""
-    spans = pairwise(evidence.sentence_edges(words))
-    telling = next((span for span in spans if aftermath.is_telling(words[slice(*span)])), None)
-    if telling is None:
+    if not case.history or not aftermath.is_telling(words):
         return None
+    spans = pairwise(evidence.sentence_edges(words))
+    telling = next((span for span in spans if aftermath.is_telling(words[slice(*span)])), (0, len(words)))
     for said in case.history[: -EARLIER_TURNS - 1 : -1]:
         earlier = tokens(said.text) if said.speaker == "user" else []
         if earlier and (window := strongest(earlier)).margin > 0:

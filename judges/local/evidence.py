@@ -35,7 +35,7 @@ LETTERS = (3, 4, 5)
 LONGEST_WORD = 24
 MOST_TOLL = 2.5
 """Padding must not buy silence."""
-MOST_ENTRIES, FEW_ENTRIES = 8192, 1024
+MOST_ENTRIES, FEW_ENTRIES = 16_384, 1024
 """Words whose weights are kept at hand: fewer for what tells sorts apart, which only flagged texts are asked for."""
 MOST_SENTENCES = 1024
 """Sentences whose sums are kept at hand."""
