@@ -14,8 +14,8 @@ from typing import TypeVar, TypeVarTuple
 
 from judges.case import Case
 
-LONG = 6_000
-"""Characters from which texts are long: local judges take 5 to 20 ms for so many."""
+LONG = 4_000
+"""Characters from which texts are long: local judges take 3 to 20 ms for so many."""
 MOST_OF_ONE = 18
 """Characters that normalising makes of one at most, of U+FDFA."""
 

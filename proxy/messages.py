@@ -197,7 +197,8 @@ def asked(data: dict[str, Any]) -> tuple[str, list[str]]:
     The emergency judge reads this before anything can refuse the request, so nothing here may fail on any shape.
 
     Returns:
-        The user's text since the last reply (or the last user text), and the earlier user texts, oldest first.
+        The user's text since the last reply (or the last user text), a paragraph for each message, and the earlier user texts,
+        oldest first.
     """
     earlier: list[str] = []
     now: list[str] = []
@@ -214,7 +215,7 @@ def asked(data: dict[str, Any]) -> tuple[str, list[str]]:
             now = []
     if not now and earlier:
         now = [earlier.pop()]
-    return "\n".join(now), earlier
+    return "\n\n".join(now), earlier
 
 
 def _loose_text(content: object) -> str:

@@ -16,7 +16,7 @@ from judges.case import EARLIER_TURNS, Case
 from judges.local import aftermath, evidence, language
 from judges.local.evidence import Window
 from judges.local.incoherence import is_salad
-from judges.local.spelling import Speller
+from judges.local.spelling import Speller, Spelt
 from judges.local.spellings import KEYWORDS, SPELLING
 from judges.observation import Crisis, Sign
 
@@ -33,6 +33,7 @@ OTHERS = frozenset(
     "flatmate roommate neighbour neighbor uncle aunt cousin child baby boyfriend girlfriend nan gran grandma grandad".split()
 )
 
+_PARAGRAPH_END = re.compile(r"(?<![\s.!?;…])[^\S\n]*\n(?:\s*\n\s*|\s*(?=[A-ZÀ-ÞА-Я¿¡]))")
 _LINE_END = re.compile(r"(?<![\s.!?;…])[^\S\n]*\n\s*")
 _NO_SIGN = Crisis(signs=[])
 
@@ -49,12 +50,11 @@ def observe(case: Case) -> tuple[Crisis, float]:
     Raises:
         Unreadable: Nothing was found, and the message is not English.
     """
-    spelt = speller().read(_end_lines(case.user_message))
-    if not spelt.tokens:
+    spelt, window = _hear(case.user_message)
+    if window is None:
         language.check(case.user_message)
         return _NO_SIGN, 0.0
     learned = evidence.load("emergency")
-    window = strongest(spelt.tokens)
     words = spelt.tokens[window.start : window.end]
     telling = window
     kind: str | None = None
@@ -76,7 +76,25 @@ def observe(case: Case) -> tuple[Crisis, float]:
 
 def tokens(text: str) -> list[str]:
     """Return a message as the weights know it."""
-    return speller().read(_end_lines(text)).tokens
+    return speller().read(_PARAGRAPH_END.sub(".\n", text)).tokens
+
+
+def _hear(text: str) -> tuple[Spelt, Window | None]:
+    """Read a message, and return the stretch of it that speaks most strongly for danger; None: it has no words.
+
+    A sentence ends with its paragraph, and with a line before a capital. People press return instead of a full stop, too, but
+    where a line goes on in small letters it may as well have been cut for its length: so it needs more.
+    """
+    spelt = speller().read(_PARAGRAPH_END.sub(".\n", text) if "\n" in text else text)
+    if not spelt.tokens:
+        return spelt, None
+    window = strongest(spelt.tokens)
+    if window.margin <= 0 and _LINE_END.search(text):
+        lines = speller().read(_LINE_END.sub(".\n", text))
+        line = max(_apart(lines.tokens, CLAUSE), key=attrgetter("margin"))
+        if line.margin > 0:
+            return lines, line
+    return spelt, window
 
 
 @cache
@@ -90,17 +108,19 @@ def strongest(words: Sequence[str]) -> Window:
     Besides the windows it is each sentence, pair of neighbours and clause, read as if nothing stood beside it: of "I am suicidal.
     What are antipsychotics?" the question would else outweigh the statement.
     """
-    learned = evidence.load("emergency")
+    return max([evidence.load("emergency").strongest(words), *_apart(words, ALONE)], key=attrgetter("margin"))
+
+
+def _apart(words: Sequence[str], alone: float) -> list[Window]:
+    """Weigh each sentence, pair of neighbours and clause by itself, less the margin that it needs; `alone` for a sentence."""
     edges = evidence.sentence_edges(words)
     needs = dict.fromkeys(pairwise(_clause_edges(words)), CLAUSE)
     needs |= dict.fromkeys(zip(edges, edges[2:], strict=False), PAIR)
-    needs |= dict.fromkeys(pairwise(edges), ALONE)
-    if is_short := len(words) <= evidence.WINDOW:
-        needs[0, len(words)] = 0.0
-    found = learned.apart(words, [*needs])
+    needs |= dict.fromkeys(pairwise(edges), alone)
+    found = evidence.load("emergency").apart(words, [*needs])
     for window, needed in zip(found, needs.values(), strict=True):
         window.margin -= needed
-    return max(found if is_short else [learned.strongest(words), *found], key=attrgetter("margin"))
+    return found
 
 
 def _clause_edges(words: Sequence[str]) -> list[int]:
@@ -122,15 +142,10 @@ def _aftermath(case: Case, words: Sequence[str]) -> tuple[str, Window] | None:
     spans = pairwise(evidence.sentence_edges(words))
     telling = next((span for span in spans if aftermath.is_telling(words[slice(*span)])), (0, len(words)))
     for said in case.history[: -EARLIER_TURNS - 1 : -1]:
-        earlier = tokens(said.text) if said.speaker == "user" else []
-        if earlier and (window := strongest(earlier)).margin > 0:
-            return evidence.load("emergency").sort(earlier[window.start : window.end]), Window(0.0, *telling)
+        earlier, window = _hear(said.text) if said.speaker == "user" else (None, None)
+        if earlier is not None and window is not None and window.margin > 0:
+            return evidence.load("emergency").sort(earlier.tokens[window.start : window.end]), Window(0.0, *telling)
     return None
-
-
-def _end_lines(text: str) -> str:
-    """End a sentence with each line: people press return instead, and of several messages each is a line."""
-    return _LINE_END.sub(".\n", text) if "\n" in text else text
 
 
 def _who(words: Sequence[str]) -> Literal["user", "someone_else"]:

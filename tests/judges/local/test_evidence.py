@@ -100,7 +100,7 @@ def test_margin_is_the_sum_over_the_features(texts: list[list[str]]) -> None:
     SPOKEN | st.lists(st.sampled_from(["i", "want", "to", "die", "sleep", ".", "?"]), min_size=WINDOW + 1, max_size=150)
 )
 def test_no_window_is_stronger_than_the_strongest(tokens: list[str]) -> None:
-    """From each sentence on whole sentences up to a window, and each sentence by itself, if it is not tiny; a long one in pieces."""
+    """From each sentence on whole ones up to a window, and each by itself, if it is not tiny; a long one in pieces."""
     ends: list[int] = []
     for n, token in enumerate(tokens, 1):
         ended = token in (".", "?") and tokens[n : n + 1] not in ([], ["."], ["?"])
