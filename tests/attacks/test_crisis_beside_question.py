@@ -40,6 +40,9 @@ LAYOUTS: dict[str, Layout] = {
     "greeting": lambda said, one, other: users(f"Hello there! {said} {one} Thank you."),
     "lines": lambda said, one, other: users(f"{one}\n{bare(said)}\n{other}"),
     "parts": lambda said, one, other: users([{"type": "text", "text": said}, {"type": "text", "text": one}]),
+    "parts without a full stop": lambda said, one, other: users(
+        [{"type": "text", "text": bare(said)}, {"type": "text", "text": bare(one)}]
+    ),
     "later turn": lambda said, one, other: [
         *users(other),
         {"role": "assistant", "content": "That depends."},
@@ -67,7 +70,7 @@ def share_heard(layouts: dict[str, Layout]) -> float:
 
 
 def test_a_crisis_is_heard_wherever_a_question_stands_beside_it() -> None:
-    """Before it, behind it, around it, in a line or a message of its own: 2,800 requests."""
+    """Before it, behind it, around it, in a line or a message of its own: 3,080 requests."""
     assert share_heard(LAYOUTS) >= 0.99
 
 
