@@ -78,7 +78,11 @@ class Answers(Generic[Asked, T]):
             asked: The things.
             find_out: Tells of several things what is not known yet.
         """
-        known, by_hash = self._known, dict(zip(hashes, asked, strict=True))
+        known = self._known
+        try:
+            return list(map(known.__getitem__, hashes))
+        except KeyError:
+            by_hash = dict(zip(hashes, asked, strict=True))
         new = {key: thing for key, thing in by_hash.items() if key not in known}
         if len(known) + len(new) > self._most:
             known, new = {}, by_hash
@@ -86,4 +90,4 @@ class Answers(Generic[Asked, T]):
                 self._known = known
         if new:
             known |= zip(new, find_out([*new.values()]), strict=True)
-        return [known[key] for key in hashes]
+        return list(map(known.__getitem__, hashes))

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, compress, count, pairwise
 from math import exp, log, sqrt
-from operator import add, itemgetter, sub
+from operator import add, gt, itemgetter, sub
 from struct import Struct
 
 import numpy as np
@@ -234,7 +234,8 @@ def sentence_edges(tokens: Sequence[str]) -> list[int]:
 
     Marks without a word between them end one sentence.
     """
-    ends = [n for n, (word, following) in enumerate(pairwise(tokens), 1) if word in ENDS and following not in ENDS]
+    marks = [*map(ENDS.__contains__, tokens), True]
+    ends = compress(count(1), map(gt, marks, marks[1:]))  # a mark, and no mark behind it
     starts = chain.from_iterable(range(start, end, WINDOW) for start, end in pairwise([0, *ends, len(tokens)]))
     return [*starts, len(tokens)] if tokens else [0, 0]
 
