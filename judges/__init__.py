@@ -9,6 +9,7 @@ In reading order:
     doses.py        the doses a text names
     rules.py        from observation to verdict: the policy, in code
     modes.py        which judges a reply calls for
+    offload.py      judging long texts beside the event loop
     judge.py        one judge: a prompt file and a model, or a local observer
     filter.py       the team: stages of each judge, all judges at once
     refiner.py      rewrites what was rejected

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
+from judges import offload
 from judges.case import Case
 from judges.judge import OBSERVERS, Judge, LocalJudge
 from judges.modes import Mode
@@ -147,12 +148,16 @@ class Filter:
         )
 
     async def _run(self, cascades: Sequence[Cascade], case: Case, ledger: Ledger, strongest: bool) -> Review:
-        review = sum([c.run_now(case) for c in cascades if c.local_only], Review())
+        review = await offload.run(case, _run_now, [c for c in cascades if c.local_only], case)
         if asking := [c for c in cascades if not c.local_only]:
             async with asyncio.TaskGroup() as group:
                 waiting = [group.create_task(c.run(case, ledger, strongest)) for c in asking]
             review = sum((task.result() for task in waiting), review)
         return review
+
+    async def hear(self, case: Case) -> Review:
+        """Ask the local emergency judge; about a long text beside the event loop."""
+        return await offload.run(case, self.alarm_now, case)
 
     def alarm_now(self, case: Case) -> Review:
         """Ask the local emergency judge, before anything that could refuse or delay the request."""
@@ -166,7 +171,7 @@ class Filter:
         """Ask the stages of the emergency judge that need a model, unless the local one has settled it.
 
         Args:
-            heard: What `alarm_now` returned for this case.
+            heard: What `hear` or `alarm_now` returned for this case.
 
         Returns:
             The review, with the judgements of these stages alone.
@@ -175,6 +180,10 @@ class Filter:
             return Review()
         review = await self.emergency.run(case, ledger, heard=heard.judgements)
         return replace(review, judgements=review.judgements[len(heard.judgements) :])
+
+
+def _run_now(cascades: Sequence[Cascade], case: Case) -> Review:
+    return sum([cascade.run_now(case) for cascade in cascades], Review())
 
 
 def _accepted_now(cascades: Sequence[Cascade], case: Case) -> Review | None:

@@ -85,7 +85,7 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
     except ApiError as error:
         fault = fault or error
     said = asked(data)
-    alarm = _hear(bot, mode, said)
+    alarm = await _hear(bot, mode, said)
     urgent = alarm.verdict in ("warn", "reject")
     # Whatever its key has used up, and wherever that is counted, a person in danger gets the emergency text, which costs no call.
     async with service.meter.admitted(None if urgent else access.key, Ledger(service.telemetry)) as ledger:
@@ -120,9 +120,9 @@ Said = tuple[str, list[str]]
 """The user's newest message and the earlier ones, of whatever can be read of a request."""
 
 
-def _hear(bot: Chatbot, mode: Filter, said: Said) -> Review:
+async def _hear(bot: Chatbot, mode: Filter, said: Said) -> Review:
     """Ask the local emergency judge."""
-    return bot.filter.alarm_now(alarm_case(*said)) if mode == "on" else Review()
+    return await bot.filter.hear(alarm_case(*said)) if mode == "on" else Review()
 
 
 def _least(data: dict[str, Any], bot: Chatbot, said: Said) -> dict[str, Any]:

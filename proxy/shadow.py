@@ -62,7 +62,7 @@ async def would(turn: Turn) -> Outcome:
         return turn.trace.outcome
     judges = turn.bot.filter
     case = alarm_case(turn.user_message, turn.earlier)
-    heard = judges.alarm_now(case)
+    heard = await judges.hear(case)
     alarm = heard + await judges.alarm(case, turn.ledger, heard)
     turn.trace.emergency += alarm.judgements
     if alarm.verdict in ("warn", "reject"):

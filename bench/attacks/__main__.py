@@ -11,11 +11,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench.attacks import connections
+from bench.attacks import connections, hearing, sizes
 from bench.figures import Figures
 from bench.processes import ROOT, cores, pin
 
-PARTS = {"connections": connections.run}
+PARTS = {"connections": connections.run, "hearing": hearing.run, "sizes": sizes.run}
 """Each takes a folder for its files, and whether a short run will do."""
 MOST = 3.0
 """What a ratio may be."""
