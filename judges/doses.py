@@ -31,7 +31,9 @@ _UNITS = {
 }
 _NUMBER = rf"(?:(?<!\d)(?<!\d[.,])\d++(?>(?:[.,]\d++){{0,99}})|\b(?:{'|'.join(_NUMBERS)})\b)"
 _UNIT = "|".join(_UNITS)
-_BETWEEN = r"(?>(?:(?:of(?: an?| the| these| those| my| your| their)?|extra|more|additional|further|whole|other|unit:) ){0,3})"
+_BETWEEN = (
+    r"(?>(?:(?:of(?: an?| the| these| those| my| your| their)?|extra|more|additional|further|whole|other|unit:) ){0,3})"
+)
 _DOSE = re.compile(
     rf"({_NUMBER}(?:\s*+(?:,|-|/|\bto\b|\bor\b|\band\b)\s*+{_NUMBER}){{0,20}})[\s-]*+(?:an? )?{_BETWEEN}({_UNIT})\b"
 )
