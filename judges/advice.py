@@ -11,7 +11,18 @@ from functools import lru_cache
 
 from judges.case import Case, Topic
 from judges.doses import Dose, doses
-from judges.imperatives import AMOUNT, SENTENCE_END, WORD, Advice, advice_in, content, plain, root, without_refusals
+from judges.imperatives import (
+    PROTECTED,
+    WORD,
+    Advice,
+    advice_in,
+    amounts_in,
+    content,
+    plain,
+    root,
+    sentences,
+    without_refusals,
+)
 from judges.topics import built_in, built_in_terms, is_drug, plain_name
 
 
@@ -22,18 +33,18 @@ def unsupported_advice(case: Case) -> str | None:
     user does. A referral ("ask your doctor") is no advice, what keeps from one ("no need to ask") is. Where the chatbot has no
     sensitive topics, only doses count.
     """
-    sentences = [(sentence.strip(), without_refusals(plain(sentence))) for sentence in SENTENCE_END.split(case.draft)]
+    said = [(sentence, without_refusals(plain(sentence))) for sentence in sentences(case.draft)]
     sources = [_read(source.text) for source in case.cited]
     if case.topics:
         terms = _terms(case.topics)
         in_context = terms.touched_by(plain(f"{case.draft}\n{case.user_message}"))
-        for sentence, text in sentences:
+        for sentence, text in said:
             if _advises(text, sources, touches=terms.touched_by(text), in_context=in_context):
                 return sentence
     known = frozenset[Dose]().union(*(source.doses for source in sources))
-    if doses("\n".join(text for _, text in sentences)) <= known:
+    if doses("\n".join(text for _, text in said)) <= known:
         return None
-    return next((sentence for sentence, text in sentences if not doses(text) <= known), case.draft)
+    return next((sentence for sentence, text in said if not doses(text) <= known), case.draft)
 
 
 def _advises(text: str, sources: Iterable["_Source"], *, touches: bool, in_context: bool) -> bool:
@@ -42,35 +53,43 @@ def _advises(text: str, sources: Iterable["_Source"], *, touches: bool, in_conte
         return False
     if any((touches or one.elliptic) and not any(source.gives(one) for source in sources) for one in advice_in(text)):
         return True
-    return any(not any(source.names(amount[0]) for source in sources) for amount in AMOUNT.finditer(text))
+    amounts = (amount for amount in amounts_in(text) if not doses(amount))
+    return any(not any(amount in source.text for source in sources) for amount in amounts)
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
     """What a source says, as far as advice goes."""
 
-    sentences: tuple[tuple[frozenset[str], tuple[Advice, ...]], ...]
-    """What each sentence says, and what it advises."""
+    advice: tuple[tuple[frozenset[str], Advice], ...]
+    """What it advises, each with all that the sentence says."""
+    content: frozenset[str]
+    text: str
     doses: frozenset[Dose]
 
     def gives(self, advice: Advice) -> bool:
-        """Tell whether a sentence advises this. What it advises on some condition only, it does not advise without any."""
-        return any(
-            advice.content <= said
-            and (one.verb, one.negated) == (advice.verb, advice.negated)
-            and (one.negated or advice.conditional or not one.conditional)
-            for said, given in self.sentences
-            for one in given
-        )
+        """Tell whether it advises this, in one sentence.
 
-    def names(self, amount: str) -> bool:
-        return any(content(amount) <= said for said, _ in self.sentences)
+        What it advises on some condition only, it does not advise without any. A warning may be made of several sentences.
+        """
+        warns = advice.negated and advice.verb in PROTECTED
+        return any(
+            (one.verb, one.negated) == (advice.verb, advice.negated)
+            and advice.content <= (self.content if warns else said)
+            and (one.negated or advice.conditional or not one.conditional)
+            for said, one in self.advice
+        )
 
 
 @lru_cache(maxsize=256)
 def _read(source: str) -> _Source:
-    sentences = map(plain, SENTENCE_END.split(_WRAPPED.sub(" ", source)))
-    return _Source(tuple((content(text), tuple(advice_in(text))) for text in sentences), doses(source))
+    parts = [*map(plain, sentences(_WRAPPED.sub(" ", source)))]
+    return _Source(
+        tuple((content(text), advice) for text in parts for advice in advice_in(text)),
+        content(plain(source)),
+        plain(source),
+        doses(source),
+    )
 
 
 _WRAPPED = re.compile(r"(?<!\n)\n(?=[a-zA-Z(])")

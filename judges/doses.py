@@ -11,7 +11,8 @@ Dose = tuple[str, str]
 
 _NUMBERS = {
     "half": "0.5", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8",
-    "nine": "9", "ten": "10", "eleven": "11", "twelve": "12", "dozen": "12", "couple": "2", "fifteen": "15", "twenty": "20", "thirty": "30", "forty": "40",
+    "nine": "9", "ten": "10", "eleven": "11", "twelve": "12", "dozen": "12", "couple": "2",
+    "fifteen": "15", "twenty": "20", "thirty": "30", "forty": "40",
     "fifty": "50", "hundred": "100",
 }  # fmt: skip
 _UNITS = {

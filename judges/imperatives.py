@@ -5,9 +5,72 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-# Texts
 
-SENTENCE_END = re.compile(r"[;\n。！？•]+|[.!?…]+(?=\W|$)|(?<=[a-z])[.!?…]+(?=[a-z])")
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One thing that a sentence advises."""
+
+    verb: str
+    """Its root, or that of its group of synonyms; or the kind of phrase that has none."""
+    negated: bool
+    content: frozenset[str]
+    """What its clause says."""
+    conditional: bool
+    elliptic: bool
+    """Whether it does not say what it is about, or only by a pronoun: "stop it tonight"."""
+
+
+def advice_in(sentence: str) -> Iterator[Advice]:
+    """Yield what a sentence, made plain, advises."""
+    conditional = _CONDITION.search(sentence) is not None
+    found = [match for pattern in (_IMPERATIVE, _GERUND, _PASSIVE) for match in pattern.finditer(sentence)]
+    found.sort(key=re.Match.start)
+    negated, end = False, 0
+    for number, match in enumerate(found):
+        lead, verb, start = match["lead"], root(match["verb"]), match.start("verb")
+        listed = number > 0 and (lead.strip() in ("or", "nor") or (lead.startswith(",") and " or " in sentence))
+        negated = _NEGATED.search(lead) is not None or (negated and listed)
+        if negated and verb in PROTECTED and _FOR.search(lead):
+            continue  # "it is not safe to stop"
+        if match.re is _PASSIVE:  # what it is about stands before it
+            start = max(sentence.rfind(",", 0, start) + 1, end)
+        elif number == 0 and _FRONTED.match(sentence):
+            start = 0
+        end = found[number + 1].start() if number + 1 < len(found) else len(sentence)
+        said = content(_ASIDE.split(sentence[start:end], maxsplit=1)[0])
+        verb = _SYNONYMS.get(verb, verb)
+        object_ = content(_ASIDE.split(sentence[match.end() : end], maxsplit=1)[0])
+        elliptic = match.re is not _PASSIVE and all(word in _IDLE or word.isdigit() for word in object_)
+        if goes_on := _GOING_ON.match(sentence, match.start("verb")):  # that is, not to stop
+            verb, said = "stop", said - content(goes_on[0])
+        yield Advice(verb, negated != bool(goes_on), said, conditional, elliptic)
+    for kind, pattern in _OTHER_FORMS.items():
+        if pattern.search(sentence):
+            yield Advice(kind, False, content(sentence), conditional, elliptic=kind == "no referral")
+
+
+def amounts_in(sentence: str) -> list[str]:
+    """Return the doses in words that a plain sentence names: "half a box of pills"."""
+    return _AMOUNT.findall(sentence)
+
+
+def without_refusals(sentence: str) -> str:
+    """Return a plain sentence without the clauses in which the chatbot refuses to say something, and so names it."""
+    return _REFUSAL.sub(" ", sentence)
+
+
+# Texts and words
+
+
+def sentences(text: str) -> list[str]:
+    """Cut a text into sentences, lines and clauses, and join letters that are spelt out ("S.t.o.p")."""
+    visible = text if text.isascii() else "".join(c for c in text if unicodedata.category(c) != "Cf")
+    return [part.strip() for part in _SENTENCE_END.split(_SPELT.sub(lambda run: _BETWEEN.sub("", run[0]), visible))]
+
+
+_SENTENCE_END = re.compile(r"[;\n。！？．•]+|[.!?…]+(?=\W|$)|(?<=[a-z])[.!?…]+(?=[a-z])")
+_SPELT = re.compile(r"\b(?:[a-zA-Z][.\- ]){3,}[a-zA-Z]\b")
+_BETWEEN = re.compile(r"[.\- ]")
 WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+(?:[.,/]\d+){0,9}")
 
 
@@ -23,7 +86,7 @@ _UNSEEN = frozenset({"Mn", "Me", "Cf", "Co", "Cn"})
 _LOOK_ALIKES = str.maketrans(
     # Without the Greek mu, which counts micrograms.
     "аАвВеЕкКмМнНоОрРсСтТуУхХіІјЈѕЅһԁԛԝӏɡαΑεΕιΙκΚνΝοΟρΡτΤυΥχΧΗΜΒΖɑıᴀʙᴄᴅᴇɢʜɪᴊᴋʟᴍɴᴏᴘʀᴛᴜᴠᴡʏᴢꜱꜰ’‘“”«»–—‑",
-    "aAbBeEkKmMhHoOpPcCtTyYxXiIjJsShdqwlgaAeEiIkKvNoOpPtTuYxXHMBZaiabcdeghijklmnoprtuvwyzsf''\"\"\"\"---",
+    'aAbBeEkKmMhHoOpPcCtTyYxXiIjJsShdqwlgaAeEiIkKvNoOpPtTuYxXHMBZaiabcdeghijklmnoprtuvwyzsf\'\'""""---',
 )
 _EMPHASIS = re.compile(r"[*~`\\]+|</?[a-zA-Z]{1,8}>")
 
@@ -40,18 +103,21 @@ _INFLECTION = re.compile(r"(?:'s|(?<=[^aeiou])ies|ing|ed|es|ly|s|e|y)$")
 
 def content(text: str) -> frozenset[str]:
     """Return what the words of a plain text say, each reduced to its root, or to that of a group of synonyms."""
-    roots = (root(word) for word in WORD.findall(text) if word not in _FUNCTION_WORDS)
+    words = (word.partition("'")[0] for word in WORD.findall(text))
+    roots = (root(word) for word in words if word not in _FUNCTION_WORDS)
     return frozenset(_SYNONYMS.get(each, each) for each in roots)
 
 
 _FUNCTION_WORDS = frozenset(
-    """a an the this that these those it its it's he she him her his they them their theirs we us our you your yours yourself i me my
-    mine one ones am is are was were be been being do does did don't doesn't have has had will would shall should can could may might
-    must ought need needs better so then than as at by for from in into of on onto to up with within about also too very just quite
-    rather really even still yet and or but if when while whenever because since not no never any some all each both either please
-    simply always safely maybe perhaps yes sure ok okay i'd you'd let's let what which who why how there here go ahead feel free want
-    wants fine good best wise time first other others more most much many can't cannot shouldn't mustn't won't take takes taken taking
-    use using once make made only""".split()
+    """a an the this that these those it its he she him her his they them their theirs we us our you your yours yourself herself
+    himself itself i me my mine one ones am is are was were be been being do does did don doesn isn aren won
+    shouldn couldn wouldn mustn needn ve
+    ll re have has had having will would shall should can could may might must ought need needs better so then than as at by
+    for from in into of on onto to up with within about also too very just quite rather really even still yet and or but if
+    when while whenever because since not no never any some all each both either without before until unless please simply
+    always safely maybe perhaps yes sure ok okay let what which who why how there here go ahead feel free want wants fine good
+    best wise time first last other others more most much many cannot take takes taken taking using use once make made only
+    reason own alone present usual current normal""".split()
 )
 _SYNONYMS = {
     root(word): root(group.split()[0])
@@ -60,173 +126,241 @@ _SYNONYMS = {
         "doctor prescriber psychiatrist gp physician clinician pharmacist nurse team professional provider",
         "stop quit discontinue cease halt",
         "suddenly abruptly abrupt sudden",
-        "talk speak discuss consult ask check tell",
+        "talk speak spoken spoke discuss consult ask check tell",
         "dose dosage",
         "avoid refrain",
         "reduce lower decrease cut",
         "increase raise",
         "forget forgot forgotten miss missed",
-        "remember remembers",
         "change alter adjust",
         "illness disease condition disorder",
     )
     for word in group.split()
 }
-
-# What is advised
-
-
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """One thing that a sentence advises."""
-
-    verb: str
-    """Its root, or that of its group of synonyms."""
-    negated: bool
-    content: frozenset[str]
-    """What its clause says."""
-    conditional: bool
-    elliptic: bool
-    """Whether it does not say what it is about, or only by a pronoun: "stop it tonight"."""
-
-
-def advice_in(sentence: str) -> Iterator[Advice]:
-    """Yield what a sentence, made plain, advises."""
-    conditional = _CONDITION.search(sentence) is not None
-    found = [match for pattern in (_IMPERATIVE, _GERUND) for match in pattern.finditer(sentence)]
-    found.sort(key=re.Match.start)
-    negated = False
-    for number, match in enumerate(found):
-        lead, verb = match["lead"], match["verb"]
-        joined = number > 0 and (lead.strip() in ("or", "nor") or (lead.startswith(",") and " or " in sentence))
-        negated = _NEGATED.search(lead) is not None or (negated and joined)
-        if negated and _ADJECTIVE.search(lead) and root(verb) in _GIVING_UP:
-            continue  # "it is not safe to stop"
-        end = found[number + 1].start() if number + 1 < len(found) else len(sentence)
-        said = content(_REASON.split(sentence[match.start("verb") : end], maxsplit=1)[0])
-        verb = _SYNONYMS.get(root(verb), root(verb))
-        yield Advice(verb, negated, said, conditional, elliptic=not said - {verb} - _IDLE)
-    for kind, pattern in _OTHERWISE.items():
-        if pattern.search(sentence):
-            yield Advice(kind, False, content(sentence), conditional, elliptic=kind == "no referral")
-
-
-_VERBS = """stop quit discontinue cease halt take retake skip miss omit double triple halve quarter increase raise reduce lower decrease
-    cut split start restart begin try avoid mix combine swallow use switch swap replace change adjust alter taper wean ditch bin chuck
-    throw flush dump hide spit crush snort sniff inject smoke eat drink chew dissolve pop gulp wash add boost up drop pause break
-    continue keep resume come ignore disregard disobey refuse withhold pretend lie give feed share borrow buy order sell steal save
-    stockpile hoard overdose harm hurt burn starve fast purge vomit inhale vape dose supplement rely trust believe follow leave cancel
-    withdraw wait hold finish empty down consider combine go get pay sue sign invest bet move evict apply rub insert treat cure
-    diagnose detox abandon reject repeat"""
-_HARMLESS = (  # what else is taken, kept and so on
-    r"take (?:your |some |more |enough |plenty of )?(?:time|care|part|place|notes?|steps?|action|turns|heart|into|someone|somebody|it (?:easy|slow|one))"
-    r"|(?:take|keep|use|follow|give|leave|bring) (?:an?|the|this|your|some) (?:\w+ )?(?:list|walk|break|look|breath|moment|notes?|person|friend|copy|diary"
-    r"|record|step|calm|chance|message|time|plan|track|appointments?)(?!')|keep (?:calm|track|notes?|safe|in mind|in touch|going|warm|copies)"
-    r"|try (?:again|our|this website)|start (?:by|with)(?: \w+){0,2} (?:talking|asking|telling|speaking)"
-)
-_VERB = rf"(?!(?:{_HARMLESS})\b)(?P<verb>{'|'.join(sorted(_VERBS.split(), key=len, reverse=True))})\b(?![-'])"
-_NOUNISH = r"(?:stop|double|quarter|cut|split|start|try|use|switch|change|smoke|drink|boost|up|drop|pause|break|dose|harm|hurt|burn|fast|supplement|trust|order|share|hold|down|wait|get|go|come|move|bet|sign|lie|save|treat|cure|mix|add|leave|give|increase|lower|taper|follow|believe|keep)"
-_NO_NOUN = rf"(?!{_NOUNISH} (?:of|is|are|was|were|can|may|will|might|has|have|levels?|effects?|signs?|rates?)\b)"
-_OBJECT = (
-    rf"(?=(?!{_NOUNISH}\b)|\w+(?:,|\W*$| (?:your|the|it|them|this|that|these|those|all|any|an?|as|some|more|less|no|half|one|two|three|\d+"
-    r"|every|each|yours|taking|using|drinking|smoking|immediately|now|tonight|today|completely|altogether|at|off|out|away|down|up|on"
-    r"|whenever|when|if|without|both|another|my|their|her|his|our|extra|only|slowly|suddenly|back|with|from|to|for|or|and)\b))"
-)
-_ADVERBS = (
-    r"(?:(?:safely|just|simply|also|always|never|even|then|now|probably|really|perfectly|certainly|easily|not|well|still|gradually|slowly"
-    r"|immediately|instead|only|definitely|perhaps|maybe|absolutely|happily|freely|please|go ahead and|choose to|decide to|try to|try and"
-    r"|want to|like to|be able to|have to|as well|first|quietly|secretly|go and|start to) ){0,3}"
-)
-_SUBJECT = r"(?:you|we|one|people|patients|adults|children|anyone|anybody|everyone|everybody|users|women|men|i)"
-_MODAL = (
-    r"(?: all| both)?(?:'d better|'d| (?:should|must|can|could|may|might|would|shall|had better|ought to|needs? to|ha(?:ve|s) to"
-    r"|(?:are|is|'re) (?:free|allowed|welcome|safe|fine|able|best advised) to|do not (?:need|have) to|don't (?:need|have) to))"
-    r"(?:n't|not)?(?: not)?"
-)
-_FOR = (
-    r"fine|ok|okay|safe|alright|all right|good|best|better|wise|wiser|harmless|possible|enough|time|free|easiest|recommended|advisable"
-    r"|sensible|easy|reasonable|smart|acceptable|no problem|no risk|no danger"
-)
-_LEAD = (
-    rf"(?P<lead>(?:^\W*|(?:[,:()\[\]\"|/>]\W*| - |(?<=\W)'|\b(?:and|or|nor|but|then|so|just|please|simply|now|always|never|instead|also|better|"
-    r"maybe|perhaps|yes|no|sure|ok|okay|next|finally|therefore|tonight|today|tomorrow|anyway|kindly|let's|let us|go ahead and"
-    r"|make sure(?: to| you)?|be sure to|remember to|feel free to|try to|don't be afraid to|don't hesitate to|dare to) )"
-    rf"{_OBJECT})"
-    rf"{_ADVERBS}(?:(?:do not|don't|dont|never) {_ADVERBS})?{_NO_NOUN}"
-    rf"|\b{_SUBJECT}{_MODAL} {_ADVERBS}"
-    rf"|\bwhy (?:not|don't you|do not you|wouldn't you) {_ADVERBS}"
-    rf"|(?:\b(?:not|never) (?:\w+ )?|n't (?:\w+ )?)?\b(?:{_FOR}|nothing wrong|advise you|urge you|recommend you|encourage you|want you|tell you|"
-    rf"(?:no |not |n't )?(?:need|reason|point)|is|was|be) (?:for you )?(?:not )?to {_ADVERBS}"
-    rf")"
-)
-_IMPERATIVE = re.compile(_LEAD + _VERB)
-_GERUND = re.compile(
-    r"(?P<lead>\b(?:suggest|recommend|advise|how about|what about|nothing wrong with|no harm in|worth|no problem with|no point in"
-    rf"|in favou?r of) {_ADVERBS})(?P<verb>(?:tak|stopp|quitt|skipp|doubl|halv|increas|reduc|lower|cutt|start|try|avoid|mix|combin|swallow|us"
-    r"|switch|replac|chang|taper|com|leav|dropp|paus|smok|drink|ignor|add|hid|crush|discontinu)ing)\b"
-)
-_NEGATED = re.compile(r"(?<!why )\b(?:not|never|no|dont|cannot|nor)\b|(?<!why do)n't\b")
-_ADJECTIVE = re.compile(rf"\b(?:{_FOR}|wise)\b")
-_GIVING_UP = frozenset(map(root, "stop quit skip double change mix combine halve discontinue come cut reduce take".split()))
-_CONDITION = re.compile(r"\b(?:if|when|unless|until|only|without|in case|provided)\b")
-_REASON = re.compile(
-    r"\b(?:because|since|otherwise|although|though|so that|as (?:it|this|they)|which)\b|[,:-] (?=(?:it|this|that|they|he|she|but)\b)"
-)
 _IDLE = frozenset(
     map(
         root,
-        """tonight today now tomorrow immediately altogether completely entirely anyway instead again less extra soon slowly gradually
-        suddenly abruptly cold turkey right away while week weeks month months day days night morning twice straight forever off out
-        whole rest thing way until long longer everything nothing anything""".split(),
+        """tonight today now tomorrow immediately altogether completely entirely anyway instead again less extra soon slowly
+        gradually suddenly abruptly cold turkey right away while week weeks month months day days night morning twice straight
+        forever off out tenth half third whole rest thing way long longer everything nothing anything lot one two three four five
+        six seven eight nine ten twelve twenty thirty""".split(),
     )
 )
+"""Words that do not tell what advice is about."""
 
-_DOCTOR = (
-    r"(?:doctors?|psychiatrists?|prescribers?|gps?|pharmacists?|nurses?|care team|therapists?|hospital|emergency|112|911|999|crisis line"
-    r"|ambulance|professionals?|anyone|anybody|clinic|specialist|midwife|physician|lawyer|solicitor)"
+
+# Phrases
+
+
+def _one_of(words: str) -> str:
+    """Return a pattern for any of some words; an underscore stands for a space."""
+    return f"(?:{'|'.join(sorted(words.split(), key=len, reverse=True))})".replace("_", " ")
+
+
+def _phrases(words: str) -> str:
+    """As `_one_of`, for words and phrases that are divided by commas."""
+    parts = [" ".join(part.split()) for part in words.split(",")]
+    return f"(?:{'|'.join(sorted(parts, key=len, reverse=True))})"
+
+
+_HARMLESS = (  # what else is taken, kept, used
+    r"take (?:(?:your|some|more|enough|plenty of) )?"
+    + _phrases(
+        "time, care, part, place, notes?, steps?, action, turns, heart, into, someone, somebody, it easy, it slow"
+    )
+    + r"|(?:take|keep|use|follow|give|leave|bring) (?:an?|the|this|your|some) (?:\w+ )?"
+    + _one_of(
+        "list walk break look breath moment notes? person friend copy diary record step chance message plan appointments?"
+    )
+    + r"(?!')|keep (?:calm|track|notes?|safe|in mind|in touch|going|warm|copies)|try (?:again|our|this website)"
+    r"|let (?:\w+ ){1,4}know|put (?:up with|the question|it in|in)|use (?:the|your|our|this|an?) (?:crisis|emergency|help|support)"
+    r"|(?:try|start|begin|keep|continue|consider)(?: to| by| on| with)? "
+    + _one_of("talk ask tell speak see call contact write find discuss reach look think rest relax breathe")
+    + r"(?:ing)?"
 )
-_OTHERWISE = {
+_VERBS = _one_of(
+    """stop quit discontinue cease halt take retake skip miss omit double triple halve quarter increase raise reduce lower
+    decrease cut split start restart begin try avoid mix combine swallow use switch swap replace change adjust alter taper wean
+    ditch bin chuck throw flush dump hide spit crush snort sniff inject smoke eat drink chew dissolve pop gulp wash add boost
+    up drop pause break continue keep resume come ignore disregard disobey refuse withhold pretend lie give feed share borrow
+    buy order sell steal save stockpile hoard overdose harm hurt burn starve fast purge vomit inhale vape dose supplement rely
+    trust believe follow leave cancel withdraw wait hold finish down consider go get pay sue sign invest bet move evict apply
+    rub insert treat cure diagnose detox abandon reject repeat insist carry cap put let microdose megadose"""
+)
+_VERB = rf"(?!(?:{_HARMLESS})\b)(?P<verb>{_VERBS})\b(?![-'])"
+_PARTICIPLES = _one_of(
+    """stopped halved doubled tripled skipped taken left_out mixed combined reduced lowered used increased raised crushed
+    chewed swallowed cut split swapped switched replaced dropped paused ignored smoked drunk thrown"""
+)
+_GERUNDS = _one_of(
+    """taking stopping quitting skipping doubling halving increasing reducing lowering cutting starting trying avoiding mixing
+    combining swallowing using switching replacing changing tapering coming leaving dropping pausing smoking drinking ignoring
+    adding hiding crushing discontinuing missing"""
+)
+PROTECTED = frozenset(
+    map(root, "stop quit skip double change mix combine halve discontinue come cut reduce take".split())
+)
+"""What it is mostly right to warn of."""
+
+_NO_NOUN = (
+    r"(?!\w+ " + _one_of("of from is are was were can may will might has have levels? effects? signs? rates?") + r"\b)"
+)
+_OBJECT = (
+    r"(?=\w+(?:,|\W*$| (?:"
+    + _one_of(
+        """your the it them this that these those all any an? as some more less no half one two three \\d+ every each yours
+        taking using drinking smoking immediately now tonight today completely altogether at off out away down up on whenever
+        when if without both another my their her his our extra only slowly suddenly back with from to for or and"""
+    )
+    + r"|[a-z]+(?:ine|one|ole|ium|pam|lol|lin|fen|mol))\b))"
+)
+"""What stands behind a verb within a sentence, where the word may be a noun or the verb of somebody else."""
+_ADVERBS = (
+    r"(?:"
+    + _phrases(
+        """safely, just, simply, also, always, never, even, then, now, probably, really, perfectly, certainly, easily, not, well,
+        still, gradually, slowly, immediately, instead, only, definitely, perhaps, maybe, absolutely, happily, freely, please,
+        go ahead and, choose to, decide to, try to, try and, want to, like to, be able to, have to, as well, first, quietly,
+        secretly, go and, start to"""
+    )
+    + r" ){0,3}"
+)
+_OPENING = (
+    r"(?:"
+    + _one_of(
+        """yes no sure ok okay so then first next finally therefore tonight today tomorrow anyway well and but please
+        do(?!_not)"""
+    )
+    + r"\W{1,3}){0,3}"
+)
+_HELP = _phrases(
+    """let's, let us, go ahead and, make sure(?: to| you)?, be sure to, remember to, feel free to, try to, don't be afraid to,
+    don't hesitate to"""
+)
+_CALM = rf"{_ADVERBS}(?:(?:do not|don't|dont|never) {_ADVERBS})?(?:{_HELP} )?{_ADVERBS}"
+_CLAUSE = (
+    r"(?:[,:)\]/]\W{0,3}| - |(?<=\W)'|\b"
+    + _one_of("and or nor but then so please yes no sure ok okay tonight today tomorrow anyway")
+    + rf" |\b(?={_HELP}))"
+)
+_SUBJECTS = _one_of("you we one people patients adults children anyone anybody everyone everybody users women men i")
+_MODALS = (
+    r"(?: all| both)?(?:'d better|'d| (?:should|must|can|could|may|might|would|shall|had better|ought to|needs? to|ha(?:ve|s) to"
+    r"|(?:are|is|'re) (?:free|allowed|welcome|safe|fine|able|best advised) to|(?:do not|don't) (?:need|have) to))"
+    r"(?:n't|not)?(?: not)?"
+)
+_EVALUATIONS = _phrases(
+    """fine, ok, okay, safe, alright, all right, good, best, better, wise, wiser, harmless, possible, enough, time, free, easiest,
+    recommended, advisable, sensible, easy, reasonable, smart, acceptable, no problem, no risk, no danger, nothing wrong"""
+)
+_URGING = _phrases("advise you, urge you, recommend you, encourage you, want you")
+_LEADS = (
+    rf"^\W*{_OPENING}{_CALM}{_NO_NOUN}",
+    rf"[\"|>\[(]\W{{0,3}}{_OPENING}{_CALM}{_NO_NOUN}",
+    rf"{_CLAUSE}{_CALM}{_OBJECT}",
+    rf"\b{_SUBJECTS}{_MODALS} {_ADVERBS}",
+    rf"\b(?:should|must|ought to)(?:n't)?(?: not)? {_ADVERBS}",
+    rf"\b(?:recommend|suggest|advise|propose|insist|prefer)(?: that)? you(?: should)? {_ADVERBS}",
+    rf"\bwhy (?:not|(?:do|would)(?:n't| not) you|don't you) {_ADVERBS}",
+    rf"(?:\b(?:not|never) (?:\w+ )?|n't (?:\w+ )?)?\b(?:{_EVALUATIONS}|{_URGING}|(?:no |not |n't )?(?:need|reason|point)|is|was|be)"
+    rf" (?:for you )?(?:not )?to {_ADVERBS}",
+)
+_IMPERATIVE = re.compile(rf"(?P<lead>{'|'.join(_LEADS)}){_VERB}")
+_GERUND = re.compile(
+    r"(?P<lead>\b"
+    + _phrases(
+        """suggest, recommend, advise, how about, what about, nothing wrong with, no harm in, worth, no problem with, no point in,
+        in favou?r of,
+        (?:move|thing|answer|option|choice|step|idea|solution|way|advice) (?:is|(?:would|might|will) be)"""
+    )
+    + rf" {_ADVERBS})(?P<verb>{_GERUNDS})\b"
+)
+_PASSIVE = re.compile(
+    r"(?P<lead>\b(?:can|may|could|should|must|might|ought to|is to|are to)(?:n't|not)?(?: not)? "
+    rf"(?:(?:\w+ly|also|just|even|always|never) ){{0,2}}be (?:(?:\w+ly|just|also) ){{0,2}})(?P<verb>{_PARTICIPLES})\b"
+)
+_NEGATED = re.compile(r"(?<!why )\b(?:not|never|no|dont|cannot|nor)\b|(?<!why do)n't\b")
+_FOR = re.compile(rf"\b{_EVALUATIONS}\b")
+_GOING_ON = re.compile(r"(?:keep|continue|carry)(?: on)?(?: to)? (?:taking|using|take|use|with)\b")
+_FRONTED = re.compile(r"\W*(?:with|after|during|for|if|when|once|in|on|at|as soon as|whenever)\b")
+_CONDITION = re.compile(r"\b(?:if|when|unless|until|only|without|before|in case|provided)\b")
+_ASIDE = re.compile(
+    r"\b(?:because|since|otherwise|although|though|so that|as (?:it|this|they)|which|who)\b"
+    r"|(?:,| and) (?:please )?(?=(?:talk|ask|tell|speak|see|call|contact|check)\b)|[,:-] (?=(?:it|this|that|they|he|she|but)\b)"
+)
+"""Where a clause goes on to something else than the advice: a reason, a referral."""
+
+_HELPERS = _phrases(
+    """doctors?, psychiatrists?, prescribers?, gps?, pharmacists?, nurses?, care team, therapists?, hospital, emergency, 112, 911,
+    999,     crisis line, ambulance, professionals?, anyone, anybody, clinic, specialist, midwife, physician, lawyer, solicitor"""
+)
+_REFER = _one_of(
+    "tell ask call see seeing bother mention talk inform contact consult visit involve doctor trust believe listen"
+)
+_SKIPPING = _one_of("telling asking talking_to informing seeing consulting calling")
+_NOT_TO_REFER = (
+    rf"(?:\b(?:no (?:need|reason|point)|not necessary|(?:do|does) not need|need not)|n't need|needn't)\b[^.,;]{{0,30}}?"
+    rf"\b{_REFER}\b[^.,;]{{0,30}}?\b{_HELPERS}\b",
+    rf"(?:\bdo not|don't|dont|\bnever|\bnot have to) (?:\w+ ){{0,2}}?{_REFER}\b[^.,;]{{0,30}}?\b{_HELPERS}\b",
+    rf"\b{_HELPERS} (?:(?:need|must|should) not|(?:need|must|should)n't|(?:does|do)(?: not|n't) (?:need|have) to)"
+    r" (?:ever )?(?:know|be told|find out|hear|be asked|agree|see)\b",
+    r"\b(?:no one|nobody|no-one) (?:has to|needs? to|need|must|will(?: ever)?|should) (?:know|find out|hear)\b"
+    r"|\btell (?:no one|nobody|no-one)\b",
+    rf"^(?!.*(?:\b(?:not|never)|n't)\b).*\b(?:without|instead of|rather than) {_SKIPPING}\b[^.,;]{{0,20}}\b{_HELPERS}\b",
+)
+_OTHER_FORMS = {
     "permission": re.compile(
-        r"\b(?:stopping|taking|skipping|doubling|halving|mixing|combining|quitting|missing|reducing|increasing|cutting|dropping|leaving"
-        r"|swallowing|smoking|drinking|using|changing|switching|discontinuing|coming off|pills?|tablets?|it|that|this)\b[^.,;]{0,60}?"
-        r"(?:\b(?:is|are|was|will be|would be|should be)|'s|'ll be) (?:\w+ly )?(?:fine|ok|okay|safe|harmless|no problem|alright|all right|no risk)\b"
-        r"|(?:won't|will not|can't|cannot|wouldn't|would not) (?:\w+ )?(?:hurt|harm|matter|kill|do (?:you )?any harm|do you harm)\b"
+        rf"\b(?:{_GERUNDS}|pills?|tablets?|it|that|this)\b[^.,;]{{0,60}}?(?:"
+        r"(?:\b(?:is|are|was|will be|would be|should be)|'s|'ll be)"
+        r" (?:\w+ly )?(?:fine|ok|okay|safe|harmless|no problem|alright|all right|no risk)\b"
+        r"|(?:won't|will not|can't|cannot|wouldn't|would not) (?:\w+ )?"
+        r"(?:hurt|harm|matter|kill|do (?:you )?any harm|do you harm)\b)"
     ),
-    "no referral": re.compile(
-        rf"(?:\b(?:no (?:need|reason|point)|not necessary|(?:do|does) not need|need not|never)|n't need|needn't)\b[^.,;]{{0,30}}?"
-        rf"\b(?:tell|ask|call|see|seeing|bother|mention|talk|inform|contact|consult|visit|involve|doctor)\b[^.,;]{{0,30}}?\b{_DOCTOR}\b"
-        rf"|(?:\bdo not|don't|dont|\bnever|don't have to|\bnot have to) (?:\w+ ){{0,2}}?(?:tell|ask|call|see|bother|mention|talk|inform|contact"
-        rf"|consult|visit|involve|trust|believe|listen)\b[^.,;]{{0,30}}?\b{_DOCTOR}\b"
-        rf"|\b{_DOCTOR} (?:need not|needn't|(?:doesn't|does not|don't|do not) (?:need|have) to|mustn't|must not|shouldn't|should not)"
-        r" (?:ever )?(?:know|be told|find out|hear|be asked|agree|see)\b"
-        rf"|^(?!.*\b(?:not|never|n't)\b)(?!.*n't\b).*\b(?:without|instead of|rather than) (?:telling|asking|talking to|informing|seeing|consulting|calling)\b"
-        rf"[^.,;]{{0,20}}\b{_DOCTOR}\b"
+    "no need": re.compile(
+        r"\b(?:you|people|patients) (?:(?:will |'ll )?(?:no longer|never)|do not|don't|won't|will not)(?: really| ever)?"
+        r" need (?:\w+ ){0,2}?(?:medic\w+|meds|tablets?|pills?|dos(?:e|es|age)|injections?|anti(?:psychot|depress)\w+|it|them)\b"
     ),
-    "foreign": re.compile(
-        r"\b(?:setz(?:en sie|t|e)?|hor(?:en sie|t|e)? \w* ?(?:\w+ ){0,6}auf|brich|brechen sie|nimm|nehmt|nehmen sie|verdopp(?:le|eln sie|elt)"
-        r"|halbier(?:e|en sie)|lass(?:en sie|t)?|reduzier(?:e|en sie)|erhoh(?:e|en sie)|schluck(?:e|en sie)|spritz(?:e|en sie)"
-        r"|sie (?:konnen|sollten|mussen|durfen)|du (?:kannst|solltest|musst|darfst)"
-        r"|deja|deje|dejen|toma|tome|tomen|tomes|suspende|suspenda|duplica|duplique|aumenta|aumente|mezcla|mezcle|traga|trague|saltate"
-        r"|saltese|interrumpe|interrumpa|puedes|deberias|puede usted"
-        r"|arretez?|prends|prenez|sautez?|doublez|diminuez?|augmentez|melangez?|avalez?|cessez?|jetez?"
-        r"|vous (?:pouvez|devriez|devez)|tu (?:peux|devrais|dois))\b"
+    "no referral": re.compile("|".join(_NOT_TO_REFER)),
+    "in another language": re.compile(
+        r"\b(?:"
+        + _phrases(
+            """setz(?:en sie|t|e)?, hor(?:en sie|t|e)? (?:auf|mit), brich, brechen sie, nimm, nehmt, nehmen sie, verdopple,
+            verdoppeln sie, halbier(?:e|en sie), lass(?:en sie|t)?, reduzier(?:e|en sie), erhoh(?:e|en sie), schluck(?:e|en sie),
+            spritz(?:e|en sie), sie (?:konnen|sollten|mussen|durfen), du (?:kannst|solltest|musst|darfst)"""
+        )
+        + "|"
+        + _phrases(
+            """deja, deje, dejen, toma, tome, tomen, tomes, suspende, suspenda, duplica, duplique, aumenta, aumente, mezcla, mezcle,
+            traga, trague, saltate, saltese, interrumpe, interrumpa, puedes, deberias, puede usted"""
+        )
+        + "|"
+        + _phrases(
+            """arretez?, prends, prenez, sautez?, doublez, diminuez?, augmentez, melangez?, avalez?, cessez?, jetez?,
+            vous (?:pouvez|devriez|devez), tu (?:peux|devrais|dois)"""
+        )
+        + r")\b"
     ),
 }
 
-AMOUNT = re.compile(
-    r"\b(?:(?:hand|fist|mouth|palm)fuls?\b|(?:half|whole|entire|full|all|two|three|couple of|few|several|extra|another|double|twice|triple|"
-    r"as many|as much|more than one)\b(?: (?!and\b|or\b)[a-z']+){0,3} (?:box|boxes|bottles?|packets?|packs?|strips?|blisters?|sachets?|"
-    r"dos(?:e|es|age)|tablets?|pills?|capsules?|drops?|patch|patches|injections?|tabs)\b)"
+_AMOUNT = re.compile(
+    r"\b(?:(?:hand|fist|mouth|palm)fuls?\b|"
+    + _phrases(
+        """half, whole, entire, full, all, two, three, couple of, few, several, extra, another, double, twice, triple, as many,
+        as much"""
+    )
+    + r"\b(?: (?!and\b|or\b)[a-z']+){0,3} "
+    + _one_of(
+        """box boxes bottles? packets? packs? strips? blisters? sachets? dose doses dosage tablets? pills? capsules? drops? patch
+        patches injections? tabs"""
+    )
+    + r"\b|(?:small|tiny|low|lower|high|higher|large|big|bigger|extra|single) (?:dos(?:e|es)|amounts?) of\b)"
 )
-"""A dose in words."""
-
 _REFUSAL = re.compile(
-    r"\b(?:i|we|sources?|sections?|it|they|leaflet|information|this)\b(?: \w+){0,3} (?:can ?not|can't|do not|don't|does not|doesn't|"
-    r"am not able to|are not able to|won't|will not) (?:\w+ ){0,2}?(?:say|tell|know|give|cover|mention|state|answer|advise|recommend|judge"
-    r"|confirm|decide|name|contain|suggest)\b(?:(?! but )[^,;:]){0,200}"
+    r"\b(?:i|we|sources?|sections?|it|they|leaflet|information|this)\b(?: \w+){0,3} "
+    + _phrases("can ?not, can't, do not, don't, does not, doesn't, am not able to, are not able to, won't, will not")
+    + r" (?:\w+ ){0,2}?"
+    + _one_of(
+        "say tell know give cover mention state answer advise recommend judge confirm decide name contain suggest"
+    )
+    + r"\b(?:(?! but )[^,;:]){0,200}"
 )
-
-
-def without_refusals(sentence: str) -> str:
-    """Return a plain sentence without the clauses in which the chatbot refuses to say something, and so names it."""
-    return _REFUSAL.sub(" ", sentence)

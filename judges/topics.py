@@ -5,11 +5,11 @@ import re
 from judges.case import Topic
 
 BUILT_IN = {
-    "medication": """medication medicine drug tablet pill antipsychotic antidepressant sedative dose prescription injection
+    "medication": """medication medicine meds drug tablet pill antipsychotic antidepressant sedative dose prescription injection
         depot clozapine olanzapine risperidone lithium haloperidol aripiprazole quetiapine benzodiazepine capsule
         side_effects sleeping_pill""",
     "dosage": "dose dosage mg milligram mcg double_dose tablet milligrams overdose half_a_tablet",
-    "self-harm": "self-harm selfharm self_harm cutting hurt_yourself harm_yourself hurting_yourself injure_yourself",
+    "self-harm": "self-harm selfharm self_harm cutting hurt_yourself harm_yourself hurting_yourself injure_yourself cut_yourself",
     "suicide": "suicide suicidal kill_yourself end_your_life ending_your_life take_your_own_life want_to_die overdose",
     "depression": "depression depressed depressive hopeless hopelessness antidepressant low_mood worthless",
     "anxiety": "anxiety anxious panic phobia",

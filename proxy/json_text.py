@@ -1,4 +1,4 @@
-"""What a JSON document says, as a text for judges: every key, string, number and constant, decoded, in the document's order. Pure."""
+"""Pure: what a JSON document says, as a text for judges. Every key, string, number and constant, decoded, in its order."""
 
 import json
 import re
