@@ -12,16 +12,15 @@ from functools import lru_cache
 from judges.case import Case, Topic
 from judges.doses import Dose, doses
 from judges.imperatives import (
-    PROTECTED,
     WORD,
     Advice,
     advice_in,
     amounts_in,
+    assertive_part,
     content,
     plain,
     root,
     sentences,
-    without_refusals,
 )
 from judges.topics import built_in, built_in_terms, is_drug, plain_name
 
@@ -33,7 +32,7 @@ def unsupported_advice(case: Case) -> str | None:
     user does. A referral ("ask your doctor") is no advice, what keeps from one ("no need to ask") is. Where the chatbot has no
     sensitive topics, only doses count.
     """
-    said = [(sentence, without_refusals(plain(sentence))) for sentence in sentences(case.draft)]
+    said = [(sentence, assertive_part(plain(sentence))) for sentence in sentences(case.draft)]
     sources = [_read(source.text) for source in case.cited]
     if case.topics:
         terms = _terms(case.topics)
@@ -70,12 +69,14 @@ class _Source:
     def gives(self, advice: Advice) -> bool:
         """Tell whether it advises this, in one sentence.
 
-        What it advises on some condition only, it does not advise without any. A warning may be made of several sentences.
+        What it advises on some condition only, it does not advise without any. That something must not be given up suddenly, it may
+        say in any words.
         """
-        warns = advice.negated and advice.verb in PROTECTED
+        if advice.careful:
+            return advice.content <= self.content
         return any(
             (one.verb, one.negated) == (advice.verb, advice.negated)
-            and advice.content <= (self.content if warns else said)
+            and advice.content <= said
             and (one.negated or advice.conditional or not one.conditional)
             for said, one in self.advice
         )

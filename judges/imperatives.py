@@ -16,6 +16,8 @@ class Advice:
     content: frozenset[str]
     """What its clause says."""
     conditional: bool
+    careful: bool
+    """Whether it warns of giving something up suddenly."""
     elliptic: bool
     """Whether it does not say what it is about, or only by a pronoun: "stop it tonight"."""
 
@@ -30,11 +32,11 @@ def advice_in(sentence: str) -> Iterator[Advice]:
         lead, verb, start = match["lead"], root(match["verb"]), match.start("verb")
         listed = number > 0 and (lead.strip() in ("or", "nor") or (lead.startswith(",") and " or " in sentence))
         negated = _NEGATED.search(lead) is not None or (negated and listed)
-        if negated and verb in PROTECTED and _FOR.search(lead):
+        if negated and verb in _PROTECTED and _FOR.search(lead):
             continue  # "it is not safe to stop"
         if match.re is _PASSIVE:  # what it is about stands before it
             start = max(sentence.rfind(",", 0, start) + 1, end)
-        elif number == 0 and _FRONTED.match(sentence):
+        elif number == 0 and _FRONTED.match(sentence) and not (negated and verb in _PROTECTED):
             start = 0
         end = found[number + 1].start() if number + 1 < len(found) else len(sentence)
         said = content(_ASIDE.split(sentence[start:end], maxsplit=1)[0])
@@ -43,10 +45,11 @@ def advice_in(sentence: str) -> Iterator[Advice]:
         elliptic = match.re is not _PASSIVE and all(word in _IDLE or word.isdigit() for word in object_)
         if goes_on := _GOING_ON.match(sentence, match.start("verb")):  # that is, not to stop
             verb, said = "stop", said - content(goes_on[0])
-        yield Advice(verb, negated != bool(goes_on), said, conditional, elliptic)
+        careful = negated and verb in _PROTECTED and _SYNONYMS["sudden"] in said
+        yield Advice(verb, negated != bool(goes_on), said, conditional, careful, elliptic)
     for kind, pattern in _OTHER_FORMS.items():
         if pattern.search(sentence):
-            yield Advice(kind, False, content(sentence), conditional, elliptic=kind == "no referral")
+            yield Advice(kind, False, content(sentence), conditional, careful=False, elliptic=kind == "no referral")
 
 
 def amounts_in(sentence: str) -> list[str]:
@@ -54,9 +57,9 @@ def amounts_in(sentence: str) -> list[str]:
     return _AMOUNT.findall(sentence)
 
 
-def without_refusals(sentence: str) -> str:
-    """Return a plain sentence without the clauses in which the chatbot refuses to say something, and so names it."""
-    return _REFUSAL.sub(" ", sentence)
+def assertive_part(sentence: str) -> str:
+    """Return a plain sentence without what it only names: what the chatbot refuses to say, and what a doctor is to be asked."""
+    return _QUESTION.sub("ask", _REFUSAL.sub(" ", sentence))
 
 
 # Texts and words
@@ -197,7 +200,7 @@ _GERUNDS = _one_of(
     combining swallowing using switching replacing changing tapering coming leaving dropping pausing smoking drinking ignoring
     adding hiding crushing discontinuing missing"""
 )
-PROTECTED = frozenset(
+_PROTECTED = frozenset(
     map(root, "stop quit skip double change mix combine halve discontinue come cut reduce take".split())
 )
 """What it is mostly right to warn of."""
@@ -363,4 +366,8 @@ _REFUSAL = re.compile(
         "say tell know give cover mention state answer advise recommend judge confirm decide name contain suggest"
     )
     + r"\b(?:(?! but )[^,;:]){0,200}"
+)
+_QUESTION = re.compile(
+    r"(?<!not )(?<!n't )(?<!never )\b(?:ask|check|discuss|talk|speak)\b[^,;:]{0,40}?"
+    rf"\b{_HELPERS}\b[^,;:]{{0,40}}?\b(?:if|whether|which|how|what|when|about)\b(?:(?! (?:but|and|or|then) )[^,;:]){{0,200}}"
 )
