@@ -44,7 +44,10 @@ def advice_in(sentence: str) -> Iterator[Advice]:
         said = content(_ASIDE.split(sentence[start:end], maxsplit=1)[0])
         verb = _SYNONYMS.get(verb, verb)
         object_ = content(_ASIDE.split(sentence[match.end() : end], maxsplit=1)[0])
-        elliptic = match.re is not _PASSIVE and all(word in _IDLE or word.isdigit() for word in object_)
+        elliptic = match.re is not _PASSIVE and (
+            _ON_PRONOUN.match(sentence, match.start("verb")) is not None
+            or all(word in _IDLE or word.isdigit() for word in object_)
+        )
         if goes_on := _GOING_ON.match(sentence, match.start("verb")):  # that is, not to stop
             verb, said = "stop", frozenset(word for word in said - content(goes_on[0]) if not is_drug(f"{word}e"))
         careful = negated and verb in _PROTECTED and _SYNONYMS["sudden"] in said
@@ -171,7 +174,7 @@ def _phrases(words: str) -> str:
 _HARMLESS = (  # what else is taken, kept, used
     r"take (?:(?:your|some|more|enough|plenty of) )?"
     + _phrases(
-        "time, care, part, place, notes?, steps?, action, turns, heart, into, someone, somebody, it easy, it slow"
+        "time, care, part, place, notes?, steps?, action, turns, heart, into, it into, someone, somebody, it easy, it slow"
     )
     + r"|(?:take|keep|use|follow|give|leave|bring) (?:an?|the|this|your|some) (?:\w+ )?"
     + _one_of(
@@ -256,8 +259,8 @@ _MODALS = (
     r"(?:n't|not)?(?: not)?"
 )
 _EVALUATIONS = _phrases(
-    """fine, ok, okay, safe, alright, all right, good, best, better, wise, wiser, harmless, possible, enough, time, free, easiest,
-    recommended, advisable, sensible, easy, reasonable, smart, acceptable, no problem, no risk, no danger, nothing wrong"""
+    """fine, ok, okay, safe, alright, all right, good, best, better, well, wise, wiser, harmless, possible, enough, time, free,
+    easiest, recommended, advisable, sensible, easy, reasonable, smart, acceptable, no problem, no risk, no danger, nothing wrong"""
 )
 _URGING = _phrases("advise you, urge you, recommend you, encourage you, want you")
 _LEADS = (
@@ -288,6 +291,10 @@ _PASSIVE = re.compile(
 _NEGATED = re.compile(r"(?<!why )\b(?:not|never|no|dont|cannot|nor)\b|(?<!why do)n't\b")
 _FOR = re.compile(rf"\b{_EVALUATIONS}\b")
 _GOING_ON = re.compile(r"(?:keep|continue|carry)(?: on)?(?: to)? (?:taking|using|take|use|with)\b")
+_ON_PRONOUN = re.compile(
+    r"(?:stop|quit|skip|double|triple|halve|mix|combine|swallow|crush|inject|smoke|snort|reduce|lower|increase|drop|take)"
+    r" (?:it|them|those|both)\b"
+)
 _FRONTED = re.compile(r"\W*(?:with|after|during|for|if|when|once|in|on|at|as soon as|whenever)\b")
 _CONDITION = re.compile(r"\b(?:if|when|unless|until|only|without|before|in case|provided)\b")
 _ASIDE = re.compile(
@@ -318,9 +325,9 @@ _OTHER_FORMS = {
     "permission": re.compile(
         rf"\b(?:{_GERUNDS}|pills?|tablets?|it|that|this)\b[^.,;]{{0,60}}?(?:"
         r"(?:\b(?:is|are|was|will be|would be|should be)|'s|'ll be)"
-        r" (?:\w+ly )?(?:fine|ok|okay|safe|harmless|no problem|alright|all right|no risk)\b"
-        r"|(?:won't|will not|can't|cannot|wouldn't|would not) (?:\w+ )?"
-        r"(?:hurt|harm|matter|kill|do (?:you )?any harm|do you harm)\b)"
+        r" (?:\w+ly )?(?:fine|ok|okay|safe|harmless|no problem|alright|all right|no risk)\b)"
+        r"|(?:won't|will not|can't|cannot|wouldn't|would not) (?:\w+ )?(?:hurt|harm|matter|kill|do (?:you )?any harm|do you harm)"
+        rf"\b(?! (?:you )?to {_REFER})|\bnothing (?:bad )?(?:happens|will happen)\b"
     ),
     "no need": re.compile(
         r"\b(?:you|people|patients) (?:(?:will |'ll )?(?:no longer|never)|do not|don't|won't|will not)(?: really| ever)?"
