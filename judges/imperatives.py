@@ -269,7 +269,7 @@ _LEADS = (
     rf"{_CLAUSE}{_CALM}{_OBJECT}",
     rf"\b{_SUBJECTS}{_MODALS} {_ADVERBS}",
     rf"\b(?:should|must|ought to)(?:n't)?(?: not)? {_ADVERBS}",
-    rf"\b(?:recommend|suggest|advise|propose|insist|prefer)(?: that)? you(?: should)? {_ADVERBS}",
+    rf"\b(?:recommend|suggest|advise|propose|insist|prefer)(?: enough)?(?: that)? you(?: should)? {_ADVERBS}",
     rf"\bwhy (?:not|(?:do|would)(?:n't| not) you|don't you) {_ADVERBS}",
     rf"(?:\b(?:not|never) (?:\w+ )?|n't (?:\w+ )?)?\b(?:{_EVALUATIONS}|{_URGING}|(?:no |not |n't )?(?:need|reason|point)|is|was|be)"
     rf" (?:for you )?(?:not )?to {_ADVERBS}",
@@ -369,14 +369,14 @@ _AMOUNT = re.compile(
     + r"\b|(?:small|tiny|low|lower|high|higher|large|big|bigger|extra|single) (?:dos(?:e|es)|amounts?) of\b)"
 )
 _REFUSAL = re.compile(
-    r"\b(?:nothing|no information|not (?:covered|mentioned|named|said)) (?:about|on|of)\b(?:(?! but )[^,;:]){0,200}"
+    r"\b(?:nothing|no information|not (?:covered|mentioned|named|said)) (?:about|on|of)\b(?:(?! (?:but|and|so|then) )[^,;:]){0,200}"
     r"|\b(?:i|we|sources?|sections?|it|they|leaflet|information|this)\b(?: \w+){0,3} "
     + _phrases("can ?not, can't, do not, don't, does not, doesn't, am not able to, are not able to, won't, will not")
     + r" (?:\w+ ){0,2}?"
     + _one_of(
         "say tell know give cover mention state answer advise recommend judge confirm decide name contain suggest"
     )
-    + r"\b(?:(?! but )[^,;:]){0,200}"
+    + r"\b(?! enough)(?:(?! (?:but|and|so|then) )[^,;:]){0,200}"
 )
 _QUESTION = re.compile(
     r"(?<!not )(?<!n't )(?<!never )\b(?:ask|check|discuss|talk|speak)\b[^,;:]{0,40}?"
