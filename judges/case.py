@@ -25,7 +25,7 @@ class Topic:
 
     name: str
     terms: tuple[str, ...] = ()
-    """Words and phrases that tell the local judges the topic is touched, besides those they know for `name`."""
+    """Words and phrases that touch the topic, besides those that `judges.topics` has for `name`."""
 
 
 @dataclass(frozen=True)

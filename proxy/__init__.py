@@ -8,7 +8,7 @@ A chat request passes through these rooms in order:
     session.py       recall and remember a conversation
     turn.py          one guarded turn: retrieval.py, draft.py, judging.py
     context.py       what the upstream model sees
-    cases.py         what the judges see
+    cases.py         what the judges see; json_text.py: of a JSON reply
     reply.py         the response body; respond.py: on its way, in one piece or streamed
     stream.py        the response as server-sent events
     outgoing.py      what an upstream says of its answer, as far as it leaves; logprobs.py: how likely the tokens of a text were

@@ -84,7 +84,7 @@ class EmergencySettings(Settings):
 class TopicSettings(Settings):
     name: str = Field(min_length=1)
     terms: list[str] = Field([])
-    """Words that tell the local judges that the topic is touched, besides those they know for its name."""
+    """Words that touch the topic, besides those that are known for its name."""
 
     @model_validator(mode="before")
     @classmethod

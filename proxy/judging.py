@@ -15,6 +15,7 @@ from models.usage import estimate_tokens
 from proxy.cases import reply_case, valid_citations
 from proxy.delivery import Delivery, Turn
 from proxy.draft import attempt_of, before, cut
+from proxy.json_text import json_text
 from proxy.live import NOTHING, Fixed
 from proxy.tool_calls import ToolCall, text_for_judges
 from proxy.traces.trace import RANK, Attempt, DroppedCall, Outcome
@@ -33,6 +34,8 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
         if turn.filter == "shadow":
             turn.shadowed.append(attempt)
         return Delivery(attempt.text, "unfiltered", valid_citations(turn, attempt))
+    if _ambiguous(turn, attempt):
+        return fallback(turn, Review(), [("unreadable", "")])
     case, cited, modes = reply_case(turn, attempt)
     with turn.step("judge"):
         review = await turn.bot.filter.review(case, modes, turn.ledger)
@@ -148,7 +151,12 @@ async def _refined(turn: Turn, attempt: Attempt, case: Case, review: Review) -> 
         refined.citations = [*dict.fromkeys((*fixed.citations, *refined.citations))]
     if not turn.request.wants_json:  # a document cut short is none
         refined.text = max(cut(refined.text, turn.bot.settings.length.hard), fixed.text, key=len)
-    return refined if refined.text else None
+    return refined if refined.text and not _ambiguous(turn, refined) else None
+
+
+def _ambiguous(turn: Turn, attempt: Attempt) -> bool:
+    """Tell whether it depends on the reader what a JSON reply says, so that no judge can tell what the user will be shown."""
+    return turn.request.wants_json and json_text(attempt.text).duplicate_keys
 
 
 def continued(turn: Turn, fixed: Fixed, rest: str) -> str:

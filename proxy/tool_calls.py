@@ -1,12 +1,12 @@
 """Tool calls: which of a message's calls were asked for, the text that judges read of them, what leaves of them. Pure."""
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from models.client import Body
+from proxy.json_text import json_text
 from proxy.messages import ChatRequest
 
 Kind = Literal["function", "custom", "function_call"]
@@ -83,34 +83,18 @@ def fields(calls: Iterable[ToolCall]) -> Body:
 
 
 def text_for_judges(calls: Iterable[ToolCall]) -> str | None:
-    """Return what judges read: names, and what the tools are given, of JSON the keys, texts and numbers, a line each.
+    """Return what judges read: names, and what the tools are given, of JSON all that it says.
 
-    None: some arguments are no JSON, or have a key twice. What a client would read in them, nobody knows.
+    None: some arguments have a key twice. What a client would read in them, nobody knows.
     """
-    try:
-        return "\n".join(line for call in calls for line in (call.name, *_lines(call)))
-    except (ValueError, RecursionError):
-        return None
-
-
-def _lines(call: ToolCall) -> list[str]:
-    """Raises: ValueError, RecursionError: The arguments are no JSON, or have a key twice, or are nested too deeply."""
-    if call.kind == "custom" or not call.said.strip():
-        return [call.said] if call.said else []
-    # Objects become lists of keys and values: nothing of them is lost, and there is one kind of thing to go through.
-    waiting = [json.loads(call.said, object_pairs_hook=_flat, parse_int=str, parse_float=str, parse_constant=str)]
     lines: list[str] = []
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            lines.append(value)
-        elif isinstance(value, list):
-            waiting += reversed(value)
-    "".join(lines).encode()  # raises where half a character is escaped
-    return lines
-
-
-def _flat(pairs: list[tuple[str, Any]]) -> list[Any]:
-    if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError("a key stands there twice")
-    return [one for pair in pairs for one in pair]
+    for call in calls:
+        lines.append(call.name)
+        if call.kind == "custom":
+            lines.append(call.said)
+        elif call.said.strip():
+            arguments = json_text(call.said)
+            if arguments.duplicate_keys:
+                return None
+            lines.append(arguments.text)
+    return "\n".join(lines)
