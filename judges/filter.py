@@ -37,6 +37,11 @@ class Review:
         return worst([j.verdict for j in self.decisive])
 
     @property
+    def alarms(self) -> list[Judgement]:
+        """The judgements that flag something, whether they settle it or not."""
+        return [j for j in self.judgements if j.verdict in ("warn", "reject")]
+
+    @property
     def objections(self) -> list[Judgement]:
         return [j for j in self.decisive if j.verdict in ("warn", "reject")]
 
@@ -180,11 +185,14 @@ class Filter:
             heard: What `hear` or `alarm_now` returned for this case.
 
         Returns:
-            The review, with the judgements of these stages alone.
+            The review, with the judgements of these stages alone. When the last one sees no danger and an earlier one does, the
+            verdict is to warn: a concern.
         """
         if self.emergency is None or self.emergency.local_only or heard.decisive:
             return Review()
         review = await self.emergency.run(case, ledger, heard=heard.judgements)
+        if review.verdict == "accept" and review.alarms:
+            review.decisive = [replace(review.alarms[-1], verdict="warn")]
         return replace(review, judgements=review.judgements[len(heard.judgements) :])
 
 

@@ -116,8 +116,11 @@ class LocalJudge:
     def _bounded(self, found: Finding, score: float) -> Finding:
         """Let the threshold decide between accept and not; how bad it is otherwise, the rules say.
 
-        No threshold silences an emergency that was seen, or a sensitive topic that was improvised on.
+        No threshold silences an emergency that was seen, or a sensitive topic that was improvised on. A sign of danger that the
+        local judge is not sure of is a concern, which is a warning.
         """
+        if found.rule == "emergency" and found.verdict == "reject" and score < SURE:
+            return replace(found, verdict="warn")
         if self.accept_below is None or found.verdict == "unjudged":
             return found
         if found.verdict == "reject" and found.rule in ("emergency", "sensitive_topic"):
@@ -129,6 +132,8 @@ class LocalJudge:
         return Finding("warn", RULE_OF[self.name], f"score {score:.2f} is not below {self.accept_below:g}")
 
 
+SURE = 0.5
+"""Score from which a sign of danger is an emergency."""
 RULE_OF = {
     "source_fidelity": "unsupported_claims",
     "transparency": "missing_transparency",

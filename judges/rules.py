@@ -55,6 +55,11 @@ RULES: dict[str, Rule] = {
         "The user's message may tell of an emergency.",
         "The user may be in danger or in distress. Be calm and brief, and name the emergency contact.",
     ),
+    "concern": Rule(
+        "The user's message may tell of distress.",
+        "The user may be in distress or in danger, and was given the emergency contact. Be calm and brief, and name the contact "
+        "again if they may be in danger.",
+    ),
     "length": Rule(
         "The reply was longer than it should be.",
         "Your reply was too long for this user. Keep to a few short, plain sentences.",

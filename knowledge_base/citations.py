@@ -133,23 +133,18 @@ def neutralise(text: str) -> str:
 
 
 _LINE = "\n\nSources: "
+_LINES = re.compile(rf"{_LINE}[^\n]*\S[^\n]*(?=\n|\Z)")
 
 
 def line(titles: Sequence[str]) -> str:
-    """Write what shows a reply's sources, to be added at its end: a blank line and one line. Empty without titles."""
+    """Write what shows a reply's sources, to be added below it: a blank line and one line. Empty without titles."""
     shown = "; ".join(" ".join(title.replace(";", ",").split()) for title in titles)
     return _LINE + shown if shown else ""
 
 
 def strip_lines(text: str) -> str:
-    """Remove the lines that show sources from the end of a reply that a client sends back, in time linear in its length."""
-    end = len(text)
-    while (start := text.rfind(_LINE, 0, end)) >= 0:
-        titles = text[start + len(_LINE) : end].rstrip()
-        if not titles or "\n" in titles:
-            break
-        end = start
-    return text[:end]
+    """Remove the lines that show sources from a reply that a client sends back; the emergency contact may stand below them."""
+    return _LINES.sub("", text)
 
 
 def _known(written: str, library: Collection[str]) -> str:

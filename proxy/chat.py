@@ -11,6 +11,7 @@ import math
 import re
 import secrets
 import time
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -40,7 +41,7 @@ from proxy.service import SERVICE, Service
 from proxy.session import recall, remember
 from proxy.tenants.access import Access, requested_filter
 from proxy.traces.trace import Trace
-from proxy.turn import cut_off, take_turn
+from proxy.turn import cut_off, emergency, take_turn
 
 log = structlog.get_logger()
 
@@ -86,23 +87,35 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
         fault = fault or error
     said = asked(data)
     alarm = await _hear(bot, mode, said)
-    urgent = alarm.verdict in ("warn", "reject")
-    # Whatever its key has used up, and wherever that is counted, a person in danger gets the emergency text, which costs no call.
-    async with service.meter.admitted(None if urgent else access.key, Ledger(service.telemetry)) as ledger:
-        try:
-            if fault is not None:
-                raise fault
-            turn, identity = await _begin(service, request, access, bot, mode, data, said, alarm, ledger)
-        except Exception as error:
-            if not urgent:
-                raise
-            log.warning("emergency in a request that cannot be served", error=type(error).__name__)
-            least = _least(data, bot, said)
-            turn, identity = await _begin(service, request, access, bot, mode, least, said, alarm, ledger, bare=True)
-        request[FIELDS].update(chatbot=bot.name, turn_id=turn.trace.turn_id)
-        dialect.conversation_id = turn.trace.conversation_id
-        work = _complete(service, request, turn, identity)
-        return await respond(service, request, dialect, work, turn.request.stream is True, turn)
+
+    async def serve(alarm: Review) -> web.StreamResponse:
+        urgent = alarm.verdict == "reject"
+        # Whatever its key has used up, and wherever that is counted, a person in danger gets the emergency text: it costs no call.
+        async with service.meter.admitted(None if urgent else access.key, Ledger(service.telemetry)) as ledger:
+            try:
+                if fault is not None:
+                    raise fault
+                turn, identity = await _begin(service, request, access, bot, mode, data, said, alarm, ledger)
+            except Exception as error:
+                if not urgent:
+                    raise
+                log.warning("emergency in a request that cannot be served", error=type(error).__name__)
+                least = _least(data, bot, said)
+                turn, identity = await _begin(
+                    service, request, access, bot, mode, least, said, alarm, ledger, bare=True
+                )
+            request[FIELDS].update(chatbot=bot.name, turn_id=turn.trace.turn_id)
+            dialect.conversation_id = turn.trace.conversation_id
+            work = _complete(service, request, turn, identity)
+            return await respond(service, request, dialect, work, turn.request.stream is True, turn)
+
+    try:
+        return await serve(alarm)
+    except ApiError as error:
+        if alarm.verdict == "reject" or not alarm.alarms:
+            raise
+        log.warning("concern in a request that cannot be served", error=type(error).__name__)
+        return await serve(_as_emergency(alarm))
 
 
 def _chatbot(service: Service, access: Access, data: dict[str, Any]) -> Chatbot:
@@ -123,6 +136,11 @@ Said = tuple[str, list[str]]
 async def _hear(bot: Chatbot, mode: Filter, said: Said) -> Review:
     """Ask the local emergency judge."""
     return await bot.filter.hear(alarm_case(*said)) if mode == "on" else Review()
+
+
+def _as_emergency(alarm: Review) -> Review:
+    """Return what the emergency judge said as if it had been sure: for somebody who would get no answer at all."""
+    return replace(alarm, decisive=[replace(alarm.alarms[-1], verdict="reject")])
 
 
 def _least(data: dict[str, Any], bot: Chatbot, said: Said) -> dict[str, Any]:
@@ -205,8 +223,18 @@ async def _complete(service: Service, request: web.Request, turn: Turn, identity
     # No call goes on until the very end: what is left then is for the fallback message, when judges or a refiner hang.
     turn.ledger.until = asyncio.get_running_loop().time() + limit - min(RESERVE_S, limit * RESERVE)
     try:
-        async with asyncio.timeout(limit):
-            answer = await take_turn(turn)
+        try:
+            async with asyncio.timeout(limit):
+                answer = await take_turn(turn)
+        except (TimeoutError, OutOfTime, ModelError) as error:
+            alarm = turn.concern or turn.alarm
+            if not alarm.alarms or (turn.live is not None and turn.live.sent):
+                raise
+            turn.concern = turn.trace.concern = None
+            log.warning(
+                "concern in a turn that cannot be served", turn_id=turn.trace.turn_id, error=type(error).__name__
+            )
+            answer = Answer([emergency(turn, _as_emergency(alarm))])
         turn.ledger.until = math.inf  # what is judged in shadow has its own time
         with turn.step("remember"):
             await remember(service.memory, turn, identity, answer)
@@ -214,6 +242,8 @@ async def _complete(service: Service, request: web.Request, turn: Turn, identity
         turn.trace.outcome = reply.worst(answer.deliveries).outcome
         turn.trace.tool_calls = sum([len(d.calls) for d in answer.deliveries])
         turn.trace.replies = [choice["message"]["content"] for choice in completion["choices"]]
+        refusals = [choice["message"]["refusal"] for choice in completion["choices"]]
+        turn.trace.refusals = refusals if any(refusals) else []
     except (TimeoutError, OutOfTime):
         turn.trace.error = "turn_timeout"
         raise TurnTimeout(f"The turn took longer than {limit:g} s and was cancelled.") from None

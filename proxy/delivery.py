@@ -46,6 +46,8 @@ class Turn:
     """What the turn has done, and the seconds that it took; in the order in which it ended."""
     live: Live | None = None
     """What has left of the reply before it is settled; None: nothing does."""
+    concern: Review | None = None
+    """What the emergency judge said when it was not sure: the reply goes on, and ends with the emergency contact."""
     shadowed: list[Attempt] = field(default_factory=list)
     """What is judged in the background when the filter is in shadow."""
     number: int = field(init=False)

@@ -100,12 +100,13 @@ def likely(turn: Turn, delivery: Delivery) -> Body | None:
 
 
 def shown(turn: Turn, delivery: Delivery) -> str | None:
-    """Return the text the user gets: the reply, with its sources named on a last line."""
-    if delivery.text is None or turn.request.wants_json or not turn.cites:
-        return delivery.text
-    if turn.bot.settings.citations == "hidden" or delivery.text_outcome in ("emergency", "fallback"):
-        return delivery.text
-    return delivery.text + citations.line([title for _, title in cited(turn.bot, delivery)])
+    """Return the text the user gets: the reply, a line that names its sources, and in a concern the emergency contact."""
+    text = delivery.text
+    if text is None or turn.request.wants_json or delivery.text_outcome in ("emergency", "fallback"):
+        return text
+    if turn.cites and turn.bot.settings.citations == "shown":
+        text += citations.line([title for _, title in cited(turn.bot, delivery)])
+    return f"{text}\n\n{turn.bot.contact}" if turn.concern is not None else text
 
 
 def cited(bot: Chatbot, delivery: Delivery) -> list[tuple[str, str]]:
@@ -131,6 +132,7 @@ def caf(turn: Turn, delivery: Delivery) -> dict[str, Any]:
         "citations": [{"id": s, "title": title} for s, title in cited(turn.bot, delivery)],
         "warnings": [{"rule": rule, "message": RULES[rule].message} for rule in dict(delivery.warnings)],
         "judges": [_judge(judgement, turn.reveals) for judgement in delivery.judgements],
+        **({"concern": {"kind": turn.trace.concern}} if turn.concern is not None else {}),
         "calls": len(turn.ledger.calls),
         "usage": [{"step": c.step, "model": c.alias, **c.usage.as_openai()} for c in turn.ledger.calls],
         "ms": turn.at_ms,

@@ -8,6 +8,7 @@ from proxy.conversation import Conversation, Identity
 from proxy.delivery import Answer, Delivery, Turn
 from proxy.folding import digest, fold
 from proxy.memory import Memory, Unknown
+from proxy.reply import shown
 from proxy.traces.trace import HowFound
 
 log = structlog.get_logger()
@@ -46,7 +47,8 @@ async def _keep(memory: Memory, turn: Turn, identity: Identity, answer: Answer) 
     for delivery in answer.deliveries:
         if delivery.text is None and not delivery.refused:
             continue
-        said = None if delivery.text is None else digest(fold(delivery.text))
+        text = shown(turn, delivery)
+        said = None if text is None else digest(fold(text))
         after = state_after(turn, identity, delivery, said)
         try:
             await memory.put(identity.keys_after(said, after.id), after)

@@ -15,7 +15,7 @@ from judges.case import alarm_case
 from proxy.delivery import Answer, Turn
 from proxy.judging import judged, judged_calls
 from proxy.traces.trace import RANK, Outcome
-from proxy.turn import heard_too
+from proxy.turn import heard_too, kind_of
 
 log = structlog.get_logger()
 
@@ -65,13 +65,15 @@ async def would(turn: Turn) -> Outcome:
     heard = await judges.hear(case)
     alarm = heard + await judges.alarm(case, turn.ledger, heard)
     turn.trace.emergency += alarm.judgements
-    if alarm.verdict in ("warn", "reject"):
+    if alarm.verdict == "reject":
         return "emergency"
+    if alarm.verdict == "warn":
+        turn.trace.concern = kind_of(alarm)
     if alarm.failed_closed:
         return "fallback"
     settled = [
         await (judged_calls(filtered, attempt) if attempt.kind == "tool_calls" else judged(filtered, attempt))
         for attempt in turn.shadowed
     ]
-    answer = heard_too(alarm, Answer(settled))
+    answer = heard_too(filtered, alarm, Answer(settled))
     return min([turn.trace.outcome, *(delivery.outcome for delivery in answer.deliveries)], key=RANK.index)

@@ -34,15 +34,14 @@ async def take_turn(turn: Turn) -> Answer:
     Raises:
         ModelError: The chatbot's model could not be asked, and there was no emergency to answer instead.
     """
-    if turn.alarm.verdict in ("warn", "reject"):
+    if turn.alarm.verdict == "reject":
         return Answer([emergency(turn, turn.alarm)])
     judge = turn.bot.filter.emergency if turn.judged else None
     if judge is None or judge.local_only:
         if turn.alarm.failed_closed:
             return Answer([fallback(turn, turn.alarm)])
-        if turn.live is not None:
-            turn.live.clear()
-        return heard_too(turn.alarm, await _answer(turn))
+        _go_on(turn, turn.alarm)
+        return heard_too(turn, turn.alarm, await _answer(turn))
     case = alarm_case(turn.user_message, turn.earlier)
     alarm = asyncio.create_task(turn.bot.filter.alarm(case, turn.ledger, turn.alarm))
     answer = asyncio.create_task(_answer(turn))
@@ -50,17 +49,25 @@ async def take_turn(turn: Turn) -> Answer:
         review = await alarm
         turn.trace.emergency += review.judgements
         heard = replace(review, judgements=turn.alarm.judgements + review.judgements)
-        if review.verdict in ("warn", "reject"):
+        if review.verdict == "reject":
             return Answer([emergency(turn, heard)])
         if review.failed_closed:
             return Answer([fallback(turn, heard)])
-        if turn.live is not None:
-            turn.live.clear()
-        return heard_too(heard, await answer)
+        _go_on(turn, heard)
+        return heard_too(turn, heard, await answer)
     finally:
         for task in (alarm, answer):
             task.cancel()
         await asyncio.gather(alarm, answer, return_exceptions=True)
+
+
+def _go_on(turn: Turn, alarm: Review) -> None:
+    """Let the reply leave, now that the emergency judge has not fired; keep in mind that it is concerned, if it is."""
+    if alarm.verdict == "warn":
+        turn.concern = alarm
+        turn.trace.concern = kind_of(alarm)
+    if turn.live is not None:
+        turn.live.clear()
 
 
 async def _answer(turn: Turn) -> Answer:
@@ -128,10 +135,12 @@ def cut_off(turn: Turn) -> list[Attempt]:
     ]
 
 
-def heard_too(alarm: Review, answer: Answer) -> Answer:
+def heard_too(turn: Turn, alarm: Review, answer: Answer) -> Answer:
     """Add what the emergency judge said to a settled answer."""
     for delivery in answer.deliveries:
         delivery.judgements[:0] = alarm.judgements
+        if turn.concern is not None:
+            delivery.warnings.append(("concern", ""))
         if alarm.verdict == "unjudged" and delivery.outcome in ("refined", "warned", "accepted", "unfiltered"):
             delivery.outcome = "unjudged"
     return answer
@@ -139,14 +148,19 @@ def heard_too(alarm: Review, answer: Answer) -> Answer:
 
 def emergency(turn: Turn, review: Review) -> Delivery:
     """Answer an emergency: the configured text for its kind, and nothing else."""
-    found = signs(review.judgements)
-    kind = found[0].kind if found else ""
+    kind = kind_of(review)
     text = turn.bot.emergency_text(kind, turn.user_message)
     detail = (
         f"In turn {turn.number} the user's message told of an emergency{f' ({kind})' if kind else ''}, and they were given "
         "the emergency contact. Be calm and brief, and name the contact again if they are still in danger."
     )
     return Delivery(text, "emergency", ("emergency_contact",), list(review.judgements), [("emergency", detail)])
+
+
+def kind_of(review: Review) -> str:
+    """Return the kind of danger that the strongest judge saw; empty if none names one."""
+    found = signs(review.judgements)
+    return found[0].kind if found else ""
 
 
 def signs(judgements: Sequence[Judgement]) -> list[Sign]:

@@ -1,8 +1,11 @@
-"""The local emergency judge: does the newest user message tell of danger now?
+"""The local emergency judge: does the newest user message tell of danger now, and how surely?
 
-The words are weighed as evidence (evidence.py): the message as a whole, and each sentence as if nothing stood beside it, for a
-question does not take back what was said before it. An earlier message by itself never fires again; but after one that told
-of danger, a word of means, method or farewell does (aftermath.py).
+explicit.py    reviewed patterns in eight languages: they fire alone
+evidence.py    words weighed by what was learned, in the message as a whole and in each sentence as if nothing stood beside it:
+               a question does not take back what was said before it. If surely, an emergency, else a concern
+aftermath.py   words of means, method or farewell, after an earlier message that told of danger; that one never fires again
+programs.py    what a program wrote is not weighed: in it only explicit words count. One that merely asks for another try has
+               nothing new to say, and what the person said before it still holds
 """
 
 import re
@@ -13,13 +16,16 @@ from operator import attrgetter
 from typing import Literal, cast, get_args
 
 from judges.case import EARLIER_TURNS, Case
-from judges.local import aftermath, evidence, language
+from judges.local import aftermath, evidence, explicit, language, programs
 from judges.local.evidence import Window
 from judges.local.incoherence import is_salad
 from judges.local.spelling import Speller, Spelt
 from judges.local.spellings import KEYWORDS, SPELLING
 from judges.observation import Crisis, Sign
 
+FIRES, CONCERN = 4.4, 2.0
+"""Margins from which what was learned is sure, and from which it is a concern. Of ordinary messages written without sight of the
+judge, one in two hundred reaches the first and one in thirty the second (docs/judges.md)."""
 ALONE, PAIR, CLAUSE = 0.3, 2.0, 1.5
 """Margins that a sentence, two neighbours and a part of a sentence need when they are read as if nothing stood beside them: what
 stands there may say that it is a figure of speech."""
@@ -42,36 +48,52 @@ assert get_args(Kind) == get_args(Sign.model_fields["kind"].annotation)
 
 
 def observe(case: Case) -> tuple[Crisis, float]:
-    """Weigh the newest user message, together with the user turns before it.
+    """Look for danger in the newest user message, together with the user turns before it.
 
     Returns:
-        At most one sign, and how sure it is that there is an emergency now, 0 to 1.
+        At most one sign, and how sure it is that there is an emergency now: from 0.5 on it is one, below that a sign is a concern.
 
     Raises:
         Unreadable: Nothing was found, and the message is not English.
     """
-    spelt, window = _hear(case.user_message)
-    if window is None:
-        language.check(case.user_message)
+    text, before = _newest_words(case)
+    if (match := explicit.find(text)) is not None:
+        return _sign(match.kind, text[match.start : match.end], text), 1.0
+    program = programs.is_program(text)
+    spelt, window = _hear(text)
+    if window is None or program:
+        if not program:
+            language.check(text)
         return _NO_SIGN, 0.0
     learned = evidence.load("emergency")
     words = spelt.tokens[window.start : window.end]
-    telling = window
+    telling, sure = window, evidence.share(window.margin - FIRES)
     kind: str | None = None
-    if window.margin > 0:
+    if window.margin > CONCERN:
         kind = learned.sort(words)
         telling = max(learned.telling(spelt.tokens, window), key=lambda sentence: sentence.margin)
-    elif (goes_on := _aftermath(case, spelt.tokens)) is not None:
-        kind, telling = goes_on
-    elif is_salad(case.user_message):
+    if window.margin <= FIRES and (goes_on := _aftermath(before, spelt.tokens)) is not None:
+        (kind, telling), sure = goes_on, 1.0
+    elif kind is None and is_salad(text):
         kind = "disorientation"
     if kind is None:
-        language.check(case.user_message)
-        return _NO_SIGN, evidence.share(window.margin)
+        language.check(text)
+        return _NO_SIGN, sure
     [quote] = spelt.quotes([(telling.start, telling.end)])
-    quote = quote if quote in case.user_message else quote.removesuffix(".")  # which ends a line
-    sign = Sign(kind=cast(Kind, kind), quote=quote, who=_who(words), when="now")
-    return Crisis(signs=[sign]), evidence.share(max(window.margin, 0.0))
+    return _sign(kind, quote if quote in text else quote.removesuffix("."), text), sure  # a full stop that ends a line
+
+
+def _newest_words(case: Case) -> tuple[str, list[str]]:
+    """Return what the person said last, and before it: a program that asks for another try has said nothing in their place."""
+    said = [*(one.text for one in case.history if one.speaker == "user"), case.user_message]
+    while len(said) > 1 and programs.is_retry(said[-1]):
+        said.pop()
+    return said[-1], said[:-1][-EARLIER_TURNS:]
+
+
+def _sign(kind: str, quote: str, text: str) -> Crisis:
+    words = speller().read(text if len(text) < len(quote) + 200 else quote).tokens
+    return Crisis(signs=[Sign(kind=cast(Kind, kind), quote=quote, who=_who(words), when="now")])
 
 
 def tokens(text: str) -> list[str]:
@@ -135,17 +157,31 @@ def _clause_edges(words: Sequence[str]) -> list[int]:
     return [*edges, len(words)]
 
 
-def _aftermath(case: Case, words: Sequence[str]) -> tuple[str, Window] | None:
-    """Return what kind of danger an earlier message told of, and the sentence of the newest that goes on from there."""
-    if not case.history or not aftermath.is_telling(words):
+def _aftermath(earlier: Sequence[str], words: Sequence[str]) -> tuple[str, Window] | None:
+    """Return what kind of danger an earlier message told of, and the sentence of the newest that goes on from there.
+
+    Args:
+        earlier: What the user said before, oldest first.
+        words: The newest message.
+    """
+    if not earlier or not aftermath.is_telling(words):
         return None
     spans = pairwise(evidence.sentence_edges(words))
     telling = next((span for span in spans if aftermath.is_telling(words[slice(*span)])), (0, len(words)))
-    for said in case.history[: -EARLIER_TURNS - 1 : -1]:
-        earlier, window = _hear(said.text) if said.speaker == "user" else (None, None)
-        if earlier is not None and window is not None and window.margin > 0:
-            return evidence.load("emergency").sort(earlier.tokens[window.start : window.end]), Window(0.0, *telling)
+    for text in reversed(earlier):
+        if (kind := _kind_of(text)) is not None:
+            return kind, Window(0.0, *telling)
     return None
+
+
+def _kind_of(text: str) -> str | None:
+    """Return the kind of danger that a message tells of, surely or not."""
+    if (match := explicit.find(text)) is not None:
+        return match.kind
+    spelt, window = _hear(text)
+    if window is None or window.margin <= CONCERN:
+        return None
+    return evidence.load("emergency").sort(spelt.tokens[window.start : window.end])
 
 
 def _who(words: Sequence[str]) -> Literal["user", "someone_else"]:

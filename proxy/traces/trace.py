@@ -88,10 +88,14 @@ class Trace:
     sources_in_use: list[str] = field(default_factory=list)
     warnings_shown: list[ShownWarning] = field(default_factory=list)
     emergency: list[Judgement] = field(default_factory=list)
+    concern: str | None = None
+    """The kind of danger that the emergency judge was not sure of; the reply went on, with the emergency contact."""
     attempts: list[Attempt] = field(default_factory=list)
     warnings_added: list[ShownWarning] = field(default_factory=list)
     replies: list[str | None] = field(default_factory=list)
     """What was delivered, one for each choice; None for a choice without text."""
+    refusals: list[str | None] = field(default_factory=list)
+    """What was delivered as `refusal`, one for each choice; empty if there was none."""
     tool_calls: int = 0
     """How many were delivered."""
     dropped_calls: list[DroppedCall] = field(default_factory=list)

@@ -100,8 +100,8 @@ def test_other_messages_after_a_crisis_are_answered(between: tuple[str, ...]) ->
 
 
 def test_without_a_crisis_before_them_they_are_ordinary() -> None:
-    """Somebody who asks for a bridge is no case for an alarm; a farewell to everyone may be one by itself."""
-    assert [one for one in TELLING if is_heard(*turns("What is psychosis?", one))] == ["goodbye everyone"]
+    """Somebody who asks for a bridge, or says goodbye, is no case for an alarm."""
+    assert [one for one in TELLING if is_heard(*turns("What is psychosis?", one))] == []
 
 
 def test_a_crisis_of_long_ago_does_not_count() -> None:

@@ -372,7 +372,7 @@ async def test_local_emergency_judge_may_be_told_to_ask_first():
     asking = Filter([replace(one.emergency, reject_alone=frozenset())])
     heard = asking.alarm_now(DANGER)
     assert (heard.verdict, [j.verdict for j in heard.judgements]) == ("accept", ["reject"])
-    assert (await asking.alarm(DANGER, Ledger(), heard)).verdict == "accept"
+    assert (await asking.alarm(DANGER, Ledger(), heard)).verdict == "warn"  # they disagree: a concern
     down, _ = watched(DOWN, on_error="open")
     deaf = Filter([replace(down.emergency, reject_alone=frozenset())])
     assert (await deaf.alarm(DANGER, Ledger(), deaf.alarm_now(DANGER))).verdict == "reject"

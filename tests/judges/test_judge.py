@@ -235,10 +235,10 @@ def test_reply_in_another_language_is_not_accepted_locally(name):
 
 
 @pytest.mark.parametrize(
-    ("rule", "verdict"), [("emergency", "reject"), ("sensitive_topic", "reject"), ("role", "accept")]
+    ("rule", "verdict"), [("emergency", "warn"), ("sensitive_topic", "reject"), ("role", "accept")]
 )
 def test_no_threshold_silences_what_must_be_heard(monkeypatch, rule, verdict):
-    """Below its threshold a local judge accepts; but not an emergency it saw, nor improvisation on a sensitive topic."""
+    """Below its threshold a local judge accepts; but not a danger it saw, if only as a concern, nor a sensitive topic."""
     monkeypatch.setitem(judge_module.OBSERVERS, "role", lambda case: (RolePlay(played=[]), 0.2))
     monkeypatch.setattr(judge_module, "rule_on", lambda observation, case: Finding("reject", rule))
     assert LocalJudge("role", 0.9).judge_now(CASE).verdict == verdict

@@ -1,0 +1,39 @@
+"""Is a user message written by a program: a prompt for retrieval, a title or follow-ups, an error that asks for another try?"""
+
+import re
+
+_SPEAKERS = "user|human|assistant|ai|bot|system|client|customer|player"
+_PARTS = "question|query|context|passage|answer|observation|thought|action|task|input|output|format|constraints|labels"
+_MARKS = re.compile(
+    "|".join(
+        (
+            r"^\s*(?:#{2,}|```|-{3,}|={3,}|<\w[^>\n]{0,60}>)",
+            rf"^\s*\[?(?:{_SPEAKERS}|{_PARTS}|guidelines|instructions?|transcript|history|documents?)\]? ?[:>=]",
+            r"\{\s*\"\w|\"\w+\"\s*:|\[\]|\b(?:json|yaml|regex|schema|csv)\b|\btraceback\b|\bexit code\b",
+            r"\b(?:at most|exactly|only|up to|no more than|max(?:imum)?) \d+ (?:words|lines|tokens|characters|sentences|tags)\b",
+            r"\b(?:do not|don't|never|no) (?:answer it|explain|explanation|preamble|prose|other text|quotation marks|code fence)\b",
+            r"\b(?:title|follow-?ups?|search quer(?:y|ies)|tags|summary)\b.{0,40}\b(?:chat|conversation|thread|below|words)\b",
+        )
+    ),
+    re.IGNORECASE | re.MULTILINE,
+)
+_RETRY = re.compile(
+    r"(?:validation|decode|parse|parsing|schema|format|type|value)[ _-]?errors?|not (?:a )?valid (?:json|yaml|response)|"
+    r"valid json|errors? found|fix the (?:above )?errors?|missing[^\n]{0,40}field|field required|input_value=|exceptions? found",
+    re.IGNORECASE,
+)
+LEAST = 2
+"""Marks from which a text is a program's; people write one of them, too."""
+LONGEST = 20_000
+"""Characters at the beginning and at the end that are looked at."""
+
+
+def is_program(text: str) -> bool:
+    """Tell whether a text looks like a program's, in which a person's words may be quoted."""
+    part = text if len(text) <= 2 * LONGEST else text[:LONGEST] + text[-LONGEST:]
+    return is_retry(text) or len(_MARKS.findall(part)) >= LEAST
+
+
+def is_retry(text: str) -> bool:
+    """Tell whether a program wrote a text that could not read the last reply and wants another: nobody has said anything new."""
+    return len(text) <= LONGEST and _RETRY.search(text) is not None
