@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from judges.judge import load_prompt
+from judges.prompt import load_prompt
 from proxy.chatbot import assemble
 from proxy.config import load_config
 from tests.cli.conftest import COMMAND, ROOT, Ended

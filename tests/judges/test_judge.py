@@ -26,7 +26,8 @@ async def judged(engine, case=CASE, name="source_fidelity", timeout_s=5.0):
 
 
 def is_unjudged(found):
-    return (found.verdict, found.rule, found.observation) == ("unjudged", "unreadable", None)
+    unread = "unreadable_message" if found.judge == "emergency" else "unreadable"
+    return (found.verdict, found.rule, found.observation) == ("unjudged", unread, None)
 
 
 async def test_observation_is_ruled_on():
