@@ -64,11 +64,11 @@ def choice(turn: Turn, delivery: Delivery, index: int) -> Body:
         if upstream.get(name):
             message[name] = upstream[name]
     if delivery.refused:
-        message["refusal"] = turn.bot.fallback
+        message["refusal"] = turn.fallback
     elif text is None:
         # A refusal in the model's own words has been judged by nobody.
         own = upstream.get("refusal")
-        message["refusal"] = turn.bot.fallback if own and turn.judged else own
+        message["refusal"] = turn.fallback if own and turn.judged else own
     elif delivery.outcome == "emergency" and turn.request.wants_json:
         message["refusal"] = text  # tells a client that parses the content as JSON not to
     finish = delivery.choice.get("finish_reason") if delivery.outcome not in ("refined", "fallback") else None

@@ -252,7 +252,7 @@ async def test_models_own_refusal_is_a_refusal_in_our_words(start: Start) -> Non
     assert body["choices"][0]["message"] == {
         "role": "assistant",
         "content": None,
-        "refusal": proxy.app[SERVICE].chatbots["bot"].fallback,
+        "refusal": proxy.app[SERVICE].chatbots["bot"].fallback(""),
     }
     assert body["caf"]["outcome"] == "unfiltered"
 
