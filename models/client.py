@@ -29,7 +29,7 @@ T = TypeVar("T", bound=BaseModel)
 log = structlog.get_logger(__name__)
 
 LOGPROBS: Body = {"logprobs": True, "top_logprobs": 5}
-"""Five, because vLLM up to 0.6 and some hosts give no more (https://github.com/vllm-project/vllm/issues/5299)."""
+"""Five: older vLLM gives no more unless told to (https://github.com/vllm-project/vllm/issues/5299)."""
 EngineFactory = Callable[[ModelSettings], Engine]
 Around = Callable[[str, Engine], Engine]
 """What to put between an alias and its engine: a memory, a budget."""

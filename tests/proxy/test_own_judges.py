@@ -49,7 +49,7 @@ async def test_the_example_of_the_docs_runs(start: Start, tmp_path: Path) -> Non
     reply = await proxy.say("Hi")
     assert reply["caf"]["outcome"] == "fallback"
     assert reply["caf"]["judges"][1]["reason"] == "The reply did not meet a rule of this chatbot."
-    assert "20" not in str(reply)
+    assert "€" not in str(reply)
 
 
 @pytest.mark.parametrize(("on_error", "outcome"), [("closed", "fallback"), ("open", "unjudged")])
