@@ -35,7 +35,7 @@ class Guard:
     """From this probability on that the text violates, it is rejected."""
     target: Target = "reply"
     categories: Mapping[str, str] = field(default_factory=dict)
-    """Names of categories by their codes, where they are not Llama Guard 3's; only `llama_guard` has some."""
+    """Names of categories by their codes, in place of Llama Guard 3's; only `llama_guard` has some."""
 
 
 HAZARDS = {
@@ -103,7 +103,7 @@ def read(guard: Guard, text: str, answer: Body) -> tuple[Finding, float | None]:
     if said == form.harmless if score is None else score < guard.threshold:
         return Finding("accept"), score
     told = f"answered {said}" if score is None else f"answered {said} ({score:.2f}, threshold {guard.threshold:g})"
-    names = {**HAZARDS, **guard.categories}
+    names = guard.categories or HAZARDS
     codes = re.findall(r"[A-Z]\d+", found[0][len(said) :].upper()) if guard.format == "llama_guard" else []
     what = ", ".join(f"{code} {names.get(code, '')}".strip() for code in codes) or text
     return Finding("reject", "custom", f"the guard model {told}: {what}" if what else f"the guard model {told}"), score

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -52,7 +52,7 @@ class _FrontMatter(BaseModel):
     format: Format | None = None
     threshold: float = Field(0.5, gt=0, le=1)
     target: Target = "reply"
-    categories: dict[str, str] = Field({})
+    categories: dict[Annotated[str, Field(pattern=r"^[A-Z]\d+$")], str] = Field({})
 
     @model_validator(mode="after")
     def _of_a_guard(self) -> "_FrontMatter":

@@ -120,8 +120,8 @@ def load_python_judge(reference: ClassReference, settings: Mapping[str, Any], ti
     try:
         own = made(**settings)
     except Exception as error:
-        given = ", ".join(f"{name}={value!r}" for name, value in settings.items())
-        raise PythonJudgeError(f"{reference.name}({given}) fails: {type(error).__name__}: {error}") from error
+        given = f" from the settings {', '.join(settings)}" if settings else ""  # without values: one may be a secret
+        raise PythonJudgeError(f"{reference.name} cannot be made{given}: {type(error).__name__}: {error}") from error
     if problems := list(_problems(own)):
         raise PythonJudgeError(f"class {reference.name}: {'; '.join(problems)}")
     return PythonJudge(

@@ -192,7 +192,7 @@ def _plan(judge: JudgeSettings, config: Config, key: str, problems: list[str]) -
     if judge.name is not None and judge.name not in OBSERVERS:
         problems.append(
             f"{key}: no built-in judge {judge.name!r} (there are {', '.join(OBSERVERS)}); "
-            "for a judge of your own give the path of its .md file"
+            "for a judge of your own give the path of its .md file, or `python: MODULE:CLASS`"
         )
         return None
     try:

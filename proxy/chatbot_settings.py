@@ -43,19 +43,19 @@ def _class_reference(value: Any, info: ValidationInfo) -> ClassReference:
     return ClassReference(anchored(Path(), info), found[1], found[2])
 
 
+OwnClass = Annotated[
+    ClassReference,
+    BeforeValidator(_class_reference),
+    WithJsonSchema({"type": "string", "pattern": r"^\w+(\.\w+)*:\w+$"}),
+]
+
+
 class JudgeSettings(Settings):
     name: str | None = None
     """A built-in judge: source_fidelity, transparency, role or emergency. Left out, a judge of your own."""
     prompts: list[AnchoredPath] = Field([])
     """The prompt files of your own judge (a swift and a chief version, or one of them), or of a built-in one to replace its own."""
-    python: (
-        Annotated[
-            ClassReference,
-            BeforeValidator(_class_reference),
-            WithJsonSchema({"type": "string", "pattern": r"^\w+(\.\w+)*:\w+$"}),
-        ]
-        | None
-    ) = None
+    python: OwnClass | None = None
     """Your own judge as a Python class, MODULE:CLASS, from Python's path or the folder of this file; see docs/judges.md."""
     settings: dict[str, Any] = Field({})
     """The keyword arguments that this class is made with."""

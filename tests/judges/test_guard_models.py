@@ -214,10 +214,10 @@ async def test_llama_guard_gets_the_conversation_and_names_its_categories(start:
 
 
 async def test_categories_of_the_file_name_what_comes_back_and_go_along(start: Start) -> None:
-    """For models whose template has a place for them."""
+    """For models whose template has a place for them; there they take the place of the list."""
     one = await start("llama_guard")
     found = await one.judge(HARMFUL, categories="{S6: Medical advice}")
-    assert found.reason.endswith("S2 Non-Violent Crimes, S6 Medical advice")
+    assert found.reason.endswith(": S2, S6 Medical advice")
     assert one.server.requests[0]["chat_template_kwargs"] == {"categories": {"S6": "Medical advice"}}
 
 
@@ -531,6 +531,7 @@ async def test_whatever_order_clients_send_the_template_gets_turns(start: Start,
             "x",
             "categories: only read with `format: llama_guard`",
         ),
+        ("observation: guard\nformat: llama_guard\ncategories: {s1: a}", "", "'categories.s1"),
         ("observation: guard\nformat: shieldgemma", "", "no instructions"),
         ("observation: guard\nformat: llama_guard", "Be strict.", "describe what is unsafe in `categories`"),
     ],

@@ -137,7 +137,8 @@ async def test_it_ends_with_the_turn() -> None:
     """However long its own time is, so that there is some left for the fallback message."""
     ledger = Ledger()
     ledger.until = asyncio.get_running_loop().time() + 0.02
-    assert (await made(lambda: asyncio.sleep(30, Finding("accept"))).judge(CASE, ledger)).verdict == "unjudged"
+    one = made(lambda: asyncio.sleep(3, Finding("accept")), timeout_s=60)
+    assert (await one.judge(CASE, ledger)).verdict == "unjudged"
 
 
 async def test_cancelling_the_turn_cancels_the_judge() -> None:
@@ -193,7 +194,7 @@ def test_a_package_beside_the_configuration_may_hold_it(tmp_path: Path) -> None:
         (FINE, "own_roles:Fine", "there is no module own_roles in {folder} (there is own_rules.py), nor on Python's path"),
         (FINE, "own_rules.deeper:Fine", "there is no module own_rules.deeper"),
         (FINE, "own_rules:NoPrices", "module own_rules has no class NoPrices; it has Fine"),
-        (FINE, "own_rules:Finding", "Finding() fails: TypeError"),
+        (FINE, "own_rules:Finding", "Finding cannot be made: TypeError"),
         (FINE, "own_rules:asyncio", "module own_rules has no class asyncio; it has Fine"),
         ("X = 1", "own_rules:Fine", "module own_rules has no class Fine; it has none"),
         ("1 / 0", "own_rules:Fine", "module own_rules cannot be imported: ZeroDivisionError: division by zero"),
@@ -220,7 +221,10 @@ def test_what_cannot_be_used_is_told(tmp_path: Path, text: str, reference: str, 
 
 def test_a_class_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     """With what it was to be made of."""
-    assert refused(tmp_path, FINE, limit=3) == "Fine(limit=3) fails: TypeError: Fine() takes no arguments"
+    assert (
+        refused(tmp_path, FINE, limit=3)
+        == "Fine cannot be made from the settings limit: TypeError: Fine() takes no arguments"
+    )
 
 
 @pytest.mark.parametrize("name", ["token", "judges", "yaml"])

@@ -100,7 +100,7 @@ def problems(tmp_path: Path, *judges: Body) -> list[str]:
         ({"name": "role", "settings": {"a": 1}}, "`settings` are for the class that `python` names"),
         ({"python": "own_rules:Gone"}, 'judges[0].python: "own_rules:Gone": module own_rules has no class Gone; it has Own'),
         ({"python": "gone_rules:Own"}, 'chatbots.bot.judges[0].python: "gone_rules:Own": there is no module gone_rules'),
-        ({"python": "own_rules:Own", "settings": {"word": 1, "n": 2}}, "Own(word=1, n=2) fails: TypeError"),
+        ({"python": "own_rules:Own", "settings": {"word": 1, "n": 2}}, "Own cannot be made from the settings word, n: TypeError"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_told_with_its_key(tmp_path: Path, judge: Body, told: str) -> None:
