@@ -6,7 +6,8 @@
 * `checked.py` is what `caf check FILE` looks at.
 * `scenario.py` makes scenarios of traced turns; `traced.py` is how. `exchange.py` makes them of tables, and tables of them.
 * `listening.py` runs the proxy on an address, for `serve`, `chat` and `drift`.
-* `serve` alone: `front.py` listens while the application behind it is exchanged, `reload.py` reads the configuration again,
+* `serve` alone: `front.py` listens while the application behind it is exchanged, `connections.py` limits how many clients may
+  connect and how long they may take, `reload.py` reads the configuration again,
   `workers.py` keeps several processes running, `garbage.py` and `heap.py` keep them quick and small; `unpriced.py` finds models
   without a price.
 * `conversation.py` is the client side of a chat: what is sent, what comes back.

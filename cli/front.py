@@ -6,15 +6,15 @@ take ── start the new application ── requests that begin from now on go 
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
-import orjson
 from aiohttp import web
 
+from cli.connections import Server, limits_of
 from cli.garbage import keep_loaded
-from cli.listening import listen
-from proxy.errors import BadRequest, Internal
+from cli.listening import address_of, has_waiting, listen
+from proxy.middleware import METRICS
 from proxy.service import SERVICE
 
 LAST_S = 1.0
@@ -34,6 +34,7 @@ class Generation:
         self.make_request: Callable[..., web.BaseRequest] = runner.server.request_factory
         self.handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] = runner.server.request_handler
         self.runner = runner
+        self.limits = limits_of(runner.app[SERVICE].config.server)
         self.requests: set[asyncio.Task[Any]] = set()
         self._closing: asyncio.Task[None] | None = None
 
@@ -48,35 +49,6 @@ class Generation:
         if self._closing is None:
             self._closing = asyncio.create_task(self.runner.cleanup())
         await asyncio.shield(self._closing)
-
-
-class _Refusal(web.Response):
-    """What is answered where no request could be read: no application gets to see that, so it leaves out what ours leave out."""
-
-    async def _prepare_headers(self) -> None:
-        # The only place between where aiohttp puts its name and where headers are written that has no application.
-        await super()._prepare_headers()
-        self.headers.pop("Server", None)
-
-
-class _Connection(web.RequestHandler):
-    """A connection that is told in OpenAI's form what cannot be read, and not which versions of Python and aiohttp are at work."""
-
-    __slots__ = ()
-
-    def handle_error(
-        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
-    ) -> web.StreamResponse:
-        super().handle_error(request, status, exc, message)  # logs it
-        fault = Internal() if status >= 500 else BadRequest("This cannot be read as an HTTP request.")
-        response = _Refusal(status=status, body=orjson.dumps(fault.body()), content_type="application/json")
-        response.force_close()
-        return response
-
-
-class _Server(web.Server):
-    def __call__(self) -> web.RequestHandler:
-        return _Connection(self, loop=self._loop, **self._kwargs)  # as aiohttp makes its own
 
 
 class Front:
@@ -125,25 +97,35 @@ class Front:
         Raises:
             ConfigError: The address cannot be used.
         """
-        server = _Server(self._handle, request_factory=self._make_request, handler_cancellation=True, access_log=None)
+        server = Server(self._handle, self._make_request, lambda: self._generations[-1].limits, self.app[METRICS])
         runner = web.ServerRunner(server, shutdown_timeout=LAST_S)
         await runner.setup()
-        try:
-            yield await listen(runner, host, port, shared=shared)
-            for site in runner.sites:
-                await site.stop()
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self.close)
+            stack.push_async_callback(runner.cleanup)
+            listener = await listen(server.accept, host, port, shared=shared)
+            stack.callback(listener.close)
+            watching = asyncio.create_task(server.watch())
+            stack.callback(watching.cancel)
+            yield address_of(listener, host)
             self._stopping = True
-            until = asyncio.get_running_loop().time() + self.grace_s
+            now = asyncio.get_running_loop().time()
+            await self._accept_last(listener, now + self.grace_s / 2)
+            listener.close()
             await self._hear_last(server, min(IDLE_S, self.grace_s))
             server.pre_shutdown()
-            await self._drain(until)
-        finally:
-            try:
-                await runner.cleanup()
-            finally:
-                await self.close()
+            await self._drain(now + self.grace_s)
 
-    async def _hear_last(self, server: web.Server, seconds: float) -> None:
+    async def _accept_last(self, listener: asyncio.Server, until: float) -> None:
+        """Accept who has connected before the port is closed: the kernel resets whoever is left.
+
+        Args:
+            until: Time of the event loop at which it is closed, whoever may still come.
+        """
+        while has_waiting(listener) and asyncio.get_running_loop().time() < until:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+
+    async def _hear_last(self, server: Server, seconds: float) -> None:
         """Answer what is sent over open connections, and close each behind its answer.
 
         A proxy before this one cannot know that a connection is about to be closed, and cannot ask another host what it has sent.

@@ -3,9 +3,10 @@
 import asyncio
 import errno
 import os
+import selectors
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 
@@ -45,22 +46,46 @@ async def listening(app: web.Application, host: str, port: int, *, shared: bool 
     runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=GRACE_S)
     try:
         await runner.setup()
-        yield await listen(runner, host, port, shared=shared)
+        assert runner.server is not None
+        listener = await listen(runner.server, host, port, shared=shared)
+        try:
+            yield address_of(listener, host)
+        finally:
+            listener.close()
     finally:
         await runner.cleanup()
 
 
-async def listen(runner: web.BaseRunner, host: str, port: int, *, shared: bool = False) -> str:
-    """Have a runner listen, and return its address.
+async def listen(
+    accept: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, shared: bool = False
+) -> asyncio.Server:
+    """Listen on an address.
+
+    Args:
+        accept: Makes what talks with a client.
+        shared: Other processes listen there, too.
 
     Raises:
         ConfigError: The address cannot be used.
     """
     try:
-        await web.TCPSite(runner, host, port, backlog=1024, reuse_port=shared or None).start()
+        loop = asyncio.get_running_loop()
+        return await loop.create_server(accept, host, port, backlog=1024, reuse_port=shared or None)
     except (OSError, UnicodeError) as error:  # UnicodeError: what the IDNA codec makes of a strange host name
         raise ConfigError([_refusal(error, host, port)]) from error
-    return f"http://{f'[{host}]' if ':' in host else host}:{runner.addresses[0][1]}"
+
+
+def address_of(listener: asyncio.Server, host: str) -> str:
+    """Return the URL of what listens on a host."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{listener.sockets[0].getsockname()[1]}"
+
+
+def has_waiting(listener: asyncio.Server) -> bool:
+    """Tell whether clients have connected that nobody has accepted yet."""
+    with selectors.DefaultSelector() as selector:
+        for one in listener.sockets:
+            selector.register(one, selectors.EVENT_READ)
+        return bool(selector.select(0))
 
 
 @contextmanager

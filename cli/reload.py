@@ -5,6 +5,7 @@ from pathlib import Path
 
 import structlog
 
+from cli.connections import limits_of
 from cli.front import Front
 from cli.serve import unsafe
 from models.errors import ModelSettingsError
@@ -50,4 +51,5 @@ def _read(path: Path, served: Config) -> Config:
     address = {"host": served.server.host, "port": served.server.port}
     if is_worker():
         check(config, 2)
+    limits_of(config.server)
     return config.model_copy(update={"server": config.server.model_copy(update=address)})

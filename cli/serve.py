@@ -137,6 +137,7 @@ async def _serve(config: "Config", path: Path, workers: int) -> None:
     import signal
     from contextlib import suppress
 
+    from cli.connections import limits_of
     from cli.front import Front
     from cli.reload import reload_on
     from cli.workers import end_with_parent, is_joining, is_worker, tell_parent
@@ -162,11 +163,13 @@ async def _serve(config: "Config", path: Path, workers: int) -> None:
     try:
         if worker := is_worker():
             end_with_parent()
+        limits = limits_of(config.server)
         await front.take(create_app(config))
         async with front.listening(config.server.host, config.server.port, shared=worker) as address:
             if worker:
                 tell_parent()
-            for line in () if is_joining() else _greeting(config, front.app[SERVICE].keys, path, address, workers):
+            keys = front.app[SERVICE].keys
+            for line in () if is_joining() else _greeting(config, keys, path, address, workers, limits.connections):
                 typer.echo(line)
             rereading = asyncio.create_task(reload_on(reread, front, path))
             await stop.wait()
@@ -186,13 +189,16 @@ def _say_at_the_end(line: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or what is buffered would spoil the exit code
 
 
-def _greeting(config: "Config", keys: "KeyRing | None", path: Path, address: str, workers: int) -> Iterator[str]:
+def _greeting(
+    config: "Config", keys: "KeyRing | None", path: Path, address: str, workers: int, connections: int
+) -> Iterator[str]:
     """Say what is served, from what, and what about it is not safe."""
     chatbots = (f"{name} ({_kind(config, name)})" for name in config.chatbots)
     yield f"CAF serves {address}/v1" + (f" with {workers} workers" if workers > 1 else "")
     yield f"  chatbots  {', '.join(chatbots)}"
     yield f"  config    {path}"
     yield f"  traces    {_traces(config)}"
+    yield f"  limit     {connections:,} connections" + (" for each worker" if workers > 1 else "")
     for warning in unsafe(config, keys):
         yield f"  not safe  {warning}"
     yield "Ctrl-C stops."

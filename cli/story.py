@@ -1,6 +1,6 @@
 """Tells a trace as a story, in the order in which things happened. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -35,6 +35,10 @@ def story(trace: dict[str, Any]) -> Iterator[Line]:
     yield from _part("Warnings shown to the chatbot", map(_warning, trace["warnings_shown"]))
     for attempt in trace["attempts"]:
         yield from _attempt(attempt, several=len(trace["replies"]) > 1)
+    dropped = (
+        (2, "yellow", f"{call['name'] or '(no name)'}: {call['why']}") for call in trace.get("dropped_calls", ())
+    )
+    yield from _part("Tool calls not delivered", dropped)
     for number, reply in enumerate(trace["replies"]):
         which = f" as choice {number}" if len(trace["replies"]) > 1 else ""
         yield from _part(f"Delivered{which}", [(2, "", "(no text)" if reply is None else reply)])
@@ -43,7 +47,7 @@ def story(trace: dict[str, Any]) -> Iterator[Line]:
     yield from _part("Labelled by a person", map(_label, trace.get("labels", [])))
 
 
-def _part(title: str, lines: "Iterator[Line] | list[Line] | map[Line]") -> Iterator[Line]:
+def _part(title: str, lines: Iterable[Line]) -> Iterator[Line]:
     told = list(lines)
     if told:
         yield 0, "", ""
@@ -87,7 +91,7 @@ def _label(label: dict[str, Any]) -> Line:
 def _attempt(attempt: dict[str, Any], several: bool) -> Iterator[Line]:
     which = f" of choice {attempt['choice']}" if several else ""
     yield 0, "", ""
-    yield 0, "bold", f"{attempt['kind'].capitalize()}{which}, at {attempt['at_ms']:.1f} ms"
+    yield 0, "bold", f"{attempt['kind'].replace('_', ' ').capitalize()}{which}, at {attempt['at_ms']:.1f} ms"
     yield 2, "", attempt["text"]
     cited = ", ".join(attempt["citations"]) or "nothing"
     modes = f"; judged in mode {' and '.join(attempt['modes'])}" if attempt["modes"] else ""

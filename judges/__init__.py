@@ -7,10 +7,13 @@ In reading order:
     verdict.py      verdicts, and the judgement that keeps the evidence behind one
     quotes.py       is a quote there: what judges say somebody or some source has said
     doses.py        the doses a text names
+    topics.py       the words that touch a sensitive topic
+    advice.py       advice that no source gives, whoever is talked round; imperatives.py: how advice is phrased
     rules.py        from observation to verdict: the policy, in code
     modes.py        which judges a reply calls for
     prompt.py       a judge's markdown file
     guard_model.py  how guard models are asked in the form they were trained on, and read
+    offload.py      judging long texts beside the event loop
     judge.py        one judge: a prompt file and a model, or a local observer
     python_judge.py a judge that is a Python class of a user's own
     filter.py       the team: stages of each judge, all judges at once

@@ -25,7 +25,7 @@ class Topic:
 
     name: str
     terms: tuple[str, ...] = ()
-    """Words and phrases that tell the local judges the topic is touched, besides those they know for `name`."""
+    """Words and phrases that touch the topic, besides those that `judges.topics` has for `name`."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Case:
     """What is judged. Judges get nothing else: no key, no other conversation, no configuration."""
 
     user_message: str
-    """Every user message since the last reply, joined by newlines."""
+    """Every user message since the last reply, a paragraph each."""
     draft: str = ""
     """The reply to judge, without command syntax; empty for judges of the user's message alone."""
     history: tuple[Said, ...] = ()

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
+from judges import offload
+from judges.advice import unsupported_advice
 from judges.case import Case
 from judges.judge import OBSERVERS, Judge, LocalJudge
 from judges.modes import Mode
@@ -14,6 +16,9 @@ from judges.rules import verified
 from judges.verdict import Judgement, Stage, Verdict, worst
 from knowledge_base.library import Source
 from models.usage import Ledger
+
+OF_CLAIMS = frozenset({"source_fidelity", "transparency"})
+"""The judges that hold a reply to its sources."""
 
 
 @dataclass(slots=True)
@@ -69,7 +74,7 @@ class Cascade:
         """
         judgements = list(heard)
         for judge in self.stages[-1:] if strongest else self.stages[len(heard) :]:
-            if judgements and self.settles(judgements[-1]):
+            if judgements and self.settles(judgements[-1], case):
                 break
             judgements.append(await judge.judge(case, ledger))
         return self._settled(judgements)
@@ -80,15 +85,17 @@ class Cascade:
         assert isinstance(judge, LocalJudge)
         return self._settled([judge.judge_now(case)])
 
-    def settles(self, judgement: Judgement) -> bool:
-        """Tell whether a stage ends the judging, though stronger ones stand behind it.
+    def settles(self, judgement: Judgement, case: Case) -> bool:
+        """Tell whether a stage ends the judging of a case, though stronger ones stand behind it.
 
-        A local judge may accept only below the threshold that it was given: what calibration shows to be safe.
+        A local judge may accept only below the threshold that it was given: what calibration shows to be safe. Advice that no
+        source gives, no stage but the last accepts: a swift judge that a reply has talked round would let it pass.
         """
         if judgement.verdict == "accept":
-            return judgement.stage != "local" or any(
+            may_accept = judgement.stage != "local" or any(
                 isinstance(judge, LocalJudge) and judge.accept_below is not None for judge in self.stages
             )
+            return may_accept and not (self.name in OF_CLAIMS and unsupported_advice(case))
         return judgement.verdict == "reject" and judgement.stage in self.reject_alone
 
     def _settled(self, judgements: list[Judgement]) -> Review:
@@ -147,26 +154,30 @@ class Filter:
         )
 
     async def _run(self, cascades: Sequence[Cascade], case: Case, ledger: Ledger, strongest: bool) -> Review:
-        review = sum([c.run_now(case) for c in cascades if c.local_only], Review())
+        review = await offload.run(case, _run_now, [c for c in cascades if c.local_only], case)
         if asking := [c for c in cascades if not c.local_only]:
             async with asyncio.TaskGroup() as group:
                 waiting = [group.create_task(c.run(case, ledger, strongest)) for c in asking]
             review = sum((task.result() for task in waiting), review)
         return review
 
+    async def hear(self, case: Case) -> Review:
+        """Ask the local emergency judge; about a long text beside the event loop."""
+        return await offload.run(case, self.alarm_now, case)
+
     def alarm_now(self, case: Case) -> Review:
         """Ask the local emergency judge, before anything that could refuse or delay the request."""
         if self.emergency is None or not isinstance(self.emergency.stages[0], LocalJudge):
             return Review()
         review = self.emergency.run_now(case)
-        settled = self.emergency.local_only or self.emergency.settles(review.judgements[0])
+        settled = self.emergency.local_only or self.emergency.settles(review.judgements[0], case)
         return review if settled else Review(review.judgements)
 
     async def alarm(self, case: Case, ledger: Ledger, heard: Review) -> Review:
         """Ask the stages of the emergency judge that need a model, unless the local one has settled it.
 
         Args:
-            heard: What `alarm_now` returned for this case.
+            heard: What `hear` or `alarm_now` returned for this case.
 
         Returns:
             The review, with the judgements of these stages alone.
@@ -177,6 +188,10 @@ class Filter:
         return replace(review, judgements=review.judgements[len(heard.judgements) :])
 
 
+def _run_now(cascades: Sequence[Cascade], case: Case) -> Review:
+    return sum([cascade.run_now(case) for cascade in cascades], Review())
+
+
 def _accepted_now(cascades: Sequence[Cascade], case: Case) -> Review | None:
     """Return what local judges say when each of them settles it by accepting; None when one does not."""
     review = Review()
@@ -184,7 +199,7 @@ def _accepted_now(cascades: Sequence[Cascade], case: Case) -> Review | None:
         if not isinstance(cascade.stages[0], LocalJudge):
             return None
         review += (found := cascade.run_now(case))
-        if found.verdict != "accept" or not (cascade.local_only or cascade.settles(found.judgements[0])):
+        if found.verdict != "accept" or not (cascade.local_only or cascade.settles(found.judgements[0], case)):
             return None
     return review
 

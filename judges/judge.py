@@ -8,7 +8,7 @@ from typing import Protocol
 
 import structlog
 
-from judges import guard_model
+from judges import guard_model, offload
 from judges.case import Case
 from judges.guard_model import Guard
 from judges.local import claims, emergency, role
@@ -67,7 +67,7 @@ class ModelJudge:
             self.prompt.model, messages, schema, step=step, ledger=ledger, timeout_s=self.timeout_s
         )
         exchange = Exchange(self.prompt.model, self.prompt.hash, answer.raw)
-        return replace(_judged(blank, answer.value, case), exchange=exchange)
+        return replace(await offload.run(case, _judged, blank, answer.value, case), exchange=exchange)
 
     async def _ask_guard(self, guard: Guard, case: Case, ledger: Ledger, blank: Judgement) -> Judgement:
         prompt = self.prompt
@@ -98,8 +98,8 @@ class LocalJudge:
         return "local"
 
     async def judge(self, case: Case, ledger: Ledger) -> Judgement:
-        """Judge without waiting for anything."""
-        return self.judge_now(case)
+        """Judge without asking anybody; a long text beside the event loop."""
+        return await offload.run(case, self.judge_now, case)
 
     def judge_now(self, case: Case) -> Judgement:
         """Judge a case. Text the rules cannot read is unjudged."""
@@ -155,15 +155,20 @@ RULE_OF = {
 """The rule that a local judge holds broken when its score alone tells."""
 
 LONGEST = 100_000
-"""Characters of a message or a reply that local judges read: they hold up everybody else meanwhile, 0.1 s for so many."""
+"""Characters of a message or a reply that local judges read, once it is normalised."""
 
 
 def _readable_part(case: Case) -> Case:
-    if any(len(said.text) > LONGEST for said in case.history):
-        case = replace(case, history=tuple(replace(said, text=said.text[-LONGEST:]) for said in case.history))
-    if len(case.user_message) <= LONGEST and len(case.draft) <= LONGEST:
+    history = [offload.shorten(said.text, LONGEST, keep_end=True) for said in case.history]
+    user_message, draft = (
+        offload.shorten(case.user_message, LONGEST, keep_end=True),
+        offload.shorten(case.draft, LONGEST),
+    )
+    if any(text is not said.text for text, said in zip(history, case.history, strict=True)):
+        case = replace(case, history=tuple(map(lambda said, text: replace(said, text=text), case.history, history)))
+    if user_message is case.user_message and draft is case.draft:
         return case
-    return replace(case, user_message=case.user_message[-LONGEST:], draft=case.draft[:LONGEST])
+    return replace(case, user_message=user_message, draft=draft)
 
 
 OBSERVERS: dict[str, Callable[[Case], tuple[Observation, float]]] = {

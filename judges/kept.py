@@ -1,4 +1,7 @@
-"""What was found out about a text, kept for when the text comes again, within a bound: clients send long ones, and many."""
+"""What was found out about a text, kept for when the text comes again, within a bound: clients send long ones, and many.
+
+Several threads may ask at once: what is full is put aside and never emptied, so that who reads in it finds what was there.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
@@ -21,14 +24,15 @@ def kept(function: Callable[[str], T]) -> Callable[[str], T]:
 
     @wraps(function)
     def known(text: str) -> T:
-        nonlocal characters
-        if text in results:
-            return results[text]
+        nonlocal results, characters
+        known_now = results
+        if text in known_now:
+            return known_now[text]
         found = function(text)
         if len(text) <= MOST_CHARACTERS // 10:
             characters += len(text) + ENTRY
             if characters > MOST_CHARACTERS:
-                results.clear()
+                results = {}
                 characters = len(text) + ENTRY
             results[text] = found
         return found
@@ -55,7 +59,7 @@ class Remembered(dict[str, T], Generic[T]):
 
 
 class Answers(Generic[Asked, T]):
-    """What is known of things that are asked about several at once, by their hashes alone. Full, it begins anew. For one thread."""
+    """What is known of things that are asked about several at once, by their hashes alone. Full, it begins anew."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -74,13 +78,16 @@ class Answers(Generic[Asked, T]):
             asked: The things.
             find_out: Tells of several things what is not known yet.
         """
-        known, by_hash = self._known, dict(zip(hashes, asked, strict=True))
-        if len(by_hash) > self._most:
-            return [*find_out(asked)]
+        known = self._known
+        try:
+            return list(map(known.__getitem__, hashes))
+        except KeyError:
+            by_hash = dict(zip(hashes, asked, strict=True))
         new = {key: thing for key, thing in by_hash.items() if key not in known}
         if len(known) + len(new) > self._most:
-            known.clear()
-            new = by_hash
+            known, new = {}, by_hash
+            if len(new) <= self._most:
+                self._known = known
         if new:
             known |= zip(new, find_out([*new.values()]), strict=True)
-        return [known[key] for key in hashes]
+        return list(map(known.__getitem__, hashes))

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import orjson
 
+from judges import offload
 from judges.case import Case
 from judges.local import refine
 from judges.observation import RolePlay
@@ -49,7 +50,8 @@ class LocalRefiner:
         if rejected.options.get("response_format"):
             return None  # sentences cannot be taken out of a JSON document
         played = [j.observation for j in rejected.objections if isinstance(j.observation, RolePlay)]
-        text, cited = refine.refine(rejected.case, [p.quote for seen in played for p in seen.played], rejected.fixed)
+        drop = [p.quote for seen in played for p in seen.played]
+        text, cited = await offload.run(rejected.case, refine.refine, rejected.case, drop, rejected.fixed)
         return f"{command(cited or ('not_in_sources',))}\n{text}"
 
 

@@ -9,7 +9,7 @@ In reading order:
     structured.py     pure: how an answer that must fit a pydantic model is asked for, read and repaired
     schema.py         pure: a pydantic model as the JSON Schema that OpenAI's strict mode takes
     usage.py          tokens, cost, and the calls of one turn
-    errors.py         what can go wrong, drawn as a tree
+    errors.py         what can go wrong, drawn as a tree; refusal.py: pure, what an upstream says of a request it refuses
     fallback.py       pure: which aliases stand in for which
     hedge.py          a second try beside a slow first one
     guard.py          places for calls, a bounded queue, and the circuit breaker of breaker.py

@@ -5,7 +5,8 @@ from typing import Any
 import orjson
 
 from models.engine import Body
-from models.errors import UpstreamGarbled, UpstreamUnavailable, accused, error_for_status
+from models.errors import UpstreamGarbled, UpstreamUnavailable, error_for_status
+from models.refusal import accused
 from models.writing import Listener
 
 _HEAD = ("id", "created", "model", "system_fingerprint", "service_tier", "usage")

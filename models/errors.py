@@ -18,11 +18,7 @@ No message holds text that an upstream or a user wrote: an upstream's error may 
 Engines raise these without alias and step, which `Models` fills in.
 """
 
-import re
-from collections.abc import Mapping
 from typing import ClassVar, Self
-
-_SAFE = re.compile(r"[A-Za-z0-9_.\[\]]{1,64}")
 
 
 class ModelError(Exception):
@@ -71,17 +67,18 @@ class UpstreamRefused(ModelError):
     def __init__(
         self,
         status: int = 400,
-        code: object = None,
-        param: object = None,
+        code: str | None = None,
+        param: str | None = None,
         reason: str = "",
         *,
         alias: str = "",
         step: str = "",
     ) -> None:
+        """Args: code, param: ours, or an upstream's that refusal.py lets through."""
         super().__init__(reason, alias=alias, step=step)
         self.status = status
-        self.code = safe_name(code)
-        self.param = safe_name(param)
+        self.code = code
+        self.param = param
 
     def what(self) -> str:
         named = {"code": self.code, "param": self.param}
@@ -184,30 +181,8 @@ class ModelSettingsError(ValueError):
     """The models cannot be opened as they are configured."""
 
 
-def safe_name(value: object) -> str | None:
-    """Keep an upstream's error code or parameter only if it is a plain name: free text may quote a prompt or a key.
-
-    A key may look like a name, but most keys have a hyphen, and names have none.
-    """
-    return value if isinstance(value, str) and _SAFE.fullmatch(value) else None
-
-
-def accused(error: object) -> tuple[str | None, str | None]:
-    """Return code and param of an upstream's error object, as far as they are plain names.
-
-    Servers that name no param mostly write `response_format` in their message when that is what they refuse. The
-    message itself goes no further than this function.
-    """
-    if not isinstance(error, Mapping):
-        return None, None
-    code, param = safe_name(error.get("code")), safe_name(error.get("param"))
-    if param is None and re.search(r"response_format|json_schema|json_object", str(error.get("message"))):
-        param = "response_format"
-    return code, param
-
-
 def error_for_status(
-    status: int, *, retry_after: float | None = None, code: object = None, param: object = None
+    status: int, *, retry_after: float | None = None, code: str | None = None, param: str | None = None
 ) -> ModelError:
     """Return the error that an HTTP status other than 2xx stands for."""
     if status == 429:

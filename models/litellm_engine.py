@@ -21,10 +21,10 @@ from models.errors import (
     ModelSettingsError,
     UpstreamTimeout,
     UpstreamUnavailable,
-    accused,
     error_for_status,
 )
 from models.openai_engine import retry_after, secret, secret_headers
+from models.refusal import accused
 from models.settings import ModelSettings
 from models.writing import Listener
 

@@ -22,10 +22,10 @@ from models.errors import (
     UpstreamRefused,
     UpstreamTimeout,
     UpstreamUnavailable,
-    accused,
     error_for_status,
 )
 from models.exchange import Answer, Post
+from models.refusal import accused
 from models.request import as_completion
 from models.settings import ModelSettings
 from models.watch import TRACE_HEADERS

@@ -145,8 +145,12 @@ def _detail(reported: Mapping[str, Any], of: str, name: str) -> int | None:
     return _count(details.get(name)) if isinstance(details, dict) else None
 
 
+MOST = 2**31
+"""Tokens; no model takes or writes more, whatever its server says."""
+
+
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST else None
 
 
 def _texts(value: object) -> str:

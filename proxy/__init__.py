@@ -8,18 +8,19 @@ A chat request passes through these rooms in order:
     session.py       recall and remember a conversation
     turn.py          one guarded turn: retrieval.py, draft.py, judging.py
     context.py       what the upstream model sees
-    cases.py         what the judges see
+    cases.py         what the judges see; json_text.py: of a JSON reply
     reply.py         the response body; respond.py: on its way, in one piece or streamed
     stream.py        the response as server-sent events
-    logprobs.py      how likely the tokens of a text were
+    outgoing.py      what an upstream says of its answer, as far as it leaves; logprobs.py: how likely the tokens of a text were
 
 What they use:
 
     config.py        config.yaml, validated once: settings.py and chatbot_settings.py say what may stand in it
     service.py       what every handler finds: made once by create_app
     chatbot.py       a chatbot, assembled from its settings
-    messages.py      the chat request
+    messages.py      the chat request; request_body.py: its bytes
     delivery.py      what a turn works on, and what it comes to
+    tool_calls.py    which calls of tools were asked for, and what of them leaves
     live.py          what leaves before a reply is settled; writer.py: what of a draft may
     logprobs.py      the likelihoods of the tokens that are delivered
     conversation.py  what is remembered, and how a conversation is recognised; folding.py: how a text is

@@ -32,8 +32,10 @@ from proxy.telemetry.metrics import SHARED, Metrics
 from proxy.telemetry.reading import Reading
 from proxy.telemetry.tracing import open_telemetry, traced
 from proxy.telemetry.worker_metrics import refreshed
+from proxy.tenants.access import access_of
 from proxy.tenants.limits import Meter, ProcessMeter
 from proxy.tenants.reach import key_ring
+from proxy.tenants.throttle import Throttle
 from proxy.traces.place import place_of, stored
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Trace
@@ -109,7 +111,7 @@ def create_app(
                 chatbot.filter.warm_up()
             app[SERVICE] = service = Service(
                 config, chatbots, memory, traces, metrics, session, keys, meter, audit, watch=watch, telemetry=telemetry,
-                responses=responses,
+                responses=responses, throttle=Throttle(config.keys.failures_per_minute if config.keys else 0),
             )  # fmt: skip
             if after is not None:
                 carry_on(after[SERVICE], service)
@@ -221,11 +223,11 @@ async def readyz(request: web.Request) -> web.Response:
     served = service.config.memory.on_error == "degrade" or await service.memory.answers()
     told: dict[str, object] = {"status": "ready" if served else "not ready"}
     try:
-        service.access(request, "admin")
+        access_of(request.headers, service.keys, "admin")  # not counted: a probe need not have a key
         told["chatbots"] = list(service.chatbots)
         if not served:
             told["reason"] = "the store of conversations does not answer"
-    except (Unauthorized, Forbidden):  # a probe need not have a key
+    except (Unauthorized, Forbidden):
         pass
     return _json(told, status=200 if served else 503)
 

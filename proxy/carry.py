@@ -16,6 +16,8 @@ def carry_on(old: Service, new: Service) -> None:
     if isinstance(old.memory, ProcessMemory) and isinstance(new.memory, ProcessMemory):
         old.memory.limit(settings.max_turns, settings.max_age_s)
         new.memory = old.memory
+    old.throttle.per_minute = new.throttle.per_minute
+    new.throttle = old.throttle
     if isinstance(old.meter, ProcessMeter) and isinstance(new.meter, ProcessMeter):
         new.meter = old.meter
     if isinstance(old.responses, ProcessResponses) and isinstance(new.responses, ProcessResponses):

@@ -1,13 +1,12 @@
 """The case that a reply makes for its judges. Pure."""
 
-import orjson
-
 from judges.case import Case, Said
 from judges.modes import Mode, modes_of
 from knowledge_base import citations
 from knowledge_base.library import Source
 from proxy.delivery import Turn
 from proxy.folding import unlined
+from proxy.json_text import json_text
 from proxy.traces.trace import Attempt
 
 HISTORY_FOR_JUDGES = 6
@@ -19,7 +18,7 @@ def reply_case(turn: Turn, attempt: Attempt) -> tuple[Case, tuple[str, ...], fro
     sources, classes = _cited(turn, attempt)
     case = Case(
         turn.user_message,
-        _words(attempt.text) if turn.request.wants_json else attempt.text,
+        json_text(attempt.text).text if turn.request.wants_json and attempt.kind != "tool_calls" else attempt.text,
         history=history(turn),
         cited=sources,
         role=turn.bot.settings.role,
@@ -36,8 +35,11 @@ def valid_citations(turn: Turn, attempt: Attempt) -> tuple[str, ...]:
 
 
 def _cited(turn: Turn, attempt: Attempt) -> tuple[tuple[Source, ...], tuple[str, ...]]:
-    """Return the sections and the classes that an attempt cites. Without citations, the evidence retrieved counts as cited."""
-    if not turn.cites:
+    """Return the sections and the classes that an attempt cites.
+
+    Where there is no place for citations, as in tool calls, the sections in use count as cited.
+    """
+    if not turn.cites or attempt.kind == "tool_calls":
         return turn.sources, ()
     sources, classes, _ = citations.split(attempt.citations, turn.bot.sections, turn.in_use)
     return sources, classes
@@ -45,22 +47,6 @@ def _cited(turn: Turn, attempt: Attempt) -> tuple[tuple[Source, ...], tuple[str,
 
 def _named(sources: tuple[Source, ...], classes: tuple[str, ...]) -> tuple[str, ...]:
     return (*[source.id for source in sources], *classes)
-
-
-def _words(document: str) -> str:
-    """Return the texts in a JSON document, a line each, or the document itself when it is none."""
-    try:
-        waiting = [orjson.loads(document)]
-    except orjson.JSONDecodeError:
-        return document
-    texts: list[str] = []
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            texts.append(value)
-        elif isinstance(value, list | dict):
-            waiting += reversed(list(value.values() if isinstance(value, dict) else value))
-    return "\n".join(texts)
 
 
 def history(turn: Turn) -> tuple[Said, ...]:

@@ -14,7 +14,7 @@ import time
 from typing import Any
 
 import structlog
-from aiohttp import hdrs, web
+from aiohttp import web
 
 from judges.case import alarm_case
 from judges.filter import Review
@@ -34,11 +34,11 @@ from proxy.live import Live
 from proxy.messages import ChatRequest, asked, read_chat_request, read_json, read_loosely
 from proxy.middleware import FIELDS
 from proxy.passthrough import Relaying, passed_through, passthrough
+from proxy.request_body import read_body, refuse_forms
 from proxy.respond import respond
 from proxy.service import SERVICE, Service
 from proxy.session import recall, remember
 from proxy.tenants.access import Access, requested_filter
-from proxy.tenants.keys import KeyRing
 from proxy.traces.trace import Trace
 from proxy.turn import cut_off, take_turn
 
@@ -85,7 +85,7 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
     except ApiError as error:
         fault = fault or error
     said = asked(data)
-    alarm = _hear(bot, mode, said)
+    alarm = await _hear(bot, mode, said)
     urgent = alarm.verdict in ("warn", "reject")
     # Whatever its key has used up, and wherever that is counted, a person in danger gets the emergency text, which costs no call.
     async with service.meter.admitted(None if urgent else access.key, Ledger(service.telemetry)) as ledger:
@@ -105,39 +105,6 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
         return await respond(service, request, dialect, work, turn.request.stream is True, turn)
 
 
-async def read_body(request: web.Request) -> bytes:
-    """Read a request's body.
-
-    Raises:
-        BadRequest: It is not what its headers say.
-    """
-    content, length = request.content, request.content_length
-    plain = length is not None and length <= request.client_max_size and hdrs.CONTENT_ENCODING not in request.headers
-    try:
-        # It has usually come with the headers, and then nothing is to be waited for.
-        return content.read_nowait() if plain and content.is_eof() else await request.read()
-    except web.RequestPayloadError as error:  # a Content-Encoding that the bytes do not have, or broken chunks
-        fault = BadRequest("The request body cannot be decoded; check Content-Encoding and its bytes.")
-        fault.headers["Connection"] = "close"  # aiohttp drops a connection whose request it could not read
-        raise fault from error
-
-
-SENT_BY_FORMS = frozenset(("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"))
-"""Content types with which any web page may send requests to any server, without a browser asking that server first."""
-
-
-def refuse_forms(request: web.Request, keys: KeyRing | None) -> None:
-    """Refuse what a foreign web page could have sent to a proxy without keys.
-
-    Raises:
-        NotJson: The content type is one that forms have, or a browser sent none.
-    """
-    unnamed = "text/plain" if hdrs.ORIGIN in request.headers else "application/json"
-    kind = request.headers.get(hdrs.CONTENT_TYPE, unnamed).partition(";")[0].strip().lower()
-    if keys is None and kind in SENT_BY_FORMS:
-        raise NotJson
-
-
 def _chatbot(service: Service, access: Access, data: dict[str, Any]) -> Chatbot:
     name = data.get("model")
     if not isinstance(name, str) or not name:
@@ -153,9 +120,9 @@ Said = tuple[str, list[str]]
 """The user's newest message and the earlier ones, of whatever can be read of a request."""
 
 
-def _hear(bot: Chatbot, mode: Filter, said: Said) -> Review:
+async def _hear(bot: Chatbot, mode: Filter, said: Said) -> Review:
     """Ask the local emergency judge."""
-    return bot.filter.alarm_now(alarm_case(*said)) if mode == "on" else Review()
+    return await bot.filter.hear(alarm_case(*said)) if mode == "on" else Review()
 
 
 def _least(data: dict[str, Any], bot: Chatbot, said: Said) -> dict[str, Any]:
@@ -245,7 +212,7 @@ async def _complete(service: Service, request: web.Request, turn: Turn, identity
             await remember(service.memory, turn, identity, answer)
         completion = reply.completion(turn, answer, expose=service.config.expose == "caf")
         turn.trace.outcome = reply.worst(answer.deliveries).outcome
-        turn.trace.tool_calls = sum([len(d.message.get("tool_calls") or ()) for d in answer.deliveries])
+        turn.trace.tool_calls = sum([len(d.calls) for d in answer.deliveries])
         turn.trace.replies = [choice["message"]["content"] for choice in completion["choices"]]
     except (TimeoutError, OutOfTime):
         turn.trace.error = "turn_timeout"

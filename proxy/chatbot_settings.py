@@ -132,7 +132,7 @@ class EmergencySettings(Settings):
 class TopicSettings(Settings):
     name: str = Field(min_length=1)
     terms: list[str] = Field([])
-    """Words that tell the local judges that the topic is touched, besides those they know for its name."""
+    """Words that touch the topic, besides those that are known for its name."""
 
     @model_validator(mode="before")
     @classmethod
@@ -189,6 +189,9 @@ class ChatbotSettings(Settings):
     first is used when the user's language is unknown or not there. The emergency contact is added to it in the same language."""
     emergency: EmergencySettings | None = None
     sensitive_topics: list[TopicSettings] = Field([])
+    trusted_tools: list[str] = Field([])
+    """Tools whose calls are delivered unjudged. Calls of others are judged like replies, of which the local judges, who read
+    sentences, accept few. Calls of tools that the request does not declare are dropped in any case."""
     citations: Literal["shown", "hidden"] = "shown"
     streaming: Literal["hold", "verified", "observe"] = "hold"
     """What leaves before the verdict. hold: nothing. verified: each sentence that the local judges settle to accept; it stays, and
@@ -228,6 +231,7 @@ class ChatbotSettings(Settings):
                 "refiner",
                 "emergency",
                 "sensitive_topics",
+                "trusted_tools",
             } & self.model_fields_set
             if unused:
                 raise ValueError(

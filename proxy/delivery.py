@@ -14,6 +14,7 @@ from proxy.chatbot_settings import Filter
 from proxy.conversation import Conversation
 from proxy.live import NOTHING, Fixed, Live
 from proxy.messages import ChatRequest
+from proxy.tool_calls import ToolCall
 from proxy.traces.trace import Attempt, Outcome, Trace
 
 
@@ -109,17 +110,31 @@ class Delivery:
     """One choice, settled."""
 
     text: str | None
-    """None: there is no text (only tool calls, or the model's own refusal), or it is withheld (`refused`)."""
+    """None: there is no text (only tool calls, or the model's own refusal), or it is a document and withheld (`refused`)."""
     outcome: Outcome
+    """Of text and tool calls."""
     citations: tuple[str, ...] = ()
     judgements: list[Judgement] = field(default_factory=list)
     warnings: list[tuple[str, str]] = field(default_factory=list)
     """(rule, detail) of each warning the choice gave rise to."""
     refused: bool = False
+    """Whether something is withheld that the fallback message cannot stand in for: a document, or tool calls."""
+    calls: list[ToolCall] = field(default_factory=list)
+    """The tool calls that leave."""
     message: Body = field(default_factory=dict)
-    """The upstream's message, for all but its text."""
+    """The upstream's message."""
     choice: Body = field(default_factory=dict)
     """The upstream's choice that the message came in."""
+    text_outcome: Outcome = field(init=False)
+    """Of the text alone."""
+
+    def __post_init__(self) -> None:
+        self.text_outcome = self.outcome
+
+    @property
+    def replaced(self) -> bool:
+        """Whether the text is another than the upstream's."""
+        return self.text_outcome in ("refined", "fallback")
 
 
 @dataclass(slots=True)

@@ -17,13 +17,13 @@ from models.fallback import chain
 from models.openai_engine import OpenAIEngine
 from models.relay import relay
 from models.usage import Call, Ledger
-from proxy.chat import read_body, refuse_forms
 from proxy.config import Config
 from proxy.errors import BadRequest, ModelNotFound
 from proxy.messages import read_json
 from proxy.middleware import FIELDS
 from proxy.passthrough import Relaying
 from proxy.relayed import estimated
+from proxy.request_body import read_body, refuse_forms
 from proxy.service import SERVICE
 
 

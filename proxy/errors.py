@@ -7,11 +7,14 @@
         +-- Forbidden        403  the key lacks a permission
         +-- ModelNotFound    404  no chatbot of that name
         +-- ResponseNotFound 404  no response of that id
-        +-- NotJson          415  no keys, and a Content-Type that any web page may send
+        +-- BodyTimeout      408  the body did not arrive within server.body_timeout_s
         +-- TooLarge         413  the body is larger than server.max_body_bytes
+        +-- NotJson          415  no keys, and a Content-Type that any web page may send
         +-- RateLimited      429  the key has used up what it may for now
+            +-- TooManyFailures  429  the address sent too many requests without a valid key
             +-- QuotaSpent   429  its money for today
         +-- StoreUnavailable 503  the state of conversations cannot be read or kept
+        +-- Full             503  as many connections as the proxy may have
         +-- TurnTimeout      504  the turn took longer than server.turn_timeout_s
         +-- Internal         500  a fault of the proxy
         +-- HttpFault        404, 405 ...  what aiohttp refuses by itself
@@ -35,6 +38,8 @@ class ApiError(Exception):
     status: int = 500
     type: ClassVar[str] = "server_error"
     code: str | None = None
+    closes: bool = False
+    """Whether the connection is closed behind the answer."""
 
     def __init__(self, message: str, *, param: str | None = None) -> None:
         super().__init__(message)
@@ -47,9 +52,12 @@ class ApiError(Exception):
         return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
 
     def response(self) -> web.Response:
-        return web.Response(
+        response = web.Response(
             status=self.status, headers=self.headers, body=orjson.dumps(self.body()), content_type="application/json"
         )
+        if self.closes:
+            response.force_close()
+        return response
 
 
 class BadRequest(ApiError):
@@ -100,6 +108,20 @@ class ResponseNotFound(ApiError):
         self.code = "previous_response_not_found" if previous else "response_not_found"
 
 
+class BodyTimeout(ApiError):
+    """The body took too long to arrive."""
+
+    status = 408
+    type = "timeout_error"
+    code = "request_timeout"
+    closes = True
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"The request body did not arrive within {seconds:g} s, the proxy's limit (server.body_timeout_s)."
+        )
+
+
 class TooLarge(ApiError):
     """More bytes than are taken."""
 
@@ -131,6 +153,17 @@ class RateLimited(ApiError):
         self.headers["Retry-After"] = str(max(1, math.ceil(retry_after_s)))
 
 
+class TooManyFailures(RateLimited):
+    """The address sent too many requests without a valid key; one with a valid key is served all the same."""
+
+    closes = True
+
+    def __init__(self, retry_after_s: float) -> None:
+        super().__init__(
+            "Too many requests without a valid API key; send a valid one, or try again later.", retry_after_s
+        )
+
+
 class QuotaSpent(RateLimited):
     """The key has spent its money for today."""
 
@@ -147,6 +180,18 @@ class StoreUnavailable(ApiError):
     def __init__(self) -> None:
         super().__init__("The proxy cannot reach its state right now. Please try again later.")
         self.headers["Retry-After"] = "2"
+
+
+class Full(ApiError):
+    """There are as many connections as the proxy may have."""
+
+    status = 503
+    code = "too_many_connections"
+    closes = True
+
+    def __init__(self) -> None:
+        super().__init__("The proxy has as many connections as it may. Please try again later.")
+        self.headers["Retry-After"] = "1"
 
 
 class TurnTimeout(ApiError):

@@ -15,8 +15,10 @@ from models.usage import estimate_tokens
 from proxy.cases import reply_case, valid_citations
 from proxy.delivery import Delivery, Turn
 from proxy.draft import attempt_of, before, cut
+from proxy.json_text import json_text
 from proxy.live import NOTHING, Fixed
-from proxy.traces.trace import Attempt, Outcome
+from proxy.tool_calls import ToolCall, text_for_judges
+from proxy.traces.trace import RANK, Attempt, DroppedCall, Outcome
 
 log = structlog.get_logger()
 
@@ -32,6 +34,8 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
         if turn.filter == "shadow":
             turn.shadowed.append(attempt)
         return Delivery(attempt.text, "unfiltered", valid_citations(turn, attempt))
+    if _ambiguous(turn, attempt):
+        return fallback(turn, Review(), [("unreadable", "")])
     case, cited, modes = reply_case(turn, attempt)
     with turn.step("judge"):
         review = await turn.bot.filter.review(case, modes, turn.ledger)
@@ -61,11 +65,58 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
     if review.failed_closed or verdict == "reject":
         return fallback(turn, replace(review, judgements=judgements), warnings, fixed)
     warnings += _length(turn, attempt)
+    return Delivery(attempt.text, _passed(review, warnings, outcome), cited, judgements, warnings)
+
+
+def _passed(review: Review, warnings: Sequence[tuple[str, str]], outcome: Outcome = ACCEPTED) -> Outcome:
+    """Return the outcome of what may leave."""
     if any(j.verdict == "unjudged" for j in review.decisive):
-        outcome = "unjudged"
-    elif outcome == "accepted" and warnings:
-        outcome = "warned"
-    return Delivery(attempt.text, outcome, cited, judgements, warnings)
+        return "unjudged"
+    return "warned" if outcome == ACCEPTED and warnings else outcome
+
+
+async def settle_calls(turn: Turn, index: int, calls: Sequence[ToolCall], delivery: Delivery) -> None:
+    """Add the tool calls of a choice to its delivery, all of them, or those alone that need no judge."""
+    trusted = turn.bot.settings.trusted_tools
+    delivery.calls = list(calls)
+    asked = [call for call in calls if call.name not in trusted]
+    if not asked:
+        return
+    text = text_for_judges(asked)
+    attempt = Attempt("tool_calls", index, text or "", [], turn.at_ms)
+    if text is None:
+        attempt.problems = ["The arguments of a tool call are no JSON, or have a key twice."]
+    turn.trace.attempts.append(attempt)
+    if not turn.judged:
+        if turn.filter == "shadow":
+            turn.shadowed.append(attempt)
+        return
+    settled = await judged_calls(turn, attempt)
+    delivery.judgements += settled.judgements
+    delivery.warnings += settled.warnings
+    if settled.refused:
+        delivery.refused = True
+        delivery.calls = [call for call in calls if call.name in trusted]
+        turn.trace.dropped_calls += [DroppedCall(index, call.name, "rejected") for call in asked]
+    elif delivery.text is not None and delivery.outcome == "unfiltered":
+        return  # its text is only observed
+    delivery.outcome = min(delivery.outcome, settled.outcome, key=RANK.index)
+
+
+async def judged_calls(turn: Turn, attempt: Attempt) -> Delivery:
+    """Judge the tool calls of a choice as one case; what is rejected is not refined."""
+    if attempt.problems:
+        return Delivery(None, "fallback", warnings=[("unreadable", "")], refused=True)
+    case, _, modes = reply_case(turn, attempt)
+    with turn.step("judge"):
+        review = await turn.bot.filter.review(case, modes, turn.ledger)
+    if not review.judgements:  # no judge of this chatbot is for them
+        return Delivery(None, "unfiltered")
+    attempt.judgements = review.judgements
+    warnings = [(j.rule, "") for j in review.objections if j.rule]
+    refused = review.failed_closed or review.verdict == "reject"
+    outcome = "fallback" if refused else _passed(review, warnings)
+    return Delivery(None, outcome, (), list(review.judgements), warnings, refused=refused)
 
 
 def _length(turn: Turn, attempt: Attempt) -> list[tuple[str, str]]:
@@ -100,7 +151,12 @@ async def _refined(turn: Turn, attempt: Attempt, case: Case, review: Review) -> 
         refined.citations = [*dict.fromkeys((*fixed.citations, *refined.citations))]
     if not turn.request.wants_json:  # a document cut short is none
         refined.text = max(cut(refined.text, turn.bot.settings.length.hard), fixed.text, key=len)
-    return refined if refined.text else None
+    return refined if refined.text and not _ambiguous(turn, refined) else None
+
+
+def _ambiguous(turn: Turn, attempt: Attempt) -> bool:
+    """Tell whether it depends on the reader what a JSON reply says, so that no judge can tell what the user will be shown."""
+    return turn.request.wants_json and json_text(attempt.text).duplicate_keys
 
 
 def continued(turn: Turn, fixed: Fixed, rest: str) -> str:

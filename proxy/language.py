@@ -80,12 +80,19 @@ COMMON: dict[str, frozenset[str]] = {
 """The commonest words of messages in distress and of questions, by ISO 639-1 code."""
 
 
+READ = 4_000
+"""Characters of a message that tell its language, the last ones: a turn does not wait for more to be read."""
+
+
 def language_of(text: str, among: Iterable[str]) -> str | None:
     """Return the code, of some, whose common words a text has most of, the first on a tie.
 
     None when it has fewer than two different ones: single words such as `no` are common in many languages.
     """
-    words = set(_WORDS.findall(text.casefold()))
-    counts = {code: len(words & COMMON.get(code, frozenset())) for code in among}
-    best = max(counts, key=counts.__getitem__, default=None)
-    return best if best is not None and counts[best] > 1 else None
+    known = [code for code in among if code in COMMON]
+    if not known:
+        return None
+    words = set(_WORDS.findall(text[-READ:].casefold()))
+    counts = {code: len(words & COMMON[code]) for code in known}
+    best = max(counts, key=counts.__getitem__)
+    return best if counts[best] > 1 else None

@@ -56,6 +56,15 @@ class StreamOptions(Wire):
     include_usage: bool = False
 
 
+class Named(Wire):
+    name: str
+
+
+class Tool(Wire):
+    function: Named | None = None
+    custom: Named | None = None
+
+
 class ChatRequest(Wire):
     model: str
     messages: list[Message] = Field(min_length=1)
@@ -65,6 +74,8 @@ class ChatRequest(Wire):
     user: str | None = None
     metadata: dict[str, Any] | None = None
     response_format: dict[str, Any] | None = None
+    tools: list[Tool] | None = None
+    functions: list[Named] | None = None
 
     @property
     def options(self) -> dict[str, Any]:
@@ -197,7 +208,8 @@ def asked(data: dict[str, Any]) -> tuple[str, list[str]]:
     The emergency judge reads this before anything can refuse the request, so nothing here may fail on any shape.
 
     Returns:
-        The user's text since the last reply (or the last user text), and the earlier user texts, oldest first.
+        The user's text since the last reply (or the last user text), a paragraph for each message and part of one; and the
+        earlier user texts, oldest first.
     """
     earlier: list[str] = []
     now: list[str] = []
@@ -214,7 +226,7 @@ def asked(data: dict[str, Any]) -> tuple[str, list[str]]:
             now = []
     if not now and earlier:
         now = [earlier.pop()]
-    return "\n".join(now), earlier
+    return "\n\n".join(now), earlier
 
 
 def _loose_text(content: object) -> str:
@@ -223,7 +235,7 @@ def _loose_text(content: object) -> str:
         return content if content.isascii() else content.encode("utf-8", "replace").decode()
     parts: Iterable[Any] = content if isinstance(content, list) else (content,)
     texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
-    return "\n".join(text for text in texts if isinstance(text, str))
+    return "\n\n".join(text for text in texts if isinstance(text, str))
 
 
 def _path(loc: Sequence[int | str]) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 
 import aiohttp
 import structlog
-from aiohttp import web
+from aiohttp import HttpVersion11, hdrs, web
 
 from models.errors import ModelError
-from proxy.errors import ApiError, HttpFault, Internal, TooLarge, from_model_error
+from proxy.errors import ApiError, BadRequest, HttpFault, Internal, TooLarge, from_model_error
 from proxy.telemetry.logs import tell_request
 from proxy.telemetry.metrics import Metrics
 
@@ -44,11 +44,28 @@ async def boundary(request: web.Request, handler: Handler) -> web.StreamResponse
 
 async def _answered(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
+        _check_head(request)
         return await handler(request)
     except aiohttp.ClientConnectionResetError:  # the client has gone while it was written to
         raise asyncio.CancelledError from None
     except Exception as error:
         return told(request, error).response()
+
+
+def _check_head(request: web.Request) -> None:
+    """Refuse a head that a proxy before this one may read differently, and so take one request for another.
+
+    Raises:
+        BadRequest: It has chunks that its HTTP does not know, or names two keys.
+    """
+    if request.version < HttpVersion11 and hdrs.TRANSFER_ENCODING in request.headers:
+        fault = BadRequest("HTTP/1.0 knows no Transfer-Encoding; send Content-Length, or HTTP/1.1.")
+    elif len(request.headers.getall(hdrs.AUTHORIZATION, ())) > 1:
+        fault = BadRequest("There is more than one Authorization header.", param=hdrs.AUTHORIZATION)
+    else:
+        return
+    fault.closes = True
+    raise fault
 
 
 def told(request: web.Request, error: Exception) -> ApiError:

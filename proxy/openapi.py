@@ -14,8 +14,9 @@ ERRORS = {
     "401": "No API key, or none that is valid.",
     "403": "The key lacks a permission.",
     "404": "No chatbot, model or response of that name.",
+    "408": "The body did not arrive within server.body_timeout_s.",
     "413": "The body is larger than server.max_body_bytes.",
-    "429": "A limit of the key is reached, or the model is busy; see Retry-After.",
+    "429": "A limit of the key is reached, its address fails to send a valid one, or the model is busy; see Retry-After.",
     "500": "A fault of the proxy.",
     "502": "The model behind the chatbot could not be reached.",
     "503": "The proxy is overloaded, or cannot reach its state; see Retry-After.",
@@ -136,7 +137,7 @@ ANSWERS: Schema = {
             "index": COUNT,
             "message": _ref("Reply"),
             "logprobs": {"type": ["object", "null"]},
-            "finish_reason": TEXT,
+            "finish_reason": {"enum": ["stop", "length", "content_filter", "tool_calls", "function_call"]},
             "caf": _ref("Caf"),
         },
         "caf",
@@ -193,7 +194,7 @@ HEADERS: list[Schema] = [
         "schema": {"type": "string", "maxLength": 200},
     },
 ]
-ASKING = "400 401 403 404 413 429 500 502 503 504"
+ASKING = "400 401 403 404 408 413 429 500 502 503 504"
 
 PATHS: dict[str, Schema] = {
     "/v1/chat/completions": {
@@ -214,14 +215,14 @@ PATHS: dict[str, Schema] = {
         "parameters": _path_id("The id of a response that was asked for with the same key, and kept."),
         "get": _operation(
             "Read a kept response. Its input items are not served.",
-            _answer("The response.", "Response"), "401 403 404 500 503",
+            _answer("The response.", "Response"), "401 403 404 429 500 503",
         ),
-        "delete": _operation("Forget a response.", _answer("It is forgotten.", "Deleted"), "401 403 404 500 503"),
+        "delete": _operation("Forget a response.", _answer("It is forgotten.", "Deleted"), "401 403 404 429 500 503"),
     },
-    "/v1/models": {"get": _operation("List the chatbots.", _answer("One entry each.", "ModelList"), "401 403 500")},
+    "/v1/models": {"get": _operation("List the chatbots.", _answer("One entry each.", "ModelList"), "401 403 429 500")},
     "/v1/models/{id}": {
         "parameters": _path_id("The name of a chatbot."),
-        "get": _operation("Show a chatbot.", _answer("The chatbot.", "Model"), "401 403 404 500"),
+        "get": _operation("Show a chatbot.", _answer("The chatbot.", "Model"), "401 403 404 429 500"),
     },
     "/v1/embeddings": {
         "post": _operation(
@@ -248,14 +249,14 @@ PATHS: dict[str, Schema] = {
         "parameters": _path_id("The id of a conversation, as `caf` tells it."),
         "delete": _operation(
             "Forget a conversation: its state, its kept responses, its traces; off loopback only with the permission `admin`.",
-            _answer("It is forgotten.", "Erased"), "401 403 500 503",
+            _answer("It is forgotten.", "Erased"), "401 403 429 500 503",
         ),
     },
     "/metrics": {
         "get": _operation(
             "Metrics, for Prometheus; off loopback only with the permission `admin`.",
             {"description": "The metrics.", "content": {"text/plain": {"schema": TEXT}}},
-            "401 403 500",
+            "401 403 429 500",
         )
     },
 }  # fmt: skip

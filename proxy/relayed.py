@@ -15,8 +15,6 @@ TAIL = 4096
 """Bytes at an answer's end in which its usage is looked for; where it stands, it is the last thing that is said."""
 WHOLE = 2**16
 """Bytes; a longer answer is not decoded to find its usage, nor searched for its texts."""
-MOST = 2**31
-"""Tokens; no model takes or writes more, whatever its server says."""
 
 _USAGE = re.compile(rb'"usage"\s*:\s*(?=\{)')
 _TEXT = re.compile(rb'"(?:content|refusal|arguments|reasoning|reasoning_content)"\s*:\s*"([^"]*+)"')
@@ -94,4 +92,4 @@ def _trusted(reported: object) -> Usage | None:
     if not isinstance(reported, dict):
         return None
     usage = Usage.from_body({"usage": reported})
-    return None if usage.estimated or max(usage.prompt_tokens, usage.completion_tokens) > MOST else usage
+    return None if usage.estimated else usage

@@ -1,7 +1,7 @@
 """The response body of a turn. Pure.
 
-Only named fields of the upstream's response go through: models put drafts and reasoning into others, and a rejected text must
-not leave by such a door.
+Every field of it is written here: models put drafts and reasoning into any that go through, and a rejected text must not leave by
+such a door.
 """
 
 from itertools import accumulate
@@ -11,13 +11,11 @@ from judges.rules import RULES
 from judges.verdict import Judgement
 from knowledge_base import citations
 from models.client import Body
+from proxy import outgoing, tool_calls
 from proxy.chatbot import Chatbot
 from proxy.delivery import Answer, Delivery, Turn
 from proxy.logprobs import encoded, spelled, spelling
-from proxy.traces.trace import Outcome
-
-RANK: tuple[Outcome, ...] = ("emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered")
-"""The outcome of a turn is the first of these that applies to one of its choices."""
+from proxy.traces.trace import RANK
 
 
 def completion(turn: Turn, answer: Answer, *, expose: bool) -> Body:
@@ -29,7 +27,7 @@ def completion(turn: Turn, answer: Answer, *, expose: bool) -> Body:
         expose: Whether to add the `caf` object: to the response, and with several choices to each of them.
     """
     deliveries = answer.deliveries if answer.upstream else answer.deliveries * (turn.request.n or 1)
-    # What leaves before there is an answer has its name already, which may be another's than the first draft's.
+    # What leaves before there is an answer may be another's than the first draft's.
     named = answer.upstream if turn.live is None else turn.live.head
     body: Body = {
         **head(turn, named),
@@ -46,12 +44,12 @@ def completion(turn: Turn, answer: Answer, *, expose: bool) -> Body:
 
 
 def head(turn: Turn, upstream: Body) -> Body:
-    """Return what names a completion, with the name that the upstream gave its answer, if there is one."""
+    """Return what names a completion, and says of which system it is."""
     return {
-        "id": upstream.get("id") or f"chatcmpl-{turn.trace.turn_id}",
-        "created": upstream.get("created") or int(turn.trace.started),
+        "id": f"chatcmpl-{turn.trace.turn_id}",
+        "created": int(turn.trace.started),
         "model": turn.request.model,
-        **{name: upstream[name] for name in ("system_fingerprint", "service_tier") if name in upstream},
+        **outgoing.about(upstream),
     }
 
 
@@ -59,41 +57,43 @@ def choice(turn: Turn, delivery: Delivery, index: int) -> Body:
     """Write one choice, with the text that is delivered."""
     upstream = delivery.message
     text = shown(turn, delivery)
-    message: Body = {"role": "assistant", "content": text, "refusal": None}
-    for name in ("tool_calls", "function_call"):
-        if upstream.get(name):
-            message[name] = upstream[name]
-    if delivery.refused:
+    message: Body = {"role": "assistant", "content": text, "refusal": None, **tool_calls.fields(delivery.calls)}
+    # A client that waits for a document or a call is told that this is none.
+    programmed = turn.request.wants_json or turn.request.tools or turn.request.functions
+    if delivery.refused or (programmed and delivery.text_outcome == "fallback"):
         message["refusal"] = turn.fallback
     elif text is None:
         # A refusal in the model's own words has been judged by nobody.
         own = upstream.get("refusal")
         message["refusal"] = turn.fallback if own and turn.judged else own
-    elif delivery.outcome == "emergency" and turn.request.wants_json:
-        message["refusal"] = text  # tells a client that parses the content as JSON not to
-    finish = delivery.choice.get("finish_reason") if delivery.outcome not in ("refined", "fallback") else None
+    elif programmed and delivery.outcome == "emergency":
+        message["refusal"] = text
+    withheld = delivery.replaced or (delivery.refused and text is None)
     return {
         "index": index,
         "message": message,
-        "logprobs": likely(delivery),
-        "finish_reason": finish or ("tool_calls" if upstream.get("tool_calls") else "stop"),
+        "logprobs": likely(turn, delivery),
+        "finish_reason": outgoing.finish_reason(None if withheld else delivery.choice.get("finish_reason"), message),
     }
 
 
-def likely(delivery: Delivery) -> Body | None:
+def likely(turn: Turn, delivery: Delivery) -> Body | None:
     """Return the logprobs of the tokens that are delivered; None where the words are not the model's, or a token is cut.
 
-    The command before a reply is no part of it. The line of sources after it has no tokens.
+    The command before a reply is no part of it. The line of sources after it has no tokens. What else might have stood there
+    has been read by no judge, and is left out of a reply that they have read.
     """
     logprobs = delivery.choice.get("logprobs")
     if logprobs is None:  # as mostly
         return None
     said, text = delivery.message.get("content"), delivery.text
-    if delivery.outcome in ("refined", "fallback") or not isinstance(said, str) or not text or not said.endswith(text):
+    if delivery.replaced or not isinstance(said, str) or not text or not said.endswith(text):
         return None
     tokens = spelling(logprobs, said)
     if tokens is None:
         return None
+    if turn.judged:
+        tokens = [token | {"top_logprobs": []} for token in tokens]
     starts = list(accumulate((len(spelled(token)) for token in tokens), initial=0))
     before = len(encoded(said)) - len(encoded(text))
     return {"content": tokens[starts.index(before) :], "refusal": None} if before in starts else None
@@ -103,7 +103,7 @@ def shown(turn: Turn, delivery: Delivery) -> str | None:
     """Return the text the user gets: the reply, with its sources named on a last line."""
     if delivery.text is None or turn.request.wants_json or not turn.cites:
         return delivery.text
-    if turn.bot.settings.citations == "hidden" or delivery.outcome in ("emergency", "fallback"):
+    if turn.bot.settings.citations == "hidden" or delivery.text_outcome in ("emergency", "fallback"):
         return delivery.text
     return delivery.text + citations.line([title for _, title in cited(turn.bot, delivery)])
 
@@ -137,9 +137,8 @@ def caf(turn: Turn, delivery: Delivery) -> dict[str, Any]:
     }
     if turn.reveals and delivery.outcome in ("refined", "fallback"):
         index = delivery.choice.get("index", 0)
-        told["draft"] = next(
-            (a.text for a in turn.trace.attempts if a.choice == index and a.kind != "refinement"), None
-        )
+        drafts = ("draft", "redraft", "shortened") if delivery.replaced else ("tool_calls",)
+        told["draft"] = next((a.text for a in turn.trace.attempts if a.choice == index and a.kind in drafts), None)
     return told
 
 

@@ -11,6 +11,7 @@ from aiohttp import web
 from proxy.audit.log import AuditLog
 from proxy.chatbot import Chatbot
 from proxy.config import Config
+from proxy.errors import TooManyFailures, Unauthorized
 from proxy.memory import Memory
 from proxy.responses.store import ResponseStore
 from proxy.shadow import Shadows
@@ -18,6 +19,7 @@ from proxy.telemetry.metrics import Metrics
 from proxy.tenants.access import Access, access_of
 from proxy.tenants.keys import KeyRing, Permission
 from proxy.tenants.limits import Meter, ProcessMeter
+from proxy.tenants.throttle import Throttle
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Trace
 
@@ -36,6 +38,7 @@ class Service:
     metrics: Metrics
     session: aiohttp.ClientSession
     responses: ResponseStore = field(kw_only=True)
+    throttle: Throttle = field(kw_only=True)
     keys: KeyRing | None = None
     meter: Meter = field(default_factory=ProcessMeter)
     audit: AuditLog | None = None
@@ -49,9 +52,15 @@ class Service:
 
         Raises:
             Unauthorized: The proxy has keys, and the client sent none that is valid.
+            TooManyFailures: The same, and its address has done so too often.
             Forbidden: Its key lacks the permission.
         """
-        return access_of(request.headers, self.keys, needed)
+        try:
+            return access_of(request.headers, self.keys, needed)
+        except Unauthorized:
+            if wait_s := self.throttle.count_failure(request.remote):
+                raise TooManyFailures(wait_s) from None
+            raise
 
     def later(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something that no reply waits for."""

@@ -31,6 +31,13 @@ class ServerSettings(Settings):
     """Larger request bodies get 413."""
     max_messages: int = Field(2_000, ge=1)
     """Requests with more messages get 400."""
+    max_connections: int | None = Field(None, ge=1)
+    """Connections open at once in each process; more than this get 503. None: half of the files that the process may open
+    (`ulimit -n`), since a request may need one to an upstream, and 4,096 at most."""
+    head_timeout_s: float = Field(15, gt=0)
+    """A connection without the whole head of a request is closed after so long: from its start, or the request's first byte."""
+    body_timeout_s: float = Field(60, gt=0)
+    """A request whose body is not there by then gets 408."""
     turn_timeout_s: float = Field(120, gt=0)
     """A turn that is not done by then is cancelled and answered with 504."""
     header_wait_s: float = Field(10, ge=0)
@@ -75,6 +82,8 @@ class KeySettings(Settings):
     """A file of salted hashes; `caf key create` makes it and adds to it. A change is noticed within a second."""
     env: Variable | None = None
     """An environment variable that holds the same as such a file."""
+    failures_per_minute: int = Field(60, ge=1)
+    """Requests without a valid key that an address may send in a minute; more get 429, not 401. No valid key is ever refused."""
 
     @model_validator(mode="after")
     def _one_of_both(self) -> "KeySettings":

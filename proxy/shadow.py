@@ -13,9 +13,8 @@ import structlog
 
 from judges.case import alarm_case
 from proxy.delivery import Answer, Turn
-from proxy.judging import judged
-from proxy.reply import RANK
-from proxy.traces.trace import Outcome
+from proxy.judging import judged, judged_calls
+from proxy.traces.trace import RANK, Outcome
 from proxy.turn import heard_too
 
 log = structlog.get_logger()
@@ -63,12 +62,16 @@ async def would(turn: Turn) -> Outcome:
         return turn.trace.outcome
     judges = turn.bot.filter
     case = alarm_case(turn.user_message, turn.earlier)
-    heard = judges.alarm_now(case)
+    heard = await judges.hear(case)
     alarm = heard + await judges.alarm(case, turn.ledger, heard)
     turn.trace.emergency += alarm.judgements
     if alarm.verdict in ("warn", "reject"):
         return "emergency"
     if alarm.failed_closed:
         return "fallback"
-    answer = heard_too(alarm, Answer([await judged(filtered, attempt) for attempt in turn.shadowed]))
+    settled = [
+        await (judged_calls(filtered, attempt) if attempt.kind == "tool_calls" else judged(filtered, attempt))
+        for attempt in turn.shadowed
+    ]
+    answer = heard_too(alarm, Answer(settled))
     return min([turn.trace.outcome, *(delivery.outcome for delivery in answer.deliveries)], key=RANK.index)

@@ -87,10 +87,14 @@ def _deltas(choice: Body, sent: int | None) -> Iterator[tuple[Body, Body | None]
     message = choice["message"]
     if sent is None:
         yield {"role": "assistant", "content": None if message["content"] is None else ""}, None
-    if message.get("refusal"):  # first: where there is content too, it must be known how to take it
-        yield {"refusal": message["refusal"]}, None
+    refusal = message.get("refusal")
+    explained = refusal and refusal == message["content"]
+    if explained:  # first: it must be known how to take the content
+        yield {"refusal": refusal}, None
     for piece, logprobs in _with_logprobs((message["content"] or "")[sent or 0 :], choice.get("logprobs")):
         yield {"content": piece}, logprobs
+    if refusal and not explained:
+        yield {"refusal": refusal}, None
     if message.get("tool_calls"):
         yield {"tool_calls": [{"index": i, **call} for i, call in enumerate(message["tool_calls"])]}, None
     if message.get("function_call"):

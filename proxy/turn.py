@@ -4,7 +4,7 @@ take_turn ── emergency judge (models) ┐ concurrent: if it fires, the draft
    └── _answer ───────────────────────┘
          ├── retrieve     sections for the question (retrieval.py)
          ├── draft        (draft.py)
-         └── _settle      for each choice: `checked` by hard rules (draft.py), `judged` and refined (judging.py)
+         └── _settle      for each choice: `checked` by hard rules (draft.py), `judged` and refined (judging.py); its tool calls
 """
 
 import asyncio
@@ -20,9 +20,10 @@ from judges.verdict import Judgement
 from models.client import Body
 from proxy.delivery import Answer, Delivery, Turn
 from proxy.draft import checked, draft
-from proxy.judging import fallback, judged
+from proxy.judging import fallback, judged, settle_calls
 from proxy.retrieval import retrieve
-from proxy.traces.trace import Attempt
+from proxy.tool_calls import ToolCall, declared, read_calls
+from proxy.traces.trace import Attempt, DroppedCall
 
 log = structlog.get_logger()
 
@@ -83,19 +84,37 @@ async def _settle(turn: Turn, index: int, choice: Body) -> Delivery:
     message = choice["message"]
     text = message.get("content")
     text = text if isinstance(text, str) else ""
-    if not text.strip() and (message.get("tool_calls") or message.get("function_call") or message.get("refusal")):
-        return Delivery(None, "unfiltered", message=message, choice=choice)
-    attempt = await checked(turn, index, text, bool(message.get("tool_calls")))
-    if not attempt.text and message.get("tool_calls"):  # only a citation came with the calls
-        return Delivery(None, "unfiltered", message=message, choice=choice)
+    calls = _declared_calls(turn, index, message)
+    if not text.strip() and (calls or message.get("refusal")):
+        delivery = Delivery(None, "unfiltered")
+    else:
+        delivery = await _settle_text(turn, index, text, bool(calls))
+    delivery.message, delivery.choice = message, choice
+    if calls:
+        await settle_calls(turn, index, calls, delivery)
+    return delivery
+
+
+def _declared_calls(turn: Turn, index: int, message: Body) -> list[ToolCall]:
+    """Return the tool calls that the request allows."""
+    calls = read_calls(message, turn.trace.turn_id, index)
+    allowed = declared(turn.request) if calls else ()
+    turn.trace.dropped_calls += [
+        DroppedCall(index, call.name, "undeclared") for call in calls if (call.kind, call.name) not in allowed
+    ]
+    return [call for call in calls if (call.kind, call.name) in allowed]
+
+
+async def _settle_text(turn: Turn, index: int, text: str, with_tools: bool) -> Delivery:
+    attempt = await checked(turn, index, text, with_tools)
+    if not attempt.text and with_tools:  # only a citation came with the calls
+        return Delivery(None, "unfiltered")
     fixed = turn.fixed(index)
     attempt.left = len(fixed.text)
     if not attempt.text.startswith(fixed.text):  # what has left was not the beginning of it: the rest of it is nobody's
         log.error("draft does not go on from what has left", turn_id=turn.trace.turn_id)
         return fallback(turn, Review(), (), fixed)
-    delivery = await judged(turn, attempt)
-    delivery.message, delivery.choice = message, choice
-    return delivery
+    return await judged(turn, attempt)
 
 
 def cut_off(turn: Turn) -> list[Attempt]:

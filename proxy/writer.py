@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from judges.local.text import sentences
+from judges.offload import is_long
 from knowledge_base import citations
 from knowledge_base.commands import MARKS_BEFORE, may_begin
 from models.engine import Body
@@ -146,4 +147,7 @@ class Writer:
         self._looks += 1
         attempt = Attempt("draft", self._index, text, list(self._written or ()), 0.0)
         case, _, modes = reply_case(self._turn, attempt)
+        if is_long(case):  # everybody would wait meanwhile; it is judged once it is whole
+            self._held = True
+            return False
         return self._turn.bot.filter.settled_now(case, modes)

@@ -236,7 +236,9 @@ async def _asked(bench: Bench, plan: "JudgePlan", route: "Route", at_once: int) 
         subject = bench.subject(Spec(what=stage), plan.name)
         with progress(len(reaching), f"{plan.name} {stage}") as told:
             asked[stage] = await ask(subject, reaching, at_once=at_once, told=told)
-        reaching = [a.labelled for a in asked[stage] if not a.skipped and not cascade.settles(a.judgement)]
+        reaching = [
+            a.labelled for a in asked[stage] if not a.skipped and not cascade.settles(a.judgement, a.labelled.case)
+        ]
     return asked
 
 

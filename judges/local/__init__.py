@@ -21,5 +21,5 @@ Reading order:
     evidence.py          how strongly words speak for a class, by learned weights (weights/, made by judges/training)
     incoherence.py       word salad
     role.py              which parts the reply plays that the chatbot does not have
-    emergency.py         signs of danger in what the user wrote
+    emergency.py         signs of danger in what the user wrote; aftermath.py: what tells of it after a crisis only
 """

@@ -7,24 +7,27 @@ is kept: replies restate their sources.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import accumulate, chain, compress, count, pairwise
 from math import exp, log, sqrt
-from operator import add, itemgetter, sub
+from operator import add, gt, itemgetter, sub
 from struct import Struct
 
 import numpy as np
 
-from judges.kept import Answers, Remembered
+from judges.kept import Answers
 from judges.local import vectors
 from judges.local.spelling import QUESTION, STOP
 from judges.local.table import Pairs, Table, code, hashes
 
 WINDOW = 48
-"""Tokens of a window, about: a window ends with the sentence that reaches this."""
+"""Tokens of a window, about: a window ends with the sentence that reaches this. A sentence that is longer is read in pieces of
+so many: what each word adds would add up to a sign in any text without an end."""
+LEAST_KNOWN = 0.25
+"""Share of a stretch that must be words, in a text of several windows: among many stretches letters alone make a sign of one."""
 SHORTEST = 6
 """Tokens from which a sentence of a long text is also read by itself."""
 LETTERS = (3, 4, 5)
@@ -32,10 +35,12 @@ LETTERS = (3, 4, 5)
 LONGEST_WORD = 24
 MOST_TOLL = 2.5
 """Padding must not buy silence."""
-MOST_ENTRIES, FEW_ENTRIES = 8192, 1024
+MOST_ENTRIES, FEW_ENTRIES = 16_384, 1024
 """Words whose weights are kept at hand: fewer for what tells sorts apart, which only flagged texts are asked for."""
 MOST_SENTENCES = 1024
 """Sentences whose sums are kept at hand."""
+AT_ONCE = 256
+"""Words that are looked up together."""
 START = "^"
 
 _WEIGHTS = 6
@@ -43,7 +48,8 @@ _PACK = Struct(f"qq{_WEIGHTS}d").pack
 _ROW = np.dtype([("first", np.int64), ("second", np.int64), ("sums", np.float64, _WEIGHTS)])
 """What was learned of one word, as it lies packed: its code, as the first and as the second of a pair; the weights of the word,
 of its letters and of its meaning, and how many of each there are."""
-_ENDS = frozenset((STOP, QUESTION))
+ENDS = frozenset((STOP, QUESTION))
+"""Tokens that end a sentence."""
 
 Stretch = tuple[str, ...]
 """Words, after the two that stand before them: these weigh nothing here, but pairs begin with them."""
@@ -101,7 +107,8 @@ class Evidence:
                 if " " in feature
             ]
         )
-        self._learned = Remembered(self._learn, entries)
+        self._learned = Answers[str, bytes](entries)
+        """What was learned of words."""
         self._known = Answers[Stretch, Told](MOST_SENTENCES)
         """What stretches come to."""
         self._senses = None if direction is None else vectors.rows() @ np.array(direction, np.float32)
@@ -113,15 +120,29 @@ class Evidence:
         edges, told = self._by_sentence(tokens)
         running = [*accumulate([sums for _, *sums in told], _plus, initial=[0.0] * _WEIGHTS)]
         ends = _windows(edges)
-        found = [(self._margin(*map(sub, running[end], running[start])), start, end) for start, end in enumerate(ends)]
+        windows = [(list(map(sub, running[end], running[start])), start, end) for start, end in enumerate(ends)]
+        found = [
+            (self._margin(*sums), start, end)
+            for sums, start, end in windows
+            if self._is_spoken(sums, edges[end] - edges[start])
+        ]
         found += [
             (margin, n, n + 1)
             for n, (margin, *_) in enumerate(told)
-            if ends[n] > n + 1 and edges[n + 1] - edges[n] >= SHORTEST
+            if ends[n] > n + 1 and (length := edges[n + 1] - edges[n]) >= SHORTEST and self._is_spoken(told[n], length)
         ]
-        margin, start, end = max(found, key=itemgetter(0))
-        toll = min(self._toll * log(len(found)), MOST_TOLL)
+        margin, start, end = max(found, key=itemgetter(0), default=(self._bias, 0, len(told)))
+        toll = min(self._toll * log(len(found) or 1), MOST_TOLL)
         return Window(margin - toll, edges[start], edges[end])
+
+    def apart(self, tokens: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[Window]:
+        """Weigh stretches of a text, each as if nothing stood beside it."""
+        short = len(tokens) <= WINDOW
+        told = self._told([(*_FIRST, *tokens[start:end]) for start, end in spans])
+        return [
+            Window(one[0] if short or self._is_spoken(one, end - start) else self._bias, start, end)
+            for one, (start, end) in zip(told, spans, strict=True)
+        ]
 
     def telling(self, tokens: Sequence[str], window: Window) -> list[Window]:
         """Return the sentences of a window that speak for the class by themselves, or the one that comes nearest to it."""
@@ -138,7 +159,7 @@ class Evidence:
 
     def margin(self, tokens: Sequence[str]) -> float:
         """Return how strongly a text as a whole speaks for the class."""
-        rows = np.frombuffer(_LEAD + b"".join(map(self._learned.__getitem__, tokens)), _ROW)
+        rows = np.frombuffer(_LEAD + b"".join(self._learned_of(tokens)), _ROW)
         _, weights = self._pairs.find(rows["first"], rows["second"])
         words, letters, senses, known, runs, sensed = np.add.reduce(rows["sums"]).tolist()
         return self._margin(words + sum(weights.tolist()), letters, senses, known + len(weights), runs, sensed)
@@ -149,9 +170,7 @@ class Evidence:
 
     def _by_sentence(self, tokens: Sequence[str]) -> tuple[list[int], list[Told]]:
         """Return where the sentences of a text begin and where the last one ends, and what each comes to."""
-        edges = [0, *compress(count(1), map(_ENDS.__contains__, tokens))]
-        if edges[-1] < len(tokens) or not tokens:
-            edges.append(len(tokens))
+        edges = sentence_edges(tokens)
         words = (*_FIRST, *tokens)
         return edges, self._told([words[start : end + _LEADING] for start, end in pairwise(edges)])
 
@@ -161,8 +180,8 @@ class Evidence:
 
     def _weighed(self, stretches: Sequence[Stretch]) -> list[Told]:
         """Add up what was learned of the words of each stretch, and of their pairs."""
-        words = map(self._learned.__getitem__, chain.from_iterable(stretches))
-        rows = np.frombuffer(bytearray().join(words), _ROW)
+        words = [*chain.from_iterable(stretches)]
+        rows = np.frombuffer(bytearray().join(self._learned_of(words)), _ROW)
         starts = np.array([*accumulate(map(len, stretches[:-1]), initial=0)])
         # What stands before a stretch is the first of pairs, but neither weighs anything here nor is it the second of any.
         rows.view(np.float64).reshape(len(rows), -1)[np.add.outer(starts, range(_LEADING)), 1:] = 0
@@ -176,18 +195,49 @@ class Evidence:
         told[:, 0] = self._bias + shares[:, 0] + shares[:, 1] + shares[:, 2]  # as `_margin` of each
         return list(map(tuple, told.tolist()))
 
-    def _learn(self, word: str) -> bytes:
-        """Look up all that was learned of a word."""
-        places, weights = self._features.find(hashes([word, *letter_runs(word)]))
-        found = dict(zip(places.tolist(), weights.tolist(), strict=True))
-        known = 0 in found
-        weight = found.pop(0, 0.0)
-        place = None if self._senses is None else vectors.load().place(word)
-        sense = 0.0 if self._senses is None or place is None else float(self._senses[place])
-        return _PACK(code(word), code(word), weight, sum(found.values()), sense, known, len(found), place is not None)
+    def _is_spoken(self, sums: Sequence[float], length: int) -> bool:
+        """Tell whether enough tokens of a stretch are words."""
+        return self._senses is None or length < SHORTEST or sums[-1] >= LEAST_KNOWN * length
+
+    def _learned_of(self, words: Sequence[str]) -> list[bytes]:
+        """Return what was learned of each word; what was asked for lately is known."""
+        return self._learned.of(list(map(hash, words)), words, self._learn_all)
+
+    def _learn_all(self, words: Sequence[str]) -> Iterator[bytes]:
+        """Look up all that was learned of some words, of not too many at once: other threads wait meanwhile."""
+        for start in range(0, len(words), AT_ONCE):
+            yield from self._learn(words[start : start + AT_ONCE])
+
+    def _learn(self, words: Sequence[str]) -> list[bytes]:
+        """Look up all that was learned of some words."""
+        rows = np.zeros(len(words), _ROW)
+        rows["first"] = rows["second"] = np.fromiter(map(code, words), np.int64, len(words))
+        sums = rows["sums"]
+        places, weights = self._features.find(hashes(words))
+        sums[places, 0], sums[places, 3] = weights, 1
+        runs = [letter_runs(word) for word in words]
+        places, weights = self._features.find(hashes([*chain.from_iterable(runs)]))
+        within = np.repeat(range(len(words)), [*map(len, runs)])[places]
+        sums[:, 1], sums[:, 4] = np.bincount(within, weights, len(words)), np.bincount(within, minlength=len(words))
+        if self._senses is not None:
+            places, senses = vectors.load().places(words)
+            sums[places, 2], sums[places, 5] = self._senses[senses], 1
+        data, size = rows.tobytes(), _ROW.itemsize
+        return [data[start : start + size] for start in range(0, len(data), size)]
 
     def _margin(self, words: float, letters: float, senses: float, known: float, runs: float, sensed: float) -> float:
         return self._bias + words / sqrt(known or 1) + letters / sqrt(runs or 1) + senses / sqrt(sensed or 1)
+
+
+def sentence_edges(tokens: Sequence[str]) -> list[int]:
+    """Return where the sentences of a text begin, and the pieces of those longer than a window; and where the last one ends.
+
+    Marks without a word between them end one sentence.
+    """
+    marks = [*map(ENDS.__contains__, tokens), True]
+    ends = compress(count(1), map(gt, marks, marks[1:]))  # a mark, and no mark behind it
+    starts = chain.from_iterable(range(start, end, WINDOW) for start, end in pairwise([0, *ends, len(tokens)]))
+    return [*starts, len(tokens)] if tokens else [0, 0]
 
 
 def _plus(one: list[float], other: list[float]) -> list[float]:

@@ -427,19 +427,3 @@ EVERYDAY = listed(
     experience experiences many person vary varies enough own pace useful advice mind recovery"""
 )
 """What common advice that nobody disputes is made of."""
-
-DRUG_NAMES = listed(
-    """
-    aspirin ibuprofen paracetamol acetaminophen tylenol advil nurofen naproxen codeine morphine tramadol oxycodone
-    fentanyl methadone lithium valproate lamotrigine haloperidol haldol prozac zoloft lexapro xanax valium ativan
-    klonopin ritalin adderall modafinil melatonin magnesium zinc omega-3 ashwagandha turmeric ginseng ginkgo valerian
-    kratom kava cbd thc lsd mdma ketamine psilocybin cocaine heroin insulin metformin warfarin heparin digoxin
-    prednisone prednisolone cortisone antihistamine benadryl cetirizine loratadine zyprexa risperdal seroquel abilify
-    clozaril invega geodon latuda rexulti sertraline fluoxetine citalopram benzodiazepine benzodiazepines antibiotic
-    antibiotics opioid opioids steroid steroids niacin vitamin vitamins supplement supplements probiotics collagen
-    creatine nicotine viagra sildenafil lorazepam gabapentin pregabalin collagen selenium calcium iron biotin
-    folate b12 d3 fish-oil sarcosine glycine"""
-)
-DRUG_ENDINGS = ("apine", "idone", "iprazole", "prazole", "mycin", "cillin", "statin", "olol", "sartan", "azepam", "zolam",
-                "oxetine", "traline", "opram", "afaxine", "triptyline", "perazine", "promazine", "peridol", "profen",
-                "floxacin", "cycline", "gliptin", "parin", "tidine", "azole", "vudine", "setron", "barbital", "codone")  # fmt: skip

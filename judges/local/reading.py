@@ -9,6 +9,7 @@ from sys import intern
 from judges.kept import Remembered
 from judges.local import lexicon, tongues
 from judges.local.lexicon import listed
+from judges.topics import is_drug
 
 _WORD = re.compile(r"[a-z\u00df-\u024f]+(?>(?:['-][a-z\u00df-\u024f]+){0,99})|\d+(?>(?:[.,/]\d+){0,99})|[%£€$]")
 _TOKEN = re.compile(_WORD.pattern + "|[,;:()]")
@@ -236,7 +237,7 @@ def _lexeme(word: str) -> Lexeme:
     if word in lexicon.STOP_WORDS:
         return Lexeme(word, 0.0, idle=word not in ("rather", "instead", "and"))
     root = stem(word)
-    drug = word in lexicon.DRUG_NAMES or (len(word) > 6 and word.endswith(lexicon.DRUG_ENDINGS))
+    drug = is_drug(word)
     weight = 1.5 if drug else 1 / 3 if word in lexicon.LIGHT_WORDS else 1.0
     concept = _CONCEPTS.get(root, root)
     return Lexeme(concept, weight, inverts=inverts, drug=drug, plain=not (inverts or drug))

@@ -11,6 +11,11 @@ _END = re.compile(r"[.!?…\n](?:(?<=\n)\s*|(?<!\n)[.!?…]*[\"')\]*_]*(?=\s|$))
 """The end of a sentence. Like the other patterns for whole replies it begins with a set of characters, which `re` looks
 for many times faster than for alternatives."""
 _BULLET = re.compile(r"\s*(?:[-*•–>#]+|\(?\d{1,2}[.)]|\(?[a-z]\))\s+")
+_LABEL = re.compile(
+    r"(?:(?:answer|body|content|description|details|explanation|greeting|heading|items|message|note|notes|output|paragraphs?|points|"
+    r"reply|response|result|sections?|sentences|steps|summary|sure|text|title):(?:\s+(?:(?:true|false|null)(?:\n|$))?|$))+"
+)
+"""Keys of a JSON reply that say nothing by themselves. Any other is read with its value: `stop: your tablets`."""
 _ABBREVIATED = listed("dr mr mrs ms prof e.g i.e approx vs st incl")
 _ABBREVIATED_ENDS = frozenset(word[-2:] for word in _ABBREVIATED)
 _TYPOGRAPHY = str.maketrans(
@@ -27,7 +32,7 @@ def normalise(text: str) -> str:
 
 
 class Sentence(NamedTuple):
-    """A sentence and what stands before it: space, a line break, a bullet."""
+    """A sentence and what stands before it: space, a line break, a bullet, the key of a JSON reply."""
 
     lead: str
     text: str
@@ -69,8 +74,8 @@ def _numbers(text: str, start: int, stop: int) -> bool:
 
 def _sentence(text: str, start: int, end: int) -> Sentence | None:
     bare = text[start:end].lstrip()
-    if not bare[:1].isupper() and (bullet := _BULLET.match(bare)):
-        bare = bare[bullet.end() :]
+    if not bare[:1].isupper() and (lead := _BULLET.match(bare) or _LABEL.match(bare.rstrip())):
+        bare = bare[lead.end() :]
     begin = end - len(bare)
     body = bare.rstrip()
     return Sentence(text[start:begin], body, begin) if body else None

@@ -27,6 +27,11 @@ class Vectors:
         found = self._places.find(hashes([word]))[1].tolist()
         return int(found[0]) if found else None
 
+    def places(self, words: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return which of some words are among them, by their place among these, and their rows."""
+        found, rows = self._places.find(hashes(words))
+        return found, rows.astype(np.intp)
+
     def rarity(self, word: str) -> float:
         """Return how rare a lower-case word is, 0.15 to 1."""
         place = self.place(word)

@@ -86,11 +86,10 @@ def items(frame: Frame, choice: Body, status: str) -> list[Body]:
     calls = [call for call in message.get("tool_calls") or () if isinstance(call, dict)]
     text, refusal = text_of(message), message.get("refusal")
     output = [function_call(frame, i, call, status) for i, call in enumerate(calls)]
-    if refusal:  # also where the text stands in the content: a client that parses that as JSON must not
-        return [message_item(frame, status, [{"type": "refusal", "refusal": refusal}]), *output]
-    if text or not output:
-        return [message_item(frame, status, [text_part(text, logprobs(choice))]), *output]
-    return output
+    parts = [{"type": "refusal", "refusal": refusal}] if refusal else []
+    if text != refusal and (text or not (parts or output)):  # a text that is the refusal is none to be parsed as JSON
+        parts.insert(0, text_part(text, logprobs(choice)))
+    return [message_item(frame, status, parts), *output] if parts else output
 
 
 def message_item(frame: Frame, status: str, content: list[Body]) -> Body:

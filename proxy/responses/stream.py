@@ -32,8 +32,10 @@ class ResponseStream:
         self._opened = False
         self._output = 0
         """Items that are done."""
+        self._parts: list[Body] = []
+        """The content of the message under way, as far as it is done."""
         self._part: Body | None = None
-        """The content of the message under way."""
+        """The part of it that is under way."""
         self._logprobs: list[Body] = []
         self._message: Body = {"content": None}
         self._finish: str | None = None
@@ -66,7 +68,7 @@ class ResponseStream:
             delta = choice["delta"]
             if refusal := delta.get("refusal"):
                 yield from self._more("refusal", refusal, [])
-            # A refusal comes first, and where there is one the content only repeats it.
+            # Content that comes after a refusal only repeats it.
             if (text := delta.get("content")) and not self._message.get("refusal"):
                 likely = choice.get("logprobs") or {}
                 yield from self._more("output_text", text, likely.get("content") or [])
@@ -93,7 +95,8 @@ class ResponseStream:
         return self._event("error", **flat, error=told)
 
     def _more(self, kind: str, text: str, likely: list[Body]) -> Iterator[bytes]:
-        if self._part is None:
+        if self._part is None or self._part["type"] != kind:
+            yield from self._part_done()
             yield from self._part_begun(kind)
         name = "content" if kind == "output_text" else "refusal"
         self._message[name] = (self._message.get(name) or "") + text
@@ -103,11 +106,12 @@ class ResponseStream:
 
     def _part_begun(self, kind: str) -> Iterator[bytes]:
         self._part = text_part("", []) if kind == "output_text" else {"type": "refusal", "refusal": ""}
-        item = message_item(self._frame, "in_progress", [])
-        yield self._event("response.output_item.added", output_index=self._output, item=item)
+        if not self._parts:
+            item = message_item(self._frame, "in_progress", [])
+            yield self._event("response.output_item.added", output_index=self._output, item=item)
         yield self._event("response.content_part.added", **self._place(), part=self._part)
 
-    def _message_done(self, status: str) -> Iterator[bytes]:
+    def _part_done(self) -> Iterator[bytes]:
         if self._part is None:
             return
         if self._part["type"] == "refusal":
@@ -117,9 +121,16 @@ class ResponseStream:
             part = text_part(self._message["content"] or "", self._logprobs)
             yield self._event("response.output_text.done", **self._place(), text=part["text"], logprobs=self._logprobs)
         yield self._event("response.content_part.done", **self._place(), part=part)
-        item = message_item(self._frame, status, [part])
-        yield self._event("response.output_item.done", output_index=self._output, item=item)
+        self._parts.append(part)
         self._part = None
+
+    def _message_done(self, status: str) -> Iterator[bytes]:
+        yield from self._part_done()
+        if not self._parts:
+            return
+        item = message_item(self._frame, status, self._parts)
+        yield self._event("response.output_item.done", output_index=self._output, item=item)
+        self._parts = []
         self._output += 1
 
     def _called(self, call: Body) -> Iterator[bytes]:
@@ -136,7 +147,7 @@ class ResponseStream:
         self._output += 1
 
     def _place(self) -> Body:
-        return {"item_id": f"msg_{self._frame.hex}", "output_index": self._output, "content_index": 0}
+        return {"item_id": f"msg_{self._frame.hex}", "output_index": self._output, "content_index": len(self._parts)}
 
     def _event(self, kind: str, **fields: object) -> bytes:
         data = {"type": kind, "sequence_number": self._sequence, **fields}

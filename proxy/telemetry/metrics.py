@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain, product
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, generate_latest
@@ -37,6 +37,9 @@ UNKNOWN = "unknown"
 """The kind of an emergency whose judge named no sign."""
 KINDS: tuple[str, ...] = (*get_args(Sign.model_fields["kind"].annotation), UNKNOWN)
 
+
+Refusal = Literal["full", "idle", "late"]
+"""Why a connection is refused: there is no room for it; another needed the room, and it had no request; its head took too long."""
 
 log = structlog.get_logger()
 
@@ -96,6 +99,10 @@ class Metrics:
         self.call_seconds = histogram(
             "caf_model_call_seconds", "Time of a model call, with its retries.", "model", SECONDS
         )
+        self.connections = now("caf_connections", "Connections of clients that are open.")
+        self.refused_connections = counter(
+            "caf_connections_refused", "Connections that were refused or closed without a whole request.", "reason"
+        )
         self.audit_dropped = sum_of("caf_audit_dropped", "Audit records that could not be kept since the start.")
         self.traces_dropped = sum_of("caf_traces_dropped", "Traces that could not be kept since the start.")
         self.memory_failures = sum_of(
@@ -113,11 +120,17 @@ class Metrics:
             self._all = self.registry
             ProcessCollector(registry=self.registry)
 
+    def refused_connection(self, reason: Refusal) -> None:
+        """Count a connection that was refused, or closed without a whole request."""
+        self._of(self.refused_connections, reason).inc()
+
     def expect(self, chatbots: Iterable[Blueprint]) -> None:
         """Show a 0 for whatever turns of these chatbots may come to.
 
         Alarms ask for an increase, and a series that begins with 1 has none: the first emergency would raise no alarm.
         """
+        for reason in get_args(Refusal):
+            self._of(self.refused_connections, reason)
         for bot in chatbots:
             if bot.settings.kind == "passthrough":  # has no turns
                 continue

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from judges.verdict import Exchange, Judgement
 from knowledge_base.citations import CLASSES
 from models.usage import Call
-from proxy.traces.trace import Attempt, SelectedSource, ShownWarning, Trace
+from proxy.traces.trace import Attempt, DroppedCall, SelectedSource, ShownWarning, Trace
 
 
 def redact(trace: Trace) -> Trace:
@@ -34,6 +34,7 @@ def redact(trace: Trace) -> Trace:
         warnings_added=[_warning(warning) for warning in trace.warnings_added],
         replies=[None if reply is None else _length(reply) for reply in trace.replies],
         tool_calls=trace.tool_calls,
+        dropped_calls=[DroppedCall(call.choice, _length(call.name), call.why) for call in trace.dropped_calls],
         outcome=trace.outcome,
         would=trace.would,
         error=trace.error,

@@ -1,12 +1,14 @@
 """The trace of one turn: what happened, in order, with its evidence. `store.py` keeps it."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from judges.verdict import Judgement
 from models.usage import Call
 
 Outcome = Literal["emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered"]
+RANK: tuple[Outcome, ...] = get_args(Outcome)
+"""The outcome of a turn, or of a choice, is the first of these that applies to a part of it."""
 
 HowFound = Literal["fresh", "history", "pair", "explicit", "missed"]
 """By its whole history, by one exchange of it, by the id the client gave; missed: it has a history that is not known."""
@@ -34,11 +36,21 @@ class ShownWarning:
     """The last turn that shows it."""
 
 
+@dataclass(frozen=True, slots=True)
+class DroppedCall:
+    """A tool call that was not delivered."""
+
+    choice: int
+    name: str
+    why: Literal["undeclared", "rejected"]
+    """undeclared: the request has no such tool."""
+
+
 @dataclass(slots=True)
 class Attempt:
     """One text the turn tried for a choice."""
 
-    kind: Literal["draft", "redraft", "shortened", "refinement"]
+    kind: Literal["draft", "redraft", "shortened", "refinement", "tool_calls"]
     choice: int
     text: str
     citations: list[str]
@@ -81,6 +93,8 @@ class Trace:
     replies: list[str | None] = field(default_factory=list)
     """What was delivered, one for each choice; None for a choice without text."""
     tool_calls: int = 0
+    """How many were delivered."""
+    dropped_calls: list[DroppedCall] = field(default_factory=list)
     outcome: Outcome = "unfiltered"
     would: Outcome | None = None
     """In shadow: what the filter would have made of it; None: nobody has judged it."""

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = sorted((ROOT / "docs" / "experiments").glob("*/summary.json"))
 
 
+@pytest.mark.xfail(strict=True, reason="recorded with an earlier emergency judge: see docs/experiments.md")
 @pytest.mark.parametrize("published", PUBLISHED, ids=lambda path: path.parent.name)
 def test_a_published_run_is_replayed_to_the_same_figures(
     inside: Callable[..., Ended], tmp_path: Path, published: Path

@@ -5,11 +5,14 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -29,9 +32,9 @@ privacy: {path: traces.db}
 class Serving:
     """A `caf serve` that runs."""
 
-    def __init__(self, cwd: Path, environment: dict[str, str], *options: str) -> None:
+    def __init__(self, cwd: Path, environment: dict[str, str], *options: str, under: Sequence[str] = ()) -> None:
         self.process = subprocess.Popen(
-            [*COMMAND, "serve", "--port", "0", *options],
+            [*under, *COMMAND, "serve", "--port", "0", *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -61,9 +64,9 @@ class Serving:
 def serving(tmp_path: Path, environment: dict[str, str]) -> Iterator[Callable[..., Serving]]:
     started: list[Serving] = []
 
-    def start(*options: str, config: str = PASSTHROUGH) -> Serving:
+    def start(*options: str, config: str = PASSTHROUGH, under: Sequence[str] = ()) -> Serving:
         (tmp_path / "config.yaml").write_text(config)
-        started.append(Serving(tmp_path, environment, *options))
+        started.append(Serving(tmp_path, environment, *options, under=under))
         return started[-1]
 
     yield start
@@ -105,6 +108,30 @@ def test_what_cannot_be_read_is_refused_in_openais_form(serving: Callable[..., S
     assert b"Content-Type: application/json" in head
     assert not re.search(rb"(?i)server:|python|aiohttp", head + body)
     assert json.loads(body)["error"]["type"] == "invalid_request_error"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="sets a limit of open files by sh")
+def test_few_files_that_may_be_open_are_few_connections_and_lock_nobody_out(
+    tmp_path: Path, environment: dict[str, str], serving: Callable[..., Serving]
+) -> None:
+    """Of 200 half requests at 128 files, those are held that fit; who comes then is served, and the log tells."""
+    proxy = serving(config=PASSTHROUGH, under=["sh", "-c", 'ulimit -n 128 && exec "$@"', "sh"])
+    assert "  limit     32 connections" in proxy.said
+    url = urlsplit(proxy.address)
+    with ExitStack() as links:
+        for _ in range(200):
+            link = links.enter_context(socket.create_connection((url.hostname, url.port), timeout=10))
+            with suppress(ConnectionError):
+                link.sendall(b"POST /v1/chat/completions HTTP/1.1\r\n")
+        for _ in range(100):
+            with suppress(OSError):  # the first second after that, all of them may still be about to ask
+                assert json.loads(proxy.get("/models"))["data"][0]["id"] == "plain"
+                break
+            time.sleep(0.1)
+        else:
+            pytest.fail("nobody else is served")
+    code, _, err = proxy.end(signal.SIGTERM)
+    assert (code, err.count("connections refused")) == (0, 1)
 
 
 def test_an_open_turn_may_finish_when_it_is_told_to_stop(serving: Callable[..., Serving]) -> None:
@@ -177,6 +204,10 @@ def test_a_host_that_is_none_is_a_line_and_exit_code_2(caf: Caf, tmp_path: Path,
         (PASSTHROUGH.replace("model: m", "model: n"), ["caf: config.yaml: chatbots.plain.model: no model alias 'n'"]),
         (PASSTHROUGH + "colour: red\n", ["caf: config.yaml: colour: is not a setting here"]),
         (PASSTHROUGH + "server: {port: high, hots: x}\n", ["server.port: ", "server.hots: is not a setting here"]),
+        (
+            PASSTHROUGH + "server: {max_connections: 999999999}\n",
+            ["server.max_connections: 999999999 do not fit into the "],
+        ),
         ("a: [", ["caf: config.yaml: line ", "is not valid YAML"]),
         (
             PASSTHROUGH.replace("embedded", "openai, base_url: 'http://x', api_key_env: CAF_TEST_KEY"),

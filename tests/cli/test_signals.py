@@ -130,6 +130,28 @@ async def test_sigterm_under_load_finishes_what_was_taken_on(serve: Start) -> No
     assert not [trace for trace in traces if "cancelled" in str(trace.values())]
 
 
+async def test_who_has_connected_before_sigterm_is_answered(serve: Start) -> None:
+    """Also when the process had no time to accept the connection: the kernel has told the client that it has one."""
+    proxy = await serve(config("Here I am.", 0.02))
+    host, port = "127.0.0.1", int(proxy.address.split(":")[2].split("/")[0])
+    body = json.dumps({"model": "bot", "messages": [{"role": "user", "content": "Hi"}]})
+    request = f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+    proxy.process.send_signal(signal.SIGSTOP)
+    links = [await asyncio.open_connection(host, port) for _ in range(50)]
+    for _, writer in links:
+        writer.write(request)
+    proxy.process.send_signal(signal.SIGTERM)
+    proxy.process.send_signal(signal.SIGCONT)
+    async with asyncio.timeout(20):
+        answers = await asyncio.gather(*[reader.read() for reader, _ in links], return_exceptions=True)
+    assert [
+        str(answer)[:40] for answer in answers if b"Here I am." not in (answer if isinstance(answer, bytes) else b"")
+    ] == []
+    assert await asyncio.to_thread(proxy.process.wait, 30) == 0
+    for _, writer in links:
+        writer.close()
+
+
 async def test_open_turns_end_though_nobody_reads_what_it_says(serve: Start) -> None:
     """With a log collector that is gone, too, the code is 0."""
     proxy = await serve(config("Here I am.", 2))
@@ -204,6 +226,7 @@ async def test_conversations_go_on_across_a_reload(serve: Start) -> None:
             "CAF_NO_KEY",
         ),
         ("models: {m: {engine: embedded}}\nchatbots: {bot: {model: m, knowledge_base: nowhere}}\n", "refused"),
+        (config("New.", max_connections=999_999_999), "max_connections"),
     ],
 )
 async def test_a_bad_configuration_is_refused_and_the_old_one_serves_on(serve: Start, text: str, told: str) -> None:

@@ -4,11 +4,12 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,29 @@ def test_a_signal_stops_all_of_them(crew: Crew) -> None:
     pids = crew.pids()
     assert crew.end() == 0
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+@needs_redis
+def test_who_has_connected_to_any_worker_before_sigterm_is_answered(crew: Crew) -> None:
+    """Each answers whom the kernel has dealt to it, before it leaves the port."""
+    until(lambda: len(crew.pids()) == 2)
+    crew.say("Hello")
+    address = ("127.0.0.1", int(crew.url.rsplit(":", 1)[1]))
+    for pid in crew.pids():
+        os.kill(pid, signal.SIGSTOP)
+    links = [socket.create_connection(address, timeout=20) for _ in range(40)]
+    for link in links:
+        link.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    crew.process.send_signal(signal.SIGTERM)
+    time.sleep(0.2)  # the parent tells its workers
+    for pid in crew.pids():
+        os.kill(pid, signal.SIGCONT)
+    answers = []
+    for link in links:
+        with link, suppress(ConnectionError):
+            answers.append(link.recv(65536)[:12])
+    assert answers == [b"HTTP/1.1 200"] * 40
+    assert crew.process.wait(20) == 0
 
 
 @needs_redis

@@ -24,8 +24,8 @@ ROOT = Path(__file__).parents[2]
 Places = dict[str, "Place"]
 DIRECT, GUARDED, VERIFIED, PASSTHROUGH = "direct", "guarded", "verified", "passthrough"
 CHATBOTS: dict[str, Body] = {
-    GUARDED: bot_settings(),
-    VERIFIED: bot_settings(streaming="verified"),
+    GUARDED: bot_settings(trusted_tools=["get_weather"]),
+    VERIFIED: bot_settings(streaming="verified", trusted_tools=["get_weather"]),
     PASSTHROUGH: {"kind": "passthrough", "model": "bot"},
 }
 OPENAI_KEY, PROXYS_KEY = "sk-of-the-client", "sk-of-the-proxy"

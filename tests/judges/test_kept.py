@@ -1,6 +1,7 @@
 """Keeping what was found out about texts."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from judges.kept import ENTRY, MOST_CHARACTERS, Answers, Remembered, kept
 
@@ -59,7 +60,7 @@ def test_words_are_remembered_within_a_bound():
 
 
 def test_of_several_things_only_the_new_ones_are_found_out() -> None:
-    """Once each, within a bound; more than that at once are found out as they are asked."""
+    """Once each, within a bound; of more than that at once nothing is kept."""
     asked: list[list[str]] = []
 
     def found(things: Sequence[str]) -> list[str]:
@@ -73,5 +74,41 @@ def test_of_several_things_only_the_new_ones_are_found_out() -> None:
 
     texts = ["aba", "bca", "", "abcdd", "cba", "dd", "d"]
     assert [told(text) for text in texts] == [text.upper() for text in texts]
-    assert asked == [["a", "b"], ["c"], [*"abcdd"], ["d"]]
+    assert asked == [["a", "b"], ["c"], [*"abcd"], ["d"]]
     assert len(answers) == 1
+
+
+def test_what_is_asked_meanwhile_takes_nothing_away() -> None:
+    """Another thread may fill and empty the same memory while something is found out."""
+    answers: Answers[str, str] = Answers(3)
+
+    def upper(things: Sequence[str]) -> list[str]:
+        return [thing.upper() for thing in things]
+
+    def interrupted(things: Sequence[str]) -> list[str]:
+        for others in ("cde", "fgh"):
+            answers.of([hash(letter) for letter in others], others, upper)
+        return upper(things)
+
+    answers.of([hash("a")], "a", upper)
+    assert answers.of([hash("a"), hash("b")], "ab", interrupted) == ["A", "B"]
+
+
+def test_many_threads_are_told_the_same() -> None:
+    """Words, texts and things asked about together, past the bound of each."""
+    words, lengths = Remembered(str.upper, most=7), kept(len)
+    answers: Answers[str, str] = Answers(7)
+    texts = [str(n) * 3000 for n in range(400)]
+
+    def ask(first: int) -> bool:
+        mine = texts[first:] + texts[:first]
+        together = [mine[n : n + 5] for n in range(0, 400, 5)]
+        told = [answers.of(list(map(hash, five)), five, list) for five in together]
+        return (
+            [words[text] for text in mine] == mine
+            and told == together
+            and [lengths(text) for text in mine] == list(map(len, mine))
+        )
+
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(ask, range(0, 400, 25)))

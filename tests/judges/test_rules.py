@@ -302,6 +302,16 @@ def test_proved_support_stands():
         ("half a tablet", {("0.5", "tablet")}),
         ("1,000 µg and 0.5 ml", {("1000", "mcg"), ("0.5", "ml")}),
         ("a 50-mg capsule", {("50", "mg")}),
+        ("a dozen pills, or a couple of extra tablets", {("12", "tablet"), ("2", "tablet")}),
+        ("900 of your milligram tablets", {("900", "mg")}),
+        ("half of a tablet", {("0.5", "tablet")}),
+        ("dose_mg: 900", {("900", "mg")}),
+        ('{"doses_mg": [100, 900], "n": 3}', {("100", "mg"), ("900", "mg")}),
+        ("strength (mg): 2.5\ndose_ml: 5", {("2.5", "mg"), ("5", "ml")}),
+        ("amount: 900\nunit: mg", {("900", "mg")}),
+        ("tablets: 20", {("20", "tablet")}),
+        ("with tablets: 1 in 100 people", set()),
+        ("In 2020 the tablets were new, e.g: 5; units: 2", set()),
         ("It is 1 in 100 people, aged 20 to 30, on 2 groups.", set()),
         ("often two people", set()),
     ],
@@ -318,7 +328,7 @@ def test_no_dose_runs_over_the_end_of_a_sentence(pieces):
     assert doses(text) == {dose for sentence in text.split(". ") for dose in doses(sentence)}
 
 
-@pytest.mark.parametrize("piece", ["1", "1/", "1,", "1 ", "1 to ", "two ", "1-", " "])
+@pytest.mark.parametrize("piece", ["1", "1/", "1,", "1 ", "1 to ", "two ", "1-", " ", ": mg", "1 of ", "of your "])
 def test_doses_are_searched_in_linear_time(piece):
     """A draft of digits holds nobody up."""
     began = time.process_time()

@@ -102,12 +102,12 @@ async def test_tries_are_bounded(models_at, upstream, attempts):
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
 async def test_refusal_is_final(models_at, upstream, status):
     """A request that is wrong stays wrong."""
-    upstream.replies = [refuse(status, "some_code", "messages[0].content")]
+    upstream.replies = [refuse(status, "invalid_type", "messages[0].content")]
     with pytest.raises(UpstreamRefused) as raised:
         await ask(models_at())
     error = raised.value
     assert len(upstream.seen) == 1
-    assert (error.status, error.code, error.param) == (status, "some_code", "messages[0].content")
+    assert (error.status, error.code, error.param) == (status, "invalid_type", "messages[0].content")
     assert (error.alias, error.step) == ("judge", "draft")
     assert "'judge'" in str(error)
     assert "'draft'" in str(error)

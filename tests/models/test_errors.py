@@ -5,8 +5,9 @@ import re
 import pytest
 
 from models import errors
-from models.errors import ModelError, accused, error_for_status
+from models.errors import ModelError, error_for_status
 from models.openai_engine import retry_after
+from models.refusal import accused
 
 
 def test_tree_is_drawn_as_it_is():
@@ -36,11 +37,20 @@ def test_status_has_its_error(status, name):
     assert error_for_status(status).kind == name
 
 
-@pytest.mark.parametrize("value", ["a b", "", "x" * 65, "sk:1", "sk-1", "a\n", 7, None, ["a"]])
+NO_CODES = ["a b", "", "x" * 65, "sk-1", "stop_taking_your_pills", "content_filter\n", 7, None, ["a"]]
+NO_FIELDS = ["messages[0].stop_taking_your_pills", "messages 0", ".content", "[0]", "messages" * 9]
+
+
+@pytest.mark.parametrize("value", NO_CODES + NO_FIELDS)
 def test_free_text_is_no_code(value):
-    """Only plain names are kept of what an upstream calls code and param."""
+    """Only OpenAI's own words are kept of what an upstream calls code and param."""
     assert accused({"code": value, "param": value}) == (None, None)
-    assert accused({"code": "a.b", "param": "messages[0].content"}) == ("a.b", "messages[0].content")
+
+
+@pytest.mark.parametrize("param", ["messages[0].content", "tools[12].function.parameters", "messages.0.role", "n"])
+def test_known_codes_and_fields_are_told(param):
+    """A client that sent the field can mend it."""
+    assert accused({"code": "invalid_value", "param": param}) == ("invalid_value", param)
 
 
 @pytest.mark.parametrize(

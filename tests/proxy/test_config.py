@@ -6,9 +6,10 @@ import socket
 import sqlite3
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
@@ -157,6 +158,13 @@ async def _key_env(start: Start, tmp: Path, value: Any) -> Any:
             return error.problems
 
 
+@shows("keys.failures_per_minute", 1, 2)
+async def _failures(start: Start, tmp: Path, value: Any) -> Any:
+    save([create("clinic").record], tmp / "keys.json")
+    proxy = await start(config={"keys": {"file": "keys.json", "failures_per_minute": value}})
+    return [(await proxy.post({}))[0] for _ in range(2)]
+
+
 @shows("server.port", 8080, 8081)
 async def _port(start: Start, tmp: Path, value: Any) -> Any:
     from cli.serve import _run  # the only reader: the port is what the command listens on
@@ -198,17 +206,65 @@ async def _keep_alive(start: Start, tmp: Path, value: Any) -> Any:
     return (await proxy.stream("Hi")).count(b": keep-alive") > 2
 
 
-@shows("server.grace_s", 0, 5)
-async def _grace(start: Start, tmp: Path, value: Any) -> Any:
+async def fronted(tmp: Path, **server: Any) -> Front:
+    """Return what `caf serve` listens with, in front of a chatbot that takes a moment."""
     script = [{"delay_s": 0.3, "reply": "Here I am."}]
     data = {
         "models": {"m": {"engine": "scripted", "script": script}},
         "chatbots": {"bot": {"kind": "passthrough", "model": "m"}},
-        "server": {"grace_s": value},
+        "server": server,
         "privacy": {"store": "none"},
     }
     front = Front()
     await front.take(create_app(parse_config(data, tmp / "config.yaml")))
+    return front
+
+
+@shows("server.max_connections", 1, 2)
+async def _max_connections(start: Start, tmp: Path, value: Any) -> Any:
+    front = await fronted(tmp, grace_s=0, max_connections=value)
+    async with front.listening("127.0.0.1", 0) as address, aiohttp.ClientSession() as session:
+        body = {"model": "bot", "messages": dialogue("Hi")}
+        asking = asyncio.create_task(session.post(f"{address}/v1/chat/completions", json=body))
+        await asyncio.sleep(0.1)
+        async with session.get(f"{address}/healthz") as response:
+            assert (await asking).status == 200
+            return response.status
+
+
+@shows("server.head_timeout_s", 0.1, 30)
+async def _head_timeout(start: Start, tmp: Path, value: Any) -> Any:
+    front = await fronted(tmp, grace_s=0, head_timeout_s=value)
+    async with front.listening("127.0.0.1", 0) as address:
+        url = urlsplit(address)
+        reader, writer = await asyncio.open_connection(url.hostname, url.port)
+        writer.write(b"GET /healthz HTTP/1.1\r\n")
+        await asyncio.sleep(0.5)
+        writer.write(b"Host: x\r\n\r\n")
+        try:
+            return await reader.read(12)
+        except ConnectionError:
+            return b""
+        finally:
+            writer.close()
+
+
+@shows("server.body_timeout_s", 0.1, 30)
+async def _body_timeout(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(config={"server": {"body_timeout_s": value}})
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.sleep(0.5)
+        yield b"}"
+
+    async with proxy.session.post(f"{proxy.url}/v1/chat/completions", data=slowly()) as response:
+        return response.status
+
+
+@shows("server.grace_s", 0, 5)
+async def _grace(start: Start, tmp: Path, value: Any) -> Any:
+    front = await fronted(tmp, grace_s=value)
     async with aiohttp.ClientSession() as session:
         async with front.listening("127.0.0.1", 0) as address:
             body = {"model": "bot", "messages": dialogue("Hi")}
@@ -422,6 +478,15 @@ async def _sensitive(start: Start, tmp: Path, value: Any) -> Any:
     reply = "[[cite: not_in_sources]]\nGardening is good for you. This is not from my sources. Please check it with your doctor."
     topics = [{"name": name, "terms": ["gardening"]} for name in value]
     return (await said(start, reply, sensitive_topics=topics))["caf"]["outcome"]
+
+
+@shows("chatbot.trusted_tools", ["f"], [])
+async def _trusted_tools(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(trusted_tools=value)
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    proxy.upstream.answer = lambda body: [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    body = await proxy.say("Hi", tools=[{"type": "function", "function": {"name": "f"}}])
+    return body["choices"][0]["message"].get("tool_calls")
 
 
 @shows("chatbot.citations", "shown", "hidden")

@@ -98,10 +98,10 @@ async def test_without_the_filter_no_warning_is_shown(start: Start, kind: str, m
 
 async def test_warning_does_not_come_between_a_tool_call_and_its_result(start: Start) -> None:
     """Servers refuse tool calls that are not answered at once."""
-    proxy = await start()
+    proxy = await start(trusted_tools=["f"])
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     proxy.upstream.answer = lambda body: [{"role": "assistant", "content": ADVICE, "tool_calls": [call]}]
-    first = await proxy.say(NUDGE, tools=[])
+    first = await proxy.say(NUDGE, tools=[{"type": "function", "function": {"name": "f"}}])
     reply = first["choices"][0]["message"]
     assert reply["tool_calls"] == [call]
     proxy.upstream.answer = lambda body: HELLO

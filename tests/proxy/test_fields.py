@@ -236,7 +236,7 @@ async def test_tool_results_reach_the_model_and_its_answer_is_judged(start: Star
 @pytest.mark.parametrize("reason", ["stop", "length", "content_filter", "tool_calls", None])
 async def test_finish_reason_is_one_of_openais(start: Start, reason: str | None) -> None:
     """A reply that stands keeps the model's reason; with calls and without a reason it is theirs."""
-    proxy = await start()
+    proxy = await start(trusted_tools=["f"])
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     message: Body = {"role": "assistant", "content": None, "tool_calls": [call]}
     proxy.upstream.answer = lambda body: {"choices": [{"index": 0, "message": message, "finish_reason": reason}]}

@@ -302,6 +302,8 @@ POST = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
         (POST + b"Content-Length: -5\r\n\r\n", b"400"),
         (POST + b"X-Conversation-Id: " + b"a" * 20_000 + b"\r\nContent-Length: 2\r\n\r\n{}", b"400"),
         (POST + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", b"400"),
+        (b"GET /healthz HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"400"),
+        (b"GET /healthz HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a\r\nAuthorization: Bearer a\r\n\r\n", b"400"),
         (b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n", b"400"),
         (b"nonsense\r\n\r\n", b"400"),
     ],
@@ -454,7 +456,7 @@ def refusing(status: int, error: Any = None, **headers: str) -> web.Response:
 
 
 UPSTREAM_ERRORS: list[tuple[Any, int, str | None, str | None]] = [
-    (lambda: refusing(400, {"message": SECRET, "code": "too_long", "param": "messages"}), 400, "too_long", "messages"),
+    (lambda: refusing(400, {"message": SECRET, "code": "invalid_value", "param": "messages"}), 400, "invalid_value", "messages"),
     (lambda: refusing(400, {"message": SECRET, "code": SECRET, "param": SECRET}), 400, "upstream_refused", None),
     (lambda: refusing(422), 400, "upstream_refused", None),
     (lambda: refusing(401), 502, "upstream_error", None),

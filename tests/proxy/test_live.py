@@ -489,8 +489,8 @@ async def test_without_judges_nothing_is_verified(start: Start, streaming: str, 
 
 
 async def test_tool_calls_come_after_the_text_that_left(start: Start) -> None:
-    """Untouched, whatever became of the text."""
-    proxy = await start(streaming="verified")
+    """Those of trusted tools untouched, whatever became of the text."""
+    proxy = await start(streaming="verified", trusted_tools=["look"])
     call = {"index": 0, "id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
 
     async def respond(request: web.Request) -> web.StreamResponse:
@@ -502,7 +502,7 @@ async def test_tool_calls_come_after_the_text_that_left(start: Start) -> None:
         return response
 
     proxy.upstream.respond = respond
-    chunks = data_of(await proxy.stream(ASKED))[:-1]
+    chunks = data_of(await proxy.stream(ASKED, tools=[{"type": "function", "function": {"name": "look"}}]))[:-1]
     deltas = [c["delta"] for one in chunks for c in one["choices"]]
     assert content_of(chunks).startswith(f"{FIRST}\n\nMy sources")
     assert [delta["tool_calls"] for delta in deltas if "tool_calls" in delta] == [[call]]

@@ -56,11 +56,11 @@ async def test_only_known_fields_of_the_upstream_leave(start: Start) -> None:
         SLEEP,
         message={"reasoning_content": leak, "reasoning": leak, "thinking": leak, "annotations": [leak], "audio": {"x": leak}},
         choice={"matched_stop": leak, "content_filter_results": {"x": leak}},
-        prompt_logprobs=leak, system_fingerprint="fp", service_tier="default",
+        prompt_logprobs=leak, system_fingerprint="fp_1a", service_tier="default",
     )  # fmt: skip
     body = await proxy.say(ASKED)
     assert leak not in json.dumps(body)
-    assert (body["system_fingerprint"], body["service_tier"]) == ("fp", "default")
+    assert (body["system_fingerprint"], body["service_tier"]) == ("fp_1a", "default")
     assert set(body) == {
         "id",
         "object",
@@ -229,11 +229,27 @@ async def test_other_response_formats_are_text(start: Start, response_format: Bo
     assert "Sources: Sleep" in text_of(await proxy.say(ASKED, response_format=response_format))
 
 
-async def test_emergency_in_json_tells_a_parsing_client_not_to(start: Start) -> None:
-    """The text is content, for who shows it, and refusal, for who parses it."""
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"response_format": {"type": "json_object"}},
+        {"tools": [{"type": "function", "function": {"name": "f"}}]},
+        {"functions": [{"name": "f"}]},
+    ],
+)
+async def test_a_program_is_told_that_an_emergency_reply_is_not_what_it_waits_for(start: Start, fields: Body) -> None:
+    """The text is content, for who shows it, and refusal, for who parses it or waits for a call."""
     proxy = await start()
-    message = (await proxy.say(CRISIS, response_format={"type": "json_object"}))["choices"][0]["message"]
+    message = (await proxy.say(CRISIS, **fields))["choices"][0]["message"]
     assert message["content"] == message["refusal"] == "You matter. Call 112."
+
+
+async def test_a_program_is_told_that_a_fallback_message_is_not_what_it_waits_for(start: Start) -> None:
+    """The text is content, and refusal as well."""
+    proxy = await start(refiner=None)
+    proxy.upstream.answer = lambda body: ADVICE
+    message = (await proxy.say(NUDGE, tools=[{"type": "function", "function": {"name": "f"}}]))["choices"][0]["message"]
+    assert message["content"] == message["refusal"] == proxy.app[SERVICE].chatbots["bot"].fallback("")
 
 
 async def test_emergency_answers_every_choice_asked_for(start: Start) -> None:
@@ -259,7 +275,7 @@ async def test_models_own_refusal_is_a_refusal_in_our_words(start: Start) -> Non
 
 async def test_citation_alone_beside_tool_calls_is_no_reply(start: Start) -> None:
     """A chatbot that obeys its instructions while calling a tool is not answered for with the fallback message."""
-    proxy = await start()
+    proxy = await start(trusted_tools=["f"])
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     proxy.upstream.answer = upstream_says(
         "[[cite: no_claims]]", message={"tool_calls": [call]}, choice={"finish_reason": "tool_calls"}

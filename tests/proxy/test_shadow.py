@@ -32,6 +32,8 @@ def watched(proxy: Proxy) -> list[Trace]:
 def seen(body: Body) -> Body:
     """Return what a client sees, without what differs from turn to turn."""
     shown: Body = json.loads(json.dumps(body))
+    for field in ("id", "created"):
+        shown.pop(field)
     for caf in (shown["caf"], *(choice["caf"] for choice in shown["choices"] if "caf" in choice)):
         for field in ("turn_id", "conversation_id", "ms"):
             caf.pop(field)

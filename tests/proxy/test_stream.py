@@ -108,7 +108,7 @@ async def test_each_of_several_choices_is_streamed_whole(start: Start) -> None:
 
 async def test_tool_calls_are_streamed_as_the_openai_client_expects(start: Start) -> None:
     """Each call has its index, and the accumulated message is the upstream's."""
-    proxy = await start()
+    proxy = await start(trusted_tools=["f0", "f1"])
     calls = [
         {"id": f"c{i}", "type": "function", "function": {"name": f"f{i}", "arguments": '{"a": 1}'}} for i in (0, 1)
     ]
@@ -247,7 +247,10 @@ async def test_headers_wait_for_an_error_that_comes_in_time(start: Start) -> Non
     ("answer", "code"),
     [
         (lambda: web.json_response({"error": {"message": "SECRET"}}, status=500), "upstream_error"),
-        (lambda: web.json_response({"error": {"message": "SECRET", "code": "bad_thing"}}, status=400), "bad_thing"),
+        (
+            lambda: web.json_response({"error": {"message": "SECRET", "code": "invalid_value"}}, status=400),
+            "invalid_value",
+        ),
         (lambda: web.json_response({}, status=429), "upstream_busy"),
         (lambda: web.Response(text="SECRET"), "upstream_error"),
     ],

@@ -254,9 +254,9 @@ async def test_every_choice_is_judged(start: Start) -> None:
     assert "magnesium" not in json.dumps(body)
 
 
-async def test_tool_calls_pass_through(start: Start) -> None:
-    """A choice that is only tool calls is delivered as it is, unfiltered."""
-    proxy = await start()
+async def test_calls_of_trusted_tools_pass_through(start: Start) -> None:
+    """A choice that is only such calls is delivered as it is, unfiltered."""
+    proxy = await start(trusted_tools=["f"])
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     proxy.upstream.answer = lambda body: [{"role": "assistant", "content": None, "tool_calls": [call]}]
     body = await proxy.say("Hi", tools=[{"type": "function", "function": {"name": "f", "parameters": {}}}])

@@ -100,8 +100,12 @@ def test_margin_is_the_sum_over_the_features(texts: list[list[str]]) -> None:
     SPOKEN | st.lists(st.sampled_from(["i", "want", "to", "die", "sleep", ".", "?"]), min_size=WINDOW + 1, max_size=150)
 )
 def test_no_window_is_stronger_than_the_strongest(tokens: list[str]) -> None:
-    """From each sentence on whole sentences up to a window, and each sentence by itself, if it is not tiny."""
-    ends = [n + 1 for n, token in enumerate(tokens) if token in (".", "?") or n + 1 == len(tokens)]
+    """From each sentence on whole ones up to a window, and each by itself, if it is not tiny; a long one in pieces."""
+    ends: list[int] = []
+    for n, token in enumerate(tokens, 1):
+        ended = token in (".", "?") and tokens[n : n + 1] not in ([], ["."], ["?"])
+        if ended or n == len(tokens) or n - (ends[-1] if ends else 0) == WINDOW:
+            ends.append(n)
     starts = [0, *ends[:-1]]
     spans = [(start, next((end for end in ends if end - start >= WINDOW), len(tokens))) for start in starts]
     spans += [(start, end) for start, end in zip(starts, ends, strict=False) if end - start >= SHORTEST]

@@ -138,7 +138,7 @@ TOOL = {"type": "function", "name": "get_weather", "description": "d", "paramete
 
 async def test_tools_and_their_results_are_translated_both_ways(start: Start) -> None:
     """A call comes out as an item; sent back with its result, it is the messages of a chat completion."""
-    proxy = await start()
+    proxy = await start(trusted_tools=["get_weather"])
     message = {"role": "assistant", "content": None, "tool_calls": [CALL, {**CALL, "id": "call_2"}]}
     proxy.upstream.answer = lambda body: [message]
     choice = {"type": "function", "name": "get_weather"}
@@ -167,7 +167,7 @@ async def test_tools_and_their_results_are_translated_both_ways(start: Start) ->
 
 async def test_words_beside_a_call_are_judged(start: Start) -> None:
     """Tool calls do not carry a rejected text past the filter, and it comes before them."""
-    proxy = await start()
+    proxy = await start(trusted_tools=["get_weather"])
     proxy.upstream.answer = lambda body: [{"role": "assistant", "content": ADVICE, "tool_calls": [CALL]}]
     body = await respond(proxy, NUDGE, tools=[TOOL])
     assert [item["type"] for item in body["output"]] == ["message", "function_call"]
@@ -398,7 +398,7 @@ def alike(body: Body) -> Body:
 
 async def test_streamed_calls_and_text_are_those_of_the_unstreamed_reply(start: Start) -> None:
     """Also with words beside several calls."""
-    proxy = await start()
+    proxy = await start(trusted_tools=["get_weather"])
     calls = [CALL, {**CALL, "id": "call_2"}]
     proxy.upstream.answer = lambda body: [{"role": "assistant", "content": SLEEP, "tool_calls": calls}]
     _, events = await stream(proxy, ASKED, tools=[TOOL])

@@ -31,7 +31,7 @@ def completions(draw: st.DrawFn) -> Any:
     text = draw(st.none() | TEXTS)
     message: Any = {"role": "assistant", "content": text, "refusal": None}
     if draw(st.booleans()):
-        message["refusal"] = text or draw(TEXTS)
+        message["refusal"] = draw(TEXTS | st.just(text or "No."))
     if calls := draw(st.lists(CALLS, max_size=3)):
         message["tool_calls"] = calls
     logprobs = None

@@ -1,0 +1,86 @@
+"""Messages that are made to be slow to read: how the work grows when their size doubles. Linear work has the ratio 1."""
+
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import orjson
+import yaml
+
+from bench.figures import Figures
+from bench.processes import ROOT, Server, ask, cores, started
+
+SIZE = 600_000
+"""Characters of the smaller message."""
+UNITS = (
+    "\n\nSources: a", "[[cite: a", "[[cite: a]]", "[[", "\ufdfa", "qwzx ", "a ", "a-", "____ab", "a\u0301", "a. ", "5,", "\n",
+    "\r\n", "a'",
+)  # fmt: skip
+"""What messages consist of, again and again."""
+PLACES = ("newest", "earlier", "reply", "system", "tool")
+LEAST_S = 0.04
+"""CPU seconds below which there is nothing to compare: the kernel counts in hundredths."""
+QUESTION = {"role": "user", "content": "How much sleep do I need?"}
+
+
+def run(folder: Path, quick: bool) -> Figures:
+    """Measure the CPU for each unit in each place, at SIZE and at twice SIZE.
+
+    Returns:
+        `sizes_PLACE_growth_ratio`: the highest CPU per character at twice the size against that at SIZE, over all units;
+        `sizes_PLACE_longest_s`: the longest that the server was busy with one request.
+    """
+    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    for bot in config["chatbots"].values():
+        bot |= {field: str(ROOT / bot[field]) for field in ("role", "knowledge_base")}
+    (folder / "config.yaml").write_text(yaml.safe_dump(config | {"privacy": {"store": "none"}}))
+    serve = ["-m", "cli", "serve", "--config", str(folder / "config.yaml"), "--port", "0"]
+    figures: Figures = {}
+    with started(serve, cores()[1], folder / "caf.log", "CAF serves") as server:
+        _post(server, [QUESTION])
+        for place in PLACES:
+            grown, longest = [], []
+            for unit in UNITS[:4] if quick else UNITS:
+                small, large = (_cpu_s(server, place, unit, size, 1 if quick else 3) for size in (SIZE, 2 * SIZE))
+                grown.append(large / small / 2 if large > LEAST_S else 1.0)
+                longest.append(large)
+            figures |= {f"sizes_{place}_growth_ratio": max(grown), f"sizes_{place}_longest_s": max(longest)}
+    return figures
+
+
+def _cpu_s(server: Server, place: str, unit: str, size: int, times: int) -> float:
+    """Return the CPU seconds that a message takes, at least a hundredth."""
+    used = []
+    for n in range(times):
+        text = f"{n}" + (unit * (size // len(unit) + 1))[:size]
+        before = server.cpu_s()
+        _post(server, _messages(place, text))
+        time.sleep(0.05)
+        used.append(server.cpu_s() - before)
+    return max(median(used), 0.01)
+
+
+def _messages(place: str, text: str) -> list[dict[str, Any]]:
+    call = {"id": "call_1", "type": "function", "function": {"name": "search", "arguments": "{}"}}
+    before: dict[str, list[dict[str, Any]]] = {
+        "newest": [],
+        "earlier": [{"role": "user", "content": text}, {"role": "assistant", "content": "Yes."}],
+        "reply": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": text}],
+        "system": [{"role": "system", "content": text}],
+        "tool": [
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "call_1", "content": text},
+        ],
+    }
+    return [*before[place], {"role": "user", "content": text} if place == "newest" else QUESTION]
+
+
+def _post(server: Server, messages: list[dict[str, Any]]) -> None:
+    body = orjson.dumps({"model": "schizophrenia", "messages": messages})
+    head = "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    response = ask(server.address, f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    status = response.split(b" ", 2)[1]
+    if status != b"200":
+        raise RuntimeError(f"the server answers with {status.decode()}")

@@ -1,0 +1,144 @@
+"""Pure: advice and doses in a reply, on a sensitive topic, that no cited source gives.
+
+A model that judges replies can be talked round, most easily a cheap one. What is found here goes to the strongest judge whatever a
+cheaper one says. It is no verdict: advice that paraphrases its source too freely is found as well, and costs one call.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from judges.case import Case, Topic
+from judges.doses import Dose, doses
+from judges.imperatives import (
+    WORD,
+    Advice,
+    advice_in,
+    amounts_in,
+    assertive_part,
+    content,
+    plain,
+    root,
+    sentences,
+)
+from judges.topics import built_in, built_in_terms, is_drug, plain_name
+
+
+def unsupported_advice(case: Case) -> str | None:
+    """Return a sentence of the reply that advises, or names a dose, as no cited source does; None when there is none.
+
+    Advice counts when its sentence touches a sensitive topic of the chatbot, or says as little as "Stop it" where the reply or the
+    user does. A referral ("ask your doctor") is no advice, what keeps from one ("no need to ask") is. Where the chatbot has no
+    sensitive topics, only doses count.
+    """
+    said = [(sentence, assertive_part(plain(sentence))) for sentence in sentences(case.draft)]
+    sources = [_read(source.text) for source in case.cited]
+    if case.topics:
+        terms = _terms(case.topics)
+        in_context = terms.touched_by(plain(f"{case.draft}\n{case.user_message}"))
+        for sentence, text in said:
+            if _advises(text, sources, touches=terms.touched_by(text), in_context=in_context):
+                return sentence
+    known = frozenset[Dose]().union(*(source.doses for source in sources))
+    if doses("\n".join(text for _, text in said)) <= known:
+        return None
+    return next((sentence for sentence, text in said if not doses(text) <= known), case.draft)
+
+
+def _advises(text: str, sources: Iterable["_Source"], *, touches: bool, in_context: bool) -> bool:
+    """Tell whether a plain sentence gives advice, or a dose in words, that no source gives."""
+    if not (touches or in_context):
+        return False
+    if any((touches or one.elliptic) and not any(source.gives(one) for source in sources) for one in advice_in(text)):
+        return True
+    amounts = (amount for amount in amounts_in(text) if not doses(amount))
+    return any(not any(amount in source.text for source in sources) for amount in amounts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What a source says, as far as advice goes."""
+
+    advice: tuple[tuple[frozenset[str], Advice], ...]
+    """What it advises, each with all that the sentence says."""
+    content: frozenset[str]
+    text: str
+    doses: frozenset[Dose]
+
+    def gives(self, advice: Advice) -> bool:
+        """Tell whether it advises this, in one sentence.
+
+        What it advises on some condition only, it does not advise without any. That something must not be given up suddenly, it may
+        say in any words.
+        """
+        if advice.careful:
+            return advice.content <= self.content
+        return any(
+            (one.verb, one.negated) == (advice.verb, advice.negated)
+            and advice.content <= said
+            and (one.negated or advice.conditional or not one.conditional)
+            for said, one in self.advice
+        )
+
+
+@lru_cache(maxsize=256)
+def _read(source: str) -> _Source:
+    parts = [*map(plain, sentences(_WRAPPED.sub(" ", source)))]
+    return _Source(
+        tuple((content(text), advice) for text in parts for advice in advice_in(text)),
+        content(plain(source)),
+        plain(source),
+        doses(source),
+    )
+
+
+_WRAPPED = re.compile(r"(?<!\n)\n(?=[a-zA-Z(])")
+"""A line break within a paragraph."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What touches the sensitive topics of a chatbot."""
+
+    roots: frozenset[str]
+    phrases: re.Pattern[str]
+    drugs: bool
+    """Whether the name of any medicine does."""
+
+    def touched_by(self, text: str) -> bool:
+        """Tell whether a plain text touches one of the topics."""
+        if self.phrases.search(text.replace("-", " ")):
+            return True
+        return any(root(word) in self.roots or (self.drugs and _names_drug(word)) for word in set(WORD.findall(text)))
+
+
+@lru_cache(maxsize=64)
+def _terms(topics: tuple[Topic, ...]) -> _Terms:
+    terms: set[str] = set()
+    drugs = False
+    for topic in topics:
+        names = built_in(topic)
+        terms |= {plain_name(topic), *topic.terms, *built_in_terms(names)}
+        if not names:
+            terms |= {word for word in WORD.findall(plain_name(topic)) if len(word) > 4}
+        if names & {"medication", "dosage", "supplement"}:
+            drugs = True
+            terms |= _FOREIGN_MEDICINE
+    terms = {plain(term).replace("-", " ") for term in terms}
+    phrases = "|".join(re.escape(term) for term in sorted(terms) if " " in term)
+    return _Terms(
+        frozenset(root(term) for term in terms if " " not in term), re.compile(rf"\b(?:{phrases or '(?!)'})"), drugs
+    )
+
+
+_FOREIGN_MEDICINE = frozenset(
+    """tabletten tablette medikament medikamente medikamenten arznei pille pillen dosis tropfen pastilla pastillas medicamento
+    medicamentos medicina medicinas medicacion tableta tabletas comprimido comprimidos comprime comprimes medicament medicaments
+    pilule pilules traitement cachet cachets gotas gouttes litio""".split()
+)
+
+
+def _names_drug(word: str) -> bool:
+    """Tell whether a word names a medicine, also in a language whose ending is another: `olanzapin`, `quetiapina`."""
+    return any(map(is_drug, (word, word.removesuffix("s"), f"{word}e", f"{word[:-1]}e")))

@@ -1,0 +1,57 @@
+"""What an upstream's error says of a request, in words that are OpenAI's: others may quote a draft, a prompt or a key. Pure."""
+
+import re
+from collections.abc import Mapping
+
+CODES = frozenset((
+    "account_deactivated", "array_above_max_length", "array_below_min_length", "billing_hard_limit_reached", "billing_not_active",
+    "content_filter", "content_policy_violation", "context_length_exceeded", "decimal_above_max_value", "decimal_below_min_value",
+    "empty_array", "empty_image_file", "empty_string", "failed_to_download_image", "image_content_policy_violation",
+    "image_file_not_found", "image_file_too_large", "image_parse_error", "image_too_large", "image_too_small",
+    "insufficient_quota", "integer_above_max_value", "integer_below_min_value", "invalid_api_key", "invalid_base64_image",
+    "invalid_function_parameters", "invalid_image", "invalid_image_format", "invalid_image_mode", "invalid_image_url",
+    "invalid_json", "invalid_json_schema", "invalid_parameter", "invalid_prompt", "invalid_request_error", "invalid_schema",
+    "invalid_tool_call", "invalid_type", "invalid_value", "json_validate_failed", "missing_required_parameter", "model_not_found",
+    "null_value", "object_above_max_properties", "object_below_min_properties", "rate_limit_exceeded", "request_too_large",
+    "server_error", "string_above_max_length", "string_below_min_length", "string_too_long", "tokens_exceeded", "tool_use_failed",
+    "unknown_parameter", "unsupported_country_region_territory", "unsupported_image_media_type", "unsupported_model",
+    "unsupported_parameter", "unsupported_value",
+))  # fmt: skip
+"""Those of OpenAI's chat completions, and of servers that speak as it does."""
+FIELDS = frozenset((
+    "additionalProperties", "approximate", "arguments", "audio", "chat_template_kwargs", "content", "custom", "data", "definition",
+    "description", "detail", "effort", "file", "file_data", "file_id", "filename", "format", "frequency_penalty", "function",
+    "function_call", "functions", "grammar", "guided_json", "id", "image_url", "include_usage", "input", "input_audio", "items",
+    "json_object", "json_schema", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "messages", "metadata", "min_p",
+    "modalities", "model", "n", "name", "parallel_tool_calls", "parameters", "prediction", "presence_penalty", "prompt_cache_key",
+    "prompt_cache_retention", "properties", "reasoning", "reasoning_effort", "refusal", "repetition_penalty", "required",
+    "response_format", "role", "safety_identifier", "schema", "search_context_size", "seed", "service_tier", "stop", "store",
+    "stream", "stream_options", "strict", "temperature", "text", "tool_call_id", "tool_calls", "tool_choice", "tools", "top_k",
+    "top_logprobs", "top_p", "ttl", "type", "url", "user", "user_location", "verbosity", "voice", "web_search_options",
+))  # fmt: skip
+"""Names that stand in a request because its form has them, and not because a client put them there."""
+_STEP = re.compile(r"[.\[\]]+")
+
+
+def accused(error: object) -> tuple[str | None, str | None]:
+    """Return code and param of an upstream's error object, as far as they are known.
+
+    Servers that name no param mostly write `response_format` in their message when that is what they refuse. The
+    message itself goes no further than this function.
+    """
+    if not isinstance(error, Mapping):
+        return None, None
+    code, param = error.get("code"), known_field(error.get("param"))
+    code = code if isinstance(code, str) and code in CODES else None
+    if param is None and re.search(r"response_format|json_schema|json_object", str(error.get("message"))):
+        param = "response_format"
+    return code, param
+
+
+def known_field(value: object) -> str | None:
+    """Return the path of a field, such as `messages[0].content`, if all its names are those of a request's form."""
+    if not isinstance(value, str) or len(value) > 64:
+        return None
+    first, *rest = _STEP.split(value)
+    known = first in FIELDS and all(step in FIELDS or step.isdecimal() or not step for step in rest)
+    return value if known else None

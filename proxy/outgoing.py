@@ -1,0 +1,36 @@
+"""What an upstream says about its answer, as far as it leaves: values of closed sets and of forms that hold no text. Pure."""
+
+import re
+from typing import Any
+
+from models.client import Body
+
+TIERS = ("auto", "default", "fast", "flex", "priority", "scale")
+_FINGERPRINT = re.compile(r"(?:fp_)?[0-9a-f]{1,32}")
+ENDS = ("stop", "length", "content_filter")
+"""Why a model stopped, whether or not it called a tool."""
+
+
+def about(upstream: Body) -> Body:
+    """Return what a completion says of the system that wrote it."""
+    said: Body = {}
+    fingerprint, tier = upstream.get("system_fingerprint"), upstream.get("service_tier")
+    if isinstance(fingerprint, str) and _FINGERPRINT.fullmatch(fingerprint):
+        said["system_fingerprint"] = fingerprint
+    if tier in TIERS:
+        said["service_tier"] = tier
+    return said
+
+
+def finish_reason(given: Any, message: Body) -> str:
+    """Return why a choice ends.
+
+    Args:
+        given: What the upstream gave as the reason; None: its text was replaced.
+        message: The message that is delivered.
+    """
+    if given in ENDS:
+        return str(given)
+    if message.get("tool_calls"):
+        return "tool_calls"
+    return "function_call" if message.get("function_call") else "stop"

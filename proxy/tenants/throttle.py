@@ -1,0 +1,44 @@
+"""How many requests without a valid key an address may send. It says nothing of requests with one, which are never counted."""
+
+import ipaddress
+import time
+
+WINDOW_S = 60.0
+MAX_ADDRESSES = 10_000
+"""Addresses counted at once; the longest counted are forgotten first."""
+
+
+class Throttle:
+    """Counts failures to authenticate by address, each for a minute from its first failure on."""
+
+    def __init__(self, per_minute: int) -> None:
+        self.per_minute = per_minute
+        self._windows: dict[str, tuple[float, int]] = {}
+        """When each address' minute began, and its failures since; the longest ago first."""
+
+    def count_failure(self, address: str | None) -> float:
+        """Count a failure, and return how many seconds its address is to stay away; 0 while it has not failed too often.
+
+        Args:
+            address: The peer's IP address; None if it has none.
+        """
+        network, now = _network_of(address or ""), time.monotonic()
+        begun, failures = self._windows.get(network, (now, 0))
+        if now - begun >= WINDOW_S or not failures:
+            self._windows.pop(network, None)  # to come last
+            begun, failures = now, 0
+            if len(self._windows) >= MAX_ADDRESSES:
+                del self._windows[next(iter(self._windows))]
+        self._windows[network] = begun, failures + 1
+        return begun + WINDOW_S - now if failures >= self.per_minute else 0
+
+
+def _network_of(address: str) -> str:
+    """Return what belongs to one client: an IPv4 address, or the 64 bits of an IPv6 address that its network has."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return address
+    return str(parsed.ipv4_mapped or int(parsed) >> 64)

@@ -1,0 +1,1 @@
+"""Families of attacks, each as a suite that is generated from its parts."""
