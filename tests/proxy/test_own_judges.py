@@ -141,6 +141,21 @@ async def test_another_class_is_another_configuration(tmp_path: Path) -> None:
     assert found() != before
 
 
+def test_the_guard_model_of_the_docs_is_one(tmp_path: Path) -> None:
+    """File and configuration as they stand there."""
+    blocks = section("A guard model")
+    (tmp_path / "judges").mkdir()
+    (tmp_path / "judges" / "hazards.md").write_text(blocks["markdown"])
+    shown = yaml.safe_load(blocks["yaml"])
+    bot = bot_settings(knowledge_base=None, **shown["chatbots"]["bot"])
+    data = {"models": {"chatbot": {"engine": "embedded"}, **shown["models"]}, "chatbots": {"bot": bot}}
+    built = assemble(parse_config(data, tmp_path / "config.yaml"))["bot"]
+    assert "llama_guard" in built.aliases
+    [guard] = [plan.prompts["swift"].guard for plan in built.plans if plan.name == "hazards"]
+    assert guard is not None
+    assert (guard.format, guard.threshold) == ("llama_guard", 0.3)
+
+
 GUARD = "---\nname: hazards\nstage: swift\nmodel: swift\nobservation: guard\nformat: llama_guard\n---\n"
 
 
