@@ -89,7 +89,7 @@ def _measure(scene: Setting, wanted: list[str], rounds: int, seconds: float, sta
             if "streams" in wanted:
                 _say("streams")
                 figures |= streams.run(scene, caf, bare, played, rounds, seconds)
-            figures |= _told(caf.address)
+            figures |= _told(caf.address, scene.key)
             figures["foreign_cores"] = busy = foreign.cores()
             if busy > BUSY:
                 _say(f"other programs kept {busy:.2f} cores busy: believe ratios and CPU, not requests/s")
@@ -111,11 +111,13 @@ def _judges(scene: Setting, seconds: float) -> Figures:
     return figures
 
 
-def _told(address: str) -> Figures:
+def _told(address: str, key: str) -> Figures:
     """Return what the proxy's own metrics say of the run: traces lost, and conversations that it did not know again."""
     from bench.processes import ask
 
-    text = ask(address, b"GET /metrics HTTP/1.1\r\nHost: bench\r\n\r\n").decode()
+    text = ask(
+        address, f"GET /metrics HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {key}\r\n\r\n".encode()
+    ).decode()
     values = dict(line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("caf_"))
     return {
         "traces_dropped": float(values.get("caf_traces_dropped_total", 0)),

@@ -177,6 +177,7 @@ def setting(folder: Path) -> Iterator[Setting]:
     candidates = conversations(library, lambda q: [choice.id for choice in lexical.choose(q, [], 2)], CANDIDATES)
     key = keys.create(
         "bench",
+        ("admin", "chat"),
         requests_per_minute=NO_LIMIT,
         tokens_per_minute=NO_LIMIT,
         daily_budget=NO_LIMIT,

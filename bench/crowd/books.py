@@ -22,7 +22,8 @@ LONGEST_S = 60.0
 
 def counted(scene: Scene) -> Counts:
     """Return the counters of all workers together, by name and labels."""
-    text = ask(scene.caf.address, b"GET /metrics HTTP/1.1\r\nHost: crowd\r\n\r\n").partition(b"\r\n\r\n")[2].decode()
+    head = f"GET /metrics HTTP/1.1\r\nHost: crowd\r\nAuthorization: Bearer {scene.admin}\r\n\r\n"
+    text = ask(scene.caf.address, head.encode()).partition(b"\r\n\r\n")[2].decode()
     found: Counts = Counter()
     for family in text_string_to_metric_families(text):
         for sample in family.samples:

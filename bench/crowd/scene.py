@@ -32,6 +32,8 @@ class Scene:
     folder: Path
     keys: list[str]
     key_ids: list[str]
+    admin: str
+    """The key that the metrics are asked for with."""
     redis: str
     redis_pid: int
     caf: Server
@@ -54,7 +56,8 @@ def scene(folder: Path, workers: int) -> Iterator[Scene]:
     """
     os.environ.setdefault("CAF_BENCH_KEY", "sk-bench-upstream")
     made = [keys.create(f"crowd {n}", **LIMITS) for n in range(KEYS)]
-    keys.save([one.record for one in made], folder / "keys.json")
+    admin = keys.create("metrics", ("admin",))
+    keys.save([one.record for one in (*made, admin)], folder / "keys.json")
     with ExitStack() as stack:
         address, pid = stack.enter_context(_redis(folder))
         upstream = stack.enter_context(started(["-m", "bench.crowd.upstream"], set(), folder / "upstream.log"))
@@ -72,7 +75,7 @@ def scene(folder: Path, workers: int) -> Iterator[Scene]:
         ]
         caf = stack.enter_context(started(serve, set(), folder / "caf.log", "CAF serves"))
         _all_listen(caf, workers)
-        yield Scene(folder, [one.text for one in made], [one.record.id for one in made], address, pid, caf)
+        yield Scene(folder, [one.text for one in made], [one.record.id for one in made], admin.text, address, pid, caf)
 
 
 def _all_listen(caf: Server, workers: int) -> None:

@@ -128,7 +128,7 @@ class Served:
     async def metric(self, name: str) -> float:
         """Return a number of /metrics; with label and value, as it stands there."""
         client = await self.connect()
-        client.send(b"GET /metrics HTTP/1.0\r\n\r\n")
+        client.send(b"GET /metrics HTTP/1.0\r\n%b\r\n\r\n" % self.bearers["admin"])
         text = await client.rest()
         return next(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(f"{name} "))
 
