@@ -11,8 +11,11 @@ In reading order:
     advice.py       advice that no source gives, whoever is talked round; imperatives.py: how advice is phrased
     rules.py        from observation to verdict: the policy, in code
     modes.py        which judges a reply calls for
+    prompt.py       a judge's markdown file
+    guard_model.py  how guard models are asked in the form they were trained on, and read
     offload.py      judging long texts beside the event loop
     judge.py        one judge: a prompt file and a model, or a local observer
+    python_judge.py a judge that is a Python class of a user's own
     filter.py       the team: stages of each judge, all judges at once
     refiner.py      rewrites what was rejected
     kept.py         what was found out of a text, kept for a while

@@ -1,27 +1,25 @@
 """One judge: looks at a case and returns its judgement. Its failures are values, never exceptions, and never acceptance."""
 
-import hashlib
 import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 import structlog
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from judges import offload
+from judges import guard_model, offload
 from judges.case import Case
+from judges.guard_model import Guard
 from judges.local import claims, emergency, role
 from judges.local.language import Unreadable
-from judges.modes import Mode
 from judges.observation import OBSERVATIONS, Observation
-from judges.rules import rule_on
+from judges.prompt import Prompt
+from judges.rules import rule_on, rule_unread
 from judges.verdict import Exchange, Finding, Judgement, Stage
-from knowledge_base.front_matter import FrontMatterError, split_front_matter
 from models.client import Models
 from models.errors import ModelError, UnreadableAnswer
+from models.structured import raw_text
 from models.usage import Ledger
 
 log = structlog.get_logger()
@@ -40,7 +38,7 @@ class Judge(Protocol):
 class ModelJudge:
     """A prompt and the model that reads it."""
 
-    prompt: "Prompt"
+    prompt: Prompt
     models: Models
     timeout_s: float
 
@@ -51,14 +49,16 @@ class ModelJudge:
     async def judge(self, case: Case, ledger: Ledger) -> Judgement:
         """Ask the model for an observation of the case and rule on it. Cancellation passes through; nothing else is raised."""
         started = time.perf_counter()
-        blank = Judgement(self.prompt.name, self.stage, "unjudged", "unreadable")
+        blank = Judgement(self.prompt.name, self.stage, "unjudged", self.prompt.unreadable)
         try:
             found = await self._observe(case, ledger, blank)
         except Exception as error:  # a judge's own failure must reach the filter as a value, whatever it is
             found = _failed(blank, error, self.prompt)
-        return replace(found, ms=_since(started))
+        return replace(found, ms=since(started))
 
     async def _observe(self, case: Case, ledger: Ledger, blank: Judgement) -> Judgement:
+        if self.prompt.guard is not None:
+            return await self._ask_guard(self.prompt.guard, case, ledger, blank)
         messages = [{"role": "system", "content": self.prompt.text}, {"role": "user", "content": case.as_json()}]
         schema = OBSERVATIONS[self.prompt.observation]
         step = f"{self.prompt.name}.{self.stage}"
@@ -68,6 +68,21 @@ class ModelJudge:
         )
         exchange = Exchange(self.prompt.model, self.prompt.hash, answer.raw)
         return replace(await offload.run(case, _judged, blank, answer.value, case), exchange=exchange)
+
+    async def _ask_guard(self, guard: Guard, case: Case, ledger: Ledger, blank: Judgement) -> Judgement:
+        prompt = self.prompt
+        body = guard_model.question(guard, prompt.name, prompt.text, case)
+        step = f"{prompt.name}.{self.stage}"
+        answer = await self.models.with_logprobs(prompt.model, body, step=step, ledger=ledger, timeout_s=self.timeout_s)
+        raw = raw_text(answer)
+        try:
+            found, score = guard_model.read(guard, prompt.text, answer)
+        except guard_model.NoAnswer as error:
+            raise UnreadableAnswer(raw, str(error), alias=prompt.model, step=step) from None
+        exchange = Exchange(prompt.model, prompt.hash, raw)
+        return replace(
+            blank, verdict=found.verdict, rule=found.rule, reason=found.reason, score=score, exchange=exchange
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +116,19 @@ class LocalJudge:
                     finding.verdict,
                     finding.rule,
                     finding.reason,
-                    _since(started),
+                    since(started),
                     score,
                     observation,
                 )
-            reason = "the local judge cannot read texts this long to the end"
+            longer = "reply" if part.draft != case.draft else "user's message"
+            reason = f"the local judge cannot read a {longer} this long to the end"
         except Unreadable as unread:
-            reason = f"the local judge cannot read this: {unread}"
+            read = "user's message" if self.name == "emergency" else "reply"
+            reason = f"the local judge cannot read the {read}: {unread}"
         except Exception as error:  # as for a model: a crash has not accepted
-            _log_crash(error, self.name, "local")
+            log_crash(error, self.name, "local")
             reason = f"crashed: {type(error).__name__}"
-        return Judgement(self.name, "local", "unjudged", "unreadable", reason, _since(started))
+        return Judgement(self.name, "local", "unjudged", rule_unread(self.name), reason, since(started))
 
     def _bounded(self, found: Finding, score: float) -> Finding:
         """Let the threshold decide between accept and not; how bad it is otherwise, the rules say.
@@ -173,7 +190,7 @@ def _judged(blank: Judgement, observation: Observation, case: Case) -> Judgement
     return replace(blank, verdict=finding.verdict, rule=finding.rule, reason=finding.reason, observation=observation)
 
 
-def _failed(blank: Judgement, error: Exception, prompt: "Prompt") -> Judgement:
+def _failed(blank: Judgement, error: Exception, prompt: Prompt) -> Judgement:
     if isinstance(error, UnreadableAnswer):
         log.warning("judge unreadable", judge=prompt.name, stage=prompt.stage, model=prompt.model)
         exchange = Exchange(prompt.model, prompt.hash, error.raw)
@@ -183,69 +200,15 @@ def _failed(blank: Judgement, error: Exception, prompt: "Prompt") -> Judgement:
             "judge failed", judge=prompt.name, stage=prompt.stage, model=prompt.model, error=type(error).__name__
         )
     else:
-        _log_crash(error, prompt.name, prompt.stage)
+        log_crash(error, prompt.name, prompt.stage)
     return replace(blank, reason=f"the judge failed: {type(error).__name__}")
 
 
-def _log_crash(error: Exception, judge: str, stage: Stage) -> None:
+def log_crash(error: BaseException, judge: str, stage: Stage) -> None:
     # The frames without values or message: these may hold what somebody wrote.
     frames = traceback.format_tb(error.__traceback__)
     log.error("judge crashed", judge=judge, stage=stage, error=type(error).__name__, frames=frames)
 
 
-def _since(started: float) -> float:
+def since(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """A judge as its file describes it."""
-
-    name: str
-    stage: Literal["swift", "chief"]
-    model: str
-    modes: frozenset[Mode]
-    observation: str
-    text: str
-    hash: str
-
-
-class PromptError(Exception):
-    """A judge's prompt file cannot be used; names file, key and what would be right."""
-
-
-class _FrontMatter(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    name: str = Field(min_length=1)
-    stage: Literal["swift", "chief"]
-    model: str = Field(min_length=1)
-    modes: list[Mode] = Field(["source", "default"], min_length=1)
-    observation: Literal["claims", "role", "crisis", "verdict"]
-
-
-def load_prompt(path: Path) -> Prompt:
-    """Read a judge's prompt file: front matter (name, stage, model, modes, observation) and instructions.
-
-    Raises:
-        PromptError: The file cannot be read, or its front matter is not right.
-    """
-    try:
-        data, text = split_front_matter(path.read_text(encoding="utf-8"))
-        front = _FrontMatter.model_validate(data)
-    except OSError as error:
-        raise PromptError(f"{path}: the judge's prompt cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise PromptError(f"{path}: is not UTF-8; save the file with that encoding") from error
-    except FrontMatterError as error:
-        raise PromptError(f"{path}: {error}") from error
-    except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, e['loc']))!r}: {e['msg']}" for e in error.errors(include_url=False))
-        raise PromptError(
-            f"{path}: front matter key {wrong} (a judge has name, stage swift|chief, model, "
-            f"modes of source|default, observation of {'|'.join(OBSERVATIONS)})"
-        ) from error
-    if not text.strip():
-        raise PromptError(f"{path}: has front matter but no instructions below it")
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return Prompt(front.name, front.stage, front.model, frozenset(front.modes), front.observation, text.strip(), digest)

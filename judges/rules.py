@@ -68,11 +68,20 @@ RULES: dict[str, Rule] = {
         "The reply could not be judged.",
         "Your reply could not be checked. Keep to what your sources say, in the language of your sources.",
     ),
+    "unreadable_message": Rule(
+        "The user's message could not be judged.",
+        "The user's message could not be checked for signs of danger. Be calm, and name the emergency contact.",
+    ),
     "custom": Rule(
         "The reply did not meet a rule of this chatbot.",
         "Your reply broke a rule of this service. Keep to your role and your sources.",
     ),
 }
+
+
+def rule_unread(judge: str) -> str:
+    """Return the rule for what a judge could not judge: the user's message for the emergency judge, the reply for the others."""
+    return "unreadable_message" if judge == "emergency" else "unreadable"
 
 
 def rule_on(observation: Observation, case: Case) -> Finding:
@@ -219,7 +228,7 @@ def rule_on_crisis(crisis: Crisis, case: Case) -> Finding:
     text = "\n".join([*(s.text for s in case.history if s.speaker == "user"), case.user_message])
     there = [s for s in now if said(s.quote, text)]
     if not there:
-        return Finding("unjudged", "unreadable", "the judge quotes what the user did not say")
+        return Finding("unjudged", "unreadable_message", "the judge quotes what the user did not say")
     return Finding("reject", "emergency", "; ".join(f"{s.kind} ({s.who}): {s.quote!r}" for s in there))
 
 

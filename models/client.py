@@ -28,6 +28,8 @@ __all__ = ["Around", "Body", "Engine", "EngineFactory", "Forwarded", "Models", "
 T = TypeVar("T", bound=BaseModel)
 log = structlog.get_logger(__name__)
 
+LOGPROBS: Body = {"logprobs": True, "top_logprobs": 5}
+"""Five: older vLLM gives no more unless told to (https://github.com/vllm-project/vllm/issues/5299)."""
 EngineFactory = Callable[[ModelSettings], Engine]
 Around = Callable[[str, Engine], Engine]
 """What to put between an alias and its engine: a memory, a budget."""
@@ -50,6 +52,7 @@ class Models:
             alias: Alias(alias, settings[alias], engine, first_pause_s) for alias, engine in engines.items()
         }
         self._ways: dict[str, Way] = {}
+        self._without_logprobs: set[str] = set()
         self.guards = {alias: one.guard for alias, one in self._aliases.items() if one.guard is not None}
         """By alias, where there is one; metrics read their numbers."""
         self._chains = {alias: chain(alias, settings) for alias, one in settings.items() if one.fallback}
@@ -112,6 +115,32 @@ class Models:
                     self._ways[alias] = way
                     log.warning("model_refuses_response_format", alias=alias, refused=known, used=way)
                 return answer
+
+    async def with_logprobs(
+        self, alias: str, body: Body, *, step: str, ledger: Ledger, timeout_s: float = math.inf
+    ) -> Body:
+        """Answer a request as `complete` does, with how likely its tokens are, if the upstream tells.
+
+        Args:
+            timeout_s: seconds that all of it may take.
+        """
+        until = asyncio.get_running_loop().time() + timeout_s
+
+        async def ask(one: str) -> Body:
+            if one not in self._without_logprobs:
+                try:
+                    return await self._alias(one).ask(body | LOGPROBS, step, ledger, until)
+                except UpstreamRefused as error:
+                    # Many servers do not say which field they refused.
+                    if error.status not in (400, 422) or "logprobs" not in (error.param or "logprobs"):
+                        raise
+            answer = await self._alias(one).ask(body, step, ledger, until)
+            if one not in self._without_logprobs:
+                self._without_logprobs.add(one)
+                log.warning("model_refuses_logprobs", alias=one)
+            return answer
+
+        return await (self._first(alias, step, ask) if alias in self._chains else ask(alias))
 
     def complete(
         self, alias: str, body: Body, *, step: str, ledger: Ledger, listener: Listener | None = None

@@ -42,8 +42,8 @@ class Memory:
     """A JSONL file of answers, one a line. May be shared by engines, and replayed with `script: {replay: FILE}`.
 
     A line has `key` (see `request_key`), `settings` (what else decides an answer: temperature, length, where it was asked),
-    `content`, `finish` (why the answer ended, where it did not just `stop`), `usage`, `ms`, and what another CAF said of it. A
-    line that was cut off when its writer was killed is passed over.
+    `content`, `finish` (why the answer ended, where it did not just `stop`), `logprobs` (where they were
+    asked for), `usage`, `ms`, and what another CAF said of it. A line that was cut off when its writer was killed is passed over.
     """
 
     def __init__(self, path: Path) -> None:
@@ -78,8 +78,11 @@ class Memory:
 
     def keep(self, key: str, settings: Mapping[str, Any], answer: Body, ms: float) -> None:
         kept = {"key": key, "settings": settings, "content": content_of(answer)}
-        if (finish := answer["choices"][0].get("finish_reason")) != "stop":
+        choice = answer["choices"][0]
+        if (finish := choice.get("finish_reason")) != "stop":
             kept["finish"] = finish
+        if logprobs := choice.get("logprobs"):
+            kept["logprobs"] = logprobs
         if "caf" in answer:  # the upstream was another proxy of ours
             kept["caf"] = answer["caf"]
         # ASCII, since half a surrogate pair, which some models write, is no UTF-8.
@@ -132,4 +135,6 @@ def _recalled(body: Body, known: Mapping[str, Any]) -> Body:
     answer = completion(body, known["content"])
     if "finish" in known:  # one that was cut off is asked for again in other words
         answer["choices"][0]["finish_reason"] = known["finish"]
+    if "logprobs" in known:
+        answer["choices"][0]["logprobs"] = known["logprobs"]
     return answer | {name: known[name] for name in ("usage", "caf") if known.get(name)}

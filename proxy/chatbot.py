@@ -7,7 +7,9 @@ from pathlib import Path
 
 from judges.case import Topic
 from judges.filter import Cascade, Filter
-from judges.judge import OBSERVERS, Judge, LocalJudge, ModelJudge, Prompt, PromptError, load_prompt
+from judges.judge import OBSERVERS, Judge, LocalJudge, ModelJudge
+from judges.prompt import Prompt, PromptError, load_prompt
+from judges.python_judge import PythonJudge, PythonJudgeError, load_python_judge
 from judges.refiner import Refiner, open_refiner
 from judges.verdict import Stage
 from knowledge_base.library import KnowledgeBaseError, Library, Source, load
@@ -27,8 +29,19 @@ class JudgePlan:
     stages: tuple[Stage, ...]
     prompts: Mapping[Stage, Prompt]
     """By stage."""
+    own: PythonJudge | None = None
+    """The class that it is, if it is one."""
+
+    @property
+    def hashes(self) -> dict[str, str]:
+        """What decides how it judges, by stage: hashes of its prompts, or of its class's source."""
+        if self.own is not None:
+            return {self.own.stage: self.own.hash}
+        return {stage: prompt.hash for stage, prompt in self.prompts.items()}
 
     def open(self, models: Models) -> Cascade:
+        if self.own is not None:
+            return Cascade(self.name, self.own.modes, (self.own,), self.settings.on_error)
         judges: list[Judge] = [
             LocalJudge(self.name, self.settings.accept_below)
             if stage == "local"
@@ -57,7 +70,7 @@ class Blueprint:
     @property
     def aliases(self) -> set[str]:
         """The model aliases it asks."""
-        asked = {plan.prompts[stage].model for plan in self.plans for stage in plan.stages if stage != "local"}
+        asked = {prompt.model for plan in self.plans for stage, prompt in plan.prompts.items() if stage in plan.stages}
         named = {self.settings.model, self.settings.refiner, self.settings.retrieval.selector}
         return asked | {alias for alias in named if alias not in (None, "local", "lexical")}
 
@@ -108,16 +121,23 @@ class Chatbot:
         """The name the upstream knows the chatbot's model by."""
         return self.models.settings[self.settings.model].model or self.settings.model
 
-    @property
-    def contact(self) -> str:
-        """The emergency contact."""
-        return self.settings.emergency.contact if self.settings.emergency else ""
+    def contact(self, said: str) -> str:
+        """Return the emergency contact in the language of what was said, else the first one."""
+        texts = self._contacts
+        return texts[language_of(said, texts) or next(iter(texts))]
+
+    def fallback(self, said: str) -> str:
+        """Return the fallback message in the language of what was said, else the first one; its contact is in the same."""
+        fallbacks, contacts = self.settings.fallback, self._contacts
+        languages = contacts if "" in fallbacks else fallbacks
+        spoken = language_of(said, languages) or next(iter(languages))
+        text, contact = (texts.get(spoken) or texts[""] for texts in (fallbacks, contacts))
+        text = text.strip()
+        return text if contact in text else f"{text}\n\n{contact}"
 
     @property
-    def fallback(self) -> str:
-        """The fallback message, which always holds the emergency contact."""
-        text = self.settings.fallback.strip()
-        return text if self.contact in text else f"{text}\n\n{self.contact}"
+    def _contacts(self) -> Mapping[str, str]:
+        return self.settings.emergency.contact if self.settings.emergency else {"": ""}
 
     def emergency_text(self, kind: str, said: str) -> str:
         """Return the reply to an emergency: the text for its kind in the language of what was said, else the first one.
@@ -126,14 +146,15 @@ class Chatbot:
         """
         settings = self.settings.emergency
         if settings is None:
-            return self.fallback
+            return self.fallback(said)
         texts: dict[str, str] = {}
-        for by_language in (settings.texts.get(kind, {}), *settings.texts.values()):
+        for by_language in (settings.texts.get(kind, {}), *settings.texts.values(), settings.contact):
             for code, text in by_language.items():
                 texts.setdefault(code, text)
-        first = next(iter(settings.texts.get(kind, {})), None)
-        spoken = language_of(said, texts) or first
-        return texts[spoken] if spoken is not None else settings.contact
+        spoken = language_of(said, texts)
+        if spoken is not None:
+            return texts[spoken]
+        return next(iter((settings.texts.get(kind) or settings.contact).values()))
 
 
 def assemble(config: Config) -> dict[str, Blueprint]:
@@ -166,10 +187,12 @@ def assemble(config: Config) -> dict[str, Blueprint]:
 
 
 def _plan(judge: JudgeSettings, config: Config, key: str, problems: list[str]) -> JudgePlan | None:
+    if judge.python is not None:
+        return _python_plan(judge, f'{key}.python: "{judge.python}"', problems)
     if judge.name is not None and judge.name not in OBSERVERS:
         problems.append(
             f"{key}: no built-in judge {judge.name!r} (there are {', '.join(OBSERVERS)}); "
-            "for a judge of your own give the path of its .md file"
+            "for a judge of your own give the path of its .md file, or `python: MODULE:CLASS`"
         )
         return None
     try:
@@ -209,6 +232,18 @@ def _plan(judge: JudgeSettings, config: Config, key: str, problems: list[str]) -
                 f"(there are {', '.join(config.models)}); add it, or leave the stage out with `stages`"
             )
     return JudgePlan(name, judge, stages, prompts)
+
+
+def _python_plan(judge: JudgeSettings, key: str, problems: list[str]) -> JudgePlan | None:
+    assert judge.python is not None
+    try:
+        own = load_python_judge(judge.python, judge.settings, judge.timeout_s)
+    except PythonJudgeError as error:
+        problems.append(f"{key}: {error}")
+        return None
+    if own.name in OBSERVERS:
+        problems.append(f"{key}: {own.name!r} is a built-in judge; give yours another `name`")
+    return JudgePlan(own.name, judge, (own.stage,), {}, own)
 
 
 def _builtin(name: str) -> list[Path]:

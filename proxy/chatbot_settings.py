@@ -2,11 +2,12 @@
 
 import re
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
 
 from judges.observation import Sign
+from judges.python_judge import ClassReference
 from judges.verdict import Stage
 from proxy.settings import AnchoredPath, Settings, anchored
 
@@ -15,11 +16,49 @@ KINDS: tuple[str, ...] = get_args(Sign.model_fields["kind"].annotation)
 """The kinds of emergency that judges tell apart."""
 
 
+def _by_language(value: Any) -> Any:
+    """Put a text that is for every language under the empty code."""
+    if isinstance(value, str):
+        value = {"": value}
+    elif isinstance(value, dict) and not all(isinstance(code, str) and code for code in value):
+        raise ValueError('language codes are texts such as en; YAML takes a bare no for false, so write "no"')
+    if isinstance(value, dict) and (not value or not all(isinstance(t, str) and t.strip() for t in value.values())):
+        raise ValueError("give a text, or at least one by language code, as in {en: ..., de: ...}")
+    return value
+
+
+_TEXT = {"type": "string", "minLength": 1}
+Texts = Annotated[
+    dict[str, str],
+    BeforeValidator(_by_language),
+    WithJsonSchema({"anyOf": [_TEXT, {"type": "object", "additionalProperties": _TEXT, "minProperties": 1}]}),
+]
+"""A text by language code, the default first; one that is for every language stands under the empty code."""
+
+
+def _class_reference(value: Any, info: ValidationInfo) -> ClassReference:
+    found = re.fullmatch(r"(\w+(?:\.\w+)*):(\w+)", value) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError("name a module and a class in it, as in my_rules:NoPrices")
+    return ClassReference(anchored(Path(), info), found[1], found[2])
+
+
+OwnClass = Annotated[
+    ClassReference,
+    BeforeValidator(_class_reference),
+    WithJsonSchema({"type": "string", "pattern": r"^\w+(\.\w+)*:\w+$"}),
+]
+
+
 class JudgeSettings(Settings):
     name: str | None = None
     """A built-in judge: source_fidelity, transparency, role or emergency. Left out, a judge of your own."""
     prompts: list[AnchoredPath] = Field([])
     """The prompt files of your own judge (a swift and a chief version, or one of them), or of a built-in one to replace its own."""
+    python: OwnClass | None = None
+    """Your own judge as a Python class, MODULE:CLASS, from Python's path or the folder of this file; see docs/judges.md."""
+    settings: dict[str, Any] = Field({})
+    """The keyword arguments that this class is made with."""
     stages: list[Stage] | None = None
     """Cheapest first. Each stage screens for the next; the last one decides. Default: the stages that have a prompt, and for the
     emergency judge `local` before them."""
@@ -43,8 +82,16 @@ class JudgeSettings(Settings):
 
     @model_validator(mode="after")
     def _one_of_both(self) -> "JudgeSettings":
-        if self.name is None and not self.prompts:
-            raise ValueError("give `name` (a built-in judge), or `prompts` (files of your own judge)")
+        if self.python is None and self.name is None and not self.prompts:
+            raise ValueError(
+                "give `name` (a built-in judge), `prompts` (files of your own judge), or `python` (a class of your own)"
+            )
+        if self.python is not None and (
+            others := self.model_fields_set - {"python", "settings", "on_error", "timeout_s"}
+        ):
+            raise ValueError(f"a judge with `python` has no {', '.join(sorted(others))}: its class says that")
+        if self.python is None and self.settings:
+            raise ValueError("`settings` are for the class that `python` names")
         if self.stages is not None:
             order: list[Stage] = ["local", "swift", "chief"]
             if not self.stages or [s for s in order if s in self.stages] != self.stages:
@@ -53,8 +100,9 @@ class JudgeSettings(Settings):
 
 
 class EmergencySettings(Settings):
-    contact: str = Field(min_length=1)
-    """The contact that every fallback message and emergency text must offer."""
+    contact: Texts
+    """The contact that every fallback message and emergency text must offer: a text, or texts by language code, of which the first
+    is used when the user's language is unknown or not there."""
     texts: dict[str, dict[str, str]] = Field({})
     """For each kind of emergency, the reply by language code; a kind without a text gets the contact alone.
     The first language given is used when the user's is not there."""
@@ -133,8 +181,12 @@ class ChatbotSettings(Settings):
     max_refinements: int = Field(1, ge=0)
     filter: Filter = "on"
     """on; off: no judge, refiner or warning; shadow: judged in the background, nothing changed."""
-    fallback: str = "I am sorry, I cannot give a reliable answer to that. Please ask a professional you trust."
-    """What the user gets instead of a reply that could not be made acceptable. The emergency contact is added to it."""
+    fallback: Texts = Field(
+        "I am sorry, I cannot give a reliable answer to that. Please ask a professional you trust.",
+        validate_default=True,
+    )
+    """What the user gets instead of a reply that could not be made acceptable: a text, or texts by language code, of which the
+    first is used when the user's language is unknown or not there. The emergency contact is added to it in the same language."""
     emergency: EmergencySettings | None = None
     sensitive_topics: list[TopicSettings] = Field([])
     trusted_tools: list[str] = Field([])
@@ -191,6 +243,13 @@ class ChatbotSettings(Settings):
             missing.append("a guarded chatbot needs `role`: what it is there for and what it must not be")
         if self.emergency is None:
             missing.append("`emergency` with a `contact` is needed: every fallback message offers it")
+        elif "" not in self.fallback and "" not in self.emergency.contact:
+            missing += [
+                f"`emergency.contact` has no text for {code!r}, a language of `fallback`: every fallback message offers the "
+                "contact in its own language"
+                for code in self.fallback
+                if code not in self.emergency.contact
+            ]
         if self.refiner is None and "refiner" not in self.model_fields_set and self.judges:
             missing.append(
                 "`refiner` is needed: local, the alias of a model, or null to replace rejected drafts by the fallback"

@@ -73,6 +73,11 @@ class Turn:
         return self.filter == "on" and not self.bot.filter.empty
 
     @property
+    def fallback(self) -> str:
+        """The fallback message, in the user's language where there is one."""
+        return self.bot.fallback(self.user_message)
+
+    @property
     def sources(self) -> tuple[Source, ...]:
         return tuple([self.bot.sections[s] for s in self.in_use])
 

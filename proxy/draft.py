@@ -156,8 +156,8 @@ def _body(turn: Turn, extra: Sequence[Body] = ()) -> Body:
         messages = context.wrapped_messages(raw, request.messages, conversation, turn.number, bot.settings.role)
     else:
         messages = context.guarded_messages(
-            bot.settings.role, bot.contact, bot.library, turn.sources, raw, request.messages, conversation, turn.number,
-            bot.settings.context_tokens, cites=turn.cites,
+            bot.settings.role, bot.contact(turn.user_message), bot.library, turn.sources, raw, request.messages, conversation,
+            turn.number, bot.settings.context_tokens, cites=turn.cites,
         )  # fmt: skip
     options = request.options
     if (

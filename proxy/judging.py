@@ -176,6 +176,6 @@ def fallback(turn: Turn, review: Review, warnings: Sequence[tuple[str, str]] = (
     """
     if turn.request.wants_json:
         return Delivery(None, "fallback", (), list(review.judgements), list(warnings), refused=True)
-    text = continued(turn, fixed, turn.bot.fallback)
+    text = continued(turn, fixed, turn.fallback)
     cited = tuple(dict.fromkeys((*fixed.citations, "not_in_sources")))
     return Delivery(text, "fallback", cited, list(review.judgements), list(warnings))

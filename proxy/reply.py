@@ -61,11 +61,11 @@ def choice(turn: Turn, delivery: Delivery, index: int) -> Body:
     # A client that waits for a document or a call is told that this is none.
     programmed = turn.request.wants_json or turn.request.tools or turn.request.functions
     if delivery.refused or (programmed and delivery.text_outcome == "fallback"):
-        message["refusal"] = turn.bot.fallback
+        message["refusal"] = turn.fallback
     elif text is None:
         # A refusal in the model's own words has been judged by nobody.
         own = upstream.get("refusal")
-        message["refusal"] = turn.bot.fallback if own and turn.judged else own
+        message["refusal"] = turn.fallback if own and turn.judged else own
     elif programmed and delivery.outcome == "emergency":
         message["refusal"] = text
     withheld = delivery.replaced or (delivery.refused and text is None)

@@ -74,9 +74,7 @@ def _config(config: Config, chatbot: str) -> dict[str, Any]:
     """Return what decides how a chatbot answers: its settings, its models, its judges' prompts."""
     blueprint = assemble(config)[chatbot]
     settings = blueprint.settings.model_dump(mode="json", exclude={"knowledge_base"})
-    prompts = {
-        f"{plan.name}.{stage}": prompt.hash for plan in blueprint.plans for stage, prompt in plan.prompts.items()
-    }
+    prompts = {f"{plan.name}.{stage}": one_hash for plan in blueprint.plans for stage, one_hash in plan.hashes.items()}
     return {
         "chatbot": _hash(_without_paths(settings)),
         "models": {

@@ -248,7 +248,7 @@ def _chosen(blueprints: "dict[str, Blueprint]", name: str | None) -> "Blueprint"
 
 def judges_meant(named: "Sequence[str] | None", specs: "Sequence[Spec]") -> list[str]:
     """Return the judges that are named; when none is, those that the prompts to measure are for."""
-    from judges.judge import PromptError, load_prompt
+    from judges.prompt import PromptError, load_prompt
 
     if named:
         return list(named)

@@ -205,6 +205,9 @@ def _prepared(bench: Bench, settings: "Settings", journal: "Journal | None", out
     else:
         begin = Spec(what=settings.stage or "chief", alias=settings.model)
     subject = bench.subject(begin, settings.judge)
+    if not subject.prompts or subject.prompts[0].guard is not None:
+        what = "guard model" if subject.prompts else "Python class"
+        leave(f"{settings.judge}: is a {what}, and `tune` edits prompts")
     prompt = subject.prompts[0]
     if settings.stage not in (None, prompt.stage):
         leave(f"--stage: {settings.prompt} is a prompt of the stage {prompt.stage}")

@@ -133,7 +133,7 @@ def source_of(bench: Bench, settings: "Settings") -> tuple[Path, bool]:
     """Return the file of the prompt that is tuned, and whether it is a built-in one."""
     from importlib.resources import files
 
-    from judges.judge import load_prompt
+    from judges.prompt import load_prompt
 
     if settings.prompt is not None:
         return settings.prompt, False
@@ -195,7 +195,7 @@ def _config_line(bench: Bench, tuned: "Tuned", target: Target) -> str:
     """Return the judge's entry in the configuration, with the new prompt in place of the old one."""
     import yaml
 
-    from judges.judge import load_prompt
+    from judges.prompt import load_prompt
 
     settings = bench.plan(tuned.start.prompt.name).settings
     stage = tuned.start.prompt.stage

@@ -13,8 +13,8 @@ from judges.evaluation.asking import Answer
 from judges.evaluation.edits import Proposal, Wording
 from judges.evaluation.holdout import case_key
 from judges.evaluation.labelled import Labelled
-from judges.judge import Prompt
 from judges.observation import OBSERVATIONS
+from judges.prompt import Prompt
 from judges.verdict import Exchange, Judgement, Verdict
 from models.usage import Usage
 

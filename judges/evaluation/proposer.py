@@ -13,8 +13,8 @@ from judges.evaluation.asking import Answer
 from judges.evaluation.edits import Proposal
 from judges.evaluation.journal import failed
 from judges.evaluation.measures import expected
-from judges.judge import Prompt
 from judges.observation import OBSERVATIONS
+from judges.prompt import Prompt
 from models.client import Models
 from models.errors import UnreadableAnswer
 from models.schema import strict_schema

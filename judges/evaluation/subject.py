@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from judges.filter import Cascade
-from judges.judge import OBSERVERS, Judge, LocalJudge, ModelJudge, Prompt, PromptError, load_prompt
+from judges.judge import OBSERVERS, Judge, LocalJudge, ModelJudge
+from judges.prompt import Prompt, PromptError, load_prompt
+from judges.python_judge import PythonJudge
 from judges.verdict import Stage
 from models.client import Models
 
@@ -81,6 +83,9 @@ def open_subject(
         return Subject(name, spec, configured, read)
     if spec.what == "local":
         return Subject(name, spec, replace(configured, stages=(_local(configured),)))
+    own = next((judge for judge in configured.stages if isinstance(judge, PythonJudge)), None)
+    if own is not None and own.stage == spec.what and spec.alias is None:
+        return Subject(name, spec, configured)
     prompt = _prompt(spec, name, prompts)
     if spec.alias is not None:
         prompt = replace(prompt, model=spec.alias)

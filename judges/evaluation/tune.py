@@ -20,7 +20,8 @@ from judges.evaluation.labelled import Labelled
 from judges.evaluation.proof import Proof, can_win, decide, given_up, recall
 from judges.evaluation.proposer import Proposer, Tried, guards, task
 from judges.evaluation.subject import Subject
-from judges.judge import ModelJudge, Prompt, load_prompt
+from judges.judge import ModelJudge
+from judges.prompt import Prompt, load_prompt
 from models.budget import BudgetSpent
 from models.errors import ModelError
 

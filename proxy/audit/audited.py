@@ -37,9 +37,9 @@ def open_audit(config: Config, blueprints: Mapping[str, Blueprint], keys: KeyRin
 
 
 def fingerprint(config: Config, blueprints: Mapping[str, Blueprint]) -> str:
-    """Return a hash of all that decides what is delivered: settings, roles, prompts and sections."""
+    """Return a hash of all that decides what is delivered: settings, roles, prompts, classes and sections."""
     read = [
-        [name, sorted(prompt.hash for plan in one.plans for prompt in plan.prompts.values()), _sections(one)]
+        [name, sorted(one_hash for plan in one.plans for one_hash in plan.hashes.values()), _sections(one)]
         for name, one in sorted(blueprints.items())
     ]
     settings = config.model_dump(mode="json")

@@ -345,7 +345,7 @@ async def test_a_models_own_refusal_is_told_in_our_words(start: Start, form: str
     body = completion({"content": None, "refusal": MARKER, "tool_calls": [{**CALLS[0], "id": MARKER}]})
     got = await asked(proxy, form, body)
     assert MARKER not in got
-    assert got.refusals == [proxy.app[SERVICE].chatbots["bot"].fallback]
+    assert got.refusals == [proxy.app[SERVICE].chatbots["bot"].fallback("")]
 
 
 # Errors.

@@ -82,7 +82,7 @@ async def asked(proxy: Proxy, form: str, **fields: Any) -> Got:
 
 
 def fallback_of(proxy: Proxy) -> str:
-    return proxy.app[SERVICE].chatbots["bot"].fallback
+    return proxy.app[SERVICE].chatbots["bot"].fallback("")
 
 
 def watched(proxy: Proxy) -> list[Trace]:

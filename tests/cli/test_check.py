@@ -67,6 +67,21 @@ def test_the_shipped_configuration_has_no_problems(inside: Caf) -> None:
     assert f"{ROOT / 'knowledge_base' / 'schizophrenia'}: no clinician has reviewed" in ended.out
 
 
+def test_a_judge_in_python_is_looked_at(caf: Caf, folder: Path) -> None:
+    """Its module is found beside the configuration; what its class lacks is told with file, key and what there is."""
+    (folder / "config.yaml").write_text(CONFIG + '      - {python: "my_rules:NoPrices"}\n')
+    fine = "from judges.verdict import Finding\nclass Prices:\n    name = 'no_prices'\n    async def judge(self, case): ...\n"
+    (folder / "my_rules.py").write_text(fine)
+    assert caf("check").out.splitlines()[0] == (
+        'problem  config.yaml: chatbots.bot.judges[1].python: "my_rules:NoPrices": module my_rules has no class NoPrices; '
+        "it has Prices"
+    )
+    (folder / "my_rules.py").write_text(fine.replace("Prices", "NoPrices").replace("async ", ""))
+    assert "class NoPrices: it has no `async def judge(self, case)`" in caf("check").out
+    (folder / "my_rules.py").write_text(fine.replace("Prices", "NoPrices"))
+    assert caf("check").code == 0
+
+
 def test_every_fault_is_told_at_once_with_file_and_key(caf: Caf, folder: Path) -> None:
     """Knowledge base, prompts, judges, models' files and checkpoints: one run names them all."""
     text = CONFIG + "      - own.md\n      - {name: rloe}\n"

@@ -453,6 +453,32 @@ def test_prompt_says_which_judge_it_is_for(inside: Caf, upstream: Upstream, tmp_
     assert {(r["model"], r["messages"][0]["content"]) for r in upstream.requests} == {("other", "Be kind.")}
 
 
+TONE_IN_PYTHON = """\
+from judges.verdict import Finding
+class Tone:
+    name = "tone"
+    async def judge(self, case):
+        return Finding("reject", reason="an odd one") if case.draft in ("r1", "r3") else Finding("accept")
+"""
+
+
+@pytest.mark.usefixtures("imports_of_its_own")
+@pytest.mark.parametrize("stage", [[], ["--stage", "swift"]], ids=str)
+def test_a_judge_in_python_is_measured(inside: Caf, upstream: Upstream, tmp_path: Path, stage: list[str]) -> None:
+    """As its cascade, which is what is measured unless told, and as the stage that it is; it costs nothing."""
+    (tmp_path / "tone_rules.py").write_text(TONE_IN_PYTHON)
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        config.read_text().replace("{prompts: [tone.swift.md, tone.chief.md]}", '{python: "tone_rules:Tone"}')
+    )
+    found = data(inside("judges", "eval", "--data", "cases.yaml", "--judge", "tone", "--json", *stage))
+    assert (found["judges"]["tone"]["n"], found["judges"]["tone"]["recall"]) == (6, pytest.approx(2 / 3))
+    assert found["judges"]["tone"]["specificity"] == 1
+    assert upstream.requests == []
+    ended = inside("judges", "eval", "--data", "cases.yaml", "--judge", "tone", "--stage", "chief")
+    assert (ended.code, ended.err) == (2, "caf: tone: has no chief stage; it has no prompt\n")
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

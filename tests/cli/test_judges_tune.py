@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from judges.judge import load_prompt
+from judges.prompt import load_prompt
 from proxy.chatbot import assemble
 from proxy.config import load_config
 from tests.cli.conftest import COMMAND, ROOT, Ended
@@ -242,6 +242,19 @@ def test_what_cannot_be_tuned_is_told_in_a_line(inside: Caf, folder: Path, argum
     assert ended.code == 2
     assert message in ended.err
     assert ended.out == ""
+
+
+@pytest.mark.usefixtures("imports_of_its_own")
+def test_what_has_no_prompt_of_its_own_words_is_not_tuned(inside: Caf, folder: Path) -> None:
+    """A guard model was trained on its form, and a class is nobody's to edit but its author's."""
+    (folder / "tone.md").write_text(PROMPT.replace("verdict", "guard\nformat: yes_no"))
+    ended = inside("judges", "tune", "tone", "--data", "rows.jsonl")
+    assert (ended.code, ended.err) == (2, "caf: tone: is a guard model, and `tune` edits prompts\n")
+    text = "class Tone:\n    name, stage = 'tone', 'chief'\n    async def judge(self, case): ...\n"
+    (folder / "tuned_rules.py").write_text(text)
+    (folder / "config.yaml").write_text(CONFIG.replace("- tone.md", '- {python: "tuned_rules:Tone"}'))
+    ended = inside("judges", "tune", "tone", "--data", "rows.jsonl")
+    assert (ended.code, ended.err) == (2, "caf: tone: is a Python class, and `tune` edits prompts\n")
 
 
 def test_a_run_goes_on_as_it_was_begun(inside: Caf, folder: Path) -> None:

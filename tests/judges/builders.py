@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from judges.case import Case, Topic
-from judges.judge import ModelJudge, Prompt, load_prompt
+from judges.judge import ModelJudge
 from judges.observation import Assertion, Claims
+from judges.prompt import Prompt, load_prompt
 from knowledge_base.library import Source
 from models.client import Models
 from models.scripted import Scripted

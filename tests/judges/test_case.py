@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judges.case import Case, Said, Topic
-from judges.judge import load_prompt
+from judges.prompt import load_prompt
 from knowledge_base.library import Source
 from models.scripted import Scripted
 from models.usage import Ledger

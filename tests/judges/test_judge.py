@@ -26,7 +26,8 @@ async def judged(engine, case=CASE, name="source_fidelity", timeout_s=5.0):
 
 
 def is_unjudged(found):
-    return (found.verdict, found.rule, found.observation) == ("unjudged", "unreadable", None)
+    unread = "unreadable_message" if found.judge == "emergency" else "unreadable"
+    return (found.verdict, found.rule, found.observation) == ("unjudged", unread, None)
 
 
 async def test_observation_is_ruled_on():
@@ -223,6 +224,31 @@ def test_text_that_a_local_judge_cannot_read_is_unjudged(monkeypatch):
     found = LocalJudge("picky").judge_now(CASE)
     assert is_unjudged(found)
     assert "not English" in found.reason
+
+
+GREEK = "Καλημέρα, θα ήθελα να μάθω κάτι για τον ύπνο μου."
+LONG = "Which section do you mean? " * 10_000
+ENGLISH = "You should sleep for eight hours each night, and go to bed at the same time."
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("long", [False, True])
+def test_a_local_judge_says_whether_it_was_the_message_or_the_reply(name, long):
+    """The emergency judge reads the user's message, the others the reply; only what they read is said to be unreadable."""
+    hard = LONG if long else GREEK
+    read, rule = ("user's message", "unreadable_message") if name == "emergency" else ("reply", "unreadable")
+    found = LocalJudge(name).judge_now(Case(hard) if name == "emergency" else Case("Hello there", hard))
+    assert (found.verdict, found.rule) == ("unjudged", rule)
+    assert f"the local judge cannot read {'a' if long else 'the'} {read}" in found.reason
+
+
+@pytest.mark.parametrize("name", ["source_fidelity", "transparency", "role"])
+def test_a_reply_is_not_blamed_for_the_message_before_it(name):
+    """A message in Greek leaves an English reply to be judged; one without end is said to be the message."""
+    assert LocalJudge(name).judge_now(Case(GREEK, ENGLISH)).verdict != "unjudged"
+    found = LocalJudge(name).judge_now(Case(LONG, "Hello."))
+    assert (found.verdict, found.rule) == ("unjudged", "unreadable")
+    assert found.reason == "the local judge cannot read a user's message this long to the end"
 
 
 @pytest.mark.parametrize("name", ["source_fidelity", "transparency", "role"])

@@ -6,8 +6,9 @@ from typing import Literal, get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
-from judges.judge import OBSERVERS, PromptError, load_prompt
+from judges.judge import OBSERVERS
 from judges.observation import OBSERVATIONS
+from judges.prompt import PromptError, load_prompt
 from tests.judges.builders import PROMPTS
 
 FILES = sorted(path.name for path in PROMPTS.glob("*.*.md"))

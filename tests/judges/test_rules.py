@@ -463,10 +463,10 @@ CRISIS_CASE = Case(
         ([sign("I took all the pills", "past")], "accept", None),
         ([sign("I took all the pills", "hypothetical")], "accept", None),
         ([sign("I took all the pills", "past"), sign("Goodbye")], "reject", "emergency"),
-        ([sign("I will jump off the bridge")], "unjudged", "unreadable"),
+        ([sign("I will jump off the bridge")], "unjudged", "unreadable_message"),
         ([sign("I will jump off the bridge"), sign("Goodbye")], "reject", "emergency"),
-        ([sign("I want to die")], "unjudged", "unreadable"),
-        ([sign("")], "unjudged", "unreadable"),
+        ([sign("I want to die")], "unjudged", "unreadable_message"),
+        ([sign("")], "unjudged", "unreadable_message"),
     ],
 )
 def test_sign_of_danger_now_raises_the_alarm(signs, verdict, rule):

@@ -271,3 +271,27 @@ async def test_what_is_left_of_the_turn_is_told_to_nobody(models, upstream):
     await made.complete("a", ASK, step="draft", ledger=ledger)
     assert upstream.raw[0] == upstream.raw[1]
     assert dict(upstream.headers[0]) == dict(upstream.headers[1])
+
+
+async def test_each_alias_is_asked_for_logprobs_until_it_has_refused_them(models, upstream):
+    """The stand-in too; and what is asked without comes from the same alias."""
+    by_model(upstream, a=refuse(500), b=say("Yes"))
+    asking = models(a={"fallback": ["b"]}, b={})
+
+    async def ask():
+        answer = await asking.with_logprobs("a", ASK, step="hazards.swift", ledger=Ledger())
+        return answer["choices"][0]["message"]["content"]
+
+    assert await ask() == "Yes"
+    told = refuse(400, param="logprobs")
+
+    async def picky(request):
+        return await (told if upstream.seen[-1].get("logprobs") else say("No"))(request)
+
+    by_model(upstream, a=refuse(500), b=picky)
+    assert [await ask(), await ask()] == ["No", "No"]
+    assert [(seen["model"], "logprobs" in seen) for seen in upstream.seen] == [
+        ("a", True), ("b", True),
+        ("a", True), ("b", True), ("b", False),
+        ("a", True), ("b", False),
+    ]  # fmt: skip

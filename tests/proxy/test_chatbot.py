@@ -24,7 +24,38 @@ def chatbot(tmp_path: Path, **changes: Any) -> Chatbot:
 @pytest.mark.parametrize("fallback", ["Sorry.", "Sorry. Call 112 now.", "  Sorry.\n", "Call 112 now."])
 def test_fallback_always_holds_the_emergency_contact_once(tmp_path: Path, fallback: str) -> None:
     """Whoever wrote the message, nobody is left without it."""
-    assert chatbot(tmp_path, fallback=fallback).fallback.count("Call 112 now.") == 1
+    assert chatbot(tmp_path, fallback=fallback).fallback("").count("Call 112 now.") == 1
+
+
+BY_LANGUAGE = {"en": "Call 112.", "de": "Ruf 112.", "fr": "Appelez le 112."}
+
+
+@pytest.mark.parametrize(
+    ("fallback", "contact", "said", "text"),
+    [
+        ({"en": "Sorry.", "de": "Leider."}, BY_LANGUAGE, "Wie viel Schlaf brauche ich?", "Leider.\n\nRuf 112."),
+        ({"en": "Sorry.", "de": "Leider."}, BY_LANGUAGE, "How much sleep do I need?", "Sorry.\n\nCall 112."),
+        ({"de": "Leider.", "en": "Sorry."}, BY_LANGUAGE, "12345", "Leider.\n\nRuf 112."),
+        ({"de": "Leider.", "en": "Sorry."}, BY_LANGUAGE, "De quoi ai-je besoin pour dormir ?", "Leider.\n\nRuf 112."),
+        ({"en": "Sorry.", "de": "Leider, ruf 112."}, "112", "Was soll ich tun?", "Leider, ruf 112."),
+        ({"en": "Sorry.", "de": "Leider."}, "112", "Was soll ich tun?", "Leider.\n\n112"),
+        ("Sorry.", BY_LANGUAGE, "Was soll ich tun?", "Sorry.\n\nRuf 112."),
+        ("Sorry.", BY_LANGUAGE, "12345", "Sorry.\n\nCall 112."),
+    ],
+)
+def test_fallback_and_its_contact_are_in_one_language(
+    tmp_path: Path, fallback: Any, contact: Any, said: str, text: str
+) -> None:
+    """The user's where it is there, else the first."""
+    assert chatbot(tmp_path, fallback=fallback, emergency={"contact": contact}).fallback(said) == text
+
+
+def test_contact_is_in_the_language_of_the_message(tmp_path: Path) -> None:
+    """Also in an emergency of which no kind has a text in it; what has neither gets the first."""
+    one = chatbot(tmp_path, emergency={"contact": BY_LANGUAGE, "texts": {"medical": {"en": "M en"}}})
+    assert (one.contact("Was soll ich tun?"), one.contact("12345")) == ("Ruf 112.", "Call 112.")
+    said = {"en": "I want to die and go", "fr": "je ne veux plus et je vais", "?": "12345"}
+    assert [one.emergency_text("psychosis", text) for text in said.values()] == ["M en", "Appelez le 112.", "Call 112."]
 
 
 TEXTS = {"self_harm": {"en": "SH en", "de": "SH de"}, "medical": {"en": "M en", "fr": "M fr"}}

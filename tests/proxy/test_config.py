@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 import sqlite3
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -94,6 +95,7 @@ def test_every_setting_has_a_probe() -> None:
     assert set(ALL) == set(PROBES)
 
 
+@pytest.mark.usefixtures("imports_of_its_own")
 @pytest.mark.parametrize("setting", ALL)
 async def test_setting_makes_a_difference(start: Start, upstream: Upstream, tmp_path: Path, setting: str) -> None:
     """Flipped, each setting changes what somebody can see."""
@@ -537,6 +539,31 @@ async def _judge_prompts(start: Start, tmp: Path, value: Any) -> Any:
     return proxy.upstream.requests[-1]["messages"][0]["content"]
 
 
+@shows("judge.python", "probe_rules:Kind", "probe_rules:Strict")
+async def _judge_python(start: Start, tmp: Path, value: Any) -> Any:
+    return (await said(start, HELLO, judges=[own_class(tmp, value)]))["caf"]["outcome"]
+
+
+@shows("judge.settings", {}, {"verdict": "warn"})
+async def _judge_settings(start: Start, tmp: Path, value: Any) -> Any:
+    return (await said(start, HELLO, judges=[own_class(tmp, "probe_rules:Strict") | {"settings": value}]))["caf"][
+        "outcome"
+    ]
+
+
+def own_class(folder: Path, python: str) -> Body:
+    """Write classes that judge alike whatever they are shown."""
+    text = "from judges.verdict import Finding\n"
+    for name, verdict in (("Kind", "accept"), ("Strict", "reject")):
+        text += (
+            f"class {name}:\n    name = 'own'\n    def __init__(self, verdict='{verdict}'): self.verdict = verdict\n"
+        )
+        text += "    async def judge(self, case): return Finding(self.verdict)\n"
+    (folder / "probe_rules.py").write_text(text)
+    sys.modules.pop("probe_rules", None)
+    return {"python": python}
+
+
 @shows("judge.stages", ["local"], ["local", "swift"])
 async def _judge_stages(start: Start, tmp: Path, value: Any) -> Any:
     proxy = await start(judges=[{"name": "role", "stages": value}])
@@ -722,7 +749,14 @@ BROKEN: list[tuple[Body, str, str]] = [
     (bot(role="missing.md"), "chatbots.bot.role", "cannot be read"),
     (bot(filter="maybe"), "chatbots.bot.filter", "'shadow'"),
     (bot(emergency=None), "chatbots.bot", "`emergency` with a `contact`"),
-    (bot(emergency={"contact": ""}), "chatbots.bot.emergency.contact", "at least 1"),
+    (bot(emergency={"contact": ""}), "chatbots.bot.emergency.contact", "give a text, or at least one by language"),
+    (bot(emergency={"contact": {}}), "chatbots.bot.emergency.contact", "by language code"),
+    (bot(emergency={"contact": {"en": ""}}), "chatbots.bot.emergency.contact", "by language code"),
+    (bot(emergency={"contact": {"en": 112}}), "chatbots.bot.emergency.contact", "by language code"),
+    (bot(emergency={"contact": {False: "x"}}), "chatbots.bot.emergency.contact", 'write "no"'),
+    (bot(emergency={"contact": 112}), "chatbots.bot.emergency.contact", "dictionary"),
+    (bot(fallback=["x"]), "chatbots.bot.fallback", "dictionary"),
+    (bot(fallback={"en": "x", "de": "y"}, emergency={"contact": {"de": "z"}}), "chatbots.bot", "no text for 'en', a language of"),
     (bot(emergency={"contact": "x", "texts": {"fire": {"en": "x"}}}), "chatbots.bot.emergency.texts", "self_harm"),
     (bot(emergency={"contact": "x", "texts": {"medical": {}}}), "chatbots.bot.emergency.texts", "at least one text"),
     (bot(emergency={"contact": "x", "webhook": "ftp://x"}), "chatbots.bot.emergency.webhook", "http(s)"),

@@ -249,7 +249,7 @@ async def test_a_program_is_told_that_a_fallback_message_is_not_what_it_waits_fo
     proxy = await start(refiner=None)
     proxy.upstream.answer = lambda body: ADVICE
     message = (await proxy.say(NUDGE, tools=[{"type": "function", "function": {"name": "f"}}]))["choices"][0]["message"]
-    assert message["content"] == message["refusal"] == proxy.app[SERVICE].chatbots["bot"].fallback
+    assert message["content"] == message["refusal"] == proxy.app[SERVICE].chatbots["bot"].fallback("")
 
 
 async def test_emergency_answers_every_choice_asked_for(start: Start) -> None:
@@ -268,7 +268,7 @@ async def test_models_own_refusal_is_a_refusal_in_our_words(start: Start) -> Non
     assert body["choices"][0]["message"] == {
         "role": "assistant",
         "content": None,
-        "refusal": proxy.app[SERVICE].chatbots["bot"].fallback,
+        "refusal": proxy.app[SERVICE].chatbots["bot"].fallback(""),
     }
     assert body["caf"]["outcome"] == "unfiltered"
 

@@ -8,7 +8,8 @@ from judges.evaluation.asking import Answer
 from judges.evaluation.labelled import Labelled
 from judges.evaluation.subject import Spec, Subject
 from judges.filter import Cascade
-from judges.judge import ModelJudge, Prompt
+from judges.judge import ModelJudge
+from judges.prompt import Prompt
 from judges.verdict import Judgement
 from knowledge_base.library import Source
 from models.client import Models

@@ -20,7 +20,8 @@ from judges.evaluation.proposer import FAILING, Proposer, task
 from judges.evaluation.subject import Spec, Subject
 from judges.evaluation.tune import BudgetEnded, NothingToTune, Terms, Tuned, TuneError, Tuning
 from judges.filter import Cascade
-from judges.judge import ModelJudge, load_prompt
+from judges.judge import ModelJudge
+from judges.prompt import load_prompt
 from models.budget import Budget, Budgeted
 from models.client import Models
 from models.errors import UpstreamRefused, UpstreamUnavailable
