@@ -106,7 +106,7 @@ def shown(turn: Turn, delivery: Delivery) -> str | None:
         return text
     if turn.cites and turn.bot.settings.citations == "shown":
         text += citations.line([title for _, title in cited(turn.bot, delivery)])
-    return f"{text}\n\n{turn.bot.contact}" if turn.concern is not None else text
+    return f"{text}\n\n{turn.bot.contact(turn.user_message)}" if turn.concern is not None else text
 
 
 def cited(bot: Chatbot, delivery: Delivery) -> list[tuple[str, str]]:

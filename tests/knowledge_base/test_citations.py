@@ -254,7 +254,7 @@ def test_only_a_paragraph_of_sources_is_removed(text: str) -> None:
      "\n\nSources: a"],
 )  # fmt: skip
 def test_a_long_text_is_read_in_linear_time(unit: str) -> None:
-    """No text makes reading slow: eight times the text takes at most about eight times as long."""
+    """No text makes reading slow: sixteen times the text takes about sixteen times as long, and not 256 times."""
 
     def seconds(size: int) -> float:
         text = (unit * (size // len(unit) + 1))[:size]
@@ -264,6 +264,5 @@ def test_a_long_text_is_read_in_linear_time(unit: str) -> None:
         strip_lines(text)
         return time.process_time() - started
 
-    small, large = seconds(60_000), seconds(480_000)
-    assert large < 24 * small + 0.1
-    assert large < 3
+    small, large = seconds(60_000), seconds(960_000)
+    assert large < 80 * small + 0.5

@@ -99,7 +99,7 @@ def test_answered_crisis_does_not_fire_again() -> None:
 def test_other_language_without_a_sign_is_unreadable() -> None:
     """What is not English, and holds no sign, is not called harmless."""
     with pytest.raises(Unreadable):
-        emergency.observe(Case("Kan du fortelle meg hva jeg skal gjøre når jeg ikke får sove om natten og er trøtt?"))
+        emergency.observe(Case("Kan du fortelle meg når museet åpner på søndager og hva det koster for en familie?"))
 
 
 def test_hundred_thousand_characters_take_little_time() -> None:
