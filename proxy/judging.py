@@ -17,7 +17,7 @@ from proxy.delivery import Delivery, Turn
 from proxy.draft import attempt_of, before, cut
 from proxy.json_text import json_text
 from proxy.live import NOTHING, Fixed
-from proxy.tool_calls import ToolCall, text_for_judges
+from proxy.tool_calls import ToolCall, says_nothing, text_for_judges
 from proxy.traces.trace import RANK, Attempt, DroppedCall, Outcome
 
 log = structlog.get_logger()
@@ -79,13 +79,13 @@ async def settle_calls(turn: Turn, index: int, calls: Sequence[ToolCall], delive
     """Add the tool calls of a choice to its delivery, all of them, or those alone that need no judge."""
     trusted = turn.bot.settings.trusted_tools
     delivery.calls = list(calls)
-    asked = [call for call in calls if call.name not in trusted]
+    asked = [call for call in calls if call.name not in trusted and not says_nothing(call)]
     if not asked:
         return
     text = text_for_judges(asked)
     attempt = Attempt("tool_calls", index, text or "", [], turn.at_ms)
     if text is None:
-        attempt.problems = ["The arguments of a tool call are no JSON, or have a key twice."]
+        attempt.problems = ["The arguments of a tool call have a key twice."]
     turn.trace.attempts.append(attempt)
     if not turn.judged:
         if turn.filter == "shadow":
@@ -96,10 +96,8 @@ async def settle_calls(turn: Turn, index: int, calls: Sequence[ToolCall], delive
     delivery.warnings += settled.warnings
     if settled.refused:
         delivery.refused = True
-        delivery.calls = [call for call in calls if call.name in trusted]
+        delivery.calls = [call for call in calls if call not in asked]
         turn.trace.dropped_calls += [DroppedCall(index, call.name, "rejected") for call in asked]
-    elif delivery.text is not None and delivery.outcome == "unfiltered":
-        return  # its text is only observed
     delivery.outcome = min(delivery.outcome, settled.outcome, key=RANK.index)
 
 

@@ -194,7 +194,7 @@ HEADERS: list[Schema] = [
         "schema": {"type": "string", "maxLength": 200},
     },
 ]
-ASKING = "400 401 403 404 408 413 429 500 502 503 504"
+ASKING = "400 401 403 404 408 413 415 429 500 502 503 504"
 
 PATHS: dict[str, Schema] = {
     "/v1/chat/completions": {
@@ -248,13 +248,13 @@ PATHS: dict[str, Schema] = {
     "/admin/conversations/{id}": {
         "parameters": _path_id("The id of a conversation, as `caf` tells it."),
         "delete": _operation(
-            "Forget a conversation: its state, its kept responses, its traces; off loopback only with the permission `admin`.",
+            "Forget a conversation: its state, its kept responses, its traces; it takes the permission `admin`.",
             _answer("It is forgotten.", "Erased"), "401 403 429 500 503",
         ),
     },
     "/metrics": {
         "get": _operation(
-            "Metrics, for Prometheus; off loopback only with the permission `admin`.",
+            "Metrics, for Prometheus; it takes the permission `admin`.",
             {"description": "The metrics.", "content": {"text/plain": {"schema": TEXT}}},
             "401 403 429 500",
         )
