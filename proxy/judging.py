@@ -17,7 +17,7 @@ from proxy.delivery import Delivery, Turn
 from proxy.draft import attempt_of, before, cut
 from proxy.json_text import json_text
 from proxy.live import NOTHING, Fixed
-from proxy.tool_calls import ToolCall, says_nothing, text_for_judges
+from proxy.tool_calls import ToolCall, text_for_judges
 from proxy.traces.trace import RANK, Attempt, DroppedCall, Outcome
 
 log = structlog.get_logger()
@@ -79,7 +79,7 @@ async def settle_calls(turn: Turn, index: int, calls: Sequence[ToolCall], delive
     """Add the tool calls of a choice to its delivery, all of them, or those alone that need no judge."""
     trusted = turn.bot.settings.trusted_tools
     delivery.calls = list(calls)
-    asked = [call for call in calls if call.name not in trusted and not says_nothing(call)]
+    asked = [call for call in calls if call.name not in trusted]
     if not asked:
         return
     text = text_for_judges(asked)

@@ -16,6 +16,7 @@ ERRORS = {
     "404": "No chatbot, model or response of that name.",
     "408": "The body did not arrive within server.body_timeout_s.",
     "413": "The body is larger than server.max_body_bytes.",
+    "415": "Without keys: a Content-Type that any web page could send.",
     "429": "A limit of the key is reached, its address fails to send a valid one, or the model is busy; see Retry-After.",
     "500": "A fault of the proxy.",
     "502": "The model behind the chatbot could not be reached.",

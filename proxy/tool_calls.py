@@ -1,6 +1,7 @@
 """Tool calls: which of a message's calls were asked for, the text that judges read of them, what leaves of them. Pure."""
 
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,6 +14,13 @@ from proxy.messages import ChatRequest
 
 Kind = Literal["function", "custom", "function_call"]
 """`function_call`: a message's field of that name, from before there were tools."""
+
+
+_PREFIX = "(?:call_|toolu_|chatcmpl-tool-|function-call-)?"
+_ID = re.compile(
+    rf"{_PREFIX}(?:[A-Za-z0-9]{{1,9}}|(?=(?:[A-Za-z]*[0-9]){{2}})[A-Za-z0-9]{{10,32}}|[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}})"
+)
+"""Ids as known servers write them, for clients that know theirs again: random letters and digits, which hold no sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +39,7 @@ def read_calls(message: Body, turn_id: str, index: int) -> list[ToolCall]:
 
     Args:
         message: The message.
-        turn_id, index: Of its turn and choice, from which the calls get their ids: an upstream's own may say anything.
+        turn_id, index: Of its turn and choice, from which calls get an id whose own is none of a known form.
     """
     calls = [_read_call(call, _call_id(turn_id, index, i)) for i, call in enumerate(message.get("tool_calls") or ())]
     if legacy := message.get("function_call"):
@@ -44,7 +52,9 @@ def _call_id(turn_id: str, index: int, position: int) -> str:
     return hashlib.blake2b(f"{turn_id} {index} {position}".encode()).hexdigest()[:9]
 
 
-def _read_call(call: Body, ident: str) -> ToolCall:
+def _read_call(call: Body, our_id: str) -> ToolCall:
+    given = call.get("id")
+    ident = given if isinstance(given, str) and _ID.fullmatch(given) else our_id
     if isinstance(call.get("function"), dict):
         return _parse_call("function", ident, call["function"], "arguments")
     return _parse_call("custom", ident, call.get("custom"), "input")
@@ -83,11 +93,6 @@ def fields(calls: Iterable[ToolCall]) -> Body:
             written = {"id": call.id, "type": call.kind, call.kind: {"name": call.name, **given}}
             message.setdefault("tool_calls", []).append(written)
     return message
-
-
-def says_nothing(call: ToolCall) -> bool:
-    """Tell whether a call holds no word of the model's but the declared name."""
-    return call.arguments.strip() in ("", "{}")
 
 
 def text_for_judges(calls: Iterable[ToolCall]) -> str | None:
