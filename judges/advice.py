@@ -24,19 +24,24 @@ from judges.imperatives import (
 )
 from judges.topics import built_in, built_in_terms, is_drug, plain_name
 
+MAX_CHARS = 20_000
+"""Characters of a reply, and of the message that it answers, that are read: everybody else waits meanwhile."""
+
 
 def unsupported_advice(case: Case) -> str | None:
     """Return a sentence of the reply that advises, or names a dose, as no cited source does; None when there is none.
 
     Advice counts when its sentence touches a sensitive topic of the chatbot, or says as little as "Stop it" where the reply or the
     user does. A referral ("ask your doctor") is no advice, what keeps from one ("no need to ask") is. Where the chatbot has no
-    sensitive topics, only doses count.
+    sensitive topics, only doses count. A reply that is too long to be read here counts as a whole.
     """
+    if len(case.draft) > MAX_CHARS:
+        return case.draft
     said = [(sentence, assertive_part(plain(sentence))) for sentence in sentences(case.draft)]
     sources = [_read(source.text) for source in case.cited]
     if case.topics:
         terms = _terms(case.topics)
-        in_context = terms.touched_by(plain(f"{case.draft}\n{case.user_message}"))
+        in_context = terms.touched_by(plain(f"{case.draft}\n{case.user_message[-MAX_CHARS:]}"))
         for sentence, text in said:
             if _advises(text, sources, touches=terms.touched_by(text), in_context=in_context):
                 return sentence

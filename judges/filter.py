@@ -17,7 +17,7 @@ from judges.verdict import Judgement, Stage, Verdict, worst
 from knowledge_base.library import Source
 from models.usage import Ledger
 
-OF_CLAIMS = frozenset({"source_fidelity", "transparency"})
+SOURCE_JUDGES = frozenset({"source_fidelity", "transparency"})
 """The judges that hold a reply to its sources."""
 
 
@@ -100,7 +100,7 @@ class Cascade:
             may_accept = judgement.stage != "local" or any(
                 isinstance(judge, LocalJudge) and judge.accept_below is not None for judge in self.stages
             )
-            return may_accept and not (self.name in OF_CLAIMS and unsupported_advice(case))
+            return may_accept and not (self.name in SOURCE_JUDGES and unsupported_advice(case))
         return judgement.verdict == "reject" and judgement.stage in self.reject_alone
 
     def _settled(self, judgements: list[Judgement]) -> Review:
@@ -167,7 +167,15 @@ class Filter:
         return review
 
     async def hear(self, case: Case) -> Review:
-        """Ask the local emergency judge; about a long text beside the event loop."""
+        """Ask the local emergency judge; about a long text beside the event loop.
+
+        A short message is read by itself first: a cry for help does not wait behind others' long texts for what was said before.
+        """
+        newest = replace(case, history=())
+        if offload.is_long(case) and not offload.is_long(newest):
+            review = self.alarm_now(newest)
+            if review.verdict == "reject":
+                return review
         return await offload.run(case, self.alarm_now, case)
 
     def alarm_now(self, case: Case) -> Review:

@@ -164,13 +164,17 @@ LONGEST = 100_000
 
 
 def _readable_part(case: Case) -> Case:
-    history = [offload.shorten(said.text, LONGEST, keep_end=True) for said in case.history]
+    # Of those in local stages, the emergency judge alone reads the history; it gets no reply.
+    history = [
+        said if case.draft else replace(said, text=offload.shorten(said.text, LONGEST, keep_end=True))
+        for said in case.history
+    ]
     user_message, draft = (
         offload.shorten(case.user_message, LONGEST, keep_end=True),
         offload.shorten(case.draft, LONGEST),
     )
-    if any(text is not said.text for text, said in zip(history, case.history, strict=True)):
-        case = replace(case, history=tuple(map(lambda said, text: replace(said, text=text), case.history, history)))
+    if history != list(case.history):
+        case = replace(case, history=tuple(history))
     if user_message is case.user_message and draft is case.draft:
         return case
     return replace(case, user_message=user_message, draft=draft)

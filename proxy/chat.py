@@ -62,8 +62,8 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
     raw = await read_body(request)
     fault: Exception | None = None
     try:
-        data = read_json(raw)
         refuse_forms(request, service.keys)
+        data = read_json(raw)
     except (BadRequest, NotJson) as error:
         data, fault = read_loosely(raw), error
         if not isinstance(data.get("model"), str) or data["model"] not in service.chatbots:

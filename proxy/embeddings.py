@@ -86,8 +86,8 @@ async def embeddings(request: web.Request) -> web.Response:
     """Forward a request for embeddings; only the model's name is replaced by the one that the upstream knows."""
     service, embedders = request.app[SERVICE], request.app[EMBEDDERS]
     access = service.access(request)
-    data = read_json(raw := await read_body(request))
     refuse_forms(request, service.keys)
+    data = read_json(raw := await read_body(request))
     name = data.get("model")
     if not isinstance(name, str) or not name:
         raise BadRequest("model: the name of a model is missing.", param="model")

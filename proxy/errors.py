@@ -162,6 +162,7 @@ class TooManyFailures(RateLimited):
         super().__init__(
             "Too many requests without a valid API key; send a valid one, or try again later.", retry_after_s
         )
+        self.headers["x-should-retry"] = "false"  # OpenAI's clients would wait and send the same key again
 
 
 class QuotaSpent(RateLimited):
@@ -228,7 +229,8 @@ class HttpFault(ApiError):
     type = "invalid_request_error"
 
     def __init__(self, error: web.HTTPException, where: str) -> None:
-        super().__init__(f"{where}: {error.reason}.")
+        hint = " The API is under /v1; /openapi.json describes it." if error.status == 404 else ""
+        super().__init__(f"{where}: {error.reason}.{hint}")
         self.status = error.status
         self.code = f"http_{error.status}"
         self.headers = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}

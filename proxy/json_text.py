@@ -65,7 +65,8 @@ def _read(document: Any) -> tuple[str, bool]:
 
 
 def _written(scalar: str | bool | None) -> str:
-    return scalar if isinstance(scalar, str) else json.dumps(scalar)
+    """Return a scalar as text; escapes that are left in a string are those of a document within the document."""
+    return _ESCAPE.sub(_decode, scalar) if isinstance(scalar, str) else json.dumps(scalar)
 
 
 def _decode(escape: re.Match[str]) -> str:

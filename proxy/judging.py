@@ -85,7 +85,7 @@ async def settle_calls(turn: Turn, index: int, calls: Sequence[ToolCall], delive
     text = text_for_judges(asked)
     attempt = Attempt("tool_calls", index, text or "", [], turn.at_ms)
     if text is None:
-        attempt.problems = ["The arguments of a tool call are no JSON, or have a key twice."]
+        attempt.problems = ["The arguments of a tool call have a key twice."]
     turn.trace.attempts.append(attempt)
     if not turn.judged:
         if turn.filter == "shadow":
@@ -96,10 +96,8 @@ async def settle_calls(turn: Turn, index: int, calls: Sequence[ToolCall], delive
     delivery.warnings += settled.warnings
     if settled.refused:
         delivery.refused = True
-        delivery.calls = [call for call in calls if call.name in trusted]
+        delivery.calls = [call for call in calls if call not in asked]
         turn.trace.dropped_calls += [DroppedCall(index, call.name, "rejected") for call in asked]
-    elif delivery.text is not None and delivery.outcome == "unfiltered":
-        return  # its text is only observed
     delivery.outcome = min(delivery.outcome, settled.outcome, key=RANK.index)
 
 

@@ -56,13 +56,13 @@ class StreamOptions(Wire):
     include_usage: bool = False
 
 
-class Named(Wire):
+class ToolName(Wire):
     name: str
 
 
 class Tool(Wire):
-    function: Named | None = None
-    custom: Named | None = None
+    function: ToolName | None = None
+    custom: ToolName | None = None
 
 
 class ChatRequest(Wire):
@@ -75,7 +75,8 @@ class ChatRequest(Wire):
     metadata: dict[str, Any] | None = None
     response_format: dict[str, Any] | None = None
     tools: list[Tool] | None = None
-    functions: list[Named] | None = None
+    functions: list[ToolName] | None = None
+    tool_choice: str | dict[str, Any] | None = None
 
     @property
     def options(self) -> dict[str, Any]:

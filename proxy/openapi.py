@@ -16,6 +16,7 @@ ERRORS = {
     "404": "No chatbot, model or response of that name.",
     "408": "The body did not arrive within server.body_timeout_s.",
     "413": "The body is larger than server.max_body_bytes.",
+    "415": "Without keys: a Content-Type that any web page could send.",
     "429": "A limit of the key is reached, its address fails to send a valid one, or the model is busy; see Retry-After.",
     "500": "A fault of the proxy.",
     "502": "The model behind the chatbot could not be reached.",
@@ -194,7 +195,7 @@ HEADERS: list[Schema] = [
         "schema": {"type": "string", "maxLength": 200},
     },
 ]
-ASKING = "400 401 403 404 408 413 429 500 502 503 504"
+ASKING = "400 401 403 404 408 413 415 429 500 502 503 504"
 
 PATHS: dict[str, Schema] = {
     "/v1/chat/completions": {
@@ -248,13 +249,13 @@ PATHS: dict[str, Schema] = {
     "/admin/conversations/{id}": {
         "parameters": _path_id("The id of a conversation, as `caf` tells it."),
         "delete": _operation(
-            "Forget a conversation: its state, its kept responses, its traces; off loopback only with the permission `admin`.",
+            "Forget a conversation: its state, its kept responses, its traces; it takes the permission `admin`.",
             _answer("It is forgotten.", "Erased"), "401 403 429 500 503",
         ),
     },
     "/metrics": {
         "get": _operation(
-            "Metrics, for Prometheus; off loopback only with the permission `admin`.",
+            "Metrics, for Prometheus; it takes the permission `admin`.",
             {"description": "The metrics.", "content": {"text/plain": {"schema": TEXT}}},
             "401 403 429 500",
         )

@@ -31,7 +31,9 @@ async def read_body(request: web.Request) -> bytes:
     except TimeoutError:
         raise BodyTimeout(seconds) from None
     except (web.RequestPayloadError, zlib.error) as error:  # broken chunks, or not the Content-Encoding that it has
-        fault = BadRequest("The request body cannot be decoded; check Content-Encoding and its bytes.")
+        fault = BadRequest(
+            "The request body cannot be decoded; send it as it is, or with the Content-Encoding gzip or deflate."
+        )
         fault.closes = True  # aiohttp drops a connection whose request it could not read
         raise fault from error
 

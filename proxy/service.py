@@ -16,7 +16,7 @@ from proxy.memory import Memory
 from proxy.responses.store import ResponseStore
 from proxy.shadow import Shadows
 from proxy.telemetry.metrics import Metrics
-from proxy.tenants.access import Access, access_of
+from proxy.tenants.access import Access, access_of, asks_directly
 from proxy.tenants.keys import KeyRing, Permission
 from proxy.tenants.limits import Meter, ProcessMeter
 from proxy.tenants.throttle import Throttle
@@ -56,7 +56,8 @@ class Service:
             Forbidden: Its key lacks the permission.
         """
         try:
-            return access_of(request.headers, self.keys, needed)
+            direct = self.keys is None and asks_directly(request)
+            return access_of(request.headers, self.keys, needed, direct=direct)
         except Unauthorized:
             if wait_s := self.throttle.count_failure(request.remote):
                 raise TooManyFailures(wait_s) from None

@@ -1,9 +1,12 @@
 """Tool calls: which of a message's calls were asked for, the text that judges read of them, what leaves of them. Pure."""
 
+import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
+
+import orjson
 
 from models.client import Body
 from proxy.json_text import json_text
@@ -12,10 +15,12 @@ from proxy.messages import ChatRequest
 Kind = Literal["function", "custom", "function_call"]
 """`function_call`: a message's field of that name, from before there were tools."""
 
+
+_PREFIX = "(?:call_|toolu_|chatcmpl-tool-|function-call-)?"
 _ID = re.compile(
-    r"[A-Za-z0-9]{1,9}|(?:call_|toolu_|chatcmpl-tool-|function-call-)[A-Za-z0-9]{1,32}|(?:call_)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    rf"{_PREFIX}(?:[A-Za-z0-9]{{1,9}}|(?=(?:[A-Za-z]*[0-9]){{2}})[A-Za-z0-9]{{10,32}}|[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}})"
 )
-"""Ids as known servers write them. Some take no others back (Mistral's: nine letters and digits); longer words make a text."""
+"""Ids as known servers write them, for clients that know theirs again: random letters and digits, which hold no sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +30,8 @@ class ToolCall:
     kind: Kind
     id: str
     name: str
-    said: str
-    """The arguments, which should be JSON, or what a custom tool is given."""
+    arguments: str
+    """These should be JSON; of a custom tool, its input."""
 
 
 def read_calls(message: Body, turn_id: str, index: int) -> list[ToolCall]:
@@ -34,32 +39,40 @@ def read_calls(message: Body, turn_id: str, index: int) -> list[ToolCall]:
 
     Args:
         message: The message.
-        turn_id, index: Of its turn and choice; where an id is none of a known form, they are part of ours.
+        turn_id, index: Of its turn and choice, from which calls get an id whose own is none of a known form.
     """
-    calls = [_call(call, f"call_{turn_id[:24]}_{index}_{i}") for i, call in enumerate(message.get("tool_calls") or ())]
+    calls = [_read_call(call, _call_id(turn_id, index, i)) for i, call in enumerate(message.get("tool_calls") or ())]
     if legacy := message.get("function_call"):
-        calls.append(_named("function_call", "", legacy, "arguments"))
+        calls.append(_parse_call("function_call", "", legacy, "arguments"))
     return calls
 
 
-def _call(call: Body, our_id: str) -> ToolCall:
+def _call_id(turn_id: str, index: int, position: int) -> str:
+    """Return nine letters and digits: Mistral's servers take no other ids back."""
+    return hashlib.blake2b(f"{turn_id} {index} {position}".encode()).hexdigest()[:9]
+
+
+def _read_call(call: Body, our_id: str) -> ToolCall:
     given = call.get("id")
-    known = isinstance(given, str) and _ID.fullmatch(given)
-    ident = str(given) if known else our_id
+    ident = given if isinstance(given, str) and _ID.fullmatch(given) else our_id
     if isinstance(call.get("function"), dict):
-        return _named("function", ident, call["function"], "arguments")
-    return _named("custom", ident, call.get("custom"), "input")
+        return _parse_call("function", ident, call["function"], "arguments")
+    return _parse_call("custom", ident, call.get("custom"), "input")
 
 
-def _named(kind: Kind, ident: str, call: Any, field: str) -> ToolCall:
-    name, said = (call.get("name"), call.get(field) or "") if isinstance(call, dict) else (None, None)
-    if not isinstance(name, str) or not isinstance(said, str):
+def _parse_call(kind: Kind, ident: str, call: Any, field: str) -> ToolCall:
+    name, arguments = (call.get("name"), call.get(field) or "") if isinstance(call, dict) else (None, None)
+    if isinstance(arguments, dict):  # some servers decode them
+        arguments = orjson.dumps(arguments).decode()
+    if not isinstance(name, str) or not isinstance(arguments, str):
         return ToolCall(kind, ident, "", "")
-    return ToolCall(kind, ident, name, said)
+    return ToolCall(kind, ident, name, arguments)
 
 
-def declared(request: ChatRequest) -> set[tuple[Kind, str]]:
+def declared_tools(request: ChatRequest) -> set[tuple[Kind, str]]:
     """Return the tools that a request allows to be called."""
+    if request.tool_choice == "none":
+        return set()
     found: set[tuple[Kind, str]] = {("function_call", function.name) for function in request.functions or ()}
     for tool in request.tools or ():
         if tool.function is not None:
@@ -74,10 +87,10 @@ def fields(calls: Iterable[ToolCall]) -> Body:
     message: Body = {}
     for call in calls:
         if call.kind == "function_call":
-            message["function_call"] = {"name": call.name, "arguments": call.said}
+            message["function_call"] = {"name": call.name, "arguments": call.arguments}
         else:
-            said = {"arguments" if call.kind == "function" else "input": call.said}
-            written = {"id": call.id, "type": call.kind, call.kind: {"name": call.name, **said}}
+            given = {"arguments" if call.kind == "function" else "input": call.arguments}
+            written = {"id": call.id, "type": call.kind, call.kind: {"name": call.name, **given}}
             message.setdefault("tool_calls", []).append(written)
     return message
 
@@ -91,9 +104,9 @@ def text_for_judges(calls: Iterable[ToolCall]) -> str | None:
     for call in calls:
         lines.append(call.name)
         if call.kind == "custom":
-            lines.append(call.said)
-        elif call.said.strip():
-            arguments = json_text(call.said)
+            lines.append(call.arguments)
+        elif call.arguments.strip():
+            arguments = json_text(call.arguments)
             if arguments.duplicate_keys:
                 return None
             lines.append(arguments.text)

@@ -22,7 +22,7 @@ from proxy.delivery import Answer, Delivery, Turn
 from proxy.draft import checked, draft
 from proxy.judging import fallback, judged, settle_calls
 from proxy.retrieval import retrieve
-from proxy.tool_calls import ToolCall, declared, read_calls
+from proxy.tool_calls import ToolCall, declared_tools, read_calls
 from proxy.traces.trace import Attempt, DroppedCall
 
 log = structlog.get_logger()
@@ -105,7 +105,7 @@ async def _settle(turn: Turn, index: int, choice: Body) -> Delivery:
 def _declared_calls(turn: Turn, index: int, message: Body) -> list[ToolCall]:
     """Return the tool calls that the request allows."""
     calls = read_calls(message, turn.trace.turn_id, index)
-    allowed = declared(turn.request) if calls else ()
+    allowed = declared_tools(turn.request) if calls else ()
     turn.trace.dropped_calls += [
         DroppedCall(index, call.name, "undeclared") for call in calls if (call.kind, call.name) not in allowed
     ]

@@ -5,16 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from aiohttp.hdrs import (
-    AUTHORIZATION,
-    FORWARDED,
-    HOST,
-    ORIGIN,
-    VIA,
-    X_FORWARDED_FOR,
-    X_FORWARDED_HOST,
-    X_FORWARDED_PROTO,
-)
+from aiohttp import HttpVersion11, web
+from aiohttp.hdrs import AUTHORIZATION, HOST, ORIGIN
 
 from proxy.chatbot import Chatbot
 from proxy.chatbot_settings import Filter
@@ -47,15 +39,23 @@ class Access:
         return [name for name in all_of_them if self.knows(name)]
 
 
-def access_of(headers: Mapping[str, str], keys: KeyRing | None, needed: Permission = "chat") -> Access:
+def access_of(
+    headers: Mapping[str, str], keys: KeyRing | None, needed: Permission = "chat", *, direct: bool = False
+) -> Access:
     """Recognise a client.
+
+    Args:
+        headers: Those of its request.
+        keys: The proxy's, if it has any.
+        needed: The permission that the request takes.
+        direct: Without keys: whether it asks directly, see `asks_directly`.
 
     Raises:
         Unauthorized: The proxy has keys, and the client sent none that is valid.
         Forbidden: Its key lacks the permission.
     """
     if keys is None:
-        access = keyless(headers)
+        access = keyless(headers, direct=direct)
         if needed != "chat" and not access.unfiltered:
             raise Forbidden(f"This needs the permission `{needed}`. {ASK_DIRECTLY}")
         return access
@@ -68,30 +68,32 @@ def access_of(headers: Mapping[str, str], keys: KeyRing | None, needed: Permissi
     return Access(record.id, "unfiltered" in record.permissions, "trace" in record.permissions, record)
 
 
-def keyless(headers: Mapping[str, str]) -> Access:
+def keyless(headers: Mapping[str, str], *, direct: bool = False) -> Access:
     """Return the access of a client to a proxy without keys, which listens on loopback alone.
 
     A program on this machine that asks it directly may do all but `trace`; who comes through another server or a web page may chat.
     """
     sent = headers.get(AUTHORIZATION, "")
     key_id = hashlib.blake2b(sent.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest() if sent else "keyless"
-    return Access(key_id, unfiltered=_asks_directly(headers))
+    return Access(key_id, unfiltered=direct)
 
 
-_PROXY_HEADERS = (FORWARDED, VIA, X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO, "X-Real-IP")
+_PROXY_HEADERS = ("forwarded", "via", "x-forwarded-", "x-real-ip")
+"""How the names of headers begin that other servers add."""
 ASK_DIRECTLY = (
     "A proxy without keys gives it to programs on this machine that ask it directly, by the name localhost or a loopback address; "
     "for others configure `keys`."
 )
 
 
-def _asks_directly(headers: Mapping[str, str]) -> bool:
+def asks_directly(request: web.BaseRequest) -> bool:
     """Tell whether a request is for this machine by name, and comes neither through another server nor from a foreign web page.
 
     Behind a reverse proxy on this machine strangers look local, and by DNS rebinding a web page reaches loopback under a name of
-    its own.
+    its own. nginx, unless told otherwise, adds no header and sends a Host of its own, but speaks HTTP/1.0.
     """
-    if any(name in headers for name in _PROXY_HEADERS):
+    headers = request.headers
+    if request.version < HttpVersion11 or any(name.lower().startswith(_PROXY_HEADERS) for name in headers):
         return False
     addresses = [f"//{headers.get(HOST, '')}", *([headers[ORIGIN]] if ORIGIN in headers else [])]
     return all(is_loopback(_host_of(address)) for address in addresses)

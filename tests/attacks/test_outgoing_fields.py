@@ -270,10 +270,11 @@ async def test_what_holds_no_text_passes(start: Start, form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
-    "ident", [None, "", 5, MARKER, "x" * 80, "stop taking", "stop-taking-them", "call_stop_taking_them"]
+    "ident",
+    [None, "", 5, MARKER, "x" * 80, "stop taking", "stop-taking-them", "call_stop_taking_them", "call_StopYourTablets"],
 )
 async def test_other_ids_of_calls_are_made_anew(start: Start, form: str, ident: Any) -> None:
-    """Each another, of at most forty characters."""
+    """Each another."""
     proxy = await start(knowledge_base=None, trusted_tools=["f", "g"])
     message = {"content": None, "tool_calls": [{**call, "id": ident} for call in CALLS]}
     got = await asked(proxy, form, completion(message), tools=TOOLS)
@@ -282,7 +283,7 @@ async def test_other_ids_of_calls_are_made_anew(start: Start, form: str, ident: 
     else:
         found = [item["call_id"] for item in got.whole["output"]]
     assert len(set(found)) == 2
-    assert all(re.fullmatch(r"call_[0-9a-f_]{1,35}", one) for one in found)
+    assert all(re.fullmatch(r"[0-9a-f]{9}", one) for one in found)
 
 
 REASONS = ["stop", "length", "content_filter", "tool_calls", "function_call", "end_turn", MARKER, "", None]

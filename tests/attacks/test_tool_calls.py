@@ -104,7 +104,6 @@ UNDECLARED: dict[str, tuple[Body, Body]] = {
     "several": (TOOLS, {"tool_calls": [call(MARKER), call("g", MARKER, "c2"), custom_call("f", MARKER)]}),
     "no name": (TOOLS, {"tool_calls": [{"id": MARKER, "type": "function", "function": {"arguments": MARKER}}]}),
     "no text as name": (TOOLS, {"tool_calls": [call(["f", MARKER])]}),
-    "no text as arguments": (TOOLS, {"tool_calls": [{**call("f"), "function": {"name": "f", "arguments": {MARKER: 1}}}]}),
     "no function": (TOOLS, {"tool_calls": [{"id": "c1", "type": "function", "function": [MARKER], "x": MARKER}]}),
     "nothing at all": (TOOLS, {"tool_calls": [{MARKER: MARKER}]}),
     "a function of the older kind": (TOOLS, {"function_call": {"name": "f", "arguments": MARKER}}),

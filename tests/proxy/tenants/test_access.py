@@ -93,7 +93,7 @@ INDIRECT = (
         for origin in ("https://page.example", "null", "file://", "http://localhost.page.example", "//[")
     ]
     + [{name: "127.0.0.1"} for name in ("X-Forwarded-For", "x-forwarded-host", "X-Real-IP", "Forwarded", "Via")]
-    + [{"X-Forwarded-Proto": "https"}]
+    + [{"X-Forwarded-Proto": "https"}, {"X-Forwarded-Port": "443"}]
 )
 
 
