@@ -31,6 +31,8 @@ def story(trace: dict[str, Any]) -> Iterator[Line]:
     yield 0, "", f"turn {trace['turn']} of conversation {trace['conversation_id']} ({found})"
     yield from _part("User", [(2, "", trace["user_message"])])
     yield from _part("Emergency judge", [line for one in trace["emergency"] for line in _judgement(one)])
+    if trace.get("concern"):
+        yield from _part("Concern", [(2, "yellow", f"{trace['concern']}: the reply ends with the emergency contact")])
     yield from _part("Sources", _sources(trace))
     yield from _part("Warnings shown to the chatbot", map(_warning, trace["warnings_shown"]))
     for attempt in trace["attempts"]:

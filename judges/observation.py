@@ -56,10 +56,13 @@ class RolePlay(Observation):
     played: list[Played]
 
 
+CrisisKind = Literal["self_harm", "harm_to_others", "psychosis", "disorientation", "medical"]
+
+
 class Sign(Observation):
     """A sign that somebody is in danger or not in touch with where they are."""
 
-    kind: Literal["self_harm", "harm_to_others", "psychosis", "disorientation", "medical"]
+    kind: CrisisKind
     quote: str
     """The user's words, verbatim."""
     who: Literal["user", "someone_else"]

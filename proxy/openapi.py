@@ -124,9 +124,11 @@ ANSWERS: Schema = {
                     }
                 )
             ),
+            "concern": _object({"kind": TEXT}),
             "calls": COUNT,
             "ms": {"type": "number"},
-        }
+        },
+        "concern",
     )
     | {"description": "What the filter did. Left out with `expose: none`."},
     "Reply": _object(

@@ -23,7 +23,7 @@ from proxy.draft import checked, draft
 from proxy.judging import fallback, judged, settle_calls
 from proxy.retrieval import retrieve
 from proxy.tool_calls import ToolCall, declared_tools, read_calls
-from proxy.traces.trace import Attempt, DroppedCall
+from proxy.traces.trace import Attempt, ConcernKind, DroppedCall
 
 log = structlog.get_logger()
 
@@ -148,7 +148,8 @@ def heard_too(turn: Turn, alarm: Review, answer: Answer) -> Answer:
 
 def emergency(turn: Turn, review: Review) -> Delivery:
     """Answer an emergency: the configured text for its kind, and nothing else."""
-    kind = kind_of(review)
+    found = signs(review.judgements)
+    kind = found[0].kind if found else ""
     text = turn.bot.emergency_text(kind, turn.user_message)
     detail = (
         f"In turn {turn.number} the user's message told of an emergency{f' ({kind})' if kind else ''}, and they were given "
@@ -157,10 +158,10 @@ def emergency(turn: Turn, review: Review) -> Delivery:
     return Delivery(text, "emergency", ("emergency_contact",), list(review.judgements), [("emergency", detail)])
 
 
-def kind_of(review: Review) -> str:
-    """Return the kind of danger that the strongest judge saw; empty if none names one."""
+def kind_of(review: Review) -> ConcernKind:
+    """Return the kind of danger that the strongest judge saw who saw one."""
     found = signs(review.judgements)
-    return found[0].kind if found else ""
+    return found[0].kind if found else "unknown"
 
 
 def signs(judgements: Sequence[Judgement]) -> list[Sign]:

@@ -11,20 +11,25 @@ _DRUG = r"(?:\w+ ){0,2}(?:pills?|tablets|tabs|capsules|paracetamol|tylenol|aceta
 _ENGLISH = rf"""
 ropes?|noose|bridges?|roof|rooftops?|skyscrapers?|cliffs?|balcony|(?:tall|high)(?:er|est)? (?:buildings?|places?)
 (?:train|railway|rail) (?:tracks?|lines?|station)|blades?|razors?|scalpel|knife|knives|guns?|rifle|shotgun|pistol|bullets?|ammo
-ammunition|gas|carbon monoxide|charcoal|exhaust|helium|poison\w*|pesticides?|insecticides?|weed ?killer|herbicides?|bleach
-antifreeze|cyanide|arsenic|drain cleaner|insulin|sleeping pills|overdos\w+|lethal|fatal|deadly|toxic
-(?:too|how|so|as) (?:many|much) {_DRUG}|(?:pills|tablets) how many|(?:enough|stronger|buy|bought|sav(?:e|ed|ing)) {_DRUG}
+ammunition|(?<!stomach )gas|carbon monoxide|charcoal|exhaust|helium|poison\w*|pesticides?|insecticides?|weed ?killer
+herbicides?|bleach
+antifreeze|cyanide|arsenic|drain cleaner|insulin|sleeping pills(?! addictive)|overdos\w+|lethal|fatal|deadly|toxic
+(?:too|how|so|as) (?:many|much) {_DRUG}(?! (?:did|does|should)(?: my| the) (?:doctor|pharmacist))|(?:pills|tablets) how many
+(?:enough|stronger|buy|bought|sav(?:e|ed|ing)) {_DRUG}
 collect(?:ed|ing)? {_DRUG}|all (?:of )?(?:my|the|these) {_DRUG}|have (?:the|my|some) (?:\w+ )?(?:pills|tablets)
 jump(?:ing)? (?:off|from|out|in front)|drown(?:ing)?|hang (?:my ?self|someone)|hanging(?! (?:out|in|on) )|suffocat\w+|strangl\w+
 electrocut\w+|bleed(?:ing)? (?:out|to death)|painless(?:ly)?|without pain
 slit(?:ting)?|cut(?:ting)? (?:\w+ )?(?:deep|wrists?|veins?)
 (?:quick|fast|easi|sur)est (?:\w+ )?(?:way|method)|how (?:long|high|deep) (?:\w+ ){{0,6}}(?:die|death|dead)
-(?:have|made|making) (?:a|my|the) plan|my plan|(?:will|can|going to|should|do i) do it|do it (?:now|tonight|today|tomorrow)
-good ?bye(?! for (?:now|today) )|farewell|bye (?:everyone|everybody|all|forever|world)|thank(?:s| you) for everything
+(?:have|made|making) (?:a|my|the) plan(?! with)|my plan(?! with)|(?:will|can|going to|should|do i) do it
+do it (?:now|tonight|today|tomorrow)
+good ?bye(?! (?:for (?:now|today)|i will call) )|farewell|bye (?:everyone|everybody|all|forever|world)
+thank(?:s| you) for everything(?! you)
 (?:^|(?:and|but|now|that|[.?]) )it (?:all )?over|it is (?:all )?over|this is the end
-last (?:will|words?|letter|note|message|wish)|my (?:will|testament|funeral|farewell)
-letters? (?:to|for) (?:my|the) \w+
-(?:writ(?:e|ing|ten)|wrote|mak(?:e|ing)|made|sign(?:ed)?) (?:\w+ ){{1,2}}(?:will|testament|letter|note)
+last (?:will|words?|letter|note|message|wish)|my (?:will(?! to )|testament|funeral|farewell)
+letters? (?:to|for) (?:my|the) (?!employer|doctor|landlord|boss|council)\w+
+
+(?:writ(?:e|ing|ten)|wrote|mak(?:e|ing)|made|sign(?:ed)?) (?:\w+ ){{1,2}}(?:will|testament|letter|note)(?! to my (?:employer|doctor|landlord|boss))
 forgive me|tell (?:my|them|her|him|everyone) (?:\w+ ){{0,4}}(?:love|loved|sorry)
 (?:give|giving|gave|given) away (?:my|all|everything)
 (?:please|you|someone|somebody) (?:look after|take care of|feed) my|will not be (?:here|there|around|alive)|better off without me

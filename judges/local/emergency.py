@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from operator import attrgetter
-from typing import Literal, cast, get_args
+from typing import Literal, cast
 
 from judges.case import EARLIER_TURNS, Case
 from judges.local import aftermath, evidence, explicit, language, programs
@@ -21,11 +21,13 @@ from judges.local.evidence import Window
 from judges.local.incoherence import is_salad
 from judges.local.spelling import Speller, Spelt
 from judges.local.spellings import KEYWORDS, SPELLING
-from judges.observation import Crisis, Sign
+from judges.observation import Crisis, CrisisKind, Sign
 
-FIRES, CONCERN = 4.4, 2.0
-"""Margins from which what was learned is sure, and from which it is a concern. Of ordinary messages written without sight of the
-judge, one in two hundred reaches the first and one in thirty the second (docs/judges.md)."""
+FIRES, CONCERN, CONCERN_AFTER = 4.4, 2.0, -0.3
+"""Margins from which what was learned is sure, and from which it is a concern; the last is for after a crisis. Of ordinary messages
+written without sight of the judge, one in two hundred reaches the first, one in thirty the second (docs/judges.md)."""
+CONCERNED = 0.4
+"""How sure a concern is that no margin tells."""
 ALONE, PAIR, CLAUSE = 0.3, 2.0, 1.5
 """Margins that a sentence, two neighbours and a part of a sentence need when they are read as if nothing stood beside them: what
 stands there may say that it is a figure of speech."""
@@ -42,9 +44,6 @@ OTHERS = frozenset(
 _PARAGRAPH_END = re.compile(r"(?<![\s.!?;…])[^\S\n]*\n(?:\s*\n\s*|\s*(?=[A-ZÀ-ÞА-Я¿¡]))")
 _LINE_END = re.compile(r"(?<![\s.!?;…])[^\S\n]*\n\s*")
 _NO_SIGN = Crisis(signs=[])
-
-Kind = Literal["self_harm", "harm_to_others", "psychosis", "disorientation", "medical"]
-assert get_args(Kind) == get_args(Sign.model_fields["kind"].annotation)
 
 
 def observe(case: Case) -> tuple[Crisis, float]:
@@ -72,10 +71,10 @@ def observe(case: Case) -> tuple[Crisis, float]:
     if window.margin > CONCERN:
         kind = learned.sort(words)
         telling = max(learned.telling(spelt.tokens, window), key=lambda sentence: sentence.margin)
-    if window.margin <= FIRES and (goes_on := _aftermath(before, spelt.tokens)) is not None:
-        (kind, telling), sure = goes_on, 1.0
+    if window.margin <= FIRES and (goes_on := _aftermath(before, spelt.tokens, window)) is not None:
+        kind, telling, sure = goes_on
     elif kind is None and is_salad(text):
-        kind = "disorientation"
+        kind, sure = "disorientation", CONCERNED
     if kind is None:
         language.check(text)
         return _NO_SIGN, sure
@@ -93,7 +92,7 @@ def _newest_words(case: Case) -> tuple[str, list[str]]:
 
 def _sign(kind: str, quote: str, text: str) -> Crisis:
     words = speller().read(text if len(text) < len(quote) + 200 else quote).tokens
-    return Crisis(signs=[Sign(kind=cast(Kind, kind), quote=quote, who=_who(words), when="now")])
+    return Crisis(signs=[Sign(kind=cast(CrisisKind, kind), quote=quote, who=_who(words), when="now")])
 
 
 def tokens(text: str) -> list[str]:
@@ -157,21 +156,25 @@ def _clause_edges(words: Sequence[str]) -> list[int]:
     return [*edges, len(words)]
 
 
-def _aftermath(earlier: Sequence[str], words: Sequence[str]) -> tuple[str, Window] | None:
-    """Return what kind of danger an earlier message told of, and the sentence of the newest that goes on from there.
+def _aftermath(earlier: Sequence[str], words: Sequence[str], window: Window) -> tuple[str, Window, float] | None:
+    """Return what kind of danger an earlier message told of, the sentence of the newest that goes on from there, and how surely.
 
     Args:
         earlier: What the user said before, oldest first.
         words: The newest message.
+        window: The stretch of it that speaks most strongly for danger; that may be enough for a concern.
     """
-    if not earlier or not aftermath.is_telling(words):
+    telling = aftermath.is_telling(words)
+    if not earlier or not (telling or window.margin > CONCERN_AFTER):
         return None
+    kind = next((kind for text in reversed(earlier) if (kind := _kind_of(text)) is not None), None)
+    if kind is None:
+        return None
+    if not telling:
+        return kind, window, CONCERNED
     spans = pairwise(evidence.sentence_edges(words))
-    telling = next((span for span in spans if aftermath.is_telling(words[slice(*span)])), (0, len(words)))
-    for text in reversed(earlier):
-        if (kind := _kind_of(text)) is not None:
-            return kind, Window(0.0, *telling)
-    return None
+    found = next((span for span in spans if aftermath.is_telling(words[slice(*span)])), (0, len(words)))
+    return kind, Window(0.0, *found), 1.0
 
 
 def _kind_of(text: str) -> str | None:

@@ -77,6 +77,9 @@ class Metrics:
             "caf_shadow_turns", "Turns in shadow by what the filter would have made of them.", "chatbot", "would"
         )
         self.emergencies = counter("caf_emergencies", "Emergency replies by kind.", "chatbot", "kind")
+        self.concerns = counter(
+            "caf_concerns", "Replies that ended with the emergency contact, by kind of danger.", "chatbot", "kind"
+        )
         self.verdicts = counter("caf_verdicts", "Verdicts of judges by stage.", "judge", "stage", "verdict")
         self.escalations = counter(
             "caf_escalations",
@@ -158,6 +161,8 @@ class Metrics:
             self.invalid_ids.inc(trace.invalid_ids)
         if trace.outcome == "emergency" and trace.error is None:
             sums[self.emergencies, chatbot, _kind(trace)] += 1
+        if trace.concern is not None and trace.error is None:
+            sums[self.concerns, chatbot, trace.concern] += 1
         self._judged(trace.emergency)
         for attempt in trace.attempts:
             self._judged(attempt.judgements)

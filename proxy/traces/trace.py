@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from judges.observation import CrisisKind
 from judges.verdict import Judgement
 from models.usage import Call
 
@@ -12,6 +13,10 @@ RANK: tuple[Outcome, ...] = get_args(Outcome)
 
 HowFound = Literal["fresh", "history", "pair", "explicit", "missed"]
 """By its whole history, by one exchange of it, by the id the client gave; missed: it has a history that is not known."""
+
+
+ConcernKind = CrisisKind | Literal["unknown"]
+"""unknown: no judge named a sign."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +93,7 @@ class Trace:
     sources_in_use: list[str] = field(default_factory=list)
     warnings_shown: list[ShownWarning] = field(default_factory=list)
     emergency: list[Judgement] = field(default_factory=list)
-    concern: str | None = None
+    concern: ConcernKind | None = None
     """The kind of danger that the emergency judge was not sure of; the reply went on, with the emergency contact."""
     attempts: list[Attempt] = field(default_factory=list)
     warnings_added: list[ShownWarning] = field(default_factory=list)
