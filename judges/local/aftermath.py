@@ -29,7 +29,7 @@ thank(?:s| you) for everything(?! you)
 last (?:will|words?|letter|note|message|wish)|my (?:will(?! to )|testament|funeral|farewell)
 letters? (?:to|for) (?:my|the) (?!employer|doctor|landlord|boss|council)\w+
 
-(?:writ(?:e|ing|ten)|wrote|mak(?:e|ing)|made|sign(?:ed)?) (?:\w+ ){{1,2}}(?:will|testament|letter|note)(?! to my (?:employer|doctor|landlord|boss))
+(?:writ(?:e|ing|ten)|wrote|mak(?:e|ing)|made|sign(?:ed)?) (?:\w+ ){{1,2}}(?:will|testament|letter|note)(?! to my employer)
 forgive me|tell (?:my|them|her|him|everyone) (?:\w+ ){{0,4}}(?:love|loved|sorry)
 (?:give|giving|gave|given) away (?:my|all|everything)
 (?:please|you|someone|somebody) (?:look after|take care of|feed) my|will not be (?:here|there|around|alive)|better off without me
