@@ -67,8 +67,10 @@ def find(text: str) -> Match | None:
     tokens = list(_TOKEN.finditer(text))
     plain = [_fold(token[0]) for token in tokens]
     for name, language in languages().items():
+        if language.words.isdisjoint(plain):
+            continue
         words = [_mend(word, language.literals) for word in plain] if name == "en" else plain
-        if not language.words.isdisjoint(words) and (found := _find_in(language, words)):
+        if (found := _find_in(language, words)) is not None:
             kind, first, last = found
             return Match(kind, tokens[first].start(), tokens[last].end())
     return None
