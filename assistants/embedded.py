@@ -159,8 +159,8 @@ def _small_talk(seen: View) -> Reply | None:
     question = seen.question.strip()
     if _WHO.search(question) and len(question) < 120:
         titles = [re.split(r"(?<=[.?!]) ", entry)[0].rstrip(".") for entry in list(seen.catalogue.values())[:3]]
-        subjects = f", for example: {'; '.join(titles)}" if titles else ""
-        return Reply(f"I am an information chatbot. I can tell you what my sources say{subjects}.", ("own_role",))
+        subjects = f" What would you like to know about: {'; '.join(titles)}?" if titles else ""
+        return Reply(f"I am an information chatbot. I can tell you what my sources say.{subjects}", ("own_role",))
     if _GREETING.fullmatch(question) and not terms(question):
         return Reply("Hello. What would you like to know?")
     if _THANKS.fullmatch(question):

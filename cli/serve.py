@@ -125,11 +125,10 @@ def _load_weights(config: "Config") -> None:
     Little is kept of a large text; loaded last, its gaps would be memory that nobody uses.
     """
     local = {judge.name for bot in config.chatbots.values() for judge in bot.judges if "local" in _stages(judge)}
-    for name in ("emergency", "role"):
-        if name in local:
-            from judges.local import evidence
+    if "emergency" in local:
+        from judges.local import evidence
 
-            evidence.load(name)
+        evidence.load("emergency")
 
 
 async def _serve(config: "Config", path: Path, workers: int) -> None:

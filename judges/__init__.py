@@ -7,6 +7,7 @@ In reading order:
     verdict.py      verdicts, and the judgement that keeps the evidence behind one
     quotes.py       is a quote there: what judges say somebody or some source has said
     doses.py        the doses a text names
+    sentences.py    a text, cut into sentences; phrases.py: what a sentence does besides asserting
     topics.py       the words that touch a sensitive topic
     advice.py       advice that no source gives, whoever is talked round; imperatives.py: how advice is phrased
     rules.py        from observation to verdict: the policy, in code

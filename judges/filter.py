@@ -136,15 +136,20 @@ class Filter:
     async def review(self, case: Case, modes: frozenset[Mode], ledger: Ledger, *, strongest: bool = False) -> Review:
         """Have every judge of these modes look at a reply, concurrently.
 
-        When a judge sees an assertion that the cited sources do not support, or fails and so cannot tell, the judges of the
-        mode `default` look as well.
+        When a judge sees an assertion that the cited sources do not support, or none of them tells (it failed, or looks at
+        something else), the judges of the mode `default` look as well.
         """
         first = await self._run([c for c in self.on_reply if c.modes & modes], case, ledger, strongest)
         unknown = any(j.verdict == "unjudged" for j in first.decisive) and not first.failed_closed
-        if "default" in modes or not (unknown or _improvised(first, case)):
+        if "default" in modes or not (unknown or _may_improvise(first, case)):
             return first
         rest = [c for c in self.on_reply if "default" in c.modes and not c.modes & modes]
-        return first + await self._run(rest, case, ledger, strongest)
+        return self._in_order(first + await self._run(rest, case, ledger, strongest))
+
+    def _in_order(self, review: Review) -> Review:
+        """Order a review as the chatbot names its judges: a refiner reads the same criticism whoever was asked first."""
+        order = [cascade.name for cascade in self.on_reply]
+        return replace(review, decisive=sorted(review.decisive, key=lambda judgement: order.index(judgement.judge)))
 
     def settled_now(self, case: Case, modes: frozenset[Mode]) -> bool:
         """Tell whether the local judges alone settle that a reply is to be accepted, so that `review` would ask nobody else."""
@@ -152,7 +157,7 @@ class Filter:
         review = _accepted_now(first, case)
         if review is None or not first:
             return False
-        if "default" in modes or not _improvised(review, case):
+        if "default" in modes or not _may_improvise(review, case):
             return True
         return (
             _accepted_now([c for c in self.on_reply if "default" in c.modes and not c.modes & modes], case) is not None
@@ -220,13 +225,12 @@ def _accepted_now(cascades: Sequence[Cascade], case: Case) -> Review | None:
     return review
 
 
-def _improvised(review: Review, case: Case) -> bool:
-    return any(
-        assertion.support in ("basic", "unsupported")
-        for judgement in review.judgements
-        if isinstance(judgement.observation, Claims)
-        for assertion in verified(judgement.observation.assertions, case)
-    )
+def _may_improvise(review: Review, case: Case) -> bool:
+    """Tell whether a judge saw an assertion that the cited sources do not support, or no judge has looked for one."""
+    claims = [judgement.observation for judgement in review.judgements if isinstance(judgement.observation, Claims)]
+    if not claims:
+        return not review.failed_closed
+    return any(a.support in ("basic", "unsupported") for seen in claims for a in verified(seen.assertions, case))
 
 
 _SECTION = Source("sleep", "Sleep", "How sleep helps.", "Many people sleep badly when they are ill.")

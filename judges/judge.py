@@ -11,9 +11,7 @@ import structlog
 from judges import guard_model, offload
 from judges.case import Case
 from judges.guard_model import Guard
-from judges.local import claims, emergency, role
-from judges.local.language import Unreadable
-from judges.observation import OBSERVATIONS, Observation
+from judges.observation import OBSERVATIONS, Observation, Unreadable
 from judges.prompt import Prompt
 from judges.rules import rule_on, rule_unread
 from judges.verdict import Exchange, Finding, Judgement, Stage
@@ -180,11 +178,32 @@ def _readable_part(case: Case) -> Case:
     return replace(case, user_message=user_message, draft=draft)
 
 
+# Imported when a local stage is first asked (`Filter.warm_up`): a chatbot with model judges alone loads none of it.
+
+
+def _observe_claims(case: Case) -> tuple[Observation, float]:
+    from judges.local import claims
+
+    return claims.observe(case)
+
+
+def _observe_role(case: Case) -> tuple[Observation, float]:
+    from judges.local import role
+
+    return role.observe(case)
+
+
+def _observe_emergency(case: Case) -> tuple[Observation, float]:
+    from judges.local import emergency
+
+    return emergency.observe(case)
+
+
 OBSERVERS: dict[str, Callable[[Case], tuple[Observation, float]]] = {
-    "source_fidelity": claims.observe,
-    "transparency": claims.observe_transparency,
-    "role": role.observe,
-    "emergency": emergency.observe,
+    "source_fidelity": _observe_claims,
+    "transparency": _observe_claims,
+    "role": _observe_role,
+    "emergency": _observe_emergency,
 }
 """The local versions of the built-in judges."""
 

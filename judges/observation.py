@@ -89,3 +89,7 @@ OBSERVATIONS: dict[str, type[Observation]] = {
     "verdict": Opinion,
 }
 """The forms a judge's front matter may name under `observation`."""
+
+
+class Unreadable(Exception):
+    """The text is not English, or hides its words: rules without a model cannot judge it."""

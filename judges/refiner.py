@@ -9,7 +9,6 @@ import orjson
 
 from judges import offload
 from judges.case import Case
-from judges.local import refine
 from judges.observation import RolePlay
 from judges.rules import RULES
 from judges.verdict import Judgement
@@ -47,6 +46,8 @@ class LocalRefiner:
     """Keeps what the sources support, states what is not from them, asks to verify."""
 
     async def refine(self, rejected: Rejected, ledger: Ledger) -> str | None:
+        from judges.local import refine
+
         if rejected.options.get("response_format"):
             return None  # sentences cannot be taken out of a JSON document
         played = [j.observation for j in rejected.objections if isinstance(j.observation, RolePlay)]

@@ -4,20 +4,21 @@ The model observes, the code rules: nothing here asks anybody anything, and the 
 verdict. Scores are those of design.md section 6: 0 and 1 are rejected, 2 is warned, 3 and 4 are accepted.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from itertools import chain
 
 from judges.case import Case
 from judges.doses import Dose, doses
-from judges.local import claims as local_claims
-from judges.local.language import Unreadable
 from judges.observation import Assertion, Claims, Crisis, Observation, Opinion, RolePlay, Strength
+from judges.phrases import asserts_nothing
 from judges.quotes import folded, quoted, said
+from judges.sentences import normalise, sentences
 from judges.verdict import Finding, Verdict
 
 PLAINLY = 3
-"""Assertions in the local reading of a reply from which a judge that lists none has not done its work."""
+"""Statements of a reply from which a judge that lists no assertion has not done its work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,15 +156,25 @@ def _known_doses(claims: Claims, case: Case) -> frozenset[Dose]:
 
 
 def _plainly_asserts(case: Case) -> bool:
-    """Tell whether a reply has assertions even to the local reading, and one of them straight from its sources.
+    """Tell whether a reply has several statements, and one of them straight from its sources.
 
-    Several, because to a judge a referral is no assertion, and a source's own words may be one ("Call a crisis line if ...").
+    A statement is a sentence that is no question, courtesy, refusal or referral. What has nothing of the sources, or is in a
+    language of which no such phrases are known, the model reads better.
     """
-    try:
-        found = local_claims.observe(case)[0].assertions
-    except Unreadable:
-        return False
-    return len(found) >= PLAINLY and any(a.support == "stated" for a in found)
+    known = frozenset(_WORD.findall(folded("\n".join(source.text for source in case.cited))))
+    found = [sentence.text.lower() for sentence in sentences(normalise(case.draft))]
+    stating = [text for text in found if "?" not in text and not asserts_nothing(text)]
+    return len(stating) >= PLAINLY and any(_restates(text, known) for text in stating)
+
+
+def _restates(text: str, known: Set[str]) -> bool:
+    words = _WORD.findall(text)
+    return len(words) >= PLAINLY and sum(map(known.__contains__, words)) >= RESTATED * len(words)
+
+
+_WORD = re.compile(r"\w{4,}")
+RESTATED = 0.9
+"""Share of a sentence's longer words that a source has, from which on the sentence restates it."""
 
 
 STRENGTH: dict[Strength, int] = {"no": 0, "weak": 1, "clear": 2}

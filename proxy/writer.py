@@ -8,8 +8,8 @@ have left; `observe` lets go of every word. What may leave follows from the text
 import re
 from collections.abc import Iterator
 
-from judges.local.text import sentences
 from judges.offload import is_long
+from judges.sentences import sentences
 from knowledge_base import citations
 from knowledge_base.commands import MARKS_BEFORE, may_begin
 from models.engine import Body

@@ -64,3 +64,10 @@ def test_serving_loads_no_heavy_library() -> None:
     code = f"import sys, proxy.app, cli.serve; print(*({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_local_judges_are_loaded_where_they_judge_alone() -> None:
+    """Nothing imports them before a local stage or the local refiner is asked: a chatbot with model judges holds none of them."""
+    code = "import sys, proxy.app, cli.serve; print(*[name for name in sys.modules if name.startswith('judges.local')])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

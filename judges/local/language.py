@@ -1,34 +1,27 @@
 """Is a text English enough for the local judges to read it?"""
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 
 from judges.kept import Remembered
 from judges.local import tongues
-from judges.local.reading import LONG, MOST_KEPT, Reading
-from judges.local.text import stretches
+from judges.observation import Unreadable as Unreadable
+from judges.sentences import stretches
 
 _LETTERS = re.compile(r"[a-z\u00df-\u024f]+(?:'[a-z]+)*")
 _ALIEN = re.compile(r"[^\x00-\u024f]")
 _LEET = re.compile(r"\b[A-Za-z]+[0134578@$][A-Za-z0134578@$]*[A-Za-z]+\b|\b[0134578@$][a-z]{2,}\b")
 _LONGEST_WORD = 40
+LONG, MOST_KEPT = 400, 1024
+"""Stretches of text longer than the first are not kept: an attack would fill the memory with them; and so many are at most."""
 
 WORD, ENGLISH, FOREIGN, SINGLE, NOISE, END = "wef1# "
 """What a chunk tells that stands between spaces: a sign for each word, for each common English or foreign one, for a single
 character, for each character of encoded text and of leet (t4ke y0ur p1lls), and one at the end."""
 
 
-class Unreadable(Exception):
-    """The text is not English, or hides its words: rules without a model cannot judge it."""
-
-
-def check(text: str, readings: Sequence[Reading] | None = None) -> None:
+def check(text: str) -> None:
     """Return if rules can read a normalised text.
-
-    Args:
-        text: The text.
-        readings: Those of its sentences, where it has been read already.
 
     Raises:
         Unreadable: Another language or script, or encoded or spelt-out text.
@@ -42,18 +35,11 @@ def check(text: str, readings: Sequence[Reading] | None = None) -> None:
     noise = signs.count(NOISE) + (3 * single if single > 7 and single > 0.25 * signs.count(END) else 0)
     if noise > 24 and noise > 0.08 * len(text):
         raise Unreadable(f"{noise} of {len(text)} characters are encoded or spelt out")
-    if readings is None:
-        english, foreign, count = signs.count(ENGLISH), signs.count(FOREIGN), signs.count(WORD)
-    else:
-        english = sum([reading.english for reading in readings])
-        foreign = sum([reading.foreign for reading in readings])
-        count = sum([len(reading.words) for reading in readings])
+    english, foreign, count = signs.count(ENGLISH), signs.count(FOREIGN), signs.count(WORD)
     if foreign > 1 and foreign > 0.8 * english:
         raise Unreadable(f"{foreign} words of other languages against {english} English ones")
-    if english < 0.1 * count:
-        count -= sum(reading.words.count(mark) for reading in readings or () for mark in ",;:()")
-        if count >= 12 and english < 0.1 * count and not _is_list(text):
-            raise Unreadable(f"{english} of {count} words are common English ones")
+    if count >= 12 and english < 0.1 * count and not _is_list(text):
+        raise Unreadable(f"{english} of {count} words are common English ones")
 
 
 @lru_cache(maxsize=8)

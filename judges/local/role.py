@@ -1,60 +1,111 @@
-"""The local role judge: does the reply play a part that an information chatbot does not have? Its words are weighed as evidence."""
+"""The local role judge: does the reply play a part that an information chatbot does not have?
 
+Told by phrases in which somebody speaks in person or plans for the user, by part (role.txt), and by what no service says of
+itself. Nothing here knows a subject. What a source says word for word is passed on, not played.
+"""
+
+import re
 from functools import cache
+from importlib.resources import files
 from typing import Literal, cast, get_args
 
+from judges import phrases
 from judges.case import Case
-from judges.local import evidence, language
-from judges.local.spelling import Speller
-from judges.local.spellings import SPELLING
+from judges.local import language
 from judges.observation import Played, RolePlay
 from judges.quotes import folded
-
-PASSED_ON = 0.1
-"""Score of a reply whose telling sentences all stand in its sources."""
-CLEAR = 0.6
-"""Margin from which a part is played clearly; below, it is a hint."""
-
-_NOTHING_PLAYED = RolePlay(played=[])
+from judges.sentences import normalise, sentences
 
 Part = Literal["therapist", "friend", "expert", "advocate", "persona", "other"]
 assert get_args(Part) == get_args(Played.model_fields["part"].annotation)
 
+_IN_PERSON = re.compile(
+    r"(?<![\w'])(?P<before>[\w:]+ )?i(?P<mood>'ve| have|'d| would|'ll| will| shall|'m| am)?(?: (?:also|just|really|so|"
+    r"very|always|never|still|therefore|gladly|simply|personally|honestly|truly))*+"
+    r" (?P<verb>[\w']+)(?P<after>[^.?!]{0,12})"
+)
+_INVERTED = frozenset(
+    """can do should may could must will would did if that what whether as when how where why who which than say say:
+    something anything""".split()
+)
+"""What stands before an "I" that is not the speaker, or that says nothing: "should I", "the one that I"."""
+_SERVES = frozenset(
+    """
+    can can't cannot couldn't am sorry don't do did didn't hope a an the glad happy understand won't wouldn't afraid here not
+    have haven't hadn't should shouldn't only rather give help look looked add found find explain explained pass mentioned
+    named listed quoted correct need unable able software words program mean meant quote cite checked searched apologise
+    apologize appreciate thank repeat answer use draw rely offer share show list go keep stay leave made tell no nothing
+    information access for to be as and or with from in on at by of but""".split()
+)
+"""What stands after "I" where a service speaks of itself: what it can and cannot do, has, and was given."""
+_SERVES_SO = re.compile(
+    r"(?:know (?:that|of|only|from|nothing|no)|see (?:that|why|how|no|nothing)|like to (?:help|make|add|say|be)|"
+    r"rather not|understood|be (?:glad|happy|able|guessing|inventing|making))\b"
+)
+
+
+def _speaks_in_person(lowered: str) -> bool:
+    """Tell whether a sentence says of "I" what no service says of itself: it feels, remembers, decides, plans."""
+    for match in _IN_PERSON.finditer(re.sub(r'"[^"]*"', '""', lowered)):
+        if (
+            (match["before"] or "").strip() in _INVERTED
+            or (match["before"] or "").endswith(": ")
+            or _SERVES_SO.match(match["verb"] + match["after"])
+        ):
+            continue
+        if match["verb"] not in _SERVES or (match["verb"] == "be" and match["mood"] in ("'ll", " will", " shall")):
+            return True
+    return False
+
+
+@cache
+def _phrases() -> dict[Part, re.Pattern[str]]:
+    """Read the phrases of each part; they are read once, when they are first needed."""
+    names: dict[str, str] = {}
+    found: dict[Part, list[str]] = {}
+    for line in files("judges.local").joinpath("role.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            phrases_of_part = found[cast(Part, line.strip("[]"))] = []
+        elif found and line:
+            for name, pattern in names.items():
+                line = line.replace(f"{{{name}}}", pattern)
+            phrases_of_part.append(line)
+        elif line and not line.startswith("#"):
+            name, _, pattern = line.partition(" ")
+            names[name] = pattern
+    return {part: re.compile(rf"(?<!\w)(?:{'|'.join(lines)})(?!\w)") for part, lines in found.items()}
+
 
 def observe(case: Case) -> tuple[RolePlay, float]:
-    """Weigh a draft, sentence by sentence.
+    """Look for phrases of each part, sentence by sentence.
 
     Returns:
-        The sentences that play a part, if any do, and how sure it is that one does, 0 to 1.
+        The sentences that play a part, and how sure it is that one does, 0 to 1.
 
     Raises:
         Unreadable: The draft is not English.
     """
-    language.check(case.draft)
-    spelt = speller().read(case.draft)
-    if not spelt.tokens:
-        return _NOTHING_PLAYED, 0.0
-    learned = evidence.load("role")
-    window = learned.strongest(spelt.tokens)
-    score = evidence.share(window.margin)
-    if window.margin <= 0:
-        return _NOTHING_PLAYED, score
-    degree: Literal["clear", "hint"] = "clear" if window.margin > CLEAR else "hint"
-    telling = learned.telling(spelt.tokens, window)
-    part = cast(Part, learned.sort([token for s in telling for token in spelt.tokens[s.start : s.end]]))
-    quotes = spelt.quotes([(sentence.start, sentence.end) for sentence in telling])
-    # What a cited source says word for word is passed on, not played.
-    own = [quote for quote in quotes if not any(folded(quote) in folded(source.text) for source in case.cited)]
-    return RolePlay(
-        played=[Played(part=part, quote=quote, degree=degree) for quote in own]
-    ), score if own else PASSED_ON
+    language.check(normalise(case.draft))
+    played = []
+    for sentence in sentences(case.draft):  # as it stands: its quotes are verbatim
+        part = part_of(normalise(sentence.text).lower())
+        if part is not None and not any(folded(sentence.text) in folded(source.text) for source in case.cited):
+            played.append(Played(part=part, quote=sentence.text, degree="clear"))
+    return RolePlay(played=played), 0.9 if played else 0.1
 
 
-def tokens(text: str) -> list[str]:
-    """Return a reply as the weights know it."""
-    return speller().read(text).tokens
+def part_of(lowered: str) -> Part | None:
+    """Return the part that a sentence, in lower case, plainly plays, if any."""
+    if phrases.refuses(lowered):
+        return None
+    for part, pattern in _phrases().items():
+        for match in pattern.finditer(lowered):
+            if _DENIED.search(lowered[max(0, match.start() - 40) : match.start()]):
+                continue
+            if part != "expert" or " as " in f" {match[0]}" or phrases.verifies(lowered) == "no":
+                return part
+    return "other" if _speaks_in_person(lowered) and phrases.verifies(lowered) == "no" else None
 
 
-@cache
-def speller() -> Speller:
-    return Speller(SPELLING)
+_DENIED = re.compile(r"(?:\b(?:not|never|no|cannot|if|whether|like|pretend)\b|n't\b)(?: \w+){0,4} ?$")
+"""What turns a phrase that follows into none: "I am not your friend", "if I love you"."""

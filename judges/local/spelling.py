@@ -13,8 +13,8 @@ from functools import partial
 from itertools import accumulate, chain
 
 from judges.kept import Remembered
-from judges.local.reading import LONG, MOST_KEPT
-from judges.local.text import stretches
+from judges.local.language import LONG, MOST_KEPT
+from judges.sentences import stretches
 
 STOP, QUESTION = ".", "?"
 """The tokens that end a sentence."""

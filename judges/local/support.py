@@ -1,297 +1,266 @@
-"""How far the cited sources carry a sentence: what its words have in common with theirs, weighed by trees that were learned.
+"""How far the cited sources carry a sentence: which of its words they have, and what it turns round that they say.
 
-No single likeness tells a paraphrase from an invention, so some forty are weighed together (`FEATURES`): which words the sources
-have; whether they stand together there, and in the same order; numbers, names, negations and certainty that differ; what kind
-of clause it is, and whether it is phrased like what replies invent or like what they may say (evidence.py).
-`judges/training/support.py` makes the weights. (How near in meaning a missing word comes to one that is there told next to
-nothing more, by word vectors.)
+Nothing here knows a subject. The words of a sentence are looked for in the sources, best in one sentence of theirs or two
+neighbouring ones, each by its weight (words.py). A dozen features tell how they are found, and weights that
+`judges/training/claims.py` learned make a probability of them.
 """
 
+import re
+from collections import defaultdict
 from collections.abc import Sequence
-from functools import partial
-from itertools import accumulate, chain, pairwise
+from functools import cache, lru_cache
+from importlib.resources import files
+from math import exp, inf
 from typing import NamedTuple
 
-import numpy as np
+import orjson
 from rapidfuzz.distance import LCSseq
 
-from judges.kept import EMPTY, Answers
-from judges.local import conflicts, evidence, lexicon, trees
-from judges.local.conflicts import SourceSentence
-from judges.local.index import ADJACENT, NEAR, Index, Support, Word, bare, index, threes_of, words_of
-from judges.local.leave import permits
-from judges.local.lexicon import listed
-from judges.local.reading import Reading
-from judges.local.reply import Part
-from judges.local.table import hashes
-from judges.local.trees import Matrix
+from judges import phrases
+from judges.kept import EMPTY
+from judges.local.words import ABSOLUTES, HEDGES, Word, Words, read, stem
+from judges.sentences import normalise, sentences
 from knowledge_base.library import Source
 
-STATED, IMPLIED = 0.75, 0.5
-"""Degrees of support from which a sentence counts as stated or implied by a source."""
 
-_FORBIDDEN = 0.8
-"""How surely a sentence is unsupported at least when it permits what the source forbids."""
-_MOST = 0.7
-"""Share of a sentence's weight that one shared word must have to be more than chance."""
-_CHANCE = 0.45
-"""Degree of support at most of a sentence that shares but one word with its source: that may be chance."""
-_PERSONAL = listed("i my me i'm i've i'd we our")
-_ADVISING = listed("should must need try avoid make take use start stop ask")
-_CAUSAL = listed("because since so means")
-_STRONG = listed("best most least worst only always never usually often")
-_ACTS = ("asserts", "admits", "verifies", "dissuades", "asks", "refuses", "offers", "greets", "doubts")
-
-FEATURES = (
-    "words", "covered", "covered_near", "missing", "missing_share", "missing_numbers", "missing_drugs", "missing_names",
-    "new_absolutes", "new_superlatives", "personal", "addressed", "advising", "conditional", "causal", "echo", "together",
-    "adjacent", "in_threes", "in_order", "out_of_order", "negation_differs", "negated", "conflict", "conflict_name",
-    "conflict_polarity", "conflict_number", "conflict_certainty", "hedge_lost", "question", "exclaimed", *_ACTS, "phrasing",
-)  # fmt: skip
-"""What is told of a sentence, in this order."""
+@cache
+def weights() -> tuple[float, dict[str, float]]:
+    """Load what was learned: the bias, and the weight of each feature. Doubt of a half is the threshold that was chosen."""
+    data = orjson.loads(files("judges.local").joinpath("weights/claims.json").read_bytes())
+    return data["bias"], data["weights"]
 
 
-def weigh(parts: Sequence[Part], cited: tuple[Source, ...], beside: Sequence[Part] = ()) -> list[Support]:
-    """Return how far the cited sources carry each sentence of a reply; of those that were asked about lately it is known.
+class Passage(NamedTuple):
+    """One sentence of a source, or two that follow each other."""
 
-    Args:
-        parts: The sentences.
-        cited: The sources.
-        beside: The other sentences of the reply, of which nobody asks how far they are carried.
+    source_id: str
+    quote: str
+    words: Words
+
+
+NOWHERE = Passage("", "", read(""))
+
+
+class Index:
+    """A source, prepared for looking sentences up."""
+
+    def __init__(self, source: Source) -> None:
+        text = normalise(source.text)
+        cut = list(sentences(text))
+        readings = [read(one.text.lower()) for one in cut]
+        self.passages = [Passage(source.id, one.text, words) for one, words in zip(cut, readings, strict=True)]
+        self.content = EMPTY.union(*[words.content for words in readings])
+        self.numbers = EMPTY.union(*[words.numbers for words in readings])
+        self.stems = EMPTY.union(
+            *[[word.stem for word in words.words] for words in (*readings, read(normalise(source.title).lower()))]
+        )
+        self.sentences_with: defaultdict[str, list[int]] = defaultdict(list)
+        for number, words in enumerate(readings):
+            for key in words.content:
+                self.sentences_with[key].append(number)
+        self.tolls = [WORD_TOLL * len(words.words) for words in readings] + [inf]
+        """What the length of each sentence costs it; the last one has no neighbour after it."""
+        self._pairs: dict[int, Passage] = {}
+        self._source_id, self._text, self._cut = source.id, text, cut
+
+    def pair(self, number: int) -> Passage:
+        """Return a sentence and the one that follows it as one passage."""
+        if number not in self._pairs:
+            first, second = self._cut[number], self._cut[number + 1]
+            quote = self._text[first.start : second.start + len(second.text)]
+            self._pairs[number] = Passage(self._source_id, quote, read(quote.lower()))
+        return self._pairs[number]
+
+
+@lru_cache(maxsize=256)
+def index(source: Source) -> Index:
+    return Index(source)
+
+
+class Support(NamedTuple):
+    """How far the sources carry a sentence."""
+
+    doubt: float
+    """How surely they do not, 0 to 1."""
+    cover: float
+    """Share of its content that the passage has."""
+    passage: Passage
+    """What carries it best."""
+
+
+PAIR_TOLL = 0.08
+"""Share of a sentence's content that a passage of two sentences must have beyond what one has."""
+WORD_TOLL = 0.004
+"""What each word of a passage costs it."""
+
+
+def best_passage(words: Words, cited: Sequence[Index]) -> Passage:
+    """Return the sentence of the sources, or the two neighbours, that has most of the content of a sentence.
+
+    Of passages that have as much the shortest is best; `NOWHERE` if none has any.
     """
-    sources = [index(source) for source in cited]
-    quoted = [_quoted(part.reading, sources) for part in parts]
-    left = [part for part, found in zip(parts, quoted, strict=True) if found is None]
-    weighed = iter(_remembered(left, [*parts, *beside], sources) if left else ())
-    return [next(weighed) if found is None else found for found in quoted]
-
-
-MOST_WEIGHED = 2048
-_SUPPORTS = Answers[Part, Support](MOST_WEIGHED)
-"""How far sources carry sentences: a reply is judged again at each sentence that it grows by, and once it is refined."""
-
-
-def _remembered(parts: Sequence[Part], reply: Sequence[Part], sources: Sequence[Index]) -> list[Support]:
-    """Return how far sources carry sentences that do not stand in them; it is computed for those that nobody asked about lately."""
-    told = EMPTY.union(*[part.reading.content for part in reply])
-    # It depends on the sentence, the sources, and which concepts of their conditions the reply names.
-    against = hash((*[source.hash for source in sources], told & EMPTY.union(*[source.needed for source in sources])))
-    asked = [hash((part.sentence.text, part.named, against)) for part in parts]
-    return _SUPPORTS.of(asked, parts, partial(_computed, sources=sources, told=told))
-
-
-def _computed(parts: Sequence[Part], sources: Sequence[Index], told: frozenset[str]) -> list[Support]:
-    rows, closest = describe(parts, sources, told)
-    unsupported = trees.load("support").probabilities(rows).tolist()
-    return list(map(_supported, [part.reading for part in parts], unsupported, closest))
-
-
-def _quoted(reading: Reading, sources: Sequence[Index]) -> Support | None:
-    """Return the support of a sentence that stands in a source word for word."""
-    text = bare(reading)
-    for source in sources:
-        if found := source.verbatim.get(text):
-            return found
-    return None
-
-
-def _supported(reading: Reading, unsupported: float, closest: "Place | None") -> Support:
-    if closest is None:
-        return Support(min(1 - unsupported, _CHANCE))
-    source, place = closest
-    if permits(reading, source.sentences[place].reading):
-        unsupported = max(unsupported, _FORBIDDEN)
-    shared = reading.content.keys() & source.sentences[place].reading.content.keys()
-    if len(shared) < 2 and sum([reading.content[concept] for concept in shared]) < _MOST * reading.mass:
-        unsupported = max(unsupported, 1 - _CHANCE)
-    return Support(1 - unsupported, source.id, source.quotes[place])
-
-
-Place = tuple[Index, int]
-"""A sentence of a source."""
+    best, place = 0.0, None
+    toll = PAIR_TOLL * sum(words.content.values())
+    for one in cited:
+        shared: dict[int, float] = {}
+        paired: dict[int, float] = {}
+        for key, weight in words.content.items():
+            found = one.sentences_with.get(key, ())
+            for number in found:
+                shared[number] = shared.get(number, 0.0) + weight
+                paired[number] = paired.get(number, 0.0) + weight
+                if number and number - 1 not in found:
+                    paired[number - 1] = paired.get(number - 1, 0.0) + weight
+        for number, weight in paired.items():
+            single = shared.get(number, 0.0) - one.tolls[number]
+            if place is None or single > best:
+                best, place = single, (one, number, False)
+            double = weight - toll - one.tolls[number] - one.tolls[number + 1]
+            if double > best:
+                best, place = double, (one, number, True)
+    if place is None:
+        return NOWHERE
+    one, number, is_pair = place
+    return one.pair(number) if is_pair else one.passages[number]
 
 
 def describe(
-    parts: Sequence[Part], sources: Sequence[Index], told: frozenset[str]
-) -> tuple[Matrix, list[Place | None]]:
-    """Tell what the trees go by.
+    text: str, words: Words, cited: Sequence[Index], passage: Passage, named: frozenset[str]
+) -> dict[str, float]:
+    """Return the features of a sentence beside the passage that carries it best.
 
     Args:
-        parts: Sentences of a reply.
-        sources: What they are read against.
-        told: The concepts that the reply names anywhere.
-
-    Returns:
-        A row of `FEATURES` for each sentence, and the sentence of the sources that comes closest to it.
+        text: The sentence, normalised.
+        words: The same, read.
+        cited: All cited sources.
+        passage: Of one of them.
+        named: Stems that the user has named.
     """
-    words = [words_of(part.reading) for part in parts]
-    known = EMPTY.union(*[filter(source.postings.__contains__, told) for source in sources])
-    against = _Against([source.words for source in sources], told, known)
-    best = [_closest(mine, sources) for mine in words]
-    phrasing = evidence.load("phrasing").margins([tokens(part.reading) for part in parts])
-    relations = _relations(words, best, sources)
-    rows = [
-        [*_row(part, mine, closest, relation, against), sound]
-        for part, mine, closest, relation, sound in zip(parts, words, best, relations, phrasing, strict=True)
-    ]
-    return np.array(rows, dtype=np.float32), best
+    mass = sum(words.content.values()) or 1.0
+    theirs = passage.words
+    match = _aligned(words, theirs)
+    lacking = sum(weight for key, weight in words.content.items() if not any(key in one.content for one in cited))
+    beside = sum(weight for key, weight in words.content.items() if key not in theirs.content)
+    shared = words.content.keys() & theirs.content.keys()
+    turned = sum(words.content[key] for key in shared if (key in words.denied) != (key in theirs.denied))
+    names = {stem(name.lower()) for name in _NAME.findall(text)} - named
+    lowered = text.lower()
+    near = min(1.0, max(0.0, (match.copied - NEAR[0]) / (NEAR[1] - NEAR[0])))
+    return {
+        "lacking": min(lacking, 4.0),
+        "beside": beside / mass,
+        "new numbers": float(any(not any(number in one.numbers for one in cited) for number in words.numbers - named)),
+        "new names": min(sum(1 for name in names if not any(name in one.stems for one in cited)), 2),
+        "advises": float(phrases.advises(lowered)),
+        "suggests in a question": float(phrases.suggests(lowered)),
+        "near: numbers beside": near * min(len(words.numbers - theirs.numbers), 2),
+        "near: turned": near * min(turned, 1.0),
+        "near: parity": near * match.odd,
+        "near: opposite": near * _opposes(words, theirs),
+        "near: substituted": near * min(match.substituted, 2),
+        "near: absolute": near * bool((words.texts & ABSOLUTES) - theirs.texts),
+    }
 
 
-class _Against(NamedTuple):
-    """What the sentences of a reply are read against."""
-
-    theirs: Sequence[frozenset[str]]
-    """The words of each source."""
-    told: frozenset[str]
-    """The concepts that the reply names anywhere."""
-    known: frozenset[str]
-    """Those of them that a source has."""
+NEAR = (0.5, 0.8)
+"""Share of its words, in order, from which on a sentence copies a source in part, and altogether: then small words tell."""
 
 
-Relation = tuple[float, float, float, float]
+_NAME = re.compile(r"[A-Z](?<=[a-z0-9,;:'\")] .)[a-zA-Z]+")
 
 
-def _row(part: Part, words: list[Word], closest: Place | None, relation: Relation, against: _Against) -> list[float]:
-    reading = part.reading
-    vocabulary = reading.vocabulary
-    theirs, told, known = against
-    window: dict[str, float] = {}
-    clashes: tuple[float, ...] = _NO_CLASH
-    if closest is not None:
-        around = closest[0].around(closest[1])
-        for one in around:
-            window |= one.reading.content
-        clashes = _clashes(reading, closest, around, told)
-    total = covered = near = 0.0
-    missing = numbers = drugs = echo = 0
-    for concept, worth, number, drug in words:
-        total += worth
-        if concept in part.named:
-            echo += 1
-        if concept not in known:
-            missing += 1
-            numbers += number
-            drugs += drug
+def _opposes(words: Words, theirs: Words) -> bool:
+    mine = words.texts - theirs.texts
+    return any(not OPPOSITES.get(text, EMPTY).isdisjoint(theirs.texts - words.texts) for text in mine)
+
+
+class _Match(NamedTuple):
+    """How the words of a sentence run along those of a source."""
+
+    copied: float
+    """Share of its words that the source has in the same order."""
+    substituted: int
+    """How often one or two words stand where the source has others, between words that both have."""
+    odd: bool
+    """Whether one of the two denies and the other does not, as far as they run along."""
+
+
+def _aligned(words: Words, theirs: Words) -> _Match:
+    mine = [word for word in words.words if word.text not in _IDLE]
+    others = [word for word in theirs.words if word.text not in _IDLE]
+    if mine and mine[0].text == "no" and words.words[1:2] and words.words[1].text == ",":
+        mine = mine[1:]  # "No, ...": answers the user
+    copied = substituted = 0
+    lost: list[Word] = []
+    gained: list[Word] = []
+    start, end = len(others), 0
+    for op in LCSseq.opcodes([word.stem for word in mine], [word.stem for word in others]):
+        if op.tag == "delete":
+            lost += mine[op.src_start : op.src_end]
+        elif op.tag == "insert":
+            gained += others[op.dest_start : op.dest_end]
         else:
-            covered += worth
-            if concept in window:
-                near += worth
-    total = total or 1.0
-    count = len(words) or 1
-    acts = _NO_ACTS.copy()
-    length = sum([len(clause.tokens) for clause in part.clauses]) or 1
-    for clause in part.clauses:
-        acts[clause.act] += len(clause.tokens) / length
-    ending = part.sentence.text[-1:]
-    return [
-        min(count, 30) / 10,
-        covered / total,
-        near / total,
-        missing / 5,
-        missing / count,
-        numbers,
-        drugs,
-        len([name for name in reading.names if not any(name in words for words in theirs)]),
-        len((vocabulary & lexicon.ABSOLUTES).difference(*theirs)),
-        len(_superlatives(reading.lowered, vocabulary).difference(*theirs)),
-        len(vocabulary & _PERSONAL),
-        "you" in vocabulary or "your" in vocabulary,
-        not vocabulary.isdisjoint(_ADVISING),
-        "if" in vocabulary,
-        not vocabulary.isdisjoint(_CAUSAL),
-        echo / count,
-        *relation,
-        near / total - relation[-1],
-        *clashes,
-        ending == "?",
-        ending == "!",
-        *acts.values(),
-    ]  # fmt: skip
+            copied += op.src_end - op.src_start
+            substituted += _replaces(lost, gained)
+            lost, gained = [], []
+            start, end = min(start, op.dest_start), op.dest_end
+    substituted += _replaces(lost, gained)
+    along = others[max(0, start - 2) : end]
+    odd = (sum(word.negates for word in mine) - sum(word.negates for word in along)) % 2 == 1
+    return _Match(copied / (len(mine) or 1), substituted, odd)
 
 
-def tokens(reading: Reading) -> list[str]:
-    """Return a sentence as the weights of its phrasing know it: its words, and how it ends."""
-    ending = reading.lowered.rstrip()[-1:]
-    return [*reading.words, ending if ending in ("?", "!") else "."]
-
-
-_NO_CLASH = (0.0,) * 8
-_NO_ACTS = dict.fromkeys(_ACTS, 0.0)
-
-
-def _superlatives(lowered: str, vocabulary: frozenset[str]) -> frozenset[str]:
-    """Return words like "best" and "calmest"."""
-    found = vocabulary & _STRONG
-    if "est" in lowered:
-        found |= {word for word in vocabulary if len(word) > 5 and word.endswith("est")}
-    return found
-
-
-def _closest(words: list[Word], sources: Sequence[Index]) -> Place | None:
-    """Return the sentence of the sources that shares the most with these words; of several the one with the earliest of them."""
-    most, best = 0.0, None
-    for source in sources:
-        scores = [0.0] * len(source.sentences)
-        found = [(worth, source.postings.get(concept, ())) for concept, worth, _, _ in words]
-        for worth, places in found:
-            for place in places:
-                scores[place] += worth
-        if (highest := max(scores, default=0.0)) > most:
-            touched = chain.from_iterable([places for _, places in found])
-            most, best = highest, (source, next(filter(lambda place: scores[place] == highest, touched)))
-    return best
-
-
-def _relations(words: Sequence[list[Word]], best: Sequence[Place | None], sources: Sequence[Index]) -> list[Relation]:
-    """Tell of each sentence how far its words stand together in the sources, and in which order in the one that comes closest.
-
-    Returns:
-        Shares of two words that are near each other there, of two that follow each other, of three that do, and of all that
-        come in the same order.
-    """
-    orders = [[word.concept for word in mine] for mine in words]
-    pairs = [set(pairwise(order)) for order in orders]
-    threes = [set(threes_of(order)) for order in orders]
-    asked = hashes([*chain(*pairs, *threes)])
-    found = np.zeros(len(asked), np.uint8)
-    for source in sources:
-        found |= source.together.each(asked)
-    marks = found.tobytes()
-    edges = accumulate(chain(map(len, pairs), map(len, threes)), initial=0)
-    cut = [marks[start:end] for start, end in pairwise(edges)]
-    return [
-        (
-            (len(two) - two.count(0)) / (len(two) or 1),
-            two.count(ADJACENT) / (len(two) or 1),
-            three.count(NEAR) / (len(three) or 1),
-            _in_order(order, closest),
-        )
-        for two, three, order, closest in zip(cut, cut[len(orders) :], orders, best, strict=False)
-    ]
-
-
-def _in_order(order: list[str], closest: Place | None) -> float:
-    if closest is None:
-        return 0.0
-    source, place = closest
-    return LCSseq.similarity(order, source.sentences[place].order) / (len(order) or 1)
-
-
-def _clashes(
-    reading: Reading, closest: Place, around: Sequence[SourceSentence], told: frozenset[str]
-) -> tuple[float, ...]:
-    """Tell what differs from the closest sentence: negation, and what conflicts.py finds."""
-    home, place = closest
-    sentence = home.sentences[place]
-    negated = reading.negations > 0
-    degree, what = conflicts.find(reading, around, home.numbers, home.words, home.postings, told)
+def _replaces(lost: Sequence[Word], gained: Sequence[Word]) -> bool:
     return (
-        negated != (sentence.reading.negations > 0),
-        negated,
-        degree,
-        degree if "not in source" in what else 0.0,
-        degree if "affirms" in what else 0.0,
-        degree if "number" in what or "counts" in what else 0.0,
-        degree if "certain" in what or "'never'" in what else 0.0,
-        sentence.hedged and lexicon.HEDGES.isdisjoint(reading.words),
+        1 <= len(lost) <= 2
+        and 1 <= len(gained) <= 2
+        and all(any(word.weight or word.text in _TELLING for word in side) for side in (lost, gained))
     )
+
+
+_IDLE = frozenset("a an the that , ; : ( )".split())
+_TELLING = (
+    ABSOLUTES
+    | HEDGES
+    | frozenset("before after above below under more less fewer most least within without during until".split())
+)
+
+
+def _opposites(pairs: str) -> dict[str, frozenset[str]]:
+    table: defaultdict[str, set[str]] = defaultdict(set)
+    for pair in pairs.split():
+        one, other = pair.split("/")
+        table[one].add(other)
+        table[other].add(one)
+    return {word: frozenset(others) for word, others in table.items()}
+
+
+OPPOSITES = _opposites(
+    """
+    increase/decrease increases/decreases increased/decreased increase/reduce increases/reduces rise/fall rises/falls
+    more/less more/fewer higher/lower high/low before/after start/stop starts/stops starting/stopping early/late earlier/later
+    sooner/later rare/common rarely/often never/always allowed/forbidden open/closed opens/closes safe/dangerous safe/unsafe
+    better/worse best/worst many/few large/small big/small long/short longer/shorter easy/difficult easy/hard quick/slow
+    quickly/slowly fast/slow faster/slower strong/weak stronger/weaker raise/lower above/below inside/outside indoors/outdoors
+    minimum/maximum least/most first/last older/younger old/young old/new men/women man/woman boys/girls day/night
+    morning/evening improve/worsen improves/worsens gain/lose gains/loses accept/refuse accepted/refused voluntary/compulsory
+    temporary/permanent sudden/gradual suddenly/gradually harmless/harmful harmless/dangerous effective/ineffective
+    public/private full/empty with/without buy/sell borrow/lend written/verbal written/oral mild/severe possible/impossible
+    necessary/unnecessary legal/illegal likely/unlikely usual/unusual include/exclude includes/excludes included/excluded
+    pass/fail success/failure healthy/ill helps/harms help/harm reduces/raises reduce/raise lowers/raises cause/prevent
+    causes/prevents near/far left/right up/down in/out on/off hot/cold warm/cold wet/dry light/dark light/heavy true/false
+    free/paid fixed/variable single/double alone/together all/none everyone/nobody immediately/later now/later keep/discard
+    remember/forget allow/forbid allows/forbids permit/prohibit agree/disagree agreed/disagreed approve/reject win/lose
+    love/hate hours/days days/weeks weeks/months months/years minutes/hours daily/weekly weekly/monthly monthly/yearly
+    north/south east/west upstairs/downstairs domestic/international arrival/departure arrive/depart entry/exit import/export
+    parent/child adults/children adult/child"""
+)
+
+
+def weigh(text: str, words: Words, cited: Sequence[Index], named: frozenset[str]) -> Support:
+    """Return how far the cited sources carry a sentence; the arguments are those of `describe`."""
+    passage = best_passage(words, cited)
+    features = describe(text, words, cited, passage, named)
+    bias, learned = weights()
+    odds = bias + sum([learned[name] * value for name, value in features.items()])
+    return Support(1 / (1 + exp(-odds)), 1 - features["beside"], passage)

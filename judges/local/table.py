@@ -29,12 +29,6 @@ class Table:
         found = (self._hashes.take(places) == wanted).nonzero()[0]
         return found, self._weights.take(places.take(found))
 
-    def each(self, wanted: Hashes) -> NDArray[Any]:
-        """Return the weight of each wanted feature, 0 for those that have none."""
-        places = self._hashes.searchsorted(wanted)
-        weights: NDArray[Any] = self._weights.take(places) * (self._hashes.take(places) == wanted)
-        return weights
-
 
 class Pairs:
     """Weights of pairs of words: of two that follow each other, and of two with another between them."""

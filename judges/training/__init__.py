@@ -1,7 +1,12 @@
-"""Where the weights of the local emergency and role judges come from: labelled texts, and what learns from them.
+"""Where the weights of the local judges come from: labelled texts, and what learns from them.
 
-    emergency.jsonl, role.jsonl   texts with their labels, written for this purpose; nobody's real messages
-    train.py                      learns the weights in judges/local/weights
+    emergency.jsonl, ordinary.jsonl     messages with their labels, written for this purpose; nobody's real messages
+    train.py                            learns the weights of the emergency judge
+    grounded.jsonl, sentences.jsonl     replies and sentences with their sources and labels, written likewise
+    inversions.py                       sentences of sources, changed by a program so that they say something else
+    claims.py                           learns the dozen weights of the judge of claims, and says what plain containment does
+    role.jsonl                          replies with the part that they play; role.py counts which the phrases find
+    vectors.py                          makes the word vectors
 
 Not needed to serve.
 """

@@ -1,6 +1,6 @@
-"""Learn the weights of a local judge from labelled texts.
+"""Learn the weights of the local emergency judge from labelled texts.
 
-    python -m judges.training.train emergency|role      (needs scikit-learn: pip install -e '.[train]')
+    python -m judges.training.train
 
 Logistic regression with L2 regularisation on the features of `judges.local.evidence`. The threshold is the lowest one that keeps
 the wanted specificity in ten-fold cross-validation; the same folds give the recall that is printed. Texts by an author who wrote
@@ -21,23 +21,18 @@ from scipy.sparse import csr_matrix, hstack
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold
 
-from judges.local import emergency, role, vectors
+from judges.local import emergency, vectors
 from judges.local.evidence import SHORTEST, Evidence, letter_runs, word_features
 from judges.local.spelling import QUESTION, STOP
-from knowledge_base import library
 from scenarios.scenario import load_all
 
 HERE = Path(__file__).parent
-KNOWLEDGE_BASE = HERE.parent.parent / "knowledge_base" / "schizophrenia"
 WEIGHTS = HERE.parent / "local" / "weights"
 SCENARIOS = HERE.parent.parent / "scenarios" / "judges"
-TOLLS = {"emergency": 0.0, "role": 1.0}
-"""What a window pays for being one of many; a cry for help in a long message pays nothing."""
-READERS = {"emergency": emergency.tokens, "role": role.tokens}
 SEED = 20261121
 MEANING = 0.5
 """How much the word vectors count beside the words themselves before anything is learned."""
-LEAST = {"emergency": 0.3, "role": 0.1}
+LEAST = 0.3
 """Weights nearer to 0 are left out: on unseen texts they change no verdict, and they are most of the file."""
 
 
@@ -45,27 +40,20 @@ def load(path: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-def calm(judge: str) -> list[dict[str, str]]:
-    """Return texts that are known to be harmless: what people ask all day, or what replies restate."""
-    if judge == "emergency":
-        return load(HERE / "ordinary.jsonl")
-    sources = library.load(KNOWLEDGE_BASE).sources
-    paragraphs = [paragraph for source in sources for paragraph in source.text.split("\n\n")]
-    return [{"text": text, "label": "no", "sort": "-"} for text in paragraphs]
-
-
 UNSORTED = "?"
 
 
-def scenarios(judge: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the texts of the dev scenarios that have a label for the judge, with their family."""
+def scenarios() -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the users' messages of the dev scenarios that have a label, with their family."""
     for read in load_all([SCENARIOS]):
         for scenario in read.family.scenarios if read.family.split == "dev" else ():
-            text = scenario.user_message if judge == "emergency" else scenario.response
             # What only the earlier turns tell is not to be learned from the last one.
-            if judge in scenario.expect and text.strip() and not (judge == "emergency" and scenario.history):
-                calm = "accept" in scenario.expect[judge]
-                yield read.family.family, {"text": text, "label": "no" if calm else "yes", "sort": UNSORTED}
+            if "emergency" in scenario.expect and scenario.user_message.strip() and not scenario.history:
+                calm = "accept" in scenario.expect["emergency"]
+                yield (
+                    read.family.family,
+                    {"text": scenario.user_message, "label": "no" if calm else "yes", "sort": UNSORTED},
+                )
 
 
 class Space:
@@ -105,18 +93,15 @@ def _runs(tokens: list[str]) -> list[str]:
     return [run for token in tokens for run in letter_runs(token)]
 
 
-def fit(
-    texts: list[list[str]], labels: list[int], strength: float, *, alone: bool = True
-) -> tuple[float, dict[str, float], list[float]]:
+def fit(texts: list[list[str]], labels: list[int], strength: float) -> tuple[float, dict[str, float], list[float]]:
     """Return bias, weights and the direction in the word vectors that tell the labels apart.
+
+    Each sentence of a harmless text is learned from by itself as well, since it is harmless, and long texts are read so.
 
     Args:
         strength: Inverse of the regularisation.
-        alone: Learn from each sentence of a harmless text by itself as well, since it is harmless, and long texts are read so.
     """
-    more = [
-        part for tokens, label in zip(texts, labels, strict=True) if alone and not label for part in sentences(tokens)
-    ]
+    more = [part for tokens, label in zip(texts, labels, strict=True) if not label for part in sentences(tokens)]
     texts, labels = texts + more, labels + [0] * len(more)
     space = Space(texts)
     model = LogisticRegression(C=strength, max_iter=5000, class_weight="balanced").fit(space.vectors(texts), labels)
@@ -156,10 +141,8 @@ def kept(
     return data if direction is None else data | {"direction": [round(d, 4) for d in direction]}
 
 
-def margins(
-    bias: float, weights: dict[str, float], direction: list[float], toll: float, read: list[list[str]]
-) -> np.ndarray:
-    evidence = Evidence(bias, weights, {}, direction, toll)
+def margins(bias: float, weights: dict[str, float], direction: list[float], read: list[list[str]]) -> np.ndarray:
+    evidence = Evidence(bias, weights, {}, direction)
     return np.array([evidence.strongest(tokens).margin for tokens in read])
 
 
@@ -170,24 +153,23 @@ def threshold(scores: np.ndarray, labels: np.ndarray, specificity: float) -> flo
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("judge", choices=READERS)
     parser.add_argument("--specificity", type=float, default=0.97)
     parser.add_argument("--strength", type=float, default=10.0, help="inverse of the regularisation")
     parser.add_argument("--holdout", type=Path, action="append", default=[])
     parser.add_argument("--dry", action="store_true", help="write nothing")
     args = parser.parse_args()
-    rows = load(HERE / f"{args.judge}.jsonl") + calm(args.judge)
+    rows = load(HERE / "emergency.jsonl") + load(HERE / "ordinary.jsonl")
     groups = [f"row-{n // 2}" for n in range(len(rows))]  # texts that were written as a pair stand together
-    for family, row in scenarios(args.judge):
+    for family, row in scenarios():
         rows.append(row)
         groups.append(family)
-    read = [READERS[args.judge](row["text"]) for row in rows]
+    read = [emergency.tokens(row["text"]) for row in rows]
     labels = np.array([int(row["label"] == "yes") for row in rows])
     scores = np.zeros(len(rows))
     folds = StratifiedGroupKFold(10, shuffle=True, random_state=SEED)
     for learn, test in folds.split(read, labels, groups):
         learned = fit([read[n] for n in learn], list(labels[learn]), args.strength)
-        scores[test] = margins(*learned, TOLLS[args.judge], [read[n] for n in test])
+        scores[test] = margins(*learned, [read[n] for n in test])
     # The threshold is chosen where the texts are as in use: among the scenarios, not the short rows.
     real = np.array([row["sort"] == UNSORTED for row in rows])
     print(f"scenarios, cross-validated: {labels[real].sum()} yes, {(labels[real] == 0).sum()} no")
@@ -204,7 +186,7 @@ def main() -> None:
     for path in args.holdout:
         held = load(path)
         truth = np.array([int(row["label"] == "yes") for row in held])
-        got = margins(bias, weights, direction, TOLLS[args.judge], [READERS[args.judge](row["text"]) for row in held])
+        got = margins(bias, weights, direction, [emergency.tokens(row["text"]) for row in held])
         print(
             f"{path}: recall {(got[truth == 1] > 0).mean():.3f}, specificity {(got[truth == 0] <= 0).mean():.3f}, "
             f"n = {truth.sum()} + {(truth == 0).sum()}"
@@ -212,10 +194,9 @@ def main() -> None:
     if not args.dry:
         yes = [n for n in range(len(rows)) if labels[n] and rows[n]["sort"] != UNSORTED]
         sorts = fit_sorts([read[n] for n in yes], [rows[n]["sort"] for n in yes])
-        least = LEAST[args.judge]
-        data = kept(bias, weights, least, direction) | {"toll": TOLLS[args.judge]}
-        data |= {"sorts": {sort: kept(*one, least) for sort, one in sorts.items()}}
-        (WEIGHTS / f"{args.judge}.json").write_text(json.dumps(data, separators=(",", ":"), sort_keys=True) + "\n")
+        data = kept(bias, weights, LEAST, direction)
+        data |= {"sorts": {sort: kept(*one, LEAST) for sort, one in sorts.items()}}
+        (WEIGHTS / "emergency.json").write_text(json.dumps(data, separators=(",", ":"), sort_keys=True) + "\n")
         print(len(data["weights"]), "features")
 
 

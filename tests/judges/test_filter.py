@@ -15,7 +15,19 @@ from judges.verdict import Judgement
 from models.errors import UpstreamUnavailable
 from models.scripted import Scripted
 from models.usage import Ledger
-from tests.judges.builders import CALM, CASE, FINE, INVENTED, UNPLAYED, as_answer, asserted, claims, models, prompt
+from tests.judges.builders import (
+    CALM,
+    CASE,
+    FINE,
+    INVENTED,
+    MEDICINES,
+    UNPLAYED,
+    as_answer,
+    asserted,
+    claims,
+    models,
+    prompt,
+)
 
 FRIEND = {"played": [{"part": "friend", "quote": "regular blood tests", "degree": "clear"}]}
 HINT = {"played": [{"part": "friend", "quote": "regular blood tests", "degree": "hint"}]}
@@ -167,7 +179,7 @@ async def test_citing_a_section_is_no_way_round_the_other_judges(form):
     assert names(found) == ["role", "source_fidelity", "transparency"]
     assert len(role.requests) == 1
     assert found.verdict == "reject"
-    assert sorted(j.judge for j in found.decisive) == ["role", "source_fidelity", "transparency"]
+    assert [j.judge for j in found.decisive] == ["source_fidelity", "transparency", "role"]
 
 
 async def test_what_any_stage_saw_brings_in_the_other_judges():
@@ -425,13 +437,47 @@ def test_what_local_judges_have_learned_is_loaded_before_the_first_user_comes() 
     told = """
 from judges.filter import Cascade, Filter
 from judges.judge import OBSERVERS, LocalJudge
-from judges.local import evidence, trees, vectors
+from judges.local import evidence, support, vectors
 
 Filter([Cascade(name, frozenset({"source"}), (LocalJudge(name),)) for name in OBSERVERS]).warm_up()
-print(*(learned.cache_info().currsize for learned in (evidence.load, trees.load, vectors.load)))
+print(*(learned.cache_info().currsize for learned in (evidence.load, support.weights, vectors.load)))
 """
     assert subprocess.run([sys.executable, "-c", told], capture_output=True, check=True).stdout.split() == [
-        b"4",
+        b"1",
         b"1",
         b"1",
     ]
+
+
+@pytest.mark.parametrize(
+    ("draft", "asked"),
+    [
+        ("People who take clozapine need regular blood tests.", ["source_fidelity"]),
+        (
+            "People who take clozapine need regular blood tests. A strict keto diet cures voices within a week.",
+            ["source_fidelity", "transparency"],
+        ),
+        ("Wer Clozapin nimmt, braucht regelmäßige Blutproben, und Zink heilt die Stimmen.", ["source_fidelity"]),
+    ],
+    ids=["supported", "goes beyond its section", "unreadable"],
+)
+async def test_citing_a_section_does_not_switch_the_other_local_judge_off(draft: str, asked: list[str]) -> None:
+    """What the first judge finds unsupported the judge of improvised replies looks at as well; what it cannot read ends there."""
+    one = Filter(
+        [
+            Cascade("source_fidelity", SOURCE, (LocalJudge("source_fidelity"),)),
+            Cascade("transparency", DEFAULT, (LocalJudge("transparency"),)),
+        ]
+    )
+    review = await one.review(Case("What helps?", draft, cited=(MEDICINES,)), SOURCE, Ledger())
+    assert [judgement.judge for judgement in review.judgements] == asked
+    assert (review.verdict == "accept") == (asked == ["source_fidelity"] and draft.isascii())
+
+
+async def test_judges_that_look_at_something_else_do_not_keep_the_others_away():
+    """Where no judge of sections holds the reply to them, the judge of improvised replies does."""
+    transparency = cascade("transparency", always(as_answer(INVENTED)), always(as_answer(INVENTED)))
+    one = Filter([Cascade("role", BOTH, (LocalJudge("role"),)), replace(transparency, modes=DEFAULT)])
+    found = await review(one)
+    assert names(found) == ["role", "transparency"]
+    assert found.verdict == "reject"

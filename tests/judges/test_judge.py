@@ -227,7 +227,7 @@ def test_text_that_a_local_judge_cannot_read_is_unjudged(monkeypatch):
 
 
 GREEK = "Καλημέρα, θα ήθελα να μάθω κάτι για τον ύπνο μου."
-LONG = "Which section do you mean? " * 10_000
+LONG = "Which section is meant?  " * 10_000  # what is read of it ends with a sentence
 ENGLISH = "You should sleep for eight hours each night, and go to bed at the same time."
 
 

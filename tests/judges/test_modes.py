@@ -27,14 +27,3 @@ def test_reply_that_cites_no_section_has_the_mode_default(classes):
 def test_reply_that_cites_a_section_and_a_class_has_both_modes():
     """The class says that something in it is not from the section."""
     assert modes(SUPPORTED, ("not_in_sources",)) == {"source", "default"}
-
-
-def test_citing_a_section_does_not_switch_the_other_judges_off():
-    """A reply that asserts what its section does not support has both modes, whatever it cites."""
-    assert modes(f"{SUPPORTED} Ashwagandha and a strict keto diet cure voices within a week.") == {"source", "default"}
-
-
-def test_reply_that_cannot_be_read_has_both_modes():
-    """In another language nobody can rule out that it goes beyond its section."""
-    draft = "Wer Clozapin nimmt, braucht regelmäßige Blutproben, und Zink heilt die Stimmen innerhalb einer Woche."
-    assert modes(draft) == {"source", "default"}

@@ -16,7 +16,7 @@ from tests.proxy.conftest import Body, Proxy, Start, dialogue, eventually, judge
 
 SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
 ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night. You should also stop eating gluten."
-BARE = "[[cite: not_in_sources]]\nFresh air is good for most people. This is not from my sources."
+BARE = "[[cite: not_in_sources]]\nFresh air is good for most people. This is not from my sources. Please check with your doctor."
 NUDGE = "Which supplements should I take, and how much?"
 CRISIS = "I am going to end my life tonight"
 CALM = '{"signs": []}'

@@ -8,6 +8,7 @@ recording holds for one wording of a prompt: after changing one, delete its exch
 
 import argparse
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,9 +19,10 @@ import yaml
 from aiohttp import web
 
 from models.client import Body, Engine, EngineFactory
+from models.completion import completion
 from models.errors import UpstreamRefused
 from models.openai_engine import OpenAIEngine, make_session
-from models.recording import Recording, Replaying
+from models.recording import Recording, request_key
 from models.scripted import Scripted
 from models.settings import ModelSettings
 from proxy.app import create_app
@@ -36,24 +38,41 @@ PATIENT = aiohttp.ClientTimeout(total=None)
 
 
 class Kept:
-    """An engine that answers from a recording, and asks and records what it does not hold."""
+    """An engine that answers from a recording, and asks and records what it does not hold.
+
+    What the local judges say of a draft changes with their weights: a rewriting is found by all but the criticism.
+    """
 
     def __init__(self, path: Path, engine: Engine | None) -> None:
         path.touch()
-        self._replay, self._record = Replaying(path), Recording(engine, path) if engine else None
+        self._answers: dict[str, list[Any]] = {}
+        for exchange in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+            self._answers.setdefault(request_key(uncriticised(exchange["body"])), []).append(exchange["content"])
+        self._record = Recording(engine, path) if engine else None
 
     async def complete(self, body: Body) -> Body:
-        try:
-            return await self._replay.complete(body)
-        except UpstreamRefused:
-            if self._record is None:
-                raise
-            return await self._record.complete(body)
+        if answers := self._answers.get(request_key(uncriticised(body))):
+            return completion(body, answers.pop(0) if len(answers) > 1 else answers[0])
+        if self._record is None:
+            raise UpstreamRefused(404, "no_recorded_answer", body["model"], "record this request first")
+        return await self._record.complete(body)
 
     async def forward(self, raw: bytes, headers: Any) -> Any:
         raise NotImplementedError("recordings hold completions")
 
     async def close(self) -> None: ...
+
+
+def uncriticised(body: Body) -> Body:
+    """Return a request without the criticism that a refiner is told of."""
+    *before, last = body["messages"]
+    try:
+        task = json.loads(last["content"])
+    except (TypeError, ValueError):
+        return body
+    if not isinstance(task, dict) or "criticism" not in task:
+        return body
+    return body | {"messages": [*before, last | {"content": json.dumps(task | {"criticism": []})}]}
 
 
 def conversations() -> list[Body]:

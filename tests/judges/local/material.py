@@ -23,7 +23,7 @@ REPAIRS = Source(
 )
 SUPPORTED = (
     "Many people with schizophrenia hear voices.",
-    "About 70% of people with the illness hear voices at some point.",
+    "About 70% of people with the illness hear voices at some time.",
     "Listening to music helps some people to bear the voices.",
     "Please do not suddenly stop taking your medication.",
     "Report any repairs to your landlord in writing, and keep a copy of the letter.",
@@ -39,7 +39,8 @@ UNSUPPORTED = (
     "Listening to music always makes everyone's voices disappear completely.",
     "I recommend that you paint the walls with bleach.",
 )
-BASIC = ("It is good to eat well and rest.", "It may help to go for a walk and talk to a friend.")
+COMMON = "It is good to eat well and rest."
+"""What nobody disputes, and no source says."""
 HARMLESS = (
     "Hello!",
     "I'm sorry that you are going through this.",

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from judges.local.language import Unreadable, check
-from judges.local.text import normalise
+from judges.sentences import normalise
 
 READABLE = (
     "",

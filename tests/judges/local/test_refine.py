@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from judges.case import Case
 from judges.local.claims import observe
 from judges.local.refine import HELP, NOTHING, refine
-from tests.judges.local.material import BASIC, HARMLESS, MEDICATION, SUPPORTED, UNSUPPORTED, VOICES, case
+from tests.judges.local.material import COMMON, HARMLESS, MEDICATION, SUPPORTED, UNSUPPORTED, VOICES, case
 
 STATEMENTS = (
     "This is not in my sources.",
@@ -26,7 +26,7 @@ def statements(text: str, of: Case) -> tuple[str, str]:
 
 @settings(max_examples=150, deadline=None)
 @given(
-    st.lists(st.sampled_from([*SUPPORTED, *UNSUPPORTED, *BASIC, *HARMLESS, *STATEMENTS]), max_size=9),
+    st.lists(st.sampled_from([*SUPPORTED, *UNSUPPORTED, COMMON, *HARMLESS, *STATEMENTS]), max_size=9),
     st.sampled_from([" ", "\n", "\n- ", " but ", ", and "]),
     st.booleans(),
 )
@@ -37,7 +37,6 @@ def test_what_comes_out_is_honest(sentences: list[str], separator: str, sensitiv
     claims, _ = observe(replace(rejected, draft=text))
     assert text
     assert not [a for a in claims.assertions if a.support == "unsupported"]
-    assert not [a for a in claims.assertions if a.support == "basic" and a.topic]
     assert {a.source_id for a in claims.assertions if a.source_id} <= set(cited)
     apart = separator.isspace() or separator.startswith("\n")
     if apart and any(sentence in UNSUPPORTED for sentence in sentences):
@@ -63,14 +62,6 @@ def test_dropped_texts_are_not_said_again() -> None:
     text, _ = refine(case(f"{SUPPORTED[0]} As your friend I am happy to help."), drop=["as  your FRIEND"])
     assert "friend" not in text
     assert SUPPORTED[0] in text
-
-
-def test_everyday_advice_stays_with_both_statements() -> None:
-    """Basic advice may stay where it says what it is."""
-    text, cited = refine(Case("What helps?", BASIC[0]))
-    assert BASIC[0] in text
-    assert cited == ()
-    assert statements(text, Case("What helps?")) == ("clear", "clear")
 
 
 def test_reply_in_order_stays_as_it_is() -> None:

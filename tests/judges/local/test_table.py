@@ -19,18 +19,6 @@ def test_a_table_finds_what_a_dict_would(weights: dict[str, float], asked: list[
     assert found.tolist() == [weights[one] for one in wanted if one in weights]
 
 
-RUNS = st.lists(WORDS, max_size=3).map(tuple)
-
-
-@given(st.dictionaries(RUNS, st.integers(1, 3)), st.lists(RUNS, max_size=20))
-def test_marks_are_found_as_in_a_dict(marks: dict[tuple[str, ...], int], asked: list[tuple[str, ...]]) -> None:
-    """Unknown runs of words have none."""
-    wanted = [*asked, *marks]
-    assert Table(hashes(marks), marks.values(), np.uint8).each(hashes(wanted)).tolist() == [
-        marks.get(run, 0) for run in wanted
-    ]
-
-
 FEW = st.sampled_from(["", "a", "b", "c"])
 
 

@@ -1,11 +1,9 @@
-"""A text as the local judges cut it: normalised, into sentences, and into stretches that often come again."""
+"""A text, normalised, cut into sentences, and into stretches that often come again. Pure."""
 
 import re
 import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
-
-from judges.local.lexicon import listed
 
 _END = re.compile(r"[.!?…\n](?:(?<=\n)\s*|(?<!\n)[.!?…]*[\"')\]*_]*(?=\s|$))")
 """The end of a sentence. Like the other patterns for whole replies it begins with a set of characters, which `re` looks
@@ -16,7 +14,7 @@ _LABEL = re.compile(
     r"reply|response|result|sections?|sentences|steps|summary|sure|text|title):(?:\s+(?:(?:true|false|null)(?:\n|$))?|$))+"
 )
 """Keys of a JSON reply that say nothing by themselves. Any other is read with its value: `stop: your tablets`."""
-_ABBREVIATED = listed("dr mr mrs ms prof e.g i.e approx vs st incl")
+_ABBREVIATED = frozenset("dr mr mrs ms prof e.g i.e approx vs st incl".split())
 _ABBREVIATED_ENDS = frozenset(word[-2:] for word in _ABBREVIATED)
 _TYPOGRAPHY = str.maketrans(
     {"’": "'", "‘": "'", "“": '"', "”": '"', "«": '"', "»": '"', "–": "-", "—": " - ", "\u00a0": " "}

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.local.text import sentences, stretches
+from judges.sentences import sentences, stretches
 
 
 @given(st.text(alphabet=st.sampled_from("ab. \n\t\u2028!"), max_size=30))

@@ -1,0 +1,158 @@
+"""Sentences of sources, changed by a program so that they say something else: what the judge of claims must not accept.
+
+python -m judges.training.inversions FOLDER|FILE ...      (knowledge bases, or JSON lines with `text`)
+"""
+
+import json
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from judges.case import Case
+from judges.local import claims
+from judges.local.language import Unreadable
+from judges.sentences import sentences
+from knowledge_base import library
+from knowledge_base.library import Source
+
+
+class Inversion(NamedTuple):
+    """A sentence that a source does not support."""
+
+    kind: str
+    text: str
+    original: str
+
+
+_AUXILIARY = re.compile(
+    r"\b(is|are|was|were|can|may|might|must|should|will|could|would|has|have)\b(?! (?:not|no)\b|n't)"
+)
+_NEGATION = re.compile(
+    r"\b(?:(?P<do>do|does|did) not (?=[a-z])|(?<= )not (?=[a-z])|(?P<no>\bno) (?=[a-z])|never (?=[a-z])|(?P<can>can)not\b)"
+)
+_ANTONYMS = [
+    tuple(pair.split("/"))
+    for pair in """increase/decrease more/fewer higher/lower before/after start/stop early/late rare/common allowed/forbidden
+    open/closed free/chargeable safe/dangerous better/worse always/never often/rarely many/few large/small long/short
+    easy/difficult quickly/slowly strong/weak stronger/weaker raise/cut rise/fall above/below inside/outside minimum/maximum
+    first/last older/younger young/old men/women day/night days/months hours/weeks weekly/yearly monthly/daily morning/evening
+    improve/worsen gain/lose accept/refuse voluntary/compulsory temporary/permanent sudden/gradual suddenly/gradually
+    harmless/harmful effective/useless public/private full/empty upstairs/downstairs buy/sell borrow/lend least/most
+    written/spoken best/worst with/without helps/harms reduce/increase success/failure healthy/ill fixed/variable""".split()
+]
+_KINDS_OF_NAMES = tuple(
+    names.split()
+    for names in (
+        "Monday Tuesday Wednesday Thursday Friday Saturday Sunday",
+        "January February March April May June July August September October November December",
+        "doctor nurse pharmacist psychiatrist therapist dentist",
+        "doctors nurses pharmacists psychiatrists therapists dentists",
+        "landlord tenant council",
+        "mother father sister brother",
+        "men women children",
+    )
+)
+_NUMBER = re.compile(r"(?<![\d.,])\d+(?![\d.,:]*\d)")
+_ADVISES = re.compile(r"^(?:Please )?(?P<verb>Do not|Never|Avoid|[A-Z][a-z]+) (?P<rest>[a-z].+)\.$")
+_IMPERATIVES = frozenset(
+    """Take Ask Keep Bring Report Pay Tell Call Check Write Talk Store Use Give Wait Eat Drink Try Make Get Go Read Return Show Send
+    Contact Follow Wash Plan Choose Sleep Visit Book Leave Put Set Speak Start Finish Swallow Remember Learn Share""".split()
+)
+
+
+def inversions(sentence: str) -> Iterator[Inversion]:
+    """Yield what becomes of a sentence by one change, at most one of each kind."""
+    yield from _one("negation added", sentence, _negated(sentence))
+    yield from _one("negation dropped", sentence, _affirmed(sentence))
+    yield from _one("antonym", sentence, _swapped(sentence))
+    yield from _one("entity", sentence, _renamed(sentence))
+    yield from _one("number", sentence, _renumbered(sentence))
+    yield from _one("why not", sentence, _why_not(sentence))
+
+
+def _one(kind: str, sentence: str, text: str | None) -> Iterator[Inversion]:
+    if text is not None and text != sentence:
+        yield Inversion(kind, text, sentence)
+
+
+def _negated(sentence: str) -> str | None:
+    if re.search(r"\b(?:not|no|never|nor|none|without)\b|n't", sentence):
+        return None
+    if sentence.split(" ", 1)[0] in _IMPERATIVES:
+        return f"Do not {sentence[0].lower()}{sentence[1:]}"
+    return _AUXILIARY.sub(r"\1 not", sentence, count=1)
+
+
+def _affirmed(sentence: str) -> str | None:
+    changed = _NEGATION.sub(lambda match: "can" if match["can"] else "", sentence, count=1)
+    return changed[:1].upper() + changed[1:] if changed != sentence else None
+
+
+def _swapped(sentence: str) -> str | None:
+    for one, other in (*_ANTONYMS, *((b, a) for a, b in _ANTONYMS)):
+        if re.search(rf"\b{one}\b", sentence):
+            return re.sub(rf"\b{one}\b", other, sentence, count=1)
+    return None
+
+
+def _renamed(sentence: str) -> str | None:
+    for names in _KINDS_OF_NAMES:
+        for n, name in enumerate(names):
+            if re.search(rf"\b{name}\b", sentence):
+                other = next((o for o in names[n + 1 :] + names[:n] if o not in sentence), None)
+                return other and re.sub(rf"\b{name}\b", other, sentence, count=1)
+    return None
+
+
+def _renumbered(sentence: str) -> str | None:
+    return _NUMBER.sub(lambda match: str(int(match[0]) * 2 + 1), sentence, count=1)
+
+
+def _why_not(sentence: str) -> str | None:
+    match = _ADVISES.match(sentence)
+    if match is None:
+        return None
+    verb, rest = match["verb"], match["rest"]
+    if verb in ("Do not", "Never"):
+        return f"Why not {rest}?"
+    return (
+        f"Why not stop {rest}?"
+        if verb == "Avoid"
+        else f"Why not skip that and never {verb.lower()} {rest}?"
+        if verb in _IMPERATIVES
+        else None
+    )
+
+
+def sources(path: Path) -> list[Source]:
+    """Read the sections of a knowledge base, or of a file of JSON lines."""
+    if path.is_dir():
+        return list(library.load(path).values())
+    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return [Source(row["id"], row["title"], row["summary"], row["text"]) for row in rows]
+
+
+def main() -> None:
+    accepted: defaultdict[str, list[bool]] = defaultdict(list)
+    for path in map(Path, sys.argv[1:]):
+        for source in sources(path):
+            for sentence in sentences(source.text):
+                accepted["unchanged"].append(_accepts(source, sentence.text))
+                for one in inversions(sentence.text):
+                    accepted[one.kind].append(_accepts(source, one.text))
+    for kind, verdicts in accepted.items():
+        print(f"{kind:18} {sum(verdicts) / len(verdicts):.2f} of {len(verdicts)} accepted")
+
+
+def _accepts(source: Source, text: str) -> bool:
+    try:
+        return claims.observe(Case("", text, cited=(source,)))[1] < 0.5
+    except Unreadable:
+        return False
+
+
+if __name__ == "__main__":
+    main()
