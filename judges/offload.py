@@ -15,8 +15,10 @@ from typing import TypeVar, TypeVarTuple
 from judges.case import Case
 
 LONG = 4_000
-"""Characters from which texts are long: local judges take 3 to 20 ms for so many."""
-MOST_OF_ONE = 18
+"""Characters from which a reply, with what it answers, is long: local judges take some 20 ms for so many."""
+LONG_MESSAGE = 1_500
+"""Characters from which what a user says is long: the emergency judge takes some 20 ms for so many."""
+MAX_NFKD_EXPANSION = 18
 """Characters that normalising makes of one at most, of U+FDFA."""
 
 T = TypeVar("T")
@@ -32,8 +34,9 @@ async def run(case: Case, function: Callable[[*Ts], T], *args: *Ts) -> T:
 
 def is_long(case: Case) -> bool:
     """Tell whether judging a case takes long: a reply and what it answers, or, without a reply, all that the user has said."""
-    texts = [case.draft] if case.draft else [said.text for said in case.history]
-    return sum(map(_size, (case.user_message, *texts))) > LONG
+    if case.draft:
+        return _size(case.user_message) + _size(case.draft) > LONG
+    return sum(map(_size, (case.user_message, *(said.text for said in case.history)))) > LONG_MESSAGE
 
 
 def shorten(text: str, most: int, *, keep_end: bool = False) -> str:
@@ -44,7 +47,7 @@ def shorten(text: str, most: int, *, keep_end: bool = False) -> str:
     """
     if len(text) > most:
         text = text[-most:] if keep_end else text[:most]
-    if text.isascii() or len(text) * MOST_OF_ONE <= most:
+    if text.isascii() or len(text) * MAX_NFKD_EXPANSION <= most:
         return text
     sizes = {character: len(unicodedata.normalize("NFKD", character)) for character in set(text)}
     lengths = accumulate(map(sizes.__getitem__, reversed(text) if keep_end else text))
@@ -56,7 +59,7 @@ def _size(text: str) -> int:
     """Return how many characters a text has when it is normalised; beyond LONG it need not be exact."""
     if text.isascii() or len(text) > LONG:
         return len(text)
-    return len(unicodedata.normalize("NFKD", text)) if len(text) * MOST_OF_ONE > LONG else len(text)
+    return len(unicodedata.normalize("NFKD", text)) if len(text) * MAX_NFKD_EXPANSION > LONG else len(text)
 
 
 @cache
