@@ -32,7 +32,7 @@ from proxy.telemetry.metrics import SHARED, Metrics
 from proxy.telemetry.reading import Reading
 from proxy.telemetry.tracing import open_telemetry, traced
 from proxy.telemetry.worker_metrics import refreshed
-from proxy.tenants.access import access_of
+from proxy.tenants.access import access_of, asks_directly
 from proxy.tenants.limits import Meter, ProcessMeter
 from proxy.tenants.reach import key_ring
 from proxy.tenants.throttle import Throttle
@@ -223,7 +223,7 @@ async def readyz(request: web.Request) -> web.Response:
     served = service.config.memory.on_error == "degrade" or await service.memory.answers()
     told: dict[str, object] = {"status": "ready" if served else "not ready"}
     try:
-        access_of(request.headers, service.keys, "admin")
+        access_of(request.headers, service.keys, "admin", direct=service.keys is None and asks_directly(request))
         told["chatbots"] = list(service.chatbots)
         if not served:
             told["reason"] = "the store of conversations does not answer"

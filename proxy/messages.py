@@ -168,12 +168,12 @@ there would be as many readings of the rest as there are quotes in it."""
 
 
 def _strings_of(document: str) -> dict[str, Any]:
-    """Return a document that is nested too deeply to be decoded as a request: its strings, each a message."""
+    """Return a document that is nested too deeply to be decoded as a request: all its strings, as one message."""
     strings = _STRING.findall(document)
     model = next((value for (key, colon), (value, _) in pairwise(strings) if key == "model" and colon), None)
     values = ",".join(f'"{string}"' for string, colon in strings if not colon)
     try:
-        return {"model": model, "messages": json.loads(f"[{values}]", strict=False)}
+        return {"model": model, "messages": [json.loads(f"[{values}]", strict=False)]}
     except ValueError:
         return {}
 
