@@ -225,13 +225,12 @@ class Server(web.Server):
 
     def _make_request_unasked(self, message: RawRequestMessage, *parts: Any) -> web.BaseRequest:
         """Make a request whose `Expect` aiohttp does not see: it would answer that before any middleware."""
-        expected = ", ".join(message.headers.getall(hdrs.EXPECT, ()))
-        if not expected:
+        if hdrs.EXPECT not in message.headers:
             return cast(web.BaseRequest, self._make(message, *parts))
         headers = message.headers.copy()
-        del headers[hdrs.EXPECT]
+        expected = ", ".join(headers.popall(hdrs.EXPECT))
         request = cast(web.BaseRequest, self._make(message._replace(headers=CIMultiDictProxy(headers)), *parts))
-        if message.version >= HttpVersion11:  # a client of before knows no interim answer
+        if expected and message.version >= HttpVersion11:  # a client of before knows no interim answer
             request[EXPECT] = expected
         return request
 

@@ -648,6 +648,14 @@ async def test_a_plain_head_is_served_in_either_version(serve: Serve, version: b
     assert (await client.answer()).status == 200
 
 
+@pytest.mark.parametrize("nonsense", [b"nonsense", b"POST / HTTP/1.1\r\nContent-Length: x", b"GET / HTTP/1.1\r\nA: \0"])
+async def test_what_is_no_http_gets_400_and_is_closed(serve: Serve, nonsense: bytes) -> None:
+    """In OpenAI's form."""
+    proxy = await serve()
+    answer = await proxy.sends(nonsense + b"\r\nExpect: 100-continue\r\n\r\n")
+    assert (answer.status, answer.body["error"]["type"], answer.closed) == (400, "invalid_request_error", True)
+
+
 # Expectations
 
 WHERE: dict[str, tuple[int, str, dict[str, bytes]]] = REFUSALS | {
