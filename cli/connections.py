@@ -15,10 +15,13 @@ from typing import Any, cast
 
 import orjson
 import structlog
-from aiohttp import web
+from aiohttp import HttpVersion11, hdrs, web
+from aiohttp.http import RawRequestMessage
+from multidict import CIMultiDictProxy
 
 from proxy.config import ConfigError
 from proxy.errors import BadRequest, Full, Internal
+from proxy.request_body import EXPECT
 from proxy.settings import ServerSettings
 from proxy.telemetry.metrics import Metrics, Refusal
 
@@ -163,11 +166,11 @@ class Server(web.Server):
     def __init__(self, answer: Answer, make_request: Any, limits: Callable[[], Limits], metrics: Metrics) -> None:
         """Args: limits: returns those of now."""
         super().__init__(
-            self._answer_whole, request_factory=make_request, handler_cancellation=True, access_log=None,
+            self._answer_whole, request_factory=self._make_request_unasked, handler_cancellation=True, access_log=None,
             auto_decompress=False,  # aiohttp begins with it before anybody has looked at the key
             lingering_time=LINGER_S,
         )  # fmt: skip
-        self._answer, self._limits, self._metrics = answer, limits, metrics
+        self._answer, self._make, self._limits, self._metrics = answer, make_request, limits, metrics
         self._open = 0
         self._heads: dict[web.RequestHandler, float] = {}
         """Connections that have not sent the whole head of a request, and since when they might have; the longest first."""
@@ -220,17 +223,29 @@ class Server(web.Server):
                 told = now
             await asyncio.sleep(min(1.0, limits.head_s / 4))
 
+    def _make_request_unasked(self, message: RawRequestMessage, *parts: Any) -> web.BaseRequest:
+        """Make a request whose `Expect` aiohttp does not see: it would answer that before any middleware."""
+        if hdrs.EXPECT not in message.headers:
+            return cast(web.BaseRequest, self._make(message, *parts))
+        headers = message.headers.copy()
+        expected = ", ".join(headers.popall(hdrs.EXPECT))
+        request = cast(web.BaseRequest, self._make(message._replace(headers=CIMultiDictProxy(headers)), *parts))
+        if expected and message.version >= HttpVersion11:  # a client of before knows no interim answer
+            request[EXPECT] = expected
+        return request
+
     async def _answer_whole(self, request: web.BaseRequest) -> web.StreamResponse:
         connection = request.protocol
         assert isinstance(connection, Connection)
         self._forget(connection)
         try:
             response = await self._answer(request)
-            if not request.content.at_eof():  # refused before its body was read
-                connection.discard(self._limits().linger_bytes)
+            if not request.content.at_eof():
                 response.force_close()
             return response
         finally:
+            if not request.content.at_eof():  # refused before its body was read, or failed
+                connection.discard(self._limits().linger_bytes)
             if connection.connected:
                 self._idle[connection] = _now()
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 
 import orjson
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from models.client import Around, EngineFactory, open_models, plain
 from models.engine import Engine
@@ -223,12 +223,14 @@ async def readyz(request: web.Request) -> web.Response:
     served = service.config.memory.on_error == "degrade" or await service.memory.answers()
     told: dict[str, object] = {"status": "ready" if served else "not ready"}
     try:
-        # Not counted: a probe need not have a key.
-        access_of(request.headers, service.keys, "admin", direct=asks_directly(request))
+        access_of(request.headers, service.keys, "admin", direct=service.keys is None and asks_directly(request))
         told["chatbots"] = list(service.chatbots)
         if not served:
             told["reason"] = "the store of conversations does not answer"
-    except (Unauthorized, Forbidden):
+    except Unauthorized:
+        if hdrs.AUTHORIZATION in request.headers:  # a probe need not have a key, but who guesses is one who guesses
+            service.throttle.count_failure(request.remote)
+    except Forbidden:
         pass
     return _json(told, status=200 if served else 503)
 

@@ -1,5 +1,6 @@
-"""The case that a reply makes for its judges. Pure."""
+"""The case that a reply makes for its judges."""
 
+from judges import offload
 from judges.case import Case, Said
 from judges.modes import Mode, modes_of
 from knowledge_base import citations
@@ -27,6 +28,11 @@ def reply_case(turn: Turn, attempt: Attempt) -> tuple[Case, tuple[str, ...], fro
     modes = modes_of(case, classes) if turn.filter == "on" else frozenset[Mode]()
     attempt.modes = sorted(modes)
     return case, _named(sources, classes), modes
+
+
+async def read_case(turn: Turn, attempt: Attempt) -> tuple[Case, tuple[str, ...], frozenset[Mode]]:
+    """Return the case that a whole reply makes; of a long one, without keeping everybody waiting meanwhile."""
+    return await offload.run(Case(turn.user_message, attempt.text), reply_case, turn, attempt)
 
 
 def valid_citations(turn: Turn, attempt: Attempt) -> tuple[str, ...]:

@@ -70,9 +70,9 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
             raise
     bot = _chatbot(service, access, data)
     if fault is None:
-        data, fault = await dialect.understood(data, access.key_id)
+        data, heard, fault = await dialect.understood(data, access.key_id)
     else:
-        data = dialect.heard(data)
+        data = heard = dialect.heard(data)
     if bot.settings.kind == "passthrough" and fault is None:
         async with service.meter.admitted(access.key, Ledger(service.telemetry)) as ledger:
             with Relaying(service, bot.name, access.key, ledger):
@@ -85,7 +85,7 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
         mode = requested_filter(request.headers, access, bot)
     except ApiError as error:
         fault = fault or error
-    said = asked(data)
+    said = asked(heard)
     alarm = await _hear(bot, mode, said)
 
     async def serve(alarm: Review) -> web.StreamResponse:

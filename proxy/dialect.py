@@ -22,8 +22,11 @@ class Dialect(Protocol):
     def heard(self, data: Body) -> Body:
         """Return as much of a request that nobody has validated as the emergency judge can hear, as a chat request."""
 
-    async def understood(self, data: Body, key_id: str) -> tuple[Body, Exception | None]:
-        """Return the chat request that a request means, or, with what is wrong with it, what can be heard of it."""
+    async def understood(self, data: Body, key_id: str) -> tuple[Body, Body, Exception | None]:
+        """Return the chat request that a request means, what the emergency judge can hear of it, and what is wrong with it.
+
+        Both are the latter, if something is. They differ in what no chat request has a place for, which a person may have said.
+        """
 
     async def settled(self, completion: Body) -> Body:
         """Take what the turn came to, keep what is to be kept of it, and return the body of the reply."""
@@ -50,8 +53,8 @@ class ChatDialect:
     def heard(self, data: Body) -> Body:
         return data
 
-    async def understood(self, data: Body, key_id: str) -> tuple[Body, Exception | None]:
-        return data, None
+    async def understood(self, data: Body, key_id: str) -> tuple[Body, Body, Exception | None]:
+        return data, data, None
 
     async def settled(self, completion: Body) -> Body:
         return completion

@@ -12,7 +12,7 @@ from judges.refiner import Rejected
 from knowledge_base import citations
 from models.errors import ModelError
 from models.usage import estimate_tokens
-from proxy.cases import reply_case, valid_citations
+from proxy.cases import read_case, valid_citations
 from proxy.delivery import Delivery, Turn
 from proxy.draft import attempt_of, before, cut
 from proxy.json_text import json_text
@@ -36,7 +36,7 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
         return Delivery(attempt.text, "unfiltered", valid_citations(turn, attempt))
     if _ambiguous(turn, attempt):
         return fallback(turn, Review(), [("unreadable", "")])
-    case, cited, modes = reply_case(turn, attempt)
+    case, cited, modes = await read_case(turn, attempt)
     with turn.step("judge"):
         review = await turn.bot.filter.review(case, modes, turn.ledger)
     if not review.judgements:  # no judge of this chatbot is for such a reply
@@ -56,7 +56,7 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
         if refined is None:
             break
         attempt, outcome = refined, "refined"
-        case, cited, modes = reply_case(turn, attempt)
+        case, cited, modes = await read_case(turn, attempt)
         with turn.step("judge"):
             review = await turn.bot.filter.review(case, modes, turn.ledger, strongest=True)
         verdict, attempt.judgements = review.verdict, review.judgements
@@ -105,7 +105,7 @@ async def judged_calls(turn: Turn, attempt: Attempt) -> Delivery:
     """Judge the tool calls of a choice as one case; what is rejected is not refined."""
     if attempt.problems:
         return Delivery(None, "fallback", warnings=[("unreadable", "")], refused=True)
-    case, _, modes = reply_case(turn, attempt)
+    case, _, modes = await read_case(turn, attempt)
     with turn.step("judge"):
         review = await turn.bot.filter.review(case, modes, turn.ledger)
     if not review.judgements:  # no judge of this chatbot is for them

@@ -1,8 +1,10 @@
 """What comes over the wire: the chat request, validated at the door. Unknown fields are kept and forwarded."""
 
 import json
-from collections.abc import Container, Iterable, Mapping, Sequence
+import re
+from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal
 
 import orjson
@@ -150,12 +152,30 @@ def refuse_disguised(data: Mapping[str, Any], fields: Container[str]) -> None:
 
 def read_loosely(raw: bytes) -> dict[str, Any]:
     """Decode a body that `read_json` refuses, as far as that can be done: the emergency judge hears it all the same."""
+    text = raw.decode(json.detect_encoding(raw), "replace")
     try:
-        encoding = json.detect_encoding(raw)
-        data = json.loads(raw.decode(encoding, "replace"), strict=False)
-    except (ValueError, RecursionError):
+        data = json.loads(text, strict=False)
+    except ValueError:
         return {}
+    except RecursionError:
+        return _strings_of(text)
     return data if isinstance(data, dict) else {}
+
+
+_STRING = re.compile(r'"((?:[^"\\]++|\\.)*+)"?\s*+(:?)', re.DOTALL)
+"""A string of a JSON document, and the colon behind it if it is a key. One without an end goes on to the end of the document, or
+there would be as many readings of the rest as there are quotes in it."""
+
+
+def _strings_of(document: str) -> dict[str, Any]:
+    """Return a document that is nested too deeply to be decoded as a request: all its strings, as one message."""
+    strings = _STRING.findall(document)
+    model = next((value for (key, colon), (value, _) in pairwise(strings) if key == "model" and colon), None)
+    values = ",".join(f'"{string}"' for string, colon in strings if not colon)
+    try:
+        return {"model": model, "messages": [json.loads(f"[{values}]", strict=False)]}
+    except ValueError:
+        return {}
 
 
 def read_chat_request(data: dict[str, Any], max_messages: int) -> ChatRequest:
@@ -203,6 +223,18 @@ CODES = {
 """What OpenAI calls the faults that pydantic finds; of the arrays that it checks, each wants at least one entry."""
 
 
+SPOKEN_IN = frozenset(("messages", "message", "input", "prompt"))
+"""Fields in which some endpoint or other takes what a user says."""
+OTHERS = frozenset(("assistant", "system", "developer", "tool", "function"))
+"""Roles of messages that no user has written. Whatever another role is called, a person may have."""
+OTHER_ITEMS = frozenset(("function_call", "function_call_output", "reasoning"))
+"""Types of items without a role, of which the same is true."""
+NOT_WRITTEN = frozenset(
+    ("role", "type", "id", "url", "data", "name", "filename", "detail", "format", "control", "status", "model")
+)
+"""Last words of the names of fields that hold no sentences."""
+
+
 def asked(data: dict[str, Any]) -> tuple[str, list[str]]:
     """Find what the user says in a request that is not validated yet.
 
@@ -214,15 +246,11 @@ def asked(data: dict[str, Any]) -> tuple[str, list[str]]:
     """
     earlier: list[str] = []
     now: list[str] = []
-    messages = data.get("messages")
-    for message in messages if isinstance(messages, list) else ():
-        if not isinstance(message, dict):
-            continue
-        text = _loose_text(message.get("content"))
-        role = message.get("role")
-        if not isinstance(role, str) or role.lower() == "user":
-            now.append(text)
-        elif role == "assistant" and text.strip():
+    for message in messages_in(data):
+        role = _role_of(message)
+        if role not in OTHERS:
+            now.append(_texts_in(message, NOT_WRITTEN))
+        elif role == "assistant" and _texts_in(message.get("content"), NOT_A_REPLY).strip():
             earlier += now
             now = []
     if not now and earlier:
@@ -230,13 +258,38 @@ def asked(data: dict[str, Any]) -> tuple[str, list[str]]:
     return "\n\n".join(now), earlier
 
 
-def _loose_text(content: object) -> str:
-    if isinstance(content, str):
-        # Half of a cut emoji is no text.
-        return content if content.isascii() else content.encode("utf-8", "replace").decode()
-    parts: Iterable[Any] = content if isinstance(content, list) else (content,)
-    texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
-    return "\n\n".join(text for text in texts if isinstance(text, str))
+def messages_in(data: dict[str, Any]) -> list[Any]:
+    """Return what may be messages in a request of either endpoint that is not validated: objects, texts, and lists of such."""
+    fields = [value for name, value in data.items() if name.strip().casefold() in SPOKEN_IN]
+    entries = [entry for value in fields for entry in (value if isinstance(value, list) else [value])]
+    return [entry for entry in entries if isinstance(entry, str | dict | list)]
+
+
+def _role_of(message: Any) -> str:
+    role = message.get("role") if isinstance(message, dict) else "user"
+    if role is None and (kind := message.get("type")) and isinstance(kind, str) and kind in OTHER_ITEMS:
+        return "tool"
+    return role if isinstance(role, str) else "user"
+
+
+NOT_A_REPLY = NOT_WRITTEN | {"refusal"}
+
+
+def _texts_in(value: object, passed_over: Container[str]) -> str:
+    """Return all texts in a value of any shape, in their order, but for those in certain fields; a paragraph each."""
+    texts: list[str] = []
+    rest = [value]  # no recursion: nobody has looked how deeply it is nested
+    while rest:
+        one = rest.pop()
+        if isinstance(one, str):
+            # Half of a cut emoji is no text.
+            texts.append(one if one.isascii() else one.encode("utf-8", "replace").decode())
+        elif isinstance(one, list):
+            rest.extend(reversed(one))
+        elif isinstance(one, dict):
+            fields = reversed(one.items())
+            rest.extend(inner for name, inner in fields if name.casefold().rpartition("_")[2] not in passed_over)
+    return "\n\n".join(texts)
 
 
 def _path(loc: Sequence[int | str]) -> str:

@@ -12,6 +12,7 @@ from aiohttp import HttpVersion11, hdrs, web
 
 from models.errors import ModelError
 from proxy.errors import ApiError, BadRequest, HttpFault, Internal, TooLarge, from_model_error
+from proxy.request_body import CONTINUE, EXPECT
 from proxy.telemetry.logs import tell_request
 from proxy.telemetry.metrics import Metrics
 
@@ -57,7 +58,10 @@ def _check_head(request: web.Request) -> None:
 
     Raises:
         BadRequest: It has chunks that its HTTP does not know, or names two keys.
+        web.HTTPExpectationFailed: It expects something that nobody here does.
     """
+    if request.get(EXPECT, CONTINUE).lower() != CONTINUE:
+        raise web.HTTPExpectationFailed(reason=f"The only Expect that is known here is {CONTINUE}")
     if request.version < HttpVersion11 and hdrs.TRANSFER_ENCODING in request.headers:
         fault = BadRequest("HTTP/1.0 knows no Transfer-Encoding; send Content-Length, or HTTP/1.1.")
     elif len(request.headers.getall(hdrs.AUTHORIZATION, ())) > 1:

@@ -9,6 +9,10 @@ from proxy.errors import BadRequest, BodyTimeout, NotJson
 from proxy.service import SERVICE
 from proxy.tenants.keys import KeyRing
 
+EXPECT = web.RequestKey("expect", str)
+"""What a client expects before it sends its body, where the server leaves it to us to say so: `caf serve` does."""
+CONTINUE = "100-continue"
+
 
 async def read_body(request: web.Request) -> bytes:
     """Read a request's body. Whoever reads one has checked before that the client may send it.
@@ -23,6 +27,8 @@ async def read_body(request: web.Request) -> bytes:
         raise web.HTTPRequestEntityTooLarge(limit, length)
     if length is not None and content.is_eof() and hdrs.CONTENT_ENCODING not in request.headers:
         return content.read_nowait()  # it has usually come with the headers, and then nothing is to be waited for
+    if EXPECT in request and request.transport is not None:
+        request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
     seconds = request.app[SERVICE].config.server.body_timeout_s
     try:
         async with asyncio.timeout(seconds):

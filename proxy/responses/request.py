@@ -4,14 +4,14 @@ Instructions become a system message, items become messages, function tools keep
 same field, it goes on as it came, and so does one that neither knows.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
 from models.client import Body
 from proxy.errors import BadRequest
-from proxy.messages import Wire, as_bad_request
+from proxy.messages import Wire, as_bad_request, messages_in
 
 
 class ResponsePart(Wire):
@@ -181,12 +181,14 @@ def messages_of(sent: str | list[ResponseItem]) -> list[Body]:
     return messages
 
 
-def loosely(data: Body) -> Body:
-    """Return a request that is not validated as a chat request in which the emergency judge can hear the user."""
-    given = data.get("input")
-    items: Iterable[Any] = given if isinstance(given, list) else (given,)
-    heard = [{"role": "user", "content": item} if isinstance(item, str) else item for item in items]
-    return {"model": data.get("model"), "messages": heard, "stream": data.get("stream")}
+def loosely(data: Body, before: Sequence[Body] = ()) -> Body:
+    """Return a request that is not validated as a chat request in which the emergency judge can hear the user.
+
+    Args:
+        data: The request.
+        before: As for `as_chat`.
+    """
+    return {"model": data.get("model"), "messages": [*before, *messages_in(data)], "stream": data.get("stream")}
 
 
 def _message(item: ResponseItem, where: str) -> Body:

@@ -73,24 +73,28 @@ class ResponsesDialect:
         self._begin(str(data.get("model")), None)
         return loosely(data)
 
-    async def understood(self, data: Body, key_id: str) -> tuple[Body, Exception | None]:
+    async def understood(self, data: Body, key_id: str) -> tuple[Body, Body, Exception | None]:
         self._key_id = key_id
+        before: list[Body] = []
         try:
+            # First of all: whatever else is wrong, the emergency judge hears what was said before.
+            previous, user = data.get("previous_response_id"), data.get("user")
+            user = user if isinstance(user, str) else None
+            self._user = user or ""
+            if isinstance(previous, str):
+                before, self._user = await messages_before(self._store, key_id, user, previous)
             orjson.dumps([[[data]]])  # translated it is nested a little deeper
             sent = read_responses_request(data)
-            before: list[Body] = []
-            self._user = sent.user or ""
-            if sent.previous_response_id is not None:
-                before, self._user = await messages_before(self._store, key_id, sent.user, sent.previous_response_id)
             chat = as_chat(sent, before)
-        except orjson.JSONEncodeError:
-            return self.heard(data), BadRequest("The request body is nested too deeply.")
         except Exception as error:  # raised again, once the emergency judge has heard what there is
-            return self.heard(data), error
+            self._begin(str(data.get("model")), None)
+            too_deep = isinstance(error, orjson.JSONEncodeError)
+            fault = BadRequest("The request body is nested too deeply.") if too_deep else error
+            return (heard := loosely(data, before)), heard, fault
         if self._user:  # who continues a response need not say again who they are
             chat["user"] = self._user
         self._begin(sent.model, sent)
-        return chat, None
+        return chat, loosely(data, before), None
 
     async def settled(self, completion: Body) -> Body:
         body = response(self._frame, completion)

@@ -75,6 +75,11 @@ class Client:
             except ConnectionError:
                 return True
 
+    async def line(self) -> str:
+        """Read one line."""
+        async with asyncio.timeout(WITHIN_S):
+            return (await self._reader.readuntil(b"\r\n")).decode().strip()
+
     async def rest(self) -> str:
         """Read until the server closes the connection."""
         async with asyncio.timeout(WITHIN_S):
@@ -641,3 +646,101 @@ async def test_a_plain_head_is_served_in_either_version(serve: Serve, version: b
     client = await proxy.connect()
     client.send(proxy.chat().replace(b"HTTP/1.1", b"HTTP/" + version))
     assert (await client.answer()).status == 200
+
+
+@pytest.mark.parametrize("nonsense", [b"nonsense", b"POST / HTTP/1.1\r\nContent-Length: x", b"GET / HTTP/1.1\r\nA: \0"])
+async def test_what_is_no_http_gets_400_and_is_closed(serve: Serve, nonsense: bytes) -> None:
+    """In OpenAI's form."""
+    proxy = await serve()
+    answer = await proxy.sends(nonsense + b"\r\nExpect: 100-continue\r\n\r\n")
+    assert (answer.status, answer.body["error"]["type"], answer.closed) == (400, "invalid_request_error", True)
+
+
+# Expectations
+
+WHERE: dict[str, tuple[int, str, dict[str, bytes]]] = REFUSALS | {
+    "a chat": (200, "chat", {}),
+    "a response": (200, "chat", {"path": b"/v1/responses"}),
+    "a probe": (200, "none", {"method": b"GET", "path": b"/healthz"}),
+}
+UNKNOWN = [b"x", b"100-continued", b"100-continue, x", b"200-ok", b"x\r\nExpect: 100-continue"]
+
+
+@pytest.mark.parametrize(("where", "expected", "keyed"), list(product(WHERE, UNKNOWN, [True, False])))
+async def test_an_expectation_that_nobody_knows_gets_417_unread(
+    serve: Serve, where: str, expected: bytes, keyed: bool
+) -> None:
+    """In OpenAI's form, logged and counted like any other answer; what is sent on is taken only so far."""
+    proxy = await serve(keyed=keyed)
+    _, key, route = WHERE[where]
+    proxy.bearers["bad"] = proxy.bearers["chat"][:-3] + b"xxx"
+    client = await proxy.connect()
+    with structlog.testing.capture_logs() as lines:
+        client.send(head(proxy.bearers[key], b"Expect: " + expected, b"Content-Length: 10000000000", **route), b"{")
+        answer = await client.answer()
+    assert (answer.status, answer.headers["connection"]) == (417, "close")
+    assert (answer.body["error"]["type"], answer.body["error"]["code"]) == ("invalid_request_error", "http_417")
+    assert [line["status"] for line in lines if "status" in line] == [417]
+    assert await client.flood(b" " * LIMIT, 1000) < 1000
+    assert await client.is_closed()
+
+
+@pytest.mark.parametrize(("refusal", "body"), list(product(REFUSALS, ["begun", "never begun", "too large", "chunked"])))
+async def test_a_client_that_asks_first_is_refused_at_once(serve: Serve, refusal: str, body: str) -> None:
+    """No `100 Continue` before the refusal: nothing is uploaded for it."""
+    proxy = await serve()
+    status, key, where = REFUSALS[refusal]
+    proxy.bearers["bad"] = proxy.bearers["chat"][:-3] + b"xxx"
+    lines, data = BODIES[body]
+    answer = await proxy.sends(head(proxy.bearers[key], b"Expect: 100-continue", lines, **where), data)
+    assert (answer.status, answer.closed) == (status, True)
+
+
+@pytest.mark.parametrize("path", [b"/v1/chat/completions", b"/v1/responses"])
+async def test_a_client_that_asks_first_is_not_asked_for_what_is_too_large(serve: Serve, path: bytes) -> None:
+    """413 instead."""
+    proxy = await serve()
+    lines = [proxy.bearers["chat"], b"Expect: 100-continue", b"Content-Length: 100000"]
+    answer = await proxy.sends(head(*lines, path=path))
+    assert (answer.status, answer.closed) == (413, True)
+
+
+@pytest.mark.parametrize("form", ["length", "chunked"])
+@pytest.mark.parametrize("expected", [b"100-continue", b"100-Continue"])
+async def test_a_client_that_asks_first_is_told_to_go_on(serve: Serve, form: str, expected: bytes) -> None:
+    """Its key and its path being right; then it is answered, and the connection kept."""
+    proxy = await serve()
+    client = await proxy.connect()
+    for _ in range(2):
+        body = ask("Hi")
+        length = b"Content-Length: %d" % len(body) if form == "length" else b"Transfer-Encoding: chunked"
+        client.send(head(proxy.bearers["chat"], b"Expect: " + expected, length))
+        assert await client.line() == "HTTP/1.1 100 Continue"
+        assert await client.line() == ""
+        client.send(body if form == "length" else b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body))
+        assert (await client.answer()).status == 200
+
+
+@pytest.mark.parametrize("lines", [b"Expect: 100-continue", b"Expect: ", b"Expect: 100-continue\r\nX-A: b"])
+async def test_a_client_that_does_not_wait_for_leave_is_answered(serve: Serve, lines: bytes) -> None:
+    """The body is there already: there is nothing to ask for."""
+    proxy = await serve()
+    assert (await proxy.sends(request(proxy.bearers["chat"], lines, body=ask("Hi")))).status == 200
+
+
+async def test_a_client_of_before_is_not_told_to_go_on(serve: Serve) -> None:
+    """HTTP/1.0 knows no interim answers, and no expectations."""
+    proxy = await serve()
+    for expected in (b"100-continue", b"x"):
+        sent = request(proxy.bearers["chat"], b"Expect: " + expected, body=ask("Hi"))
+        assert (await proxy.sends(sent.replace(b"HTTP/1.1", b"HTTP/1.0"))).status == 200
+
+
+@pytest.mark.parametrize("guess", [name for name in GUESSES if name != "none"])
+async def test_who_guesses_where_no_key_is_needed_is_counted(serve: Serve, guess: str) -> None:
+    """`/readyz` tells more to an administrator; whoever sends it a wrong key has failed, and is told no more than others."""
+    proxy = await serve(failures=3)
+    for _ in range(5):
+        answer = await proxy.sends(head(GUESSES[guess], method=b"GET", path=b"/readyz"))
+        assert (answer.status, answer.body) == (200, {"status": "ready"})
+    assert (await proxy.sends(head(method=b"GET", path=b"/v1/models"))).status == 429

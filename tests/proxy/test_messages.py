@@ -47,9 +47,9 @@ def bot(content: Any) -> Any:
         ([user("a"), bot("b"), user("c"), bot("d")], "c", ["a"]),
         ([{"role": "system", "content": "s"}], "", []),
         ([user([{"type": "text", "text": "a"}, {"type": "image_url"}, {"type": "text", "text": "b"}])], "a\n\nb", []),
-        ([user(5), None, "x", user("a")], "\n\na", []),
+        ([user(5), None, "x", user("a")], "\n\nx\n\na", []),
         (None, "", []),
-        ("x", "", []),
+        ("x", "x", []),
         ({}, "", []),
     ],
 )

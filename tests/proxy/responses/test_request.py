@@ -1,5 +1,6 @@
 """A request for a response, translated into a chat request: pure functions."""
 
+from collections import Counter
 from contextlib import suppress
 from typing import Any
 
@@ -72,14 +73,14 @@ def test_request_becomes_a_chat_request_or_is_refused_with_a_field(data: Any) ->
 
 
 @given(REQUESTS)
-def test_user_is_heard_the_same_before_and_after_validation(data: Any) -> None:
-    """What the emergency judge hears of a request that is not validated is what it would hear of the translated one."""
+def test_user_is_heard_before_validation_as_well(data: Any) -> None:
+    """What the emergency judge hears of the translated request it also hears of one that is not validated."""
     heard = asked(loosely(data))
     with suppress(BadRequest):
         sent = read_responses_request(data)
         sent.instructions = None
         said, earlier = asked(as_chat(sent, []))
-        assert "".join([*earlier, said]).split() == "".join([*heard[1], heard[0]]).split()
+        assert Counter(" ".join([*earlier, said]).split()) <= Counter(" ".join([*heard[1], heard[0]]).split())
 
 
 @given(st.dictionaries(st.sampled_from(["input", "model"]), JSON))
