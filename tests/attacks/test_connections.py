@@ -652,8 +652,11 @@ async def test_a_plain_head_is_served_in_either_version(serve: Serve, version: b
 async def test_what_is_no_http_gets_400_and_is_closed(serve: Serve, nonsense: bytes) -> None:
     """In OpenAI's form."""
     proxy = await serve()
-    answer = await proxy.sends(nonsense + b"\r\nExpect: 100-continue\r\n\r\n")
-    assert (answer.status, answer.body["error"]["type"], answer.closed) == (400, "invalid_request_error", True)
+    client = await proxy.connect()
+    client.send(nonsense + b"\r\nExpect: 100-continue\r\n\r\n")
+    answer = await client.answer()
+    assert (answer.status, answer.body["error"]["type"]) == (400, "invalid_request_error")
+    assert await client.is_closed()
 
 
 # Expectations
