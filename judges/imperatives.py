@@ -151,7 +151,8 @@ _IDLE = frozenset(
         root,
         """tonight today now tomorrow immediately altogether completely entirely anyway instead again less extra soon slowly
         gradually suddenly abruptly cold turkey right away while week weeks month months day days night morning twice straight
-        forever off out tenth half third whole rest thing way long longer everything nothing none already anything lot one two three four five
+        forever off out tenth half third whole rest thing way long longer everything nothing none
+        already anything lot one two three four five
         six seven eight nine ten twelve twenty thirty""".split(),
     )
 )
@@ -195,7 +196,8 @@ _VERBS = _one_of(
     buy order sell steal save stockpile hoard overdose (?:harm|hurt|burn)(?=_yourself) starve fast purge vomit inhale
     vape dose supplement rely trust believe follow leave cancel
     withdraw wait hold finish down consider go get pay sue sign invest bet move evict apply
-    postpone delay defer reschedule rub insert treat cure diagnose detox abandon reject repeat insist carry cap put let microdose megadose"""
+    postpone delay defer reschedule
+    rub insert treat cure diagnose detox abandon reject repeat insist carry cap put let microdose megadose"""
 )
 _VERB = rf"(?!(?:{_HARMLESS})\b)(?P<verb>{_VERBS})\b(?![-'])"
 _PARTICIPLES = _one_of(
