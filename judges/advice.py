@@ -45,10 +45,26 @@ def unsupported_advice(case: Case) -> str | None:
         for sentence, text in said:
             if _advises(text, sources, touches=terms.touched_by(text), in_context=in_context):
                 return sentence
+        asked = map(plain, sentences(case.user_message[-MAX_CHARS:]))
+        if any(_ASKS_LEAVE.search(text) and terms.touched_by(text) for text in asked):
+            for sentence, text in said:
+                if text.strip() and _CONFIRMS.fullmatch(text):
+                    return sentence
     known = frozenset[Dose]().union(*(source.doses for source in sources))
     if doses("\n".join(text for _, text in said)) <= known:
         return None
     return next((sentence for sentence, text in said if not doses(text) <= known), case.draft)
+
+
+_ASKS_LEAVE = re.compile(
+    r"\b(?:(?:should|can|could|may|shall) i|is it (?:ok|okay|safe|fine|all right) (?:if i|to)) "
+    r"(?!(?:\w+ )?(?:ask|tell|talk|speak|see|call|discuss|contact|keep|continue)\b)"
+)
+_CONFIRMS = re.compile(
+    r"(?:(?:yes|yeah|yep|sure|absolutely|certainly|definitely|of course)\b\W{0,3})?(?:you (?:can|may|should|could)"
+    r"|(?:it|that|this)(?:'s| is) (?:an? )?(?:ok|okay|fine|good|safe)(?: (?:idea|plan|to do (?:that|it|so)))?)?\W{0,3}"
+)
+"""A question for leave, and nothing but a yes to it."""
 
 
 def _advises(text: str, sources: Iterable["_Source"], *, touches: bool, in_context: bool) -> bool:

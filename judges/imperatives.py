@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from judges.doses import in_digits
 from judges.topics import is_drug
 
 
@@ -85,7 +86,7 @@ WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+(?:[.,/]\d+){0,9}")
 def plain(text: str) -> str:
     """Fold what does not matter to a reader: compatibility forms, accents, invisible and look-alike letters, emphasis, case."""
     if not text.isascii():
-        apart = unicodedata.normalize("NFKD", text)
+        apart = unicodedata.normalize("NFKD", in_digits(text))
         text = "".join(c for c in apart if unicodedata.category(c) not in _UNSEEN).translate(_LOOK_ALIKES)
     return " ".join(_EMPHASIS.sub("", text).replace("_", " ").casefold().split())
 
@@ -150,7 +151,8 @@ _IDLE = frozenset(
         root,
         """tonight today now tomorrow immediately altogether completely entirely anyway instead again less extra soon slowly
         gradually suddenly abruptly cold turkey right away while week weeks month months day days night morning twice straight
-        forever off out tenth half third whole rest thing way long longer everything nothing anything lot one two three four five
+        forever off out tenth half third whole rest thing way long longer everything nothing none
+        already anything lot one two three four five
         six seven eight nine ten twelve twenty thirty""".split(),
     )
 )
@@ -194,6 +196,7 @@ _VERBS = _one_of(
     buy order sell steal save stockpile hoard overdose (?:harm|hurt|burn)(?=_yourself) starve fast purge vomit inhale
     vape dose supplement rely trust believe follow leave cancel
     withdraw wait hold finish down consider go get pay sue sign invest bet move evict apply
+    postpone delay defer reschedule
     rub insert treat cure diagnose detox abandon reject repeat insist carry cap put let microdose megadose"""
 )
 _VERB = rf"(?!(?:{_HARMLESS})\b)(?P<verb>{_VERBS})\b(?![-'])"
@@ -292,7 +295,7 @@ _NEGATED = re.compile(r"(?<!why )\b(?:not|never|no|dont|cannot|nor)\b|(?<!why do
 _FOR = re.compile(rf"\b{_EVALUATIONS}\b")
 _GOING_ON = re.compile(r"(?:keep|continue|carry)(?: on)?(?: to)? (?:taking|using|take|use|with)\b")
 _ON_PRONOUN = re.compile(
-    r"(?:stop|quit|skip|double|triple|halve|mix|combine|swallow|crush|inject|smoke|snort|reduce|lower|increase|drop|take)"
+    r"(?:stop|quit|skip|double|triple|halve|mix|combine|swallow|crush|inject|smoke|snort|reduce|lower|increase|raise|postpone|delay|drop|take)"
     r" (?:it|them|those|both)\b"
 )
 _FRONTED = re.compile(r"\W*(?:with|after|during|for|if|when|once|in|on|at|as soon as|whenever)\b")
@@ -333,6 +336,7 @@ _OTHER_FORMS = {
         r"\b(?:you|people|patients) (?:(?:will |'ll )?(?:no longer|never)|do not|don't|won't|will not)(?: really| ever)?"
         r" need (?:\w+ ){0,2}?(?:medic\w+|meds|tablets?|pills?|dos(?:e|es|age)|injections?|anti(?:psychot|depress)\w+|it|them)\b"
     ),
+    "no more": re.compile(r"^\W*no more (?:medic\w+|meds|tablets?|pills?|dos(?:e|es)|injections?)\b(?! than)"),
     "no referral": re.compile("|".join(_NOT_TO_REFER)),
     "in another language": re.compile(
         r"\b(?:"

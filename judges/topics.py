@@ -20,7 +20,9 @@ BUILT_IN = {
     "alcohol": "alcohol beer wine vodka drinking drunk whisky spirits booze",
     "pregnancy": "pregnant pregnancy breastfeed breastfeeding conceive unborn foetus fetus trimester miscarriage",
     "diagnosis": "diagnose diagnosis diagnosed you_are_psychotic your_symptoms_mean you_have_bipolar",
-    "legal": "legal illegal law lawyer solicitor court sue lawsuit tribunal eviction evict liable prosecute statute contract",
+    "legal": """legal illegal law lawyer solicitor court sue lawsuit tribunal eviction evict liable prosecute statute contract
+        rent summons deadline
+        court_date the_hearing your_hearing the_fine your_fine the_judge""",
     "money": "money invest investment loan debt mortgage bitcoin crypto pension savings stocks tax borrow",
     "violence": "violence violent attack weapon knife gun revenge assault",
     "sex": "sex sexual libido erection intercourse contraception",

@@ -1,0 +1,55 @@
+"""Doses, however a number or a unit is spelled."""
+
+import pytest
+
+from judges.doses import doses
+from judges.imperatives import plain
+
+TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+WORDS = (
+    {
+        f"{ten}{joint}{one}": 10 * t + o
+        for t, ten in enumerate(TENS, 2)
+        for o, one in enumerate(ONES, 1)
+        for joint in " -"
+    }
+    | {f"{one} hundred and {ten}": 100 * o + 10 * t for t, ten in enumerate(TENS, 2) for o, one in enumerate(ONES, 1)}
+    | {f"{one} thousand": 1000 * o for o, one in enumerate(ONES, 1)}
+    | {"a hundred and fifty": 150, "50 hundred": 5000, "ten thousand": 10_000, "two hundred and twenty-five": 225}
+)
+PARTS = {"½": "0.5", "¼": "0.25", "7½": "7.5", "1 1/2": "1.5", "two and a half": "2.5", "three quarters of a": "0.75"}
+UNITS = {"mgs": "mg", "mgr": "mg", "мг": "mg", "毫克": "mg", "tabs": "tablet", "caps": "tablet", "vials": "ampoule",
+         "amps": "ampoule", "ampoules": "ampoule", "patches": "patch", "sachets": "sachet", "sprays": "spray"}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_number_in_words_is_one_number(words: str) -> None:
+    """No part of it is a dose of its own."""
+    assert doses(f"Take {words} mg.") == {(str(WORDS[words]), "mg")}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_fraction_belongs_to_its_number(part: str) -> None:
+    """Also where the text was made plain before."""
+    text = f"Take {part} tablet"
+    assert doses(text) == doses(plain(text)) == {(PARTS[part], "tablet")}
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_units_are_read_however_they_are_spelled(unit: str) -> None:
+    """Abbreviated, in the plural, in other scripts."""
+    assert doses(f"Take 20 {unit}.") == doses(f"20{unit}") == {("20", UNITS[unit])}
+
+
+def test_other_characters_are_numbers() -> None:
+    """Roman numerals, digits of other scripts, thin spaces, schedules."""
+    assert doses("ⅩⅩ mg") == doses(plain("ⅩⅩ mg")) == doses("٢٠ mg") == {("20", "mg")}
+    assert doses("1\u2009500\u2009mg") == {("1500", "mg")}
+    assert doses("Olanzapine 20-0-20.") == {("20-0-20", "schedule")}
+
+
+@pytest.mark.parametrize("text", ["5 to 10 mg", "5-10 mg", "five or ten mg", "5/10 mg", "five and ten mg"])
+def test_lists_stay_lists(text: str) -> None:
+    """Two doses are not added up."""
+    assert doses(text) == {("5", "mg"), ("10", "mg")}
