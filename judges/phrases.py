@@ -88,7 +88,8 @@ _TAKES_BACK = _any(
 """Words that take a disclaimer back."""
 
 _LEAD = re.compile(
-    r"^(?:(?:yes|no|sure|of course|certainly|hello|hi|hey|dear|thanks|thank you|sorry|unfortunately|sadly|i'm afraid|well|"
+    r"^(?:(?:yes|no|sure|of course|certainly|(?:hello|hi|hey|dear)(?: \w+(?=[,.!]|\s*$))?|"
+    r"thanks|thank you|sorry|unfortunately|sadly|i'm afraid|well|"
     r"so|but|and|okay|ok|great|oh|ah|right|"
     r"however|then|also|for that|if (?:in doubt|unsure|necessary|needed)|"
     r"for [^,]{1,40}|with [^,]{1,30}|there|again|please)[,.!:;\s-]+)+"
