@@ -48,7 +48,7 @@ def unsupported_advice(case: Case) -> str | None:
         asked = map(plain, sentences(case.user_message[-MAX_CHARS:]))
         if any(_ASKS_LEAVE.search(text) and terms.touched_by(text) for text in asked):
             for sentence, text in said:
-                if text.strip() and _CONFIRMS.fullmatch(text):
+                if WORD.search(text) and _CONFIRMS.fullmatch(text):
                     return sentence
     known = frozenset[Dose]().union(*(source.doses for source in sources))
     if doses("\n".join(text for _, text in said)) <= known:

@@ -181,7 +181,7 @@ def _in_words(tokens: Sequence[str], at: int) -> tuple[float, int]:
     while at < len(tokens):
         joint = at > start and (tokens[at] == "-" or (tokens[at] == "and" and room == 100))
         word = _token(tokens, at + joint)
-        if word in _SCALES and (below or not total) and (room < 100 or at == start):
+        if word in _SCALES and (below or not total) and (room < 100 or at == start or _SCALES[word] > 100):
             below, room = (below or 1) * _SCALES[word], 100
             if _SCALES[word] >= 1000:
                 total, below = total + below, 0.0

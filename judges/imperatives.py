@@ -295,7 +295,8 @@ _NEGATED = re.compile(r"(?<!why )\b(?:not|never|no|dont|cannot|nor)\b|(?<!why do
 _FOR = re.compile(rf"\b{_EVALUATIONS}\b")
 _GOING_ON = re.compile(r"(?:keep|continue|carry)(?: on)?(?: to)? (?:taking|using|take|use|with)\b")
 _ON_PRONOUN = re.compile(
-    r"(?:stop|quit|skip|double|triple|halve|mix|combine|swallow|crush|inject|smoke|snort|reduce|lower|increase|raise|postpone|delay|drop|take)"
+    r"(?:stop|quit|skip|double|triple|halve|mix|combine|swallow|crush|inject|smoke|snort|reduce|lower|increase"
+    r"|raise(?= it by)|postpone|delay|drop|take)"
     r" (?:it|them|those|both)\b"
 )
 _FRONTED = re.compile(r"\W*(?:with|after|during|for|if|when|once|in|on|at|as soon as|whenever)\b")

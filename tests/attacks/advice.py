@@ -76,6 +76,7 @@ UNSUPPORTED = {
         "Postpone your injection until summer.",
         "Delay the injection by a month.",
         "Take none tonight.",
+        "Raise it by five every day until you sleep.",
         "Just quit already.",
         "No more tablets from today on.",
         "You can safely stop taking your medicine.",

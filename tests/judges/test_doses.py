@@ -16,7 +16,14 @@ WORDS = (
     }
     | {f"{one} hundred and {ten}": 100 * o + 10 * t for t, ten in enumerate(TENS, 2) for o, one in enumerate(ONES, 1)}
     | {f"{one} thousand": 1000 * o for o, one in enumerate(ONES, 1)}
-    | {"a hundred and fifty": 150, "50 hundred": 5000, "ten thousand": 10_000, "two hundred and twenty-five": 225}
+    | {
+        "a hundred and fifty": 150,
+        "50 hundred": 5000,
+        "ten thousand": 10_000,
+        "two hundred thousand": 200_000,
+        "two thousand five hundred": 2500,
+        "two hundred and twenty-five": 225,
+    }
 )
 PARTS = {"½": "0.5", "¼": "0.25", "7½": "7.5", "1 1/2": "1.5", "two and a half": "2.5", "three quarters of a": "0.75"}
 UNITS = {"mgs": "mg", "mgr": "mg", "мг": "mg", "毫克": "mg", "tabs": "tablet", "caps": "tablet", "vials": "ampoule",
