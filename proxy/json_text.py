@@ -9,6 +9,10 @@ from typing import Any
 _ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])')
 
 
+MAX_NESTED_DOCUMENTS = 4
+"""Documents within each other's strings whose escapes are decoded."""
+
+
 @dataclass(frozen=True, slots=True)
 class JsonText:
     """A JSON document as its judges read it."""
@@ -66,7 +70,13 @@ def _read(document: Any) -> tuple[str, bool]:
 
 def _written(scalar: str | bool | None) -> str:
     """Return a scalar as text; escapes that are left in a string are those of a document within the document."""
-    return _ESCAPE.sub(_decode, scalar) if isinstance(scalar, str) else json.dumps(scalar)
+    if not isinstance(scalar, str):
+        return json.dumps(scalar)
+    for _ in range(MAX_NESTED_DOCUMENTS):
+        if (decoded := _ESCAPE.sub(_decode, scalar)) == scalar:
+            break
+        scalar = decoded
+    return scalar
 
 
 def _decode(escape: re.Match[str]) -> str:
