@@ -162,7 +162,7 @@ def read_loosely(raw: bytes) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-_STRING = re.compile(r'"((?:[^"\\]++|\\.)*+)"?\s*+(:?)', re.DOTALL)
+_STRING = re.compile(r'"((?>(?:[^"\\]++|\\.)*))"?\s*+(:?)', re.DOTALL)
 """A string of a JSON document, and the colon behind it if it is a key. One without an end goes on to the end of the document, or
 there would be as many readings of the rest as there are quotes in it."""
 

@@ -43,6 +43,9 @@ _SERVES_SO = re.compile(
     r"rather not|understood|be (?:glad|happy|able|guessing|inventing|making))\b"
 )
 
+_ADVISES = frozenset("tell give use go keep stay leave show".split())
+"""What a service does but, after "I would", recommends: "I would tell him tomorrow"."""
+
 
 def _speaks_in_person(lowered: str) -> bool:
     """Tell whether a sentence says of "I" what no service says of itself: it feels, remembers, decides, plans."""
@@ -53,7 +56,15 @@ def _speaks_in_person(lowered: str) -> bool:
             or _SERVES_SO.match(match["verb"] + match["after"])
         ):
             continue
-        if match["verb"] not in _SERVES or (match["verb"] == "be" and match["mood"] in ("'ll", " will", " shall")):
+        if (
+            match["verb"] not in _SERVES
+            or (match["verb"] == "be" and match["mood"] in ("'ll", " will", " shall"))
+            or (
+                match["verb"] in _ADVISES
+                and match["mood"] in ("'d", " would")
+                and not match["after"].startswith(" you")
+            )
+        ):
             return True
     return False
 

@@ -144,6 +144,7 @@ class Metrics:
                     self._of(self.verdicts, plan.name, stage, verdict)
                 for kind in KINDS if plan.name == "emergency" else ():
                     self._of(self.emergencies, bot.name, kind)
+                    self._of(self.concerns, bot.name, kind)
 
     def turn(self, trace: Trace, ledger: Ledger, steps: Iterable[tuple[str, float]] = ()) -> None:
         """Count a finished turn."""
