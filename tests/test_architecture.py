@@ -54,7 +54,6 @@ def test_serving_loads_no_heavy_library() -> None:
         "psycopg",
         "openai",
         "datasets",
-        "catboost",
         "sklearn",
         "matplotlib",
         "krippendorff",
