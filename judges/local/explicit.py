@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 
+from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from judges.local import vectors
@@ -27,6 +29,8 @@ _DROPPED = re.compile(rf"['’‘ʼ`´{_INVISIBLE}\u0300-\u036f]")
 _LETTERS = str.maketrans({"ø": "o", "ß": "ss", "æ": "ae", "đ": "d", "ł": "l", "ı": "i"})
 _LEET = str.maketrans("013457@$!", "oieastasi")
 _THRICE = re.compile(r"([^\W\d_])\1{2,}")
+STEP, LONGEST_MATCH = 2_000, 500
+"""Characters that are searched in one call, during which no other thread runs, and that a match may go on beyond them."""
 NEGATION_REACH = 3
 """Words before a match among which a negation takes it back."""
 
@@ -44,9 +48,11 @@ class Language:
     """The patterns of one language."""
 
     patterns: Sequence[Pattern]
+    any_pattern: re.Pattern[str]
+    """Finds what one of them does: most texts hold nothing of the kind, and are read once."""
     words: frozenset[str]
     """Common words, of which a text in this language has one at least."""
-    literals: frozenset[str]
+    literals: Sequence[str]
     """Words of the patterns, to which misspelt ones are mended."""
     negation: re.Pattern[str]
     past: re.Pattern[str]
@@ -79,20 +85,30 @@ def find(text: str) -> Match | None:
 def _find_in(language: Language, words: Sequence[str]) -> tuple[str, int, int] | None:
     """Return the kind of the first pattern that counts, and the numbers of its first and last word."""
     text = " ".join(words)
-    if language.elsewhere.search(text):
+    sentences = _telling_sentences(language, text)
+    if not sentences or language.elsewhere.search(text):
         return None
     starts = [0]
     for word in words:
         starts.append(starts[-1] + len(word) + 1)
     for pattern in language.patterns:
-        for match in pattern.regex.finditer(text):
-            begins, ends = text.rfind(" . ", 0, match.start()) + 1, text.find(" . ", match.end())
-            before = " ".join(text[begins : match.start()].split()[-NEGATION_REACH:])
-            if not pattern.certain and language.negation.search(before):
-                continue
-            if not language.past.search(text, begins, ends if ends >= 0 else len(text)):
-                return pattern.kind, bisect_right(starts, match.start()) - 1, bisect_right(starts, match.end() - 1) - 1
+        for begins, ends in sentences:
+            for match in pattern.regex.finditer(text, begins, ends):
+                before = " ".join(text[begins : match.start()].split()[-NEGATION_REACH:])
+                if pattern.certain or not language.negation.search(before):
+                    first, last = match.start(), match.end() - 1
+                    return pattern.kind, bisect_right(starts, first) - 1, bisect_right(starts, last) - 1
     return None
+
+
+def _telling_sentences(language: Language, text: str) -> list[tuple[int, int]]:
+    """Return where the sentences begin and end in which a pattern is found, and that do not tell of the past."""
+    found: dict[tuple[int, int], None] = {}
+    steps = (language.any_pattern.finditer(text, at, at + STEP + LONGEST_MATCH) for at in range(0, len(text), STEP))
+    for match in chain.from_iterable(steps):
+        begins, ends = text.rfind(" . ", 0, match.start()) + 1, text.find(" . ", match.end())
+        found[begins, ends if ends >= 0 else len(text)] = None
+    return [span for span in found if not language.past.search(text, *span)]
 
 
 @cache
@@ -113,6 +129,7 @@ def _read(text: str) -> Language:
     """
     lists: dict[str, str] = {}
     patterns: list[Pattern] = []
+    sources: list[str] = []
     kind = ""
     for line in text.splitlines():
         if line.startswith("["):
@@ -120,14 +137,16 @@ def _read(text: str) -> Language:
         elif line and not line.startswith("#"):
             if kind:
                 source = _expand(line.removeprefix("!"), lists)
+                sources.append(source)
                 patterns.append(Pattern(kind, _words(source), line.startswith("!")))
             else:
                 name, _, alternatives = line.partition(" = ")
                 lists[name] = alternatives
     return Language(
         patterns,
+        _words("|".join(sources)),
         frozenset(lists["WORDS"].split("|")),
-        frozenset(re.findall(r"[a-z]{4,}", text)),
+        sorted(set(re.findall(r"[a-z]{4,}", text))),
         *(_words(f"(?:{lists[name]})") for name in ("NEGATION", "PAST", "ELSEWHERE")),
     )
 
@@ -155,16 +174,15 @@ def _fold(token: str) -> str:
     return _THRICE.sub(r"\1", word)
 
 
-def _mend(word: str, literals: frozenset[str]) -> str:
+def _mend(word: str, literals: Sequence[str]) -> str:
     """Return what a misspelt English word is meant to be."""
     if word in SPELLING:
         return word if word.isdigit() else SPELLING[word]
-    return word if len(word) < 4 or word in literals or not word.isalpha() else _nearest(word, literals)
+    return word if len(word) < 4 or not word.isalpha() else _nearest(word, literals)
 
 
-@cache
-def _nearest(word: str, literals: frozenset[str]) -> str:
+def _nearest(word: str, literals: Sequence[str]) -> str:
     if vectors.load().place(word) is not None:
         return word
-    near = (known for known in sorted(literals) if abs(len(known) - len(word)) < 2)
-    return next((known for known in near if OSA.distance(known, word, score_cutoff=1) <= 1), word)
+    found = process.extractOne(word, literals, scorer=OSA.distance, score_cutoff=1)
+    return word if found is None else found[0]
