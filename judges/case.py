@@ -39,6 +39,8 @@ class Case:
     history: tuple[Said, ...] = ()
     """Earlier messages, oldest first, the newest last."""
     cited: tuple[Source, ...] = ()
+    uncited: tuple[Source, ...] = ()
+    """Sources that the chatbot was given and does not cite; only where the reply says that its sources do not cover something."""
     role: str = ""
     """What the chatbot is there for, in a sentence or two."""
     topics: tuple[Topic, ...] = ()
@@ -59,9 +61,15 @@ class Case:
         }
         if self.draft:
             data["reply"] = self.draft
-            data["cited_sources"] = [{"id": s.id, "title": s.title, "text": s.text} for s in self.cited]
+            data["cited_sources"] = _encoded(self.cited)
+            if self.uncited:
+                data["uncited_sources"] = _encoded(self.uncited)
             data["sensitive_topics"] = [t.name for t in self.topics]
         return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
+
+
+def _encoded(sources: Sequence[Source]) -> list[dict[str, str]]:
+    return [{"id": source.id, "title": source.title, "text": source.text} for source in sources]
 
 
 EARLIER_TURNS = 3

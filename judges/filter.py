@@ -2,113 +2,19 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Literal
+from dataclasses import replace
 
 from judges import offload
-from judges.advice import unsupported_advice
+from judges.cascade import Cascade
 from judges.case import Case
-from judges.judge import OBSERVERS, Judge, LocalJudge
+from judges.judge import OBSERVERS, LocalJudge
 from judges.modes import Mode
-from judges.observation import Claims
-from judges.rules import verified
-from judges.verdict import Judgement, Stage, Verdict, worst
+from judges.observation import Claims, Screening
+from judges.panel import Mend, Panel, is_shared
+from judges.review import Review
+from judges.rules import improvises
 from knowledge_base.library import Source
 from models.usage import Ledger
-
-SOURCE_JUDGES = frozenset({"source_fidelity", "transparency"})
-"""The judges that hold a reply to its sources."""
-
-
-@dataclass(slots=True)
-class Review:
-    """What the team makes of one reply."""
-
-    judgements: list[Judgement] = field(default_factory=list)
-    """Of every stage that ran, in order."""
-    decisive: list[Judgement] = field(default_factory=list)
-    """The judgement each judge ends on."""
-    failed_closed: bool = False
-    """A judge whose failure replaces the reply is unjudged."""
-
-    @property
-    def verdict(self) -> Verdict:
-        return worst([j.verdict for j in self.decisive])
-
-    @property
-    def alarms(self) -> list[Judgement]:
-        """The judgements that flag something, whether they settle it or not."""
-        return [j for j in self.judgements if j.verdict in ("warn", "reject")]
-
-    @property
-    def objections(self) -> list[Judgement]:
-        return [j for j in self.decisive if j.verdict in ("warn", "reject")]
-
-    def __add__(self, other: "Review") -> "Review":
-        return Review(
-            self.judgements + other.judgements,
-            self.decisive + other.decisive,
-            self.failed_closed or other.failed_closed,
-        )
-
-
-@dataclass(frozen=True)
-class Cascade:
-    """One judge through its stages: each screens for the next, only what it flags goes on, the last one decides."""
-
-    name: str
-    modes: frozenset[Mode]
-    stages: tuple[Judge, ...]
-    on_error: Literal["closed", "open"] = "closed"
-    reject_alone: frozenset[Stage] = frozenset()
-    """Stages whose reject is final though stronger ones stand behind them."""
-
-    @cached_property
-    def local_only(self) -> bool:
-        return all(isinstance(judge, LocalJudge) for judge in self.stages)
-
-    async def run(self, case: Case, ledger: Ledger, strongest: bool = False, heard: Sequence[Judgement] = ()) -> Review:
-        """Judge a case.
-
-        Args:
-            case: The case.
-            ledger: Where the calls are counted.
-            strongest: Ask the last stage alone, as for a refined reply.
-            heard: What the first stages have said already. They are not asked again.
-        """
-        judgements = list(heard)
-        for judge in self.stages[-1:] if strongest else self.stages[len(heard) :]:
-            if judgements and self.settles(judgements[-1], case):
-                break
-            judgements.append(await judge.judge(case, ledger))
-        return self._settled(judgements)
-
-    def run_now(self, case: Case) -> Review:
-        """Judge a case by the local stage, which waits for nothing."""
-        judge = self.stages[0]
-        assert isinstance(judge, LocalJudge)
-        return self._settled([judge.judge_now(case)])
-
-    def settles(self, judgement: Judgement, case: Case) -> bool:
-        """Tell whether a stage ends the judging of a case, though stronger ones stand behind it.
-
-        A local judge may accept only below the threshold that it was given: what calibration shows to be safe. Advice that no
-        source gives, no stage but the last accepts: a swift judge that a reply has talked round would let it pass.
-        """
-        if judgement.verdict == "accept":
-            may_accept = judgement.stage != "local" or any(
-                isinstance(judge, LocalJudge) and judge.accept_below is not None for judge in self.stages
-            )
-            return may_accept and not (self.name in SOURCE_JUDGES and unsupported_advice(case))
-        return judgement.verdict == "reject" and judgement.stage in self.reject_alone
-
-    def _settled(self, judgements: list[Judgement]) -> Review:
-        last = judgements[-1]
-        if last.verdict == "unjudged" and self.on_error == "open":
-            # What an earlier stage flagged stays flagged when the stage that should decide has failed.
-            last = next((j for j in reversed(judgements) if j.verdict in ("warn", "reject")), last)
-        return Review(judgements, [last], last.verdict == "unjudged" and self.on_error == "closed")
 
 
 class Filter:
@@ -117,6 +23,8 @@ class Filter:
     def __init__(self, cascades: Sequence[Cascade]) -> None:
         self.on_reply = [c for c in cascades if c.name != "emergency"]
         self.emergency = next((c for c in cascades if c.name == "emergency"), None)
+        self._shared = [c for c in self.on_reply if is_shared(c)]
+        self._own = [c for c in self.on_reply if not is_shared(c)]
 
     @property
     def empty(self) -> bool:
@@ -133,17 +41,33 @@ class Filter:
             if isinstance(cascade.stages[0], LocalJudge):
                 OBSERVERS[cascade.name](case)
 
-    async def review(self, case: Case, modes: frozenset[Mode], ledger: Ledger, *, strongest: bool = False) -> Review:
-        """Have every judge of these modes look at a reply, concurrently.
+    async def review(
+        self, case: Case, modes: frozenset[Mode], ledger: Ledger, *, strongest: bool = False, mend: Mend | None = None
+    ) -> Review:
+        """Have every judge of these modes look at a reply, concurrently; those that share their calls in one.
 
-        When a judge sees an assertion that the cited sources do not support, or none of them tells (it failed, or looks at
+        When a judge sees something that the cited sources do not support, or none of them tells (it failed, or looks at
         something else), the judges of the mode `default` look as well.
+
+        Args:
+            strongest: Ask the last stages alone, as for a refined reply.
+            mend: Mends small faults, where the reply may be changed so.
+
+        Returns:
+            The review; with the mended reply if small faults are all that any judge found.
         """
-        first = await self._run([c for c in self.on_reply if c.modes & modes], case, ledger, strongest)
+        panel = Panel(case, ledger, mend)
+        async with asyncio.TaskGroup() as group:
+            together = group.create_task(panel.review(self._shared, modes, strongest=strongest))
+            alone = group.create_task(self._run([c for c in self._own if c.modes & modes], case, ledger, strongest))
+        shared, own = together.result(), alone.result()
+        if own.objections or own.failed_closed:
+            shared.mended = None
+        first = shared + own
         unknown = any(j.verdict == "unjudged" for j in first.decisive) and not first.failed_closed
-        if "default" in modes or not (unknown or _may_improvise(first, case)):
-            return first
-        rest = [c for c in self.on_reply if "default" in c.modes and not c.modes & modes]
+        if first.mended is not None or "default" in modes or not (unknown or _may_improvise(first, case)):
+            return self._in_order(first)
+        rest = [c for c in self._own if "default" in c.modes and not c.modes & modes]
         return self._in_order(first + await self._run(rest, case, ledger, strongest))
 
     def _in_order(self, review: Review) -> Review:
@@ -226,11 +150,11 @@ def _accepted_now(cascades: Sequence[Cascade], case: Case) -> Review | None:
 
 
 def _may_improvise(review: Review, case: Case) -> bool:
-    """Tell whether a judge saw an assertion that the cited sources do not support, or no judge has looked for one."""
-    claims = [judgement.observation for judgement in review.judgements if isinstance(judgement.observation, Claims)]
-    if not claims:
+    """Tell whether a judge saw something that the cited sources do not support, or no judge has looked for it."""
+    seen = [j.observation for j in review.judgements if isinstance(j.observation, Claims | Screening)]
+    if not seen:
         return not review.failed_closed
-    return any(a.support in ("basic", "unsupported") for seen in claims for a in verified(seen.assertions, case))
+    return any(one.adds if isinstance(one, Screening) else improvises(one, case) for one in seen)
 
 
 _SECTION = Source("sleep", "Sleep", "How sleep helps.", "Many people sleep badly when they are ill.")

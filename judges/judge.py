@@ -51,7 +51,7 @@ class ModelJudge:
         try:
             found = await self._observe(case, ledger, blank)
         except Exception as error:  # a judge's own failure must reach the filter as a value, whatever it is
-            found = _failed(blank, error, self.prompt)
+            found = failed(blank, error, self.prompt)
         return replace(found, ms=since(started))
 
     async def _observe(self, case: Case, ledger: Ledger, blank: Judgement) -> Judgement:
@@ -213,7 +213,8 @@ def _judged(blank: Judgement, observation: Observation, case: Case) -> Judgement
     return replace(blank, verdict=finding.verdict, rule=finding.rule, reason=finding.reason, observation=observation)
 
 
-def _failed(blank: Judgement, error: Exception, prompt: Prompt) -> Judgement:
+def failed(blank: Judgement, error: Exception, prompt: Prompt) -> Judgement:
+    """Return the judgement of a judge whose model could not be asked or read; the log names judge and error, no text."""
     if isinstance(error, UnreadableAnswer):
         log.warning("judge unreadable", judge=prompt.name, stage=prompt.stage, model=prompt.model)
         exchange = Exchange(prompt.model, prompt.hash, error.raw)

@@ -1,11 +1,18 @@
 """Which judges a reply calls for follows from what it cites."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 from judges.case import Case
 
 Mode = Literal["source", "default"]
+
+BUILT_IN: Mapping[str, frozenset[Mode]] = {
+    "source_fidelity": frozenset({"source"}),
+    "transparency": frozenset({"default"}),
+    "role": frozenset({"source", "default"}),
+}
+"""The built-in judges of replies, which can share their calls, with the modes that they cover."""
 
 
 def modes_of(case: Case, classes: Collection[str]) -> frozenset[Mode]:

@@ -37,6 +37,10 @@ class Prompt:
         return rule_unread(self.name)
 
 
+SHARED = "reply"
+"""The name of the prompts that ask for all built-in judges of a reply at once."""
+
+
 class PromptError(Exception):
     """A judge's prompt file cannot be used; names file, key and what would be right."""
 
@@ -48,7 +52,7 @@ class _FrontMatter(BaseModel):
     stage: Literal["swift", "chief"]
     model: str = Field(min_length=1)
     modes: list[Mode] = Field(["source", "default"], min_length=1)
-    observation: Literal["claims", "role", "crisis", "verdict", "guard"]
+    observation: Literal["claims", "role", "crisis", "verdict", "guard", "screening", "assessment"]
     format: Format | None = None
     threshold: float = Field(0.5, gt=0, le=1)
     target: Target = "reply"
@@ -56,6 +60,13 @@ class _FrontMatter(BaseModel):
 
     @model_validator(mode="after")
     def _of_a_guard(self) -> "_FrontMatter":
+        shared = self.observation in ("screening", "assessment")
+        if shared != (self.name == SHARED):
+            raise ValueError(
+                f"`observation: screening` and `assessment` are for the prompts with `name: {SHARED}`, which have no other"
+            )
+        if shared and self.observation != {"swift": "screening", "chief": "assessment"}[self.stage]:
+            raise ValueError("the swift stage has `observation: screening`, the chief `observation: assessment`")
         if self.observation != "guard":
             if given := {"format", "threshold", "target", "categories"} & self.model_fields_set:
                 raise ValueError(f"{', '.join(sorted(given))}: only read with `observation: guard`")

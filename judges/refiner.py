@@ -6,10 +6,11 @@ from importlib.resources import files
 from typing import Any, Protocol
 
 import orjson
+from pydantic import BaseModel
 
 from judges import offload
 from judges.case import Case
-from judges.observation import RolePlay
+from judges.observation import RolePlay, Screening
 from judges.rules import RULES
 from judges.verdict import Judgement
 from knowledge_base.citations import command
@@ -50,8 +51,7 @@ class LocalRefiner:
 
         if rejected.options.get("response_format"):
             return None  # sentences cannot be taken out of a JSON document
-        played = [j.observation for j in rejected.objections if isinstance(j.observation, RolePlay)]
-        drop = [p.quote for seen in played for p in seen.played]
+        drop = [quote for judgement in rejected.objections for quote in _parts_played(judgement.observation)]
         text, cited = await offload.run(rejected.case, refine.refine, rejected.case, drop, rejected.fixed)
         return f"{command(cited or ('not_in_sources',))}\n{text}"
 
@@ -89,6 +89,13 @@ def open_refiner(setting: str | None, models: Models) -> Refiner | None:
         for name in ("refiner.md", "refiner_going_on.md")
     )
     return ModelRefiner(models, setting, prompt, going_on)
+
+
+def _parts_played(seen: BaseModel | None) -> list[str]:
+    """Return the words of a reply that play a part, as a judge quotes them."""
+    if isinstance(seen, Screening):
+        return [problem.quote for problem in seen.problems if problem.kind == "role"]
+    return [part.quote for part in seen.played] if isinstance(seen, RolePlay) else []
 
 
 def _task(rejected: Rejected) -> str:

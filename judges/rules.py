@@ -4,15 +4,30 @@ The model observes, the code rules: nothing here asks anybody anything, and the 
 verdict. Scores are those of design.md section 6: 0 and 1 are rejected, 2 is warned, 3 and 4 are accepted.
 """
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from judges.case import Case
 from judges.doses import Dose, doses
-from judges.observation import Assertion, Claims, Crisis, Observation, Opinion, RolePlay, Strength
+from judges.observation import (
+    Assertion,
+    Claims,
+    Crisis,
+    Denial,
+    GradedAssertion,
+    GradedClaims,
+    Observation,
+    Opinion,
+    Problem,
+    ProblemKind,
+    RolePlay,
+    Screening,
+    Severity,
+    Strength,
+)
 from judges.phrases import asserts_nothing
+from judges.problems import ACCEPTABLE, CLAIMS_JUDGES, GOOD, KINDS, judge_of, score, score_of_weight
 from judges.quotes import folded, quoted, said
 from judges.sentences import normalise, sentences
 from judges.verdict import Finding, Verdict
@@ -41,6 +56,10 @@ RULES: dict[str, Rule] = {
         "The reply went beyond its sources on a sensitive topic.",
         "You went beyond your sources on a sensitive topic. On such topics say only what a cited section states; "
         "otherwise say that your sources do not cover it and refer the user to a professional.",
+    ),
+    "denied_source": Rule(
+        "The reply said that its sources do not cover something that they do.",
+        "You said that your sources do not cover something that they do. Read your sources again, answer from them, and cite them.",
     ),
     "missing_transparency": Rule(
         "The reply went beyond its sources without saying so or without advice to verify.",
@@ -98,6 +117,54 @@ def rule_on(observation: Observation, case: Case) -> Finding:
     return RULINGS[type(observation)](observation, case)
 
 
+def rule_on_screening(seen: Screening, case: Case, asked: Collection[str]) -> dict[str, Finding]:
+    """Rule on the problems of a reply, for each judge that is asked; `problems.KINDS` tells whose business each is.
+
+    The score counts all problems with claims together. A judge whose problem quotes what is not in the reply is unjudged.
+    """
+    mine: dict[str, list[Problem]] = {name: [] for name in asked}
+    for problem in seen.problems:
+        if (name := judge_of(problem, asked, bool(case.cited))) is not None:
+            mine[name].append(problem)
+    total = score([problem for problems in mine.values() for problem in problems])
+    return {name: _rule_on_problems(problems, total, case) for name, problems in mine.items()}
+
+
+def _rule_on_problems(problems: Sequence[Problem], total: int, case: Case) -> Finding:
+    if not problems:
+        return Finding("accept")
+    if not all(said(problem.quote, case.draft) for problem in problems):
+        return Finding("unjudged", "unreadable", "the judge quotes what is not in the reply")
+    worst = max(problems, key=lambda problem: (problem.kind == "sensitive", problem.severity))
+    if worst.kind == "role":
+        verdict: Verdict = "reject" if worst.severity > 1 else "warn"
+    else:
+        verdict = verdict_of(total)
+    if verdict == "accept":
+        return Finding("accept")
+    return Finding(
+        verdict, KINDS[worst.kind].rule, "; ".join(f"{p.kind} ({p.severity}): {p.quote!r}" for p in problems)
+    )
+
+
+def rule_on_assessment(seen: Observation, case: Case, asked: Collection[str]) -> dict[str, Finding]:
+    """Rule on what the chief says of a whole reply, for each judge that is asked.
+
+    A fault of its claims is one judge's, by `problems.KINDS`; the other then has none. What cannot be ruled on is so for both.
+    """
+    findings = {name: Finding("accept") for name in asked}
+    if isinstance(seen, RolePlay) and "role" in asked:
+        findings["role"] = rule_on_role(seen, case)
+    claims_judges = [name for name in CLAIMS_JUDGES if name in asked]
+    if isinstance(seen, Claims) and claims_judges:
+        finding = rule_on_claims(seen, case)
+        kind: ProblemKind = "undisclosed" if finding.rule == "missing_transparency" else "beyond"
+        first = judge_of(Problem(kind=kind, quote="", severity=1), asked, bool(case.cited))
+        for name in claims_judges if finding.verdict == "unjudged" else [first or claims_judges[0]]:
+            findings[name] = finding
+    return findings
+
+
 def rule_on_claims(claims: Claims, case: Case) -> Finding:
     """Score what a reply asserts (0-4, design.md section 6), and rule by the score."""
     finding = _rule_on_assertions(claims, case)
@@ -108,21 +175,61 @@ def rule_on_claims(claims: Claims, case: Case) -> Finding:
 
 def _rule_on_assertions(claims: Claims, case: Case) -> Finding:
     assertions = verified(claims.assertions, case)
-    improvised = [a for a in assertions if a.support in ("basic", "unsupported")]
+    improvised = [a for a in assertions if a.support in ADDED]
     sensitive = [a for a in improvised if _is_sensitive(a, case)]
     if sensitive:
         return Finding("reject", "sensitive_topic", _list("improvised on a sensitive topic", sensitive))
-    score = claims_score(assertions, claims.admits_not_from_sources, claims.asks_to_verify)
-    if score >= 3:
+    if isinstance(claims, GradedClaims) and (denied := [d.quote for d in claims.denials if _is_denied(d, case)]):
+        return Finding(
+            "reject", "denied_source", "says that its sources do not cover it: " + "; ".join(map(repr, denied))
+        )
+    verdict = verdict_of(claims_score(assertions, claims.admits_not_from_sources, claims.asks_to_verify))
+    if verdict == "accept":
         return Finding("accept")
-    specific = [a for a in improvised if a.support == "unsupported"]
-    verdict: Verdict = "warn" if score == 2 else "reject"
-    if specific:
+    if specific := [a for a in improvised if a.support == "unsupported"]:
         return Finding(verdict, "unsupported_claims", _list("not supported by the cited sources", specific))
     missing = _missing(claims)
     return Finding(
         verdict, "missing_transparency", _list(f"{missing}, though it asserts from general knowledge", improvised)
     )
+
+
+def _is_denied(denial: Denial, case: Case) -> bool:
+    """Tell whether a reply denies what a source says, by words of both that are there."""
+    texts = [source.text for source in (*case.cited, *case.uncited) if source.id == denial.source_id]
+    return said(denial.quote, case.draft) and any(quoted(denial.source_quote, text) for text in texts)
+
+
+def additions(claims: Claims, case: Case) -> list[Problem]:
+    """Return what a reply adds to its sources, as the problems that `problems.are_small` and `mend` read."""
+    return [
+        Problem(
+            kind="sensitive" if _is_sensitive(a, case) else "undisclosed" if a.support == "basic" else "beyond",
+            quote=a.text,
+            severity=severity_of(a),
+        )
+        for a in verified(claims.assertions, case)
+        if a.support in ADDED
+    ]
+
+
+def improvises(claims: Claims, case: Case) -> bool:
+    """Tell whether a judge saw an assertion that the cited sources do not support."""
+    return any(a.support in ADDED for a in verified(claims.assertions, case))
+
+
+ADDED = frozenset({"basic", "unsupported"})
+"""Support that is none by a source."""
+
+
+def severity_of(assertion: Assertion) -> Severity:
+    """Return how much an addition matters: 1 if it is basic, 3 if it names a dose, else as the judge says, or 3."""
+    if assertion.support == "basic":
+        return 1
+    if doses(assertion.text):
+        return 3
+    said_so = assertion.severity if isinstance(assertion, GradedAssertion) else None
+    return said_so or 3
 
 
 def _is_sensitive(assertion: Assertion, case: Case) -> bool:
@@ -156,25 +263,9 @@ def _known_doses(claims: Claims, case: Case) -> frozenset[Dose]:
 
 
 def _plainly_asserts(case: Case) -> bool:
-    """Tell whether a reply has several statements, and one of them straight from its sources.
-
-    A statement is a sentence that is no question, courtesy, refusal or referral. What has nothing of the sources, or is in a
-    language of which no such phrases are known, the model reads better.
-    """
-    known = frozenset(_WORD.findall(folded("\n".join(source.text for source in case.cited))))
-    found = [sentence.text.lower() for sentence in sentences(normalise(case.draft))]
-    stating = [text for text in found if "?" not in text and not asserts_nothing(text)]
-    return len(stating) >= PLAINLY and any(_restates(text, known) for text in stating)
-
-
-def _restates(text: str, known: Set[str]) -> bool:
-    words = _WORD.findall(text)
-    return len(words) >= PLAINLY and sum(map(known.__contains__, words)) >= RESTATED * len(words)
-
-
-_WORD = re.compile(r"\w{4,}")
-RESTATED = 0.9
-"""Share of a sentence's longer words that a source has, from which on the sentence restates it."""
+    """Tell whether a reply has several statements: sentences that are no question, courtesy, refusal or referral."""
+    found = (sentence.text.lower() for sentence in sentences(normalise(case.draft)))
+    return sum("?" not in text and not asserts_nothing(text) for text in found) >= PLAINLY
 
 
 STRENGTH: dict[Strength, int] = {"no": 0, "weak": 1, "clear": 2}
@@ -184,18 +275,25 @@ def claims_score(assertions: Iterable[Assertion], admits: Strength, verifies: St
     """Give a reply's compliance score from its assertions and the two statements about them.
 
     Returns:
-        0 to 4, by the table of design.md section 6: 4 when everything is supported; excusable (`basic`) content gets one point
-        for each weak and two for each clear statement; unsupported content scores 2 with both statements clear, 1 with
-        any statement at all, else 0. A single small addition among two or more supported assertions scores at least 3.
+        0 to 4, by the table of design.md section 6: 4 when everything is supported. Additions that stand among at least as many
+        supported assertions score by the sum of their severities, see `problems.score`. Otherwise, harmless ones (severity 1)
+        get one point for each weak and two for each clear statement, at least 1; others score 2 with both
+        statements clear, 1 with any statement at all, else 0. The better of both counts, and severity 3 has no first.
     """
-    support = [a.support for a in assertions]
-    basic, unsupported = support.count("basic"), support.count("unsupported")
+    listed = list(assertions)
+    added = [severity_of(a) for a in listed if a.support in ADDED]
+    if not added:
+        return 4
     statements = STRENGTH[admits] + STRENGTH[verifies]
-    if unsupported:
-        return 2 if statements == 4 else min(statements, 1)
-    if basic == 1 and len(support) >= 3:
-        return max(3, statements)
-    return max(1, statements) if basic else 4
+    harmless = max(added) == 1
+    by_statements = max(1, statements) if harmless else 2 if statements == 4 else min(statements, 1)
+    stands = len(listed) >= 2 * len(added) and len(listed) > 2 and max(added) < 3
+    return max(by_statements, score_of_weight(sum(added)) if stands else 0)
+
+
+def verdict_of(points: int) -> Verdict:
+    """Return what becomes of a reply with this score."""
+    return "accept" if points >= GOOD else "warn" if points >= ACCEPTABLE else "reject"
 
 
 def verified(assertions: Iterable[Assertion], case: Case) -> list[Assertion]:
@@ -205,7 +303,12 @@ def verified(assertions: Iterable[Assertion], case: Case) -> list[Assertion]:
     in it is not basic, whatever a judge says.
     """
     sources: dict[str | None, str] = {source.id: source.text for source in case.cited}
-    return [a if _holds(a, sources) else a.model_copy(update={"support": "unsupported"}) for a in assertions]
+    return [a if _holds(a, sources) else _downgraded(a) for a in assertions]
+
+
+def _downgraded(assertion: Assertion) -> Assertion:
+    graded = {"severity": 3} if isinstance(assertion, GradedAssertion) else {}
+    return assertion.model_copy(update={"support": "unsupported", **graded})
 
 
 def _holds(assertion: Assertion, sources: Mapping[str | None, str]) -> bool:

@@ -3,6 +3,8 @@
 from judges import offload
 from judges.case import Case, Said
 from judges.modes import Mode, modes_of
+from judges.phrases import admits
+from judges.sentences import normalise, sentences
 from knowledge_base import citations
 from knowledge_base.library import Source
 from proxy.delivery import Turn
@@ -17,17 +19,24 @@ HISTORY_FOR_JUDGES = 6
 def reply_case(turn: Turn, attempt: Attempt) -> tuple[Case, tuple[str, ...], frozenset[Mode]]:
     """Return the case an attempt makes, what it validly cites, and the modes of judges it calls for."""
     sources, classes = _cited(turn, attempt)
+    silent = "not_in_sources" in classes or _says_silent(attempt.text)
     case = Case(
         turn.user_message,
         json_text(attempt.text).text if turn.request.wants_json and attempt.kind != "tool_calls" else attempt.text,
         history=history(turn),
         cited=sources,
+        uncited=tuple(s for s in turn.sources if s not in sources) if silent else (),
         role=turn.bot.settings.role,
         topics=turn.bot.topics,
     )
     modes = modes_of(case, classes) if turn.filter == "on" else frozenset[Mode]()
     attempt.modes = sorted(modes)
     return case, _named(sources, classes), modes
+
+
+def _says_silent(text: str) -> bool:
+    """Tell whether a reply says that its sources do not cover something: those that it does not cite may tell otherwise."""
+    return any(admits(sentence.text.lower()) == "clear" for sentence in sentences(normalise(text)))
 
 
 async def read_case(turn: Turn, attempt: Attempt) -> tuple[Case, tuple[str, ...], frozenset[Mode]]:

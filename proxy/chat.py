@@ -18,7 +18,7 @@ import structlog
 from aiohttp import web
 
 from judges.case import alarm_case
-from judges.filter import Review
+from judges.review import Review
 from models.client import Body
 from models.errors import ModelError, OutOfTime
 from models.usage import Ledger

@@ -1,16 +1,20 @@
 """A chatbot: what a client selects by `model`. Assembled and validated from the configuration before anything is served."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import as_file, files
 from pathlib import Path
 
+from judges.cascade import Cascade
 from judges.case import Topic
-from judges.filter import Cascade, Filter
+from judges.filter import Filter
 from judges.judge import OBSERVERS, Judge, LocalJudge, ModelJudge
-from judges.prompt import Prompt, PromptError, load_prompt
+from judges.mend import Statements
+from judges.modes import BUILT_IN, Mode
+from judges.prompt import SHARED, Prompt, PromptError, load_prompt
 from judges.python_judge import PythonJudge, PythonJudgeError, load_python_judge
 from judges.refiner import Refiner, open_refiner
+from judges.reply_call import ReplyCall, SharedJudge
 from judges.verdict import Stage
 from knowledge_base.library import KnowledgeBaseError, Library, Source, load
 from knowledge_base.selection import Lexical
@@ -28,28 +32,39 @@ class JudgePlan:
     settings: JudgeSettings
     stages: tuple[Stage, ...]
     prompts: Mapping[Stage, Prompt]
-    """By stage."""
-    own: PythonJudge | None = None
+    """By stage; of a built-in judge of replies, those that it shares with the others unless it has its own."""
+    python: PythonJudge | None = None
     """The class that it is, if it is one."""
+    together: tuple["JudgePlan", ...] = ()
+    """The judges with which it shares its calls, itself among them; none if it has a prompt of its own."""
 
     @property
     def hashes(self) -> dict[str, str]:
         """What decides how it judges, by stage: hashes of its prompts, or of its class's source."""
-        if self.own is not None:
-            return {self.own.stage: self.own.hash}
+        if self.python is not None:
+            return {self.python.stage: self.python.hash}
         return {stage: prompt.hash for stage, prompt in self.prompts.items()}
 
+    @property
+    def modes(self) -> frozenset[Mode]:
+        own = [prompt.modes for prompt in self.prompts.values() if prompt.name != SHARED]
+        return frozenset().union(*own) if own else BUILT_IN[self.name]
+
     def open(self, models: Models) -> Cascade:
-        if self.own is not None:
-            return Cascade(self.name, self.own.modes, (self.own,), self.settings.on_error)
-        judges: list[Judge] = [
-            LocalJudge(self.name, self.settings.accept_below)
-            if stage == "local"
-            else ModelJudge(self.prompts[stage], models, self.settings.timeout_s)
-            for stage in self.stages
-        ]
-        modes = frozenset(mode for prompt in self.prompts.values() for mode in prompt.modes)
-        return Cascade(self.name, modes, tuple(judges), self.settings.on_error, frozenset(self._reject_alone))
+        if self.python is not None:
+            return Cascade(self.name, self.python.modes, (self.python,), self.settings.on_error)
+        judges = tuple(self._judge(stage, models) for stage in self.stages)
+        return Cascade(self.name, self.modes, judges, self.settings.on_error, frozenset(self._reject_alone))
+
+    def _judge(self, stage: Stage, models: Models) -> Judge:
+        if stage == "local":
+            return LocalJudge(self.name, self.settings.accept_below)
+        prompt = self.prompts[stage]
+        if prompt.name != SHARED:
+            return ModelJudge(prompt, models, self.settings.timeout_s)
+        asked = [plan for plan in self.together or (self,) if stage in plan.stages]
+        timeout_s = max(plan.settings.timeout_s for plan in asked)
+        return SharedJudge(self.name, ReplyCall(prompt, frozenset(plan.name for plan in asked), models, timeout_s))
 
     @property
     def _reject_alone(self) -> Sequence[Stage]:
@@ -139,6 +154,14 @@ class Chatbot:
     def _contacts(self) -> Mapping[str, str]:
         return self.settings.emergency.contact if self.settings.emergency else {"": ""}
 
+    def statements(self, said: str) -> Statements | None:
+        """Return the statements that a reply may lack, in the language of what was said, else the first; None: there are none."""
+        texts = self.settings.statements
+        if not texts:
+            return None
+        spoken = texts[language_of(said, texts) or next(iter(texts))]
+        return Statements(spoken.not_from_sources, spoken.verify)
+
     def emergency_text(self, kind: str, said: str) -> str:
         """Return the reply to an emergency: the text for its kind in the language of what was said, else the first one.
 
@@ -174,19 +197,49 @@ def assemble(config: Config) -> dict[str, Blueprint]:
             except KnowledgeBaseError as error:
                 libraries[folder] = None
                 problems += error.problems
+        shared = _shared_prompts(settings, f"chatbots.{name}.reply_prompts", problems)
         plans = [
-            _plan(judge, config, f"chatbots.{name}.judges[{i}]", problems) for i, judge in enumerate(settings.judges)
+            _plan(judge, shared, config, f"chatbots.{name}.judges[{i}]", problems)
+            for i, judge in enumerate(settings.judges)
         ]
         names = [plan.name for plan in plans if plan]
         problems += [f"chatbots.{name}.judges: {n!r} is listed twice" for n in set(names) if names.count(n) > 1]
         library = libraries[folder] if folder is not None else None
-        blueprints[name] = Blueprint(name, settings, library, tuple(plan for plan in plans if plan))
+        blueprints[name] = Blueprint(name, settings, library, _joined([plan for plan in plans if plan]))
     if problems:
         raise ConfigError(problems)
     return blueprints
 
 
-def _plan(judge: JudgeSettings, config: Config, key: str, problems: list[str]) -> JudgePlan | None:
+def _joined(plans: Sequence[JudgePlan]) -> tuple[JudgePlan, ...]:
+    """Have the judges share their calls whose prompts are all shared."""
+    together = tuple(p for p in plans if p.prompts and all(prompt.name == SHARED for prompt in p.prompts.values()))
+    return tuple(replace(plan, together=together) if plan in together else plan for plan in plans)
+
+
+def _shared_prompts(settings: ChatbotSettings, key: str, problems: list[str]) -> dict[Stage, Prompt]:
+    """Return the prompts of the calls that judges share, by stage: the built-in ones, or those that replace them."""
+    prompts: dict[Stage, Prompt] = {prompt.stage: prompt for prompt in map(load_prompt, _builtin(SHARED))}
+    own: list[Stage] = []
+    for path in settings.reply_prompts:
+        try:
+            prompt = load_prompt(path)
+        except PromptError as error:
+            problems.append(str(error))
+            continue
+        if prompt.name != SHARED:
+            problems.append(f"{key}: {path} is a prompt of the judge {prompt.name!r}; these have `name: {SHARED}`")
+        elif prompt.stage in own:
+            problems.append(f"{key}: two prompts for the stage {prompt.stage}; keep one")
+        else:
+            own.append(prompt.stage)
+            prompts[prompt.stage] = prompt
+    return prompts
+
+
+def _plan(
+    judge: JudgeSettings, shared: Mapping[Stage, Prompt], config: Config, key: str, problems: list[str]
+) -> JudgePlan | None:
     if judge.python is not None:
         return _python_plan(judge, f'{key}.python: "{judge.python}"', problems)
     if judge.name is not None and judge.name not in OBSERVERS:
@@ -209,7 +262,8 @@ def _plan(judge: JudgeSettings, config: Config, key: str, problems: list[str]) -
     name = names.pop()
     if judge.name is None and name in OBSERVERS:
         problems.append(f"{key}: {name!r} is a built-in judge; to replace its prompt, add `name: {name}`")
-    prompts: dict[Stage, Prompt] = {prompt.stage: prompt for prompt in [*map(load_prompt, _builtin(name)), *own]}
+    prompts: dict[Stage, Prompt] = dict(shared) if name in BUILT_IN else {}
+    prompts |= {prompt.stage: prompt for prompt in [*map(load_prompt, _builtin(name)), *own]}
     first: tuple[Stage, ...] = ("local",) if name == "emergency" else ()
     stages = tuple(judge.stages or (*first, *sorted(prompts, key=("swift", "chief").index)))
     if judge.accept_below is not None and "local" not in stages:

@@ -129,6 +129,13 @@ class EmergencySettings(Settings):
         return value
 
 
+class StatementSettings(Settings):
+    not_from_sources: str = Field(min_length=1)
+    """Says that what the reply adds is not from its sources."""
+    verify: str = Field(min_length=1)
+    """Asks to check it with a professional."""
+
+
 class TopicSettings(Settings):
     name: str = Field(min_length=1)
     terms: list[str] = Field([])
@@ -176,6 +183,8 @@ class ChatbotSettings(Settings):
     knowledge_base: AnchoredPath | None = None
     """Folder of the sections."""
     judges: list[JudgeSettings] = Field([])
+    reply_prompts: list[AnchoredPath] = Field([])
+    """Prompt files, for the swift stage, the chief or both, that replace those which the built-in judges of replies share."""
     refiner: str | None = None
     """`local`, or the alias of the model that rewrites rejected drafts; none: rejected drafts become the fallback message."""
     max_refinements: int = Field(1, ge=0)
@@ -188,6 +197,9 @@ class ChatbotSettings(Settings):
     """What the user gets instead of a reply that could not be made acceptable: a text, or texts by language code, of which the
     first is used when the user's language is unknown or not there. The emergency contact is added to it in the same language."""
     emergency: EmergencySettings | None = None
+    statements: dict[str, StatementSettings] = Field({})
+    """By language code, the first for all others: what is added to a reply whose only fault is that it lacks these statements.
+    Without them what it adds to its sources is taken out, where that can be done."""
     sensitive_topics: list[TopicSettings] = Field([])
     trusted_tools: list[str] = Field([])
     """Tools whose calls are delivered unjudged. Calls of others are judged like replies, of which the local judges, who read
@@ -231,6 +243,7 @@ class ChatbotSettings(Settings):
                 "refiner",
                 "emergency",
                 "sensitive_topics",
+                "statements",
                 "trusted_tools",
             } & self.model_fields_set
             if unused:

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field
 from types import TracebackType
 
-from judges.filter import Review
+from judges.review import Review
 from judges.verdict import Judgement
 from knowledge_base.library import Source
 from models.client import Body

@@ -7,8 +7,10 @@ from dataclasses import replace
 import structlog
 
 from judges.case import Case
-from judges.filter import Review
+from judges.mend import mend
+from judges.panel import Mend
 from judges.refiner import Rejected
+from judges.review import Review
 from knowledge_base import citations
 from models.errors import ModelError
 from models.usage import estimate_tokens
@@ -38,7 +40,7 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
         return fallback(turn, Review(), [("unreadable", "")])
     case, cited, modes = await read_case(turn, attempt)
     with turn.step("judge"):
-        review = await turn.bot.filter.review(case, modes, turn.ledger)
+        review = await turn.bot.filter.review(case, modes, turn.ledger, mend=_mender(turn, attempt))
     if not review.judgements:  # no judge of this chatbot is for such a reply
         return Delivery(attempt.text, "unfiltered", cited)
     attempt.judgements = review.judgements
@@ -50,7 +52,7 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
         return Delivery(attempt.text, "unfiltered", cited, judgements, [*warnings, *_length(turn, attempt)])
     verdict = review.verdict
     for _ in range(turn.bot.settings.max_refinements):
-        if verdict != "reject" or review.failed_closed:
+        if verdict != "reject" or review.failed_closed or review.mended is not None:
             break
         refined = await _refined(turn, attempt, case, review)
         if refined is None:
@@ -58,11 +60,13 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
         attempt, outcome = refined, "refined"
         case, cited, modes = await read_case(turn, attempt)
         with turn.step("judge"):
-            review = await turn.bot.filter.review(case, modes, turn.ledger, strongest=True)
+            review = await turn.bot.filter.review(case, modes, turn.ledger, strongest=True, mend=_mender(turn, attempt))
         verdict, attempt.judgements = review.verdict, review.judgements
         judgements += review.judgements
         warnings += [(j.rule, "") for j in review.objections if j.rule]
-    if review.failed_closed or verdict == "reject":
+    if review.mended is not None:
+        attempt, outcome = _mended(turn, attempt, review.mended), "refined"
+    elif review.failed_closed or verdict == "reject":
         return fallback(turn, replace(review, judgements=judgements), warnings, fixed)
     warnings += _length(turn, attempt)
     return Delivery(attempt.text, _passed(review, warnings, outcome), cited, judgements, warnings)
@@ -73,6 +77,26 @@ def _passed(review: Review, warnings: Sequence[tuple[str, str]], outcome: Outcom
     if any(j.verdict == "unjudged" for j in review.decisive):
         return "unjudged"
     return "warned" if outcome == ACCEPTED and warnings else outcome
+
+
+def _mender(turn: Turn, attempt: Attempt) -> Mend | None:
+    """Return what mends a reply in place; None where nothing may be changed so: a document, or what leaves before it is judged."""
+    if (
+        turn.request.wants_json
+        or attempt.kind == "tool_calls"
+        or (turn.live is not None and turn.live.mode == "observe")
+    ):
+        return None
+    statements, sent = turn.bot.statements(turn.user_message), len(turn.fixed(attempt.choice).text)
+    return lambda case, problems: mend(case, problems, statements, sent)
+
+
+def _mended(turn: Turn, attempt: Attempt, text: str) -> Attempt:
+    """Trace the mended reply. Its citations passed the hard checks as they stand; a statement may have made it too long."""
+    text = max(cut(text, turn.bot.settings.length.hard), turn.fixed(attempt.choice).text, key=len)
+    mended = Attempt("mended", attempt.choice, text, attempt.citations, turn.at_ms, modes=attempt.modes)
+    turn.trace.attempts.append(mended)
+    return mended
 
 
 async def settle_calls(turn: Turn, index: int, calls: Sequence[ToolCall], delivery: Delivery) -> None:

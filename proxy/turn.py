@@ -14,8 +14,8 @@ from dataclasses import replace
 import structlog
 
 from judges.case import alarm_case
-from judges.filter import Review
 from judges.observation import Crisis, Sign
+from judges.review import Review
 from judges.verdict import Judgement
 from models.client import Body
 from proxy.delivery import Answer, Delivery, Turn

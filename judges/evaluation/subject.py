@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
 
-from judges.filter import Cascade
+from judges.cascade import Cascade
 from judges.judge import OBSERVERS, Judge, LocalJudge, ModelJudge
-from judges.prompt import Prompt, PromptError, load_prompt
+from judges.modes import BUILT_IN
+from judges.prompt import SHARED, Prompt, PromptError, load_prompt
 from judges.python_judge import PythonJudge
+from judges.reply_call import ReplyCall, SharedJudge
 from judges.verdict import Stage
 from models.client import Models
 
@@ -79,8 +81,7 @@ def open_subject(
     """
     name = configured.name
     if spec.what == "cascade":
-        read = tuple(judge.prompt for judge in configured.stages if isinstance(judge, ModelJudge))
-        return Subject(name, spec, configured, read)
+        return Subject(name, spec, configured, tuple(filter(None, map(prompt_of, configured.stages))))
     if spec.what == "local":
         return Subject(name, spec, replace(configured, stages=(_local(configured),)))
     own = next((judge for judge in configured.stages if isinstance(judge, PythonJudge)), None)
@@ -92,7 +93,21 @@ def open_subject(
     if prompt.model not in models.settings:
         known = ", ".join(models.settings) or "none"
         raise SubjectError(f"{name}: {spec}: no model alias {prompt.model!r} in the configuration (there is: {known})")
-    return Subject(name, spec, replace(configured, stages=(ModelJudge(prompt, models, timeout_s),)), (prompt,))
+    judge: Judge = ModelJudge(prompt, models, timeout_s)
+    if prompt.name == SHARED:
+        questions = next(
+            (j.call.questions for j in configured.stages if isinstance(j, SharedJudge) and j.stage == prompt.stage),
+            frozenset({name}),
+        )
+        judge = SharedJudge(name, ReplyCall(prompt, questions, models, timeout_s))
+    return Subject(name, spec, replace(configured, stages=(judge,)), (prompt,))
+
+
+def prompt_of(judge: Judge) -> Prompt | None:
+    """Return the prompt that a judge reads; None: it reads none."""
+    if isinstance(judge, SharedJudge):
+        return judge.call.prompt
+    return judge.prompt if isinstance(judge, ModelJudge) else None
 
 
 def _local(configured: Cascade) -> Judge:
@@ -108,7 +123,7 @@ def _prompt(spec: Spec, name: str, prompts: Mapping[Stage, Prompt]) -> Prompt:
             prompt = load_prompt(spec.prompt)
         except PromptError as error:
             raise SubjectError(str(error)) from error
-        if prompt.name != name:
+        if prompt.name not in (name, SHARED if name in BUILT_IN else name):
             raise SubjectError(f"{spec.prompt}: is a prompt of the judge {prompt.name!r}, not of {name!r}")
         return prompt
     for stage, prompt in prompts.items():

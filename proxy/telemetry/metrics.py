@@ -80,6 +80,7 @@ class Metrics:
         self.concerns = counter(
             "caf_concerns", "Replies that ended with the emergency contact, by kind of danger.", "chatbot", "kind"
         )
+        self.mended = counter("caf_mended", "Replies whose small faults code mended, without a model.", "chatbot")
         self.verdicts = counter("caf_verdicts", "Verdicts of judges by stage.", "judge", "stage", "verdict")
         self.escalations = counter(
             "caf_escalations",
@@ -137,6 +138,7 @@ class Metrics:
         for bot in chatbots:
             if bot.settings.kind == "passthrough":  # has no turns
                 continue
+            self._of(self.mended, bot.name)
             for outcome in (*get_args(Outcome), "error"):
                 self._of(self.turns, bot.name, outcome)
             for plan in bot.plans:
@@ -167,6 +169,8 @@ class Metrics:
         self._judged(trace.emergency)
         for attempt in trace.attempts:
             self._judged(attempt.judgements)
+            if attempt.kind == "mended" and trace.filter != "shadow":
+                sums[self.mended, chatbot] += 1
         for warning in trace.warnings_added:
             sums[self.warnings_added, chatbot, warning.rule] += 1
         if trace.warnings_shown:

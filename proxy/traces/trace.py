@@ -55,7 +55,8 @@ class DroppedCall:
 class Attempt:
     """One text the turn tried for a choice."""
 
-    kind: Literal["draft", "redraft", "shortened", "refinement", "tool_calls"]
+    kind: Literal["draft", "redraft", "shortened", "refinement", "mended", "tool_calls"]
+    """mended: what code made of the attempt before it, without asking a model."""
     choice: int
     text: str
     citations: list[str]

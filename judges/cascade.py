@@ -1,0 +1,78 @@
+"""One judge through its stages: each screens for the next, only what it flags goes on, the last one decides."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from judges.advice import unsupported_advice
+from judges.case import Case
+from judges.judge import Judge, LocalJudge
+from judges.modes import Mode
+from judges.problems import CLAIMS_JUDGES
+from judges.review import Review
+from judges.verdict import Judgement, Stage
+from models.usage import Ledger
+
+
+@dataclass(frozen=True)
+class Cascade:
+    """One judge through its stages."""
+
+    name: str
+    modes: frozenset[Mode]
+    stages: tuple[Judge, ...]
+    on_error: Literal["closed", "open"] = "closed"
+    reject_alone: frozenset[Stage] = frozenset()
+    """Stages whose reject is final though stronger ones stand behind them."""
+
+    @cached_property
+    def local_only(self) -> bool:
+        return all(isinstance(judge, LocalJudge) for judge in self.stages)
+
+    def stage(self, name: Stage) -> Judge | None:
+        """Return its judge of a stage; None: it has none."""
+        return next((judge for judge in self.stages if judge.stage == name), None)
+
+    async def run(self, case: Case, ledger: Ledger, strongest: bool = False, heard: Sequence[Judgement] = ()) -> Review:
+        """Judge a case.
+
+        Args:
+            case: The case.
+            ledger: Where the calls are counted.
+            strongest: Ask the last stage alone, as for a refined reply.
+            heard: What the first stages have said already. They are not asked again.
+        """
+        judgements = list(heard)
+        for judge in self.stages[-1:] if strongest else self.stages[len(heard) :]:
+            if judgements and self.settles(judgements[-1], case):
+                break
+            judgements.append(await judge.judge(case, ledger))
+        return self.settled(judgements)
+
+    def run_now(self, case: Case) -> Review:
+        """Judge a case by the local stage, which waits for nothing."""
+        judge = self.stages[0]
+        assert isinstance(judge, LocalJudge)
+        return self.settled([judge.judge_now(case)])
+
+    def settles(self, judgement: Judgement, case: Case) -> bool:
+        """Tell whether a stage ends the judging of a case, though stronger ones stand behind it.
+
+        A local judge may accept only below the threshold that it was given: what calibration shows to be safe. Advice that no
+        source gives, no stage but the last accepts: a swift judge that a reply has talked round would let it pass.
+        """
+        if judgement.verdict == "accept":
+            may_accept = judgement.stage != "local" or any(
+                isinstance(judge, LocalJudge) and judge.accept_below is not None for judge in self.stages
+            )
+            return may_accept and not (self.name in CLAIMS_JUDGES and unsupported_advice(case))
+        return judgement.verdict == "reject" and judgement.stage in self.reject_alone
+
+    def settled(self, judgements: Sequence[Judgement]) -> Review:
+        """Return the review of a judge that has said all that it will."""
+        last = judgements[-1]
+        if last.verdict == "unjudged" and self.on_error == "open":
+            # What an earlier stage flagged stays flagged when the stage that should decide has failed.
+            last = next((j for j in reversed(judgements) if j.verdict in ("warn", "reject")), last)
+        return Review(list(judgements), [last], last.verdict == "unjudged" and self.on_error == "closed")

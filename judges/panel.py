@@ -1,0 +1,127 @@
+"""The built-in judges of a reply, which share their calls: one screens, and what it flags one chief reads, claim by claim."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from judges.advice import unsupported_advice
+from judges.cascade import Cascade
+from judges.case import Case
+from judges.judge import LocalJudge
+from judges.modes import Mode
+from judges.observation import Claims, Problem, Screening
+from judges.problems import MENDABLE, are_small
+from judges.reply_call import SharedJudge
+from judges.review import Review
+from judges.rules import additions, improvises
+from judges.verdict import Judgement, Stage
+from models.usage import Ledger
+
+Mend = Callable[[Case, Sequence[Problem]], str | None]
+"""Returns a reply without its small faults; None: it cannot be mended so."""
+STAGES: tuple[Stage, ...] = ("swift", "chief")
+
+
+def is_shared(cascade: Cascade) -> bool:
+    """Tell whether a judge shares all its calls with others."""
+    asking = [judge for judge in cascade.stages if not isinstance(judge, LocalJudge)]
+    return bool(asking) and all(isinstance(judge, SharedJudge) for judge in asking)
+
+
+@dataclass(slots=True)
+class Panel:
+    """Judges that share their calls, at work on one reply."""
+
+    case: Case
+    ledger: Ledger
+    mend: Mend | None = None
+    """Mends small faults; None: nothing is to be mended."""
+    heard: dict[str, list[Judgement]] = field(default_factory=dict)
+    """What each judge has said, stage by stage."""
+
+    async def review(self, cascades: Sequence[Cascade], modes: frozenset[Mode], *, strongest: bool = False) -> Review:
+        """Have the judges look at the reply, from the cheapest stage to the strongest.
+
+        Args:
+            cascades: All of the chatbot, whether they are for such a reply or not. Those of the mode `default` answer as well where
+                the reply goes beyond its sources.
+            strongest: Ask the last stages alone, as for a refined reply.
+        """
+        called = {c.name: c for c in cascades if c.modes & modes}
+        if not called:
+            return Review()
+        waiting = called | {c.name: c for c in cascades if "default" in c.modes}
+        if not strongest:
+            await self._hear_local(called, waiting)
+        mended = None
+        for stage in STAGES:
+            due = {name: c for name, c in waiting.items() if _is_due(c, stage, strongest)}
+            if not due:
+                continue
+            found = await self._ask(due, stage, called)
+            mended = self._mended(found) if waiting.keys() == due.keys() else None
+            if mended is not None:
+                break
+            going_on = [name for name in due if not strongest and self._goes_on(due[name], stage, found)]
+            waiting = {name: c for name, c in waiting.items() if name not in due or name in going_on}
+        reviews = [c.settled(said) for c in cascades if (said := self.heard.get(c.name))]
+        review = sum(reviews, Review())
+        review.mended = mended
+        return review
+
+    async def _hear_local(self, called: Mapping[str, Cascade], waiting: dict[str, Cascade]) -> None:
+        """Ask the local stages of those that the reply calls for, which need no others where they settle it."""
+        for name, cascade in called.items():
+            if isinstance(cascade.stages[0], LocalJudge):
+                self.heard[name] = [await cascade.stages[0].judge(self.case, self.ledger)]
+                if cascade.settles(self.heard[name][0], self.case):
+                    del waiting[name]
+
+    async def _ask(
+        self, due: Mapping[str, Cascade], stage: Stage, called: Mapping[str, Cascade]
+    ) -> dict[str, Judgement]:
+        """Ask all that are due at a stage in one call. Who was not called for is heard where the reply goes beyond its sources."""
+        judge = next(iter(due.values())).stage(stage)
+        assert isinstance(judge, SharedJudge)
+        found = await judge.call.judge(self.case, list(due), self.ledger)
+        adds = any(_adds(judgement, self.case) for judgement in found.values())
+        found = {name: j for name, j in found.items() if name in called or adds or j.verdict != "accept"}
+        for name, judgement in found.items():
+            self.heard.setdefault(name, []).append(judgement)
+        return found
+
+    def _goes_on(self, cascade: Cascade, stage: Stage, found: Mapping[str, Judgement]) -> bool:
+        """Tell whether a judge goes on to its next stage: the strongest reads the whole reply, whatever part of it was flagged."""
+        if cascade.stages[-1].stage == stage or cascade.name not in found:
+            return False
+        if found[cascade.name].verdict == "reject" and stage in cascade.reject_alone:
+            return False
+        return any(j.verdict != "accept" for j in found.values()) or not cascade.settles(found[cascade.name], self.case)
+
+    def _mended(self, found: Mapping[str, Judgement]) -> str | None:
+        """Return the reply without its faults, where they are few, small and all that was found."""
+        flagged = [j for j in found.values() if j.verdict != "accept"]
+        if self.mend is None or not flagged or any(j.rule not in MENDABLE for j in flagged):
+            return None
+        problems = _problems(flagged[0], self.case)
+        if not are_small(problems) or unsupported_advice(self.case):
+            return None
+        return self.mend(self.case, problems)
+
+
+def _is_due(cascade: Cascade, stage: Stage, strongest: bool) -> bool:
+    judge = cascade.stage(stage)
+    return judge is not None and not (strongest and judge is not cascade.stages[-1])
+
+
+def _adds(judgement: Judgement, case: Case) -> bool:
+    seen = judgement.observation
+    if isinstance(seen, Screening):
+        return seen.adds or any(problem.kind != "role" for problem in seen.problems)
+    return isinstance(seen, Claims) and improvises(seen, case)
+
+
+def _problems(judgement: Judgement, case: Case) -> Sequence[Problem]:
+    seen = judgement.observation
+    if isinstance(seen, Screening):
+        return seen.problems
+    return additions(seen, case) if isinstance(seen, Claims) else ()

@@ -1,0 +1,123 @@
+"""One model call that answers for all built-in judges of a reply: the swift one lists problems, the chief goes claim by claim."""
+
+import re
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+
+from judges import offload
+from judges.case import Case
+from judges.judge import failed, since
+from judges.observation import Assessment, GradedClaims, Observation, RolePlay, Screening
+from judges.problems import CLAIMS_JUDGES
+from judges.prompt import Prompt
+from judges.rules import rule_on_assessment, rule_on_screening
+from judges.verdict import Exchange, Judgement, Stage
+from models.client import Models
+from models.usage import Ledger
+
+
+@dataclass(frozen=True)
+class ReplyCall:
+    """A prompt that asks several questions about a reply at once, and the model that reads it."""
+
+    prompt: Prompt
+    questions: frozenset[str]
+    """The judges that it asks for; those of the prompt's lines that are for others are left out."""
+    models: Models
+    timeout_s: float
+
+    @property
+    def stage(self) -> Stage:
+        return self.prompt.stage
+
+    @cached_property
+    def text(self) -> str:
+        """The instructions as they are asked."""
+        return compose(self.prompt.text, self.questions)
+
+    async def judge(self, case: Case, judges: Collection[str], ledger: Ledger) -> dict[str, Judgement]:
+        """Ask about a reply. Cancellation passes through; nothing else is raised.
+
+        Args:
+            judges: Those whose judgement is wanted, among those that are asked for.
+
+        Returns:
+            The judgement of each. All of them are unjudged where the call failed.
+        """
+        started = time.perf_counter()
+        blank = {name: Judgement(name, self.stage, "unjudged", "unreadable") for name in judges}
+        try:
+            found = await self._ask(case, blank, ledger)
+        except Exception as error:  # a judge's own failure must reach the filter as a value, whatever it is
+            fault = failed(Judgement(self.prompt.name, self.stage, "unjudged", "unreadable"), error, self.prompt)
+            found = {name: replace(fault, judge=name) for name in judges}
+        ms = since(started)
+        return {name: replace(judgement, ms=ms) for name, judgement in found.items()}
+
+    async def _ask(self, case: Case, blank: Mapping[str, Judgement], ledger: Ledger) -> dict[str, Judgement]:
+        messages = [{"role": "system", "content": self.text}, {"role": "user", "content": case.as_json()}]
+        form = Screening if self.prompt.observation == "screening" else assessment_of(self.questions)
+        # The time goes with the question, so that a judge's hanging model counts as one with its circuit breaker.
+        answer = await self.models.structured(
+            self.prompt.model,
+            messages,
+            form,
+            step=f"{self.prompt.name}.{self.stage}",
+            ledger=ledger,
+            timeout_s=self.timeout_s,
+        )
+        exchange = Exchange(self.prompt.model, self.prompt.hash, answer.raw)
+        ruled = await offload.run(case, _ruled, blank, answer.value, case)
+        return {name: replace(judgement, exchange=exchange) for name, judgement in ruled.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class SharedJudge:
+    """One built-in judge of those for which a call asks."""
+
+    name: str
+    call: ReplyCall
+
+    @property
+    def stage(self) -> Stage:
+        return self.call.stage
+
+    async def judge(self, case: Case, ledger: Ledger) -> Judgement:
+        """Judge a case alone: it answers for all that it can answer for."""
+        return (await self.call.judge(case, (self.name,), ledger))[self.name]
+
+
+def assessment_of(questions: Collection[str]) -> type[Observation]:
+    """Return the form that the chief fills in for these judges."""
+    asks_claims = not frozenset(questions).isdisjoint(CLAIMS_JUDGES)
+    if "role" not in questions:
+        return GradedClaims
+    return Assessment if asks_claims else RolePlay
+
+
+@cache
+def compose(text: str, questions: frozenset[str]) -> str:
+    """Return a prompt without the lines that are for judges which are not asked.
+
+    A line that begins with `{claims}` is for source_fidelity and transparency, one with `{role}` for role; `{not claims}` is for
+    where neither of the first is asked.
+    """
+    parts = {"claims" if questions.intersection(CLAIMS_JUDGES) else "not claims"} | (questions & {"role"})
+    lines = (_MARKED.fullmatch(line) for line in text.splitlines())
+    return "\n".join(line[2] for line in lines if line is not None and (line[1] is None or line[1] in parts)).strip()
+
+
+_MARKED = re.compile(r"(?:\{(claims|not claims|role)\} ?)?(.*)")
+
+
+def _ruled(blank: Mapping[str, Judgement], form: Observation, case: Case) -> dict[str, Judgement]:
+    found = (
+        rule_on_screening(form, case, blank) if isinstance(form, Screening) else rule_on_assessment(form, case, blank)
+    )
+    return {
+        name: replace(judgement, verdict=one.verdict, rule=one.rule, reason=one.reason, observation=form)
+        for name, judgement in blank.items()
+        for one in [found[name]]
+    }

@@ -1,0 +1,40 @@
+"""What several judges make of one reply."""
+
+from dataclasses import dataclass, field
+
+from judges.verdict import Judgement, Verdict, worst
+
+
+@dataclass(slots=True)
+class Review:
+    """What the judges make of one reply."""
+
+    judgements: list[Judgement] = field(default_factory=list)
+    """Of every stage that ran, in order."""
+    decisive: list[Judgement] = field(default_factory=list)
+    """The judgement each judge ends on."""
+    failed_closed: bool = False
+    """A judge whose failure replaces the reply is unjudged."""
+    mended: str | None = None
+    """The reply without the small faults that were all that the judges found; None: there is nothing to mend so."""
+
+    @property
+    def verdict(self) -> Verdict:
+        return worst([j.verdict for j in self.decisive])
+
+    @property
+    def alarms(self) -> list[Judgement]:
+        """The judgements that flag something, whether they settle it or not."""
+        return [j for j in self.judgements if j.verdict in ("warn", "reject")]
+
+    @property
+    def objections(self) -> list[Judgement]:
+        return [j for j in self.decisive if j.verdict in ("warn", "reject")]
+
+    def __add__(self, other: "Review") -> "Review":
+        return Review(
+            self.judgements + other.judgements,
+            self.decisive + other.decisive,
+            self.failed_closed or other.failed_closed,
+            self.mended or other.mended,
+        )
