@@ -56,6 +56,11 @@ def unsupported_advice(case: Case) -> str | None:
     return next((sentence for sentence, text in said if not doses(text) <= known), case.draft)
 
 
+def touches_topic(text: str, topics: tuple[Topic, ...]) -> bool:
+    """Tell whether a text touches one of the sensitive topics."""
+    return bool(topics) and _terms(topics).touched_by(plain(text))
+
+
 _ASKS_LEAVE = re.compile(
     r"\b(?:(?:should|can|could|may|shall) i|is it (?:ok|okay|safe|fine|all right) (?:if i|to)) "
     r"(?!(?:\w+ )?(?:ask|tell|talk|speak|see|call|discuss|contact|keep|continue)\b)"
