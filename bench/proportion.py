@@ -72,8 +72,10 @@ async def measure(config: Path, replies: Path, answers: Path | None) -> tuple[Co
         async def judge(labelled: Labelled) -> None:
             score, case, modes = labelled
             async with gate:
-                for stage in ("swift", "chief"):
-                    counts[stage][score][verdict_of(await asked(bot.filter, stage, case, modes), case)] += 1
+                stages = ("swift", "chief")
+                found = await asyncio.gather(*(asked(bot.filter, stage, case, modes) for stage in stages))
+                for stage, judgements in zip(stages, found, strict=True):
+                    counts[stage][score][verdict_of(judgements, case)] += 1
                 ledger = Ledger()
                 review = await bot.filter.review(case, modes, ledger)
                 counts["cascade"][score][verdict_of(review.decisive, case)] += 1
