@@ -84,6 +84,9 @@ def examine(path: Path, given: list[Path]) -> Findings:
         from cli.serve import unsafe
 
         findings.notes += [f"{path}: not safe: {warning}" for warning in unsafe(config, keys)]
+        from proxy.thresholds import ignored_thresholds
+
+        findings.notes += [f"{path}: {ignored}" for ignored in ignored_thresholds(config)]
     check_files(path.parent, given, chatbots, findings)
     findings.problems += other_owners()
     return findings
@@ -133,7 +136,7 @@ def _chatbots(config: "Config", path: Path, findings: Findings) -> "list[Bluepri
         if bot.settings.streaming == "verified" and bot.holding:
             findings.notes.append(
                 f"{path}: chatbots.{bot.name}.streaming: verified, but of its judges {', '.join(bot.holding)} cannot accept "
-                "without a model, so some or all replies are held; give their local stage an `accept_below`"
+                "without a model, so some or all replies are held; give their local stage an `accept_below` that holds"
             )
     return blueprints
 

@@ -18,6 +18,7 @@ from models.client import Models
 from proxy.chatbot_settings import ChatbotSettings, JudgeSettings
 from proxy.config import Config, ConfigError
 from proxy.language import language_of
+from proxy.thresholds import valid_threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class JudgePlan:
     """By stage."""
     own: PythonJudge | None = None
     """The class that it is, if it is one."""
+    accept_below: float | None = None
+    """The score below which its local stage may accept alone; a threshold for other weights than today's is none."""
 
     @property
     def hashes(self) -> dict[str, str]:
@@ -43,7 +46,7 @@ class JudgePlan:
         if self.own is not None:
             return Cascade(self.name, self.own.modes, (self.own,), self.settings.on_error)
         judges: list[Judge] = [
-            LocalJudge(self.name, self.settings.accept_below)
+            LocalJudge(self.name, self.accept_below)
             if stage == "local"
             else ModelJudge(self.prompts[stage], models, self.settings.timeout_s)
             for stage in self.stages
@@ -82,7 +85,7 @@ class Blueprint:
             for plan in self.plans
             if plan.name != "emergency"
             and plan.stages != ("local",)
-            and (plan.stages[0] != "local" or plan.settings.accept_below is None)
+            and (plan.stages[0] != "local" or plan.accept_below is None)
         ]
 
     def open(self, models: Models) -> "Chatbot":
@@ -231,7 +234,7 @@ def _plan(judge: JudgeSettings, config: Config, key: str, problems: list[str]) -
                 f"{key}: its {stage} stage asks the model alias {prompts[stage].model!r}, which is not under `models` "
                 f"(there are {', '.join(config.models)}); add it, or leave the stage out with `stages`"
             )
-    return JudgePlan(name, judge, stages, prompts)
+    return JudgePlan(name, judge, stages, prompts, accept_below=valid_threshold(judge))
 
 
 def _python_plan(judge: JudgeSettings, key: str, problems: list[str]) -> JudgePlan | None:
