@@ -16,10 +16,12 @@ import pytest
 from pydantic import BaseModel
 
 from cli.front import Front
+from judges.weights import weights_id
 from models.errors import ModelSettingsError
 from proxy.app import create_app
 from proxy.chatbot import assemble
 from proxy.chatbot_settings import (
+    AcceptBelow,
     ChatbotSettings,
     EmergencySettings,
     JudgeSettings,
@@ -71,6 +73,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "audit": AuditSettings,
     "chatbot": ChatbotSettings,
     "judge": JudgeSettings,
+    "accept_below": AcceptBelow,
     "emergency": EmergencySettings,
     "topic": TopicSettings,
     "retrieval": RetrievalSettings,
@@ -83,6 +86,7 @@ ALL = [
     if field.annotation
     not in (
         *SECTIONS.values(),
+        AcceptBelow | None,
         EmergencySettings | None,
         KeySettings | None,
         AuditSettings | None,
@@ -578,11 +582,60 @@ async def _on_error(start: Start, tmp: Path, value: Any) -> Any:
     ]
 
 
-@shows("judge.accept_below", None, 1)
-async def _accept_below(start: Start, tmp: Path, value: Any) -> Any:
-    proxy = await start(judges=[{"name": "role", "stages": ["local", "swift"], "accept_below": value}])
+async def stages_asked(start: Start, accept_below: Any) -> list[str]:
+    """Return the stages that judge a harmless reply, of which the local one accepts what scores low enough."""
+    proxy = await start(judges=[{"name": "role", "stages": ["local", "swift"], "accept_below": accept_below}])
     proxy.upstream.answer = lambda body: '{"played": []}' if body["model"] == "up-swift" else SLEEP
     return [j["stage"] for j in (await proxy.say(ASKED))["caf"]["judges"]]
+
+
+@shows("accept_below.score", 0, 1)
+async def _accept_below(start: Start, tmp: Path, value: Any) -> Any:
+    return await stages_asked(start, {"score": value, "weights": weights_id("role")})
+
+
+@shows("accept_below.weights", "00000000", weights_id("role"))
+async def _accept_below_weights(start: Start, tmp: Path, value: Any) -> Any:
+    return await stages_asked(start, {"score": 1, "weights": value})
+
+
+@pytest.mark.parametrize("given", [1, 1.0, {"score": 1}, {"score": 1, "weights": "00000000"}, None])
+async def test_threshold_for_no_weights_or_others_accepts_nothing_alone(start: Start, given: Any) -> None:
+    """Scores of other weights say nothing about those of today: the model is asked."""
+    assert await stages_asked(start, given) == ["local", "swift"]
+
+
+def test_reply_is_held_where_the_threshold_does_not_hold(tmp_path: Path) -> None:
+    """`streaming: verified` lets a sentence go on the local judge's word alone only below a score that was calibrated for it."""
+
+    def holding(accept_below: Any) -> list[str]:
+        judge = {"name": "role", "stages": ["local", "swift"], "accept_below": accept_below}
+        models = {alias: {"engine": "embedded"} for alias in ("chatbot", "swift")}
+        bot = bot_settings(judges=[judge], knowledge_base=None)
+        config = parse_config(valid(models=models, chatbots={"bot": bot}), tmp_path / "c.yaml")
+        return assemble(config)["bot"].holding
+
+    assert holding({"score": 0.3, "weights": weights_id("role")}) == []
+    assert holding({"score": 0.3, "weights": "00000000"}) == holding(0.3) == ["role"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"score": 0.3, "weights": 12345678}, "accept_below: weights: put the id in quotes"),
+        ({"score": 0.3, "weights": "latest"}, "accept_below.weights: String should match pattern '^[0-9a-f]{8}$'"),
+        ({"weights": "ab12cd34"}, "accept_below.score: Field required"),
+        (1.5, "accept_below.score: Input should be less than or equal to 1"),
+        ("low", 'accept_below: give {score: 0.31, weights: "ab12cd34"}, as `caf judges calibrate --write` does'),
+        (True, "accept_below: give {score: 0.31"),
+    ],
+)
+def test_threshold_that_is_none_is_named(tmp_path: Path, given: Any, said: str) -> None:
+    """With the key and what would be right."""
+    judge = {"name": "role", "stages": ["local", "swift"], "accept_below": given}
+    with pytest.raises(ConfigError) as raised:
+        parse_config(valid(chatbots={"bot": bot_settings(judges=[judge])}), tmp_path / "c.yaml")
+    assert f"chatbots.bot.judges.0.{said}" in raised.value.problems[0]
 
 
 @shows("judge.reject_alone", [], ["swift"])
