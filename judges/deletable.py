@@ -51,7 +51,7 @@ _IMPERSONAL = re.compile(
     r"(?:that|to (?!the|an?\b|many|most|some|all|people|our|your|every))"
 )
 """An "it" that refers to nothing."""
-_DEFINITE = re.compile(r"\b(?:the|this|that|these|those|such|same) ((?:[a-z]+ ){0,2}[a-z]+)")
+_DEFINITE = re.compile(r"\b(?:the|this|that|these|those|such|same|no) ((?:[a-z]+ ){0,2}[a-z]+)")
 _ANNOUNCES = re.compile(
     r"[:?]\W*$|\b(?:here(?:'s| is| are)|the following|as follows|(?:see|listed) below|on the one hand|not only)\b"
     r"|\b(?:one|another|more|some|other|few) (?:\w+ )?(?:things?|tips?|ways?|reasons?|examples?|ideas?|points?|options?|facts?)\b"

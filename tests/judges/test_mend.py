@@ -268,6 +268,7 @@ REFUSED = [
     "Our groups are open to all, and [[you can choose one]]:\n- Art\n- Music\n- Walks",
     "Being lonely is common, it is hard, and [[it can change]]. You can bring a friend.",
     "Please check the contract with a lawyer or [[the Advice Desk]]. You can bring a friend.",
+    "Walks start here. [[The guide gives you a small badge.]] No badge so far? Ask in the library for a new map.",
     # Not exactly one place
     "Art lifts the mood. Our groups meet in the library. [[Art lifts the mood.]]",
     "Our groups meet in the library. [[art]] lifts the heart.",
