@@ -33,6 +33,11 @@ _PAIRS = re.compile(
     r"|connections?|contrasts?|differences?|interplay|links?|mix|mixture|relationship|similarities)\b"
 )
 """What needs two things, or says something of each."""
+_SHARED = frozenset(
+    """every each daily day days week weeks night nights month months year years regularly too
+    tonight today tomorrow now then here there always often again""".split()
+)
+"""What ends an enumeration and speaks of all its items."""
 _SUBJECTS = frozenset("i you he she it we they this there".split())
 _LEAVE = frozenset("can may could might should allowed free entitled right".split())
 _PLURAL = re.compile(r"\b(?:are|were|such as|these|following)\b")
@@ -45,13 +50,13 @@ _FRONTED = frozenset(
 _VERBS = frozenset(
     map(
         root,
-        """affect agree allow appear arrange ask attract avoid become begin belong borrow bother bring build buy call calm cause
-        change check choose collect come contain cover create decide depend describe design develop display ease eat enjoy explain
-        explore express feature feel find follow form get give go happen hear help hold house improve include involve keep know
-        last learn leave let lift link live look lower make matter mean measure meet need occur offer open paint pay play protect
-        provide range reach read receive reduce remain repair replace rest result return run save see sell seem serve share show sleep
-        sound speak stand start stay store suffer support take talk teach tell tend train treat try turn use vary visit walk want
-        wear welcome work write""".split(),
+        """affect agree allow appear arrange ask attract avoid become begin belong borrow bother bring build buy call calm
+        cause change check choose collect come contain cover create decide depend describe design develop display ease eat
+        enjoy explain explore express feature feel find follow form get give go happen hear help hold house improve include
+        involve keep know last learn leave lend let lift link live look love lower make matter mean measure meet need occur
+        offer open paint pay play protect provide range reach read receive reduce remain repair replace rest result return run
+        save see sell seem serve share show sleep sound speak stand start stay store suffer support take talk teach tell tend
+        train treat try turn use vary visit walk want wear welcome work write""".split(),
     )
 ) | frozenset(
     """is are was were be been has have had can could may might will would should does do did became began came felt found gave
@@ -106,10 +111,12 @@ def _supplements(sentence: str, start: int, end: int, stop: int) -> Iterator[Edi
             continue  # the reason may be a condition
         comma = sentence.find(",", end, stop)
         if comma > 0 and "," not in before and _EMBEDDED.match(sentence, head.start()):
-            if not _is_fronted(before) and words(sentence[comma:])[0] not in ("and", "or", "but", "which"):
-                yield Edit(head.start(), comma + 1, "", sentence[head.start() : comma + 1])
-        elif head[0].strip() and _is_fronted(before):
-            continue  # what follows may be the main clause
+            follows = [*words(sentence[comma:]), ""]
+            whole_clause = follows[0] == "and" and follows[1] in _SUBJECTS
+            if not _is_fronted(before) and (follows[0] in {"and", "or"} | _FRONTED or _has_verb(follows[0])):
+                yield Edit(head.start(), comma + (not whole_clause), "", sentence[head.start() : comma])
+        elif head[0].strip() and (_is_fronted(before) or (words(lost)[0] == "and" and "," in before)):
+            continue  # what follows may be the main clause, or the last of several
         elif head.re is _TRAILS and head["apposition"] and not _is_apposition(lost):
             continue
         elif len(dashes) < 2 and (head[0].strip() or not limits(before)):  # "not because" negates what follows
@@ -119,7 +126,7 @@ def _supplements(sentence: str, start: int, end: int, stop: int) -> Iterator[Edi
 def _is_fronted(text: str) -> bool:
     """Tell whether a sentence may begin with something else than its main clause."""
     first = words(text)[0]
-    return first in _FRONTED or first.endswith(("ing", "ed"))
+    return first in _FRONTED or (len(first) > 5 and first.endswith(("ing", "ed")))
 
 
 def _is_apposition(text: str) -> bool:
@@ -133,6 +140,11 @@ def _items(sentence: str, start: int, end: int, stop: int) -> Iterator[Edit]:
         start += lead.end()
     head, tail = sentence[:start], sentence[end:]
     if limits(head) or has_number(head) or has_number(tail) or _PAIRS.search(f"{head} {tail}"):
+        return
+    quote = sentence[start:end]
+    if re.search(rf"^(?:{_OPENERS}|so|but|yet)\b|[;:]", quote) or words(quote)[0] in _FRONTED:
+        return
+    if not _SHARED.isdisjoint(words(sentence[start:])):
         return
     joint = next((match for match in _AND.finditer(head) if match.end() == start), None)
     if joint and end == stop:
@@ -151,19 +163,32 @@ def _items(sentence: str, start: int, end: int, stop: int) -> Iterator[Edit]:
 def _last_item(sentence: str, joint: re.Match[str], end: int) -> Iterator[Edit]:
     head, lost = sentence[: joint.start()], sentence[joint.start() : end]
     parts = head.split(",")
-    if len(parts) == 1 or (len(parts) == 2 and words(head)[0] in _FRONTED):
+    told = words(lost)
+    has_verb = _has_verb(" ".join(told[1:-1]))
+    if has_verb and not _is_predicate(parts, joint[0], told[1]):
+        return
+    if len(parts) == 1 or (len(parts) == 2 and words(head)[0] in _FRONTED and _has_verb(parts[1])):
         if _has_verb(lost) or not _PLURAL.search(head):
             yield Edit(joint.start(), end, "", lost)
-    elif _is_listing(parts):  # "a, b and c" becomes "a and b"
+    elif not has_verb and _is_listing(parts):  # "a, b and c" becomes "a and b"
         comma = len(head) - len(parts[-1]) - 1
         oxford = "," if joint[0].startswith(",") and len(parts) > 2 else ""
         yield Edit(comma, end, f"{oxford} {joint[0].strip(' ,')}{parts[-1]}", lost)
 
 
+def _is_predicate(parts: Sequence[str], joint: str, first: str) -> bool:
+    """Tell whether a verb behind "and" has its own subject or that of the sentence, not both halves of a subject before it."""
+    if len(parts) > 2 or _is_fronted(parts[-1]) or {"who", "which", "that"}.intersection(words(parts[-1])):
+        return False
+    return joint.startswith(",") or first in _SUBJECTS or _has_verb(first)
+
+
 def _is_listing(parts: Sequence[str]) -> bool:
     """Tell whether parts between commas are an enumeration: its beginning has a verb, its other items are short and have none."""
     first, *others = parts
-    return words(first)[0] not in _FRONTED and (_has_verb(first) or ":" in first) and all(map(_is_item, others))
+    if _is_fronted(first) or {"and", "or"}.intersection(words(first)):
+        return False
+    return (_has_verb(first) or ":" in first) and all(map(_is_item, others))
 
 
 def _is_middle(tail: str) -> bool:
@@ -174,7 +199,15 @@ def _is_middle(tail: str) -> bool:
 
 def _is_item(part: str) -> bool:
     told = words(part)
-    return 0 < len(told) <= 4 and not (_has_verb(part) or told[0] in _FRONTED or told[0].endswith("ly") or not told[0])
+    if (
+        len(told) > 4
+        or not told[0]
+        or told[0] in _FRONTED
+        or told[0].endswith("ly")
+        or {"and", "or"}.intersection(told)
+    ):
+        return False
+    return not _has_verb(" ".join(told[:-1]))
 
 
 def _has_verb(text: str) -> bool:

@@ -25,8 +25,8 @@ _NEEDED = frozenset(
     immediately ambulance hotline helpline crisis
     doctor doctors gp gps psychiatrist psychiatrists psychologist pharmacist pharmacists nurse nurses clinician prescriber
     therapist therapists counsellor counselor professional professionals specialist specialists lawyer lawyers solicitor
-    solicitors adviser advisor advisers advisors team clinic hospital midwife dentist provider providers ombudsman council
-    yes yeah sure absolutely certainly definitely""".split()
+    solicitors adviser advisor advisers advisors team clinic hospital midwife dentist provider providers ombudsman council advocate
+    advocates yes yeah sure absolutely certainly definitely""".split()
 )
 """Warnings, whom to ask, and answers."""
 _LIMITING = re.compile(
@@ -51,7 +51,7 @@ _IMPERSONAL = re.compile(
     r"(?:that|to (?!the|an?\b|many|most|some|all|people|our|your|every))"
 )
 """An "it" that refers to nothing."""
-_DEFINITE = re.compile(r"\b(?:the|this|that|these|those|such|same) ((?:[a-z]+ ){0,2}[a-z]+)")
+_DEFINITE = re.compile(r"\b(?:the|this|that|these|those|such|same|no) ((?:[a-z]+ ){0,2}[a-z]+)")
 _ANNOUNCES = re.compile(
     r"[:?]\W*$|\b(?:here(?:'s| is| are)|the following|as follows|(?:see|listed) below|on the one hand|not only)\b"
     r"|\b(?:one|another|more|some|other|few) (?:\w+ )?(?:things?|tips?|ways?|reasons?|examples?|ideas?|points?|options?|facts?)\b"
@@ -80,7 +80,7 @@ def must_stay(text: str) -> bool:
     return (
         has_number(text)
         or limits(text)
-        or not _NEEDED.isdisjoint(words(text))
+        or not _NEEDED.isdisjoint(_stems(words(text)))
         or verifies(plain(text)) != "no"
         or admits(plain(text)) == "clear"
     )
@@ -94,10 +94,15 @@ def limits(text: str) -> bool:
     """Tell whether a text holds a negation or a condition."""
     told = words(text)
     return (
-        not _LIMITS.isdisjoint(told)
+        not _LIMITS.isdisjoint(_stems(told))
         or any(word.endswith("n't") for word in told)
         or _LIMITING.search(plain(text)) is not None
     )
+
+
+def _stems(told: list[str]) -> set[str]:
+    """Return words without what an apostrophe joins to them: `nobody's`, `doctor's`."""
+    return {word.partition("'")[0] for word in told}
 
 
 def announces(sentence: str) -> bool:

@@ -32,6 +32,7 @@ WHOLE = 0.9
 _CLOSED = re.compile(r"[.!?…][\"'”’)\]*_]*$")
 _INITIAL = re.compile(r"(?:^|\W)[A-Z]\.$")
 _ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*•–+]|(?P<number>\(?\d{1,3}[.)]|\(?[a-z]\)))\s+")
+_TORN = re.compile(r"\b(?:and|or)\s*$|^\s*(?:and|or)\b")
 _JOINED = re.compile(r"(?:[,;]|\b(?:and|or))$")
 _FENCE = re.compile(r"^[ \t>]*(?:```|~~~)", re.M)
 _BAD_SEAM = re.compile(r"[,;:(–—-]\s?[.,;:!?)]|[ \t][.,;:!?)]|[ \t]{2}")
@@ -132,7 +133,7 @@ def _without(text: str, start: int, end: int, sent_chars: int) -> str | None:
         found = [*sentences(text)]
         one = found[n]
         edit = _edit(text, found, n, max(start - one.start, 0), min(end - one.start, len(one.text)))
-        if edit is None or must_stay(edit.lost) or not _balanced(edit.lost):
+        if edit is None or must_stay(edit.lost) or not _balanced(edit.lost) or verifies(plain(one.text)) != "no":
             return None
         begin = edit.start
         if text[begin:sent_chars].isspace():
@@ -152,14 +153,18 @@ def _edit(text: str, found: Sequence[Sentence], n: int, start: int, end: int) ->
     at, one = found[n].start, found[n].text
     first, last = _line(text, at)
     item = _ITEM.match(text, first, last)
-    if text[first:last].lstrip()[:1] in ("#", ">", "|", "<") or "](" in one or "http" in one or has_foreign(one):
+    if text[first:last].lstrip()[:1] in ("#", ">", "|", "<") or "](" in one or "http" in one:
+        return None
+    if one.endswith(":") or has_foreign(one):
         return None
     if not _balanced(text[item.end() if item else first : at]):
         return None  # within a quotation, brackets or emphasis that began before it
     share = weight(one[start:end]) / max(weight(one), 1)
     if share < WHOLE and (edit := clause_edit(one, start, end)):
         return edit._replace(start=at + edit.start, end=at + edit.end)
-    return _sentence_edit(text, found, n) if share >= MOSTLY else None
+    if share < MOSTLY or (share < WHOLE and (_TORN.search(one[:start]) or _TORN.match(one[end:]))):
+        return None  # one of two subjects may be supported
+    return _sentence_edit(text, found, n)
 
 
 # Sentences and list items
@@ -172,7 +177,7 @@ def _sentence_edit(text: str, found: Sequence[Sentence], n: int) -> Edit | None:
     item = _ITEM.match(text, first, last)
     before = found[n - 1] if n and found[n - 1].start >= first else None
     after = found[n + 1] if n + 1 < len(found) and found[n + 1].start < last else None
-    if one.text.endswith(":") or _INITIAL.search(one.text) or any(map(_opens_oddly, (before and one, after))):
+    if _INITIAL.search(one.text) or any(map(_opens_oddly, (before and one, after))):
         return None
     if before and (_INITIAL.search(before.text) or not _CLOSED.search(before.text)):
         return None

@@ -97,6 +97,12 @@ MENDED = {
     "The team visits you at home, [[which saves the bus fare]], and you can ring them. A friend can come.": (
         "The team visits you at home, and you can ring them. A friend can come."
     ),
+    "Children love the whale, [[which hangs in the hall]], and the fossils. A friend can come.": (
+        "Children love the whale and the fossils. A friend can come."
+    ),
+    "Bring warm clothes, sturdy shoes and [[a sense of adventure]]! The tour leads through the cellars.": (
+        "Bring warm clothes and sturdy shoes! The tour leads through the cellars."
+    ),
     "You can borrow audio guides [[and watch old films]]. The shop is in the hall.": (
         "You can borrow audio guides. The shop is in the hall."
     ),
@@ -244,6 +250,25 @@ REFUSED = [
     "There are two kinds of help. Our groups meet in the library. [[Art lifts the mood.]] You can bring a friend.",
     "The walks start here. [[Anna Smith is a friendly guide.]] Anna has a map of the garden.",
     "[[Walks lift the mood of many people.]] You can also bring a friend to the library.",
+    "Getting up early and keeping the bedroom dark, cool and [[quiet help many people to sleep]]. You can bring a friend.",
+    "Going to bed early and [[quiet rooms help many people to sleep]]. You can bring a friend.",
+    "People who live alone and [[friends help each other in the garden]]. You can bring a friend.",
+    "You may have fish, beans, nuts and [[grains every day]]. You can bring a friend.",
+    "Another person, [[such as a friend]] or a neighbour, is easier to listen to. You can bring a friend.",
+    "Children love the whale, [[which hangs in the hall]], the old fossils, and the egg. You can bring a friend.",
+    "Libraries and [[community centres may also have good lists]]. You can bring a friend.",
+    "You can ask a worker or [[the advice service; housing is an option]]. You can bring a friend.",
+    "You have the right to have a court or [[an independent body look at the decision]]. You can bring a friend.",
+    "I will be right here, [[tonight]] and every night. You can bring a friend.",
+    "A check includes pulse and blood pressure, [[blood sugar]] and blood fats. You can bring a friend.",
+    "You need care as well, [[so a good group]], a break or a talk may help. You can bring a friend.",
+    "With summer near I see calmer water, a new face and [[a choice]]. You can bring a friend.",
+    "You see, you and [[I have something in common]]. You can bring a friend.",
+    "The illness is common and [[is nobody's fault]]. You can bring a friend.",
+    "Our groups are open to all, and [[you can choose one]]:\n- Art\n- Music\n- Walks",
+    "Being lonely is common, it is hard, and [[it can change]]. You can bring a friend.",
+    "Please check the contract with a lawyer or [[the Advice Desk]]. You can bring a friend.",
+    "Walks start here. [[The guide gives you a small badge.]] No badge so far? Ask in the library for a new map.",
     # Not exactly one place
     "Art lifts the mood. Our groups meet in the library. [[Art lifts the mood.]]",
     "Our groups meet in the library. [[art]] lifts the heart.",
