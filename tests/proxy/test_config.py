@@ -25,12 +25,25 @@ from proxy.chatbot_settings import (
     JudgeSettings,
     LengthSettings,
     RetrievalSettings,
+    StatementSettings,
     TopicSettings,
 )
 from proxy.config import Config, ConfigError, load_config, parse_config
 from proxy.settings import AuditSettings, KeySettings, MemorySettings, PrivacySettings, ServerSettings
 from proxy.tenants.keys import create, save
-from tests.proxy.conftest import Body, Start, Upstream, bot_settings, dialogue, eventually, text_of, warnings_in
+from tests.proxy.conftest import (
+    NO_PROBLEMS,
+    UNPLAYED,
+    Body,
+    Start,
+    Upstream,
+    bot_settings,
+    dialogue,
+    eventually,
+    screening,
+    text_of,
+    warnings_in,
+)
 
 SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
 ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night. You should also stop eating gluten."
@@ -46,6 +59,16 @@ modes: [source, default]
 observation: verdict
 ---
 Reject what is rude.
+"""
+SCREENING_PROMPT = """---
+name: reply
+stage: swift
+model: swift
+observation: screening
+---
+LOOK at the reply.
+{role} Is it in its role?
+{claims} Is it in its sources?
 """
 
 Probe = Callable[[Start, Path, Any], Awaitable[Any]]
@@ -72,6 +95,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "chatbot": ChatbotSettings,
     "judge": JudgeSettings,
     "emergency": EmergencySettings,
+    "statement": StatementSettings,
     "topic": TopicSettings,
     "retrieval": RetrievalSettings,
     "length": LengthSettings,
@@ -453,6 +477,15 @@ async def _judges(start: Start, tmp: Path, value: Any) -> Any:
     return [j["name"] for j in (await said(start, HELLO, judges=judges))["caf"]["judges"]]
 
 
+@shows("chatbot.reply_prompts", ["one.md"], ["other.md"])
+async def _reply_prompts(start: Start, tmp: Path, value: Any) -> Any:
+    for name in ("one", "other"):
+        write(tmp / f"{name}.md", SCREENING_PROMPT.replace("LOOK", name))
+    proxy = await start(judges=[{"name": "role", "stages": ["swift"]}], reply_prompts=value)
+    await proxy.say("Hi")
+    return proxy.upstream.requests[-1]["messages"][0]["content"]
+
+
 @shows("chatbot.refiner", "local", None)
 async def _refiner(start: Start, tmp: Path, value: Any) -> Any:
     return (await said(start, ADVICE, NUDGE, refiner=value))["caf"]["outcome"]
@@ -519,6 +552,30 @@ async def _warning_turns(start: Start, tmp: Path, value: Any) -> Any:
     return bool(warnings_in(proxy.upstream.requests[-1]))
 
 
+STATEMENT = {"not_from_sources": "My sources do not say so.", "verify": "Please ask your doctor."}
+
+
+@shows("chatbot.statements", {}, {"en": STATEMENT})
+async def _statements(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(judges=[{"name": "transparency", "stages": ["swift"]}], refiner=None, statements=value)
+    flagged = screening(("undisclosed", "Fresh air is good for most people", 2), adds=True)
+    answers = {"up-swift": flagged}
+    proxy.upstream.answer = lambda body: answers.get(
+        body["model"], "[[cite: not_in_sources]]\nI hear that you are tired. Fresh air is good for most people."
+    )
+    return text_of(await proxy.say("Hi"))
+
+
+@shows("statement.not_from_sources", "My sources do not say so.", "My sources are silent on this.")
+async def _not_from_sources(start: Start, tmp: Path, value: Any) -> Any:
+    return await _statements(start, tmp, {"en": STATEMENT | {"not_from_sources": value}})
+
+
+@shows("statement.verify", "Please ask your doctor.", "Please ask a lawyer.")
+async def _verify(start: Start, tmp: Path, value: Any) -> Any:
+    return await _statements(start, tmp, {"en": STATEMENT | {"verify": value}})
+
+
 # Judges
 
 
@@ -567,7 +624,7 @@ def own_class(folder: Path, python: str) -> Body:
 @shows("judge.stages", ["local"], ["local", "swift"])
 async def _judge_stages(start: Start, tmp: Path, value: Any) -> Any:
     proxy = await start(judges=[{"name": "role", "stages": value}])
-    proxy.upstream.answer = lambda body: '{"played": []}' if body["model"] == "up-swift" else HELLO
+    proxy.upstream.answer = lambda body: NO_PROBLEMS if body["model"] == "up-swift" else HELLO
     return [j["stage"] for j in (await proxy.say("Hi"))["caf"]["judges"]]
 
 
@@ -581,7 +638,7 @@ async def _on_error(start: Start, tmp: Path, value: Any) -> Any:
 @shows("judge.accept_below", None, 1)
 async def _accept_below(start: Start, tmp: Path, value: Any) -> Any:
     proxy = await start(judges=[{"name": "role", "stages": ["local", "swift"], "accept_below": value}])
-    proxy.upstream.answer = lambda body: '{"played": []}' if body["model"] == "up-swift" else SLEEP
+    proxy.upstream.answer = lambda body: NO_PROBLEMS if body["model"] == "up-swift" else SLEEP
     return [j["stage"] for j in (await proxy.say(ASKED))["caf"]["judges"]]
 
 
@@ -589,15 +646,15 @@ async def _accept_below(start: Start, tmp: Path, value: Any) -> Any:
 async def _reject_alone(start: Start, tmp: Path, value: Any) -> Any:
     judge = {"name": "role", "stages": ["swift", "chief"], "reject_alone": value}
     proxy = await start(judges=[judge], max_refinements=0)
-    friend = json.dumps({"played": [{"part": "friend", "quote": "seven to nine hours", "degree": "clear"}]})
-    proxy.upstream.answer = lambda body: friend if body["model"] in ("up-swift", "up-chief") else SLEEP
+    answers = {"up-swift": screening(("role", "seven to nine hours", 2)), "up-chief": UNPLAYED}
+    proxy.upstream.answer = lambda body: answers.get(body["model"], SLEEP)
     return [j["stage"] for j in (await proxy.say(ASKED))["caf"]["judges"]]
 
 
 @shows("judge.timeout_s", 0.1, 5)
 async def _judge_timeout(start: Start, tmp: Path, value: Any) -> Any:
     proxy = await start(judges=[{"name": "role", "stages": ["swift"], "timeout_s": value}])
-    proxy.upstream.answer = lambda body: asyncio.sleep(0.4, '{"played": []}') if body["model"] == "up-swift" else HELLO
+    proxy.upstream.answer = lambda body: asyncio.sleep(0.4, NO_PROBLEMS) if body["model"] == "up-swift" else HELLO
     return (await proxy.say("Hi"))["caf"]["outcome"]
 
 
