@@ -307,7 +307,7 @@ def verified(assertions: Iterable[Assertion], case: Case) -> list[Assertion]:
 
 
 def _downgraded(assertion: Assertion) -> Assertion:
-    graded = {"severity": 3} if isinstance(assertion, GradedAssertion) else {}
+    graded = {"severity": 2} if isinstance(assertion, GradedAssertion) else {}
     return assertion.model_copy(update={"support": "unsupported", **graded})
 
 
