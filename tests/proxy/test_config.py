@@ -826,6 +826,11 @@ BROKEN: list[tuple[Body, str, str]] = [
     (bot(judges=[{"name": "role", "stages": ["local"]}] * 2, refiner=None), "chatbots.bot.judges", "listed twice"),
     (bot(judges=["gone.md"], refiner=None), "gone.md", "cannot be read"),
     (bot(knowledge_base="gone"), "gone", ""),
+    (bot(reply_prompts=["gone.md"]), "gone.md", "cannot be read"),
+    (bot(statements={"en": {"verify": "Ask."}}), "chatbots.bot.statements.en.not_from_sources", "required"),
+    (bot(statements={"en": {"verify": "", "not_from_sources": "x"}}), "chatbots.bot.statements.en.verify", "at least 1"),
+    (valid(chatbots={"bot": {"kind": "passthrough", "model": "chatbot", "reply_prompts": ["x.md"], "statements": {}}}),
+     "chatbots.bot", "does not use reply_prompts, statements"),
     (bot(length={"soft": 100, "hard": 50}), "chatbots.bot.length", "`hard` must not be below"),
     (bot(max_refinements=-1), "chatbots.bot.max_refinements", "greater than or equal to 0"),
     (bot(kind="passthrough"), "chatbots.bot", "does not use emergency, role"),
@@ -1024,6 +1029,36 @@ def test_faulty_prompt_of_ones_own_is_refused(tmp_path: Path, front: dict[str, s
     """The file or the key is named, and what would be right."""
     own_judge(tmp_path, **front)
     assert says in "\n".join(problems(bot(judges=["own.md"], refiner=None), tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("was", "instead", "says"),
+    [
+        ("name: reply", "name: answer", "prompts with `name: reply`"),
+        ("observation: screening", "observation: verdict", "prompts with `name: reply`"),
+        ("observation: screening", "observation: assessment", "the swift stage has `observation: screening`"),
+        ("model: swift", "model: nobody", "'nobody', which is not under `models`"),
+        (
+            SCREENING_PROMPT,
+            OWN_JUDGE.format(name="own", stage="swift", model="chatbot"),
+            "is a prompt of the judge 'own'",
+        ),
+    ],
+)
+def test_faulty_shared_prompt_of_ones_own_is_refused(tmp_path: Path, was: str, instead: str, says: str) -> None:
+    """The file or the key is named, and what would be right."""
+    write(tmp_path / "shared.md", SCREENING_PROMPT.replace(was, instead).replace("model: swift", "model: chatbot"))
+    data = bot(judges=[{"name": "role", "stages": ["swift"]}], reply_prompts=["shared.md"], refiner=None)
+    assert says in "\n".join(problems(data, tmp_path))
+
+
+def test_two_shared_prompts_for_one_stage_are_refused(tmp_path: Path) -> None:
+    """Only one of them would be asked."""
+    for name in ("one", "other"):
+        write(tmp_path / f"{name}.md", SCREENING_PROMPT.replace("model: swift", "model: chatbot"))
+    data = bot(judges=[{"name": "role", "stages": ["swift"]}], reply_prompts=["one.md", "other.md"], refiner=None)
+    (found,) = problems(data, tmp_path)
+    assert "chatbots.bot.reply_prompts: two prompts for the stage swift" in found
 
 
 def test_prompts_of_two_judges_in_one_entry_are_refused(tmp_path: Path) -> None:
