@@ -14,12 +14,14 @@ from tests.proxy.test_stream import content_of, data_of
 
 ASKED = "How much sleep do adults need?"
 LEAD = "[[cite: sleep]]\n"
-FIRST = "Most adults need seven to nine hours of sleep."
-SECOND = "Going to bed at the same time each night helps."
-ADDED = "Warm socks help many people too."
+FIRST = "Going to bed at the same time each night helps."
+SECOND = "Most adults need seven to nine hours of sleep."
+ADDED = "Warm socks help many people."
 DRAFT = f"{LEAD}{FIRST} {ADDED} {SECOND}"
-SMALL = ("beyond", "Warm socks help many people too", 2)
-GRAVE = ("beyond", "Warm socks help many people too", 3)
+SMALL = ("beyond", "Warm socks help many people", 2)
+GRAVE = ("beyond", "Warm socks help many people", 3)
+BARE = "[[cite: not_in_sources]]\nI hear that you are tired. Fresh air is good for most people."
+UNDISCLOSED = screening(("undisclosed", "Fresh air is good for most people", 2), adds=True)
 JUDGES = [{"name": name, "stages": ["swift", "chief"]} for name in ("source_fidelity", "transparency", "role")]
 SWIFT = [{"name": name, "stages": ["swift"]} for name in ("source_fidelity", "transparency", "role")]
 STATEMENTS = {
@@ -152,9 +154,9 @@ async def test_a_json_document_is_not_mended(start: Start) -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_nothing_is_mended_under_observe(start: Start, streamed: bool) -> None:
-    """All of it has left when it is judged."""
-    proxy = await start(judges=SWIFT, streaming="observe")
-    traces = answering(proxy, screening(SMALL, adds=True))
+    """All of it has left when it is judged: the chief decides what the chatbot is warned of."""
+    proxy = await start(judges=JUDGES, statements=STATEMENTS, streaming="observe")
+    traces = answering(proxy, UNDISCLOSED, claims(played=[]), draft=BARE)
     if streamed:
         judging = proxy.upstream.answer
 
@@ -167,9 +169,10 @@ async def test_nothing_is_mended_under_observe(start: Start, streamed: bool) -> 
         text = content_of([c for c in data_of(await proxy.stream(ASKED)) if c])
     else:
         text = text_of(await proxy.say(ASKED))
-    assert text.startswith(f"{FIRST} {ADDED} {SECOND}")
+    assert text == BARE.partition("\n")[2]
     await eventually(lambda: traces)
     assert (traces[0].outcome, kinds(traces[0])) == ("unfiltered", ["draft"])
+    assert steps(traces[0]) == ["draft", "reply.chief", "reply.swift"]
     assert await mended_count(proxy) == 0
 
 
@@ -208,10 +211,6 @@ async def test_in_shadow_it_is_told_and_not_counted(start: Start) -> None:
     await eventually(lambda: traces)
     assert (traces[0].would, kinds(traces[0])) == ("refined", ["draft", "mended"])
     assert await mended_count(proxy) == 0
-
-
-BARE = "[[cite: not_in_sources]]\nI hear that you are tired. Fresh air is good for most people."
-UNDISCLOSED = screening(("undisclosed", "Fresh air is good for most people", 2), adds=True)
 
 
 @pytest.mark.parametrize(
