@@ -266,6 +266,7 @@ class ChatbotSettings(Settings):
                 "role",
                 "knowledge_base",
                 "judges",
+                "reply_prompts",
                 "refiner",
                 "emergency",
                 "sensitive_topics",
