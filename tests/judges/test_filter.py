@@ -19,6 +19,8 @@ from tests.judges.builders import (
     CALM,
     CASE,
     FINE,
+    FRIEND,
+    GOOD,
     HINT,
     INVENTED,
     MEDICINES,
@@ -28,6 +30,8 @@ from tests.judges.builders import (
     asserted,
     cascade,
     claims,
+    flagged,
+    sharing,
 )
 
 DOWN = UpstreamUnavailable("down")
@@ -219,6 +223,126 @@ def test_filter_without_judges_is_empty():
     assert Filter([]).empty
     assert not Filter([Cascade("emergency", BOTH, (LocalJudge("emergency"),))]).empty
     assert not Filter([Cascade("role", BOTH, (LocalJudge("role"),))]).empty
+
+
+# Judges with calls of their own beside those that share theirs
+
+ADDS = {"problems": [], "adds": True}
+
+
+def judges_of_their_own(**engines):
+    """Return judges with all stages on one engine each."""
+    return [cascade(name, engine, engine) for name, engine in engines.items()]
+
+
+async def test_shared_call_and_those_of_other_judges_run_at_the_same_time():
+    """A judge with a prompt of its own is asked while the screening call is, and its chief while the shared one is."""
+    both_screen, both_decide = asyncio.Barrier(2), asyncio.Barrier(2)
+
+    def meeting(barrier, answer):
+        async def wait(body):
+            await barrier.wait()
+            return answer
+
+        return Scripted(wait)
+
+    shared = sharing(
+        ("source_fidelity", "transparency"),
+        meeting(both_screen, flagged("beyond")),
+        meeting(both_decide, as_answer(FINE)),
+    )
+    role = cascade("role", meeting(both_screen, HINT), meeting(both_decide, UNPLAYED))
+    ledger = Ledger()
+    async with asyncio.timeout(3):
+        found = await Filter([*shared, role]).review(CASE, BOTH, ledger)
+    assert [(j.judge, j.stage, j.verdict) for j in found.decisive] == [
+        ("source_fidelity", "chief", "accept"),
+        ("transparency", "chief", "accept"),
+        ("role", "chief", "accept"),
+    ]
+    assert sorted(call.step for call in ledger.calls) == ["reply.chief", "reply.swift", "role.chief", "role.swift"]
+
+
+async def test_reply_is_judged_by_both_kinds_of_judges():
+    """Each kind may reject and each may fail closed by itself."""
+    for shared, own, verdict in (
+        (GOOD, UNPLAYED, "accept"),
+        (flagged("beyond", 3), UNPLAYED, "reject"),
+        (GOOD, FRIEND, "reject"),
+        (DOWN, UNPLAYED, "unjudged"),
+        (GOOD, DOWN, "unjudged"),
+        (DOWN, FRIEND, "reject"),
+    ):
+        one = Filter([*sharing(("source_fidelity",), always(shared)), *judges_of_their_own(role=always(own))])
+        found = await review(one)
+        assert found.verdict == verdict
+        assert found.failed_closed == (DOWN in (shared, own))
+
+
+@pytest.mark.parametrize("answer", [ADDS, flagged("beyond"), flagged("changed", 1, adds=False), DOWN], ids=str)
+async def test_screening_call_that_sees_additions_brings_in_judges_with_calls_of_their_own(answer):
+    """As does one that fails where it may: nobody could tell that the reply keeps to its sections."""
+    one = Filter(
+        [
+            *sharing(("source_fidelity",), always(answer), on_error="open"),
+            *judges_of_their_own(transparency=always(as_answer(INVENTED))),
+        ]
+    )
+    found = await review(one)
+    assert names(found) == ["source_fidelity", "transparency"]
+    assert found.verdict == "reject"
+
+
+async def test_screening_call_that_sees_no_additions_brings_in_nobody():
+    """A good reply costs its one call."""
+    one = Filter(
+        [*sharing(("source_fidelity",), always(GOOD)), *judges_of_their_own(transparency=always(as_answer(INVENTED)))]
+    )
+    assert names(await review(one)) == ["source_fidelity"]
+
+
+async def test_screening_call_for_roles_alone_tells_nothing_of_additions():
+    """It is not asked for them; the judge of improvised replies looks, since no other does."""
+    one = Filter([*sharing(("role",), always(GOOD)), *judges_of_their_own(transparency=always(as_answer(INVENTED)))])
+    found = await review(one)
+    assert (names(found), found.verdict) == (["role", "transparency"], "reject")
+
+
+@pytest.mark.parametrize(
+    "form", [INVENTED, claims(asserted(), asserted(), asserted("basic"))], ids=["rejected", "accepted"]
+)
+async def test_judge_with_calls_of_its_own_brings_in_those_that_share_theirs(form):
+    """What it sees added they look at, in one call."""
+    swift = always(flagged("undisclosed", 2))
+    one = Filter([*judges_of_their_own(source_fidelity=always(as_answer(form))), *sharing(("transparency",), swift)])
+    found = await review(one)
+    assert names(found) == ["source_fidelity", "transparency"]
+    assert [(j.judge, j.verdict) for j in found.objections if j.judge == "transparency"] == [("transparency", "warn")]
+    assert len(swift.requests) == 1
+    keeps_to_it = judges_of_their_own(source_fidelity=always(as_answer(FINE)))
+    assert names(await review(Filter([*keeps_to_it, *sharing(("transparency",), swift)]))) == ["source_fidelity"]
+
+
+@pytest.mark.parametrize(
+    ("form", "mended"), [(INVENTED, None), (claims(asserted(), asserted(), asserted("basic")), "Mended.")]
+)
+async def test_what_is_brought_in_later_mends_only_what_nobody_else_objects_to(form, mended):
+    """Here the judge of sections, which rejects or accepts what it saw added."""
+    own = judges_of_their_own(source_fidelity=always(as_answer(form)))
+    one = Filter([*own, *sharing(("transparency",), always(flagged("undisclosed", 2)))])
+    assert (await review(one, mend=lambda case, problems: "Mended.")).mended == mended
+
+
+async def test_strongest_review_asks_the_last_stages_of_both_kinds():
+    """After a refinement neither is screened again."""
+    swift = always(GOOD)
+    one = Filter([*sharing(("source_fidelity",), swift, always(as_answer(FINE))), cascade("role", swift, always(HINT))])
+    found = await review(one, strongest=True)
+    assert [(j.judge, j.stage, j.verdict) for j in found.judgements] == [
+        ("source_fidelity", "chief", "accept"),
+        ("role", "chief", "warn"),
+    ]
+    assert swift.requests == []
 
 
 # The emergency judge
