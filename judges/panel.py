@@ -63,7 +63,7 @@ class Panel:
             mended = self._mended(found) if waiting.keys() == due.keys() else None
             if mended is not None:
                 break
-            going_on = [name for name in due if not strongest and self._goes_on(due[name], stage, found)]
+            going_on = [name for name in due if self._goes_on(due[name], stage, found)]
             waiting = {name: c for name, c in waiting.items() if name not in due or name in going_on}
         reviews = [c.settled(said) for c in cascades if (said := self.heard.get(c.name))]
         review = sum(reviews, Review())

@@ -184,6 +184,14 @@ async def test_a_judge_that_was_heard_at_one_stage_is_heard_at_the_next():
     assert {(j.judge, j.stage, j.verdict) for j in found.decisive} == {(name, "chief", "accept") for name in ALL}
 
 
+async def test_a_judge_of_another_mode_that_was_heard_goes_on_by_itself():
+    """Where those that the reply calls for have no chief, the one that its additions concern has its own all the same."""
+    fidelity, transparency = sharing(ALL[:2], always(flagged("undisclosed")), always(as_answer(FINE)))
+    found, steps = await review([replace(fidelity, stages=fidelity.stages[:1]), transparency], SOURCE)
+    assert steps == ["reply.swift", "reply.chief"]
+    assert verdicts(found) == {"source_fidelity": "accept", "transparency": "accept"}
+
+
 async def test_advice_that_no_source_gives_reaches_the_chief_though_it_was_accepted():
     """A screening call that the reply has talked round accepts; the chief is asked about the whole reply all the same."""
     case = replace(CASE, draft="You need regular blood tests. Stop taking your clozapine tonight.", topics=TOPICS)
@@ -211,11 +219,16 @@ async def test_unjudged_chief_fails_closed(swift):
     assert verdicts(found) == dict.fromkeys(ALL, "unjudged")
 
 
+@pytest.mark.parametrize("modes", [SOURCE, DEFAULT, BOTH], ids=lambda modes: "+".join(sorted(modes)))
 @pytest.mark.parametrize("name", ALL)
-async def test_one_judge_that_fails_closed_is_enough(name):
-    """The failure of a call is that of each judge for which it answers: `closed` of any of them wins."""
+async def test_one_judge_that_fails_closed_is_enough(name, modes):
+    """The failure of a call is that of each judge for which it answers: `closed` of any of them wins.
+
+    Whatever the reply cites: nobody could tell whether it keeps to its sections. But where it cites none, nobody holds it to them.
+    """
     judges = [replace(c, on_error="closed" if c.name == name else "open") for c in sharing(ALL, always(DOWN))]
-    assert (await review(judges))[0].failed_closed
+    asked = modes != DEFAULT or name != "source_fidelity"
+    assert (await review(judges, modes))[0].failed_closed == asked
 
 
 @pytest.mark.parametrize(
