@@ -57,8 +57,11 @@ class Filter:
         Returns:
             The review; with the mended reply if small faults are all that any judge found.
         """
-        panel = Panel(case, ledger, mend)
         own = [c for c in self._own if c.modes & modes]
+        uncalled = any(
+            "default" in c.modes for c in self._own if c not in own
+        )  # they look at what goes beyond its sources first
+        panel = Panel(case, ledger, None if uncalled else mend)
         first = await self._judge(panel, self._shared, own, modes, strongest)
         unknown = any(j.verdict == "unjudged" for j in first.decisive) and not first.failed_closed
         if first.mended is not None or "default" in modes or not (unknown or self._may_improvise(first, case)):
@@ -75,12 +78,9 @@ class Filter:
     ) -> Review:
         """Have those that share their calls and the others look at a reply at the same time."""
         async with asyncio.TaskGroup() as group:
+            panel.others = group.create_task(self._run(own, panel.case, panel.ledger, strongest))
             together = group.create_task(panel.review(shared, modes, strongest=strongest))
-            alone = group.create_task(self._run(own, panel.case, panel.ledger, strongest))
-        found, others = together.result(), alone.result()
-        if others.objections or others.failed_closed:
-            found.mended = None
-        return found + others
+        return together.result() + panel.others.result()
 
     def _in_order(self, review: Review) -> Review:
         """Order a review as the chatbot names its judges: a refiner reads the same criticism whoever was asked first."""

@@ -1,5 +1,6 @@
 """The built-in judges of a reply, which share their calls: one screens, and what it flags one chief reads, claim by claim."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -35,6 +36,8 @@ class Panel:
     ledger: Ledger
     mend: Mend | None = None
     """Mends small faults; None: nothing is to be mended."""
+    others: asyncio.Task[Review] | None = None
+    """What judges with calls of their own find meanwhile: where they object, nothing is mended."""
     heard: dict[str, list[Judgement]] = field(default_factory=dict)
     """What each judge has said, stage by stage."""
     asked: set[str] = field(default_factory=set)
@@ -60,7 +63,7 @@ class Panel:
             if not due.keys() & (called.keys() | self.heard.keys()):
                 continue  # of those that answer as well, none is asked for its own sake
             found = await self._ask(due, stage, called)
-            mended = self._mended(found) if waiting.keys() == due.keys() else None
+            mended = await self._mended(found) if waiting.keys() == due.keys() else None
             if mended is not None:
                 break
             going_on = [name for name in due if self._goes_on(due[name], stage, found)]
@@ -102,13 +105,15 @@ class Panel:
         talked_round = not found.keys().isdisjoint(CLAIMS_JUDGES) and unsupported_advice(self.case) is not None
         return talked_round or any(j.verdict != "accept" for j in found.values())
 
-    def _mended(self, found: Mapping[str, Judgement]) -> str | None:
+    async def _mended(self, found: Mapping[str, Judgement]) -> str | None:
         """Return the reply without its faults, where they are few, small and all that was found."""
         flagged = [j for j in found.values() if j.verdict != "accept"]
         if self.mend is None or not flagged or any(j.rule not in MENDABLE for j in flagged):
             return None
         problems = _problems(flagged[0], self.case)
         if not are_small(problems) or unsupported_advice(self.case):
+            return None
+        if self.others is not None and ((own := await self.others).objections or own.failed_closed):
             return None
         return self.mend(self.case, problems)
 

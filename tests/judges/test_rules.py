@@ -414,7 +414,7 @@ def test_what_a_judge_leaves_out_does_not_weaken_what_it_saw():
     ("assertion", "severity"),
     [
         (graded("basic"), 1),
-        (graded("basic", 3), 1),
+        (graded("basic", 2), 2),
         (graded("unsupported", 1), 1),
         (graded("unsupported", 2), 2),
         (graded("unsupported", 3), 3),
@@ -426,7 +426,7 @@ def test_what_a_judge_leaves_out_does_not_weaken_what_it_saw():
     ids=str,
 )
 def test_severity_is_the_judges_where_it_may_tell(assertion, severity):
-    """What is basic is harmless; a dose could harm, whatever a judge says; so could what nobody has graded."""
+    """A dose could harm, whatever a judge says; so could what nobody has graded, unless it is basic."""
     assert severity_of(assertion) == severity
 
 
@@ -440,12 +440,12 @@ def test_severity_is_the_judges_where_it_may_tell(assertion, severity):
     ids=["invented quote", "no such source", "another dose"],
 )
 @pytest.mark.parametrize("severity", [None, 1, 2])
-def test_support_that_is_belied_could_harm(changes, severity):
-    """A judge that invents a proof is not believed on how much it matters either."""
+def test_support_that_is_belied_matters(changes, severity):
+    """A judge that invents a proof is not believed on how much it matters: it could mislead, and a dose could harm."""
     (found,) = verified([graded("stated", severity, **changes)], CASE)
-    assert (found.support, severity_of(found)) == ("unsupported", 3)
+    assert (found.support, severity_of(found)) == ("unsupported", 3 if "text" in changes else 2)
     (found,) = verified([graded("basic", 1, text="Sleep for 8 hours.")], CASE)
-    assert (found.support, severity_of(found)) == ("unsupported", 3)
+    assert (found.support, severity_of(found)) == ("unsupported", 2)
 
 
 @pytest.mark.parametrize(
@@ -459,10 +459,9 @@ def test_support_that_is_belied_could_harm(changes, severity):
         (9, [1, 1, 1], "reject"),
         (9, [3], "reject"),
         (9, [1, 3], "reject"),
-        (1, [1], "reject"),  # it does not stand beside more that is supported
-        (1, [1, 1], "reject"),
-        (0, [1], "reject"),
-        (1, [2], "reject"),
+        (1, [1], "accept"),
+        (1, [1, 1], "warn"),
+        (0, [2], "warn"),
     ],
 )
 def test_additions_among_what_is_supported_score_by_their_severities(supported, added, verdict):
@@ -475,9 +474,9 @@ def test_additions_among_what_is_supported_score_by_their_severities(supported, 
 
 def test_statements_excuse_what_is_small():
     """A reply of small additions alone scores by how plainly it says so; the better of both counts."""
-    small = graded("unsupported", 1, text="Zinc is a metal.")
+    small = [graded("unsupported", 1, text="Zinc is a metal.") for _ in range(3)]
     for admits, verifies, verdict in (("clear", "clear", "accept"), ("clear", "no", "warn"), ("no", "no", "reject")):
-        form = graded_claims(small, admits=admits, verifies=verifies)
+        form = graded_claims(*small, admits=admits, verifies=verifies)
         assert rule_on_claims(form, CASE).verdict == verdict
     worse = graded("unsupported", 2, text="Zinc helps.")
     assert rule_on_claims(graded_claims(worse, admits="clear", verifies="clear"), CASE).verdict == "warn"
@@ -497,7 +496,7 @@ def test_additions_are_told_as_the_problems_that_can_be_mended():
         ("undisclosed", "Walks are nice.", 1),
         ("beyond", "Zinc helps.", 2),
         ("sensitive", "You may stop it.", 1),
-        ("beyond", "Garlic helps.", 3),
+        ("beyond", "Garlic helps.", 2),
     ]
 
 
