@@ -1,6 +1,7 @@
 """A proxy on port 0 in front of an upstream on port 0, both real aiohttp servers."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -146,6 +147,27 @@ async def eventually(holds: Callable[[], Any], seconds: float = 3) -> None:
 
 def text_of(body: Body) -> str:
     return body["choices"][0]["message"]["content"]
+
+
+def screening(*problems: tuple[str, str, int], adds: bool = False) -> str:
+    """Answer the screening call of the built-in judges of replies.
+
+    Args:
+        problems: By kind, quote and severity.
+        adds: Whether the reply says anything that its sources do not.
+    """
+    found = [{"kind": kind, "quote": quote, "severity": severity} for kind, quote, severity in problems]
+    return json.dumps({"problems": found, "adds": adds})
+
+
+def claims(*assertions: Body, **more: Any) -> str:
+    """Answer the chief's call about what a reply asserts; `played` as well where it is asked about the role too."""
+    return json.dumps({"assertions": list(assertions), "admits_not_from_sources": "no", "asks_to_verify": "no", **more})
+
+
+NO_PROBLEMS = screening()
+UNPLAYED = json.dumps({"played": []})
+"""The chief's answer where it is asked about the role alone, and sees none that is played."""
 
 
 def judge_with(*stages: str) -> list[Body]:
