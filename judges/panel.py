@@ -1,7 +1,7 @@
 """The built-in judges of a reply, which share their calls: one screens, and what it flags one chief reads, claim by claim."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from judges.advice import unsupported_advice
 from judges.cascade import Cascade
@@ -105,7 +105,9 @@ class Panel:
         problems = _problems(flagged[0], self.case)
         if not are_small(problems) or unsupported_advice(self.case):
             return None
-        return self.mend(self.case, problems)
+        text = self.mend(self.case, problems)
+        # No judge reads it again: what was a warning must not be left as advice.
+        return None if text is None or unsupported_advice(replace(self.case, draft=text)) else text
 
 
 def _is_due(cascade: Cascade, stage: Stage, strongest: bool) -> bool:
