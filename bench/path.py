@@ -1,10 +1,10 @@
 """The time of a turn whose judges are models: that of its slowest path, not the sum of its calls.
 
-Every call takes the same time at the upstream. The draft is written while the emergency judge listens; then the swift judges answer
-side by side, one of them flags the reply, and its chief accepts it:
+Every call takes the same time at the upstream. The draft is written while the emergency judge listens; then the call that the
+built-in judges share flags the reply, and their chief accepts it, while a judge with a prompt of its own answers beside them:
 
-    draft ─────┐                  ┌─ source_fidelity.swift ── source_fidelity.chief
-    emergency ─┴──────────────────┴─ role.swift
+    draft ─────┐                  ┌─ reply.swift ── reply.chief
+    emergency ─┴──────────────────┴─ manner.swift
 """
 
 from pathlib import Path
@@ -22,15 +22,19 @@ DELAYS_MS = (20, 50, 200)
 STEPS = 3
 """Calls on the slowest path."""
 TURNS = 8
-MODELS = ("draft", "flagging", "claims", "role", "crisis")
+MODELS = ("draft", "flagging", "assessment", "opinion", "crisis")
 """What the upstream answers, by the last part of the model's name."""
-PROMPTS = {
-    "source_fidelity.swift": "flagging",
-    "source_fidelity.chief": "claims",
-    "role.swift": "role",
-    "emergency.swift": "crisis",
-}
+PROMPTS = {"reply.swift": "flagging", "reply.chief": "assessment", "emergency.swift": "crisis"}
 """The judges' prompts, and the models that they ask."""
+OWN = """---
+name: manner
+stage: swift
+model: {model}
+observation: verdict
+---
+Is the reply polite?
+"""
+"""A judge with a prompt of its own."""
 
 
 def run(setting: Setting, turns: int = TURNS) -> Figures:
@@ -63,16 +67,20 @@ def late(setting: Setting) -> dict[str, Any]:
     for delay in DELAYS_MS:
         named = {name: f"late-{delay}-{name}" for name in MODELS}
         config["models"] |= {alias: model | {"model": alias} for alias in named.values()}
+        prompts = {prompt: str(_asking(setting.folder, prompt, named)) for prompt in PROMPTS}
+        own = setting.folder / f"{named['opinion']}.md"
+        own.write_text(OWN.format(model=named["opinion"]))
         judges = [
-            {"name": "emergency", "stages": ["swift"]},
-            {"name": "source_fidelity", "stages": ["swift", "chief"]},
-            {"name": "role", "stages": ["swift"]},
+            {"name": "emergency", "stages": ["swift"], "prompts": [prompts["emergency.swift"]]},
+            *({"name": name, "stages": ["swift", "chief"]} for name in ("source_fidelity", "transparency", "role")),
+            {"prompts": [str(own)]},
         ]
-        for judge in judges:
-            judge["prompts"] = [
-                str(_asking(setting.folder, f"{judge['name']}.{stage}", named)) for stage in judge["stages"]
-            ]
-        config["chatbots"][f"late-{delay}"] = bot | {"model": named["draft"], "judges": judges}
+        shared = [prompts["reply.swift"], prompts["reply.chief"]]
+        config["chatbots"][f"late-{delay}"] = bot | {
+            "model": named["draft"],
+            "judges": judges,
+            "reply_prompts": shared,
+        }
     return config
 
 

@@ -1,7 +1,7 @@
 """The mock upstream: answers chat completions from a table at once, or streams them at a steady pace.
 
 A raw asyncio protocol, because it must never be what limits a run. The request's `seed` is the number of the reply; a model name
-that ends in `-paced` streams PACED tokens, one every GAP_S. A model `late-20-claims` answers after 20 ms, what a judge of that
+that ends in `-paced` streams PACED tokens, one every GAP_S. A model `late-20-flagging` answers after 20 ms, what a judge of that
 name would: see OBSERVED; `late-20-draft` answers with the reply.
 
     python -m bench.upstream REPLIES.json     prints its address; ends with its standard input
@@ -27,12 +27,17 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 _BASIC: dict[str, object] = {"text": "A claim.", "support": "basic", "source_id": None, "quote": None, "topic": None}
 OBSERVED = {
-    "claims": {"assertions": [_BASIC], "admits_not_from_sources": "clear", "asks_to_verify": "clear"},
-    "flagging": {"assertions": [_BASIC], "admits_not_from_sources": "no", "asks_to_verify": "no"},
-    "role": {"played": []},
+    "flagging": {"problems": [{"kind": "beyond", "quote": "the", "severity": 3}], "adds": True},
+    "assessment": {
+        "assertions": [_BASIC],
+        "admits_not_from_sources": "clear",
+        "asks_to_verify": "clear",
+        "played": [],
+    },
+    "opinion": {"verdict": "accept", "reason": ""},
     "crisis": {"signs": []},
 }
-"""What judges say: one that accepts a reply, one that flags it, and two that see nothing."""
+"""What judges say: a screening call that flags a word of any reply, a chief that accepts it, and two that see nothing."""
 
 
 def completion(model: str, text: str) -> bytes:

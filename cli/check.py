@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.checked import Findings, check_files, many
+from cli.checked import Findings, check_files, is_configuration, many, unreviewed
 from cli.terminal import PROBLEMS, ConfigOption, config_path, in_file, leave, printable
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ def check(
         list[Path] | None,
         typer.Argument(
             metavar="[FILE|FOLDER]...",
-            help="Further scenarios, rows (.jsonl), checkpoints, questions, experiments, facilitators (.md).",
+            help="A configuration, or further scenarios, rows (.jsonl), checkpoints, questions, experiments, facilitators and "
+            "judges' prompts (.md), a knowledge base.",
         ),
     ] = None,
     config: ConfigOption = None,
@@ -39,21 +40,34 @@ def check(
 
     Prompts, knowledge bases, saved conversations and scenarios too; every problem is told, with file and key. Notes say
     what is no error but should be known: sections that no clinician has reviewed, keys that are not set here, what in the
-    configuration takes protection away, violating scenarios without a harmless twin.
+    configuration takes protection away, violating scenarios without a harmless twin. What a file is shows in it: a configuration
+    is checked as with --config, of several each in turn, and the other files are checked with the first.
 
     \b
     Examples:
       caf check
+      caf check clinic.yaml
       caf check --config clinic.yaml drift.yaml
       caf check scenarios/mine replies.jsonl
 
     \b
     Exit codes: 0 no problems; 1 problems; 2 there is no such configuration.
     """
-    path = config_path(config)
-    if not path.is_file():
-        leave(f"{path}: there is no such file; name the configuration with --config")
-    findings = examine(path, files or [])
+    given = [path for path in files or [] if is_configuration(path)]
+    further = [path for path in files or [] if path not in given]
+    first = config_path(config) if config is not None or not given else given[0]
+    if not first.is_file():
+        leave(f"{first}: there is no such file; name the configuration with --config")
+    each = {first.resolve(): first}
+    for path in given:
+        each.setdefault(path.resolve(), path)
+    counts = [_tell(path, examine(path, further if path is first else [])) for path in each.values()]
+    if any(counts):
+        raise typer.Exit(PROBLEMS)
+
+
+def _tell(path: Path, findings: Findings) -> int:
+    """Say what was found, and return how many problems there are."""
     for problem in findings.problems:
         typer.echo(f"problem  {printable(problem)}")
     for note in findings.notes:
@@ -61,8 +75,7 @@ def check(
     count = len(findings.problems)
     result = "no problems" if not count else "1 problem" if count == 1 else f"{count} problems"
     typer.echo(f"{path}: {result}" + (f" in {', '.join(findings.counted)}" if findings.counted else ""))
-    if count:
-        raise typer.Exit(PROBLEMS)
+    return count
 
 
 def examine(path: Path, given: list[Path]) -> Findings:
@@ -84,6 +97,9 @@ def examine(path: Path, given: list[Path]) -> Findings:
         from cli.serve import unsafe
 
         findings.notes += [f"{path}: not safe: {warning}" for warning in unsafe(config, keys)]
+        from proxy.thresholds import ignored_thresholds
+
+        findings.notes += [f"{path}: {ignored}" for ignored in ignored_thresholds(config)]
     check_files(path.parent, given, chatbots, findings)
     findings.problems += other_owners()
     return findings
@@ -120,20 +136,13 @@ def _chatbots(config: "Config", path: Path, findings: Findings) -> "list[Bluepri
         except KnowledgeBaseError:
             continue  # `assemble` has told
         sections += len(library)
-        new = library.unreviewed
-        if new:
-            listed = (
-                f"all {len(new)} sections"
-                if len(new) == len(library)
-                else f"{many(len(new), 'section')}: {', '.join(new)}"
-            )
-            findings.notes.append(f"{folder}: no clinician has reviewed {listed}")
+        findings.notes += unreviewed(folder, library)
     findings.counted.append(many(sections, "section"))
     for bot in blueprints or ():
         if bot.settings.streaming == "verified" and bot.holding:
             findings.notes.append(
                 f"{path}: chatbots.{bot.name}.streaming: verified, but of its judges {', '.join(bot.holding)} cannot accept "
-                "without a model, so some or all replies are held; give their local stage an `accept_below`"
+                "without a model, so some or all replies are held; give their local stage an `accept_below` that holds"
             )
     return blueprints
 

@@ -1,8 +1,9 @@
 """What `caf check` looks at beside the configuration, told apart by what is in it.
 
-Saved conversations, scenarios, facilitators, ordinary questions, experiments.
+Saved conversations, scenarios, facilitators, ordinary questions, experiments, judges' prompts, knowledge bases.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -10,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from knowledge_base.library import Library
     from proxy.chatbot import Blueprint
     from scenarios.scenario import Family, Read
 
-Kind = Literal["checkpoint", "family", "rows", "questions", "experiment", "facilitator"]
+Kind = Literal["checkpoint", "family", "rows", "questions", "experiment", "facilitator", "prompt", "section"]
 
 _AN = {
     "checkpoint": "a checkpoint",
@@ -48,18 +50,23 @@ def check_files(beside: Path, given: Sequence[Path], chatbots: "list[Blueprint] 
         "checkpoint": sorted(beside.glob("scenarios/checkpoints/*.yaml")),
         "questions": sorted(beside.glob("scenarios/benign/*.yaml")),
         "facilitator": sorted(beside.glob("facilitators/prompts/*.md")),
-        "experiment": [p for p in sorted(beside.glob("scenarios/experiments/*.yaml")) if not _is_config(p)],
+        "experiment": [p for p in sorted(beside.glob("scenarios/experiments/*.yaml")) if not is_configuration(p)],
+        "prompt": [],
     }
+    sections: list[Path] = []
     known = {path.resolve() for path in (*families, *chain.from_iterable(others.values()))}
     further: list[Path] = []
     for path in _files(given, findings):
         if path.resolve() in known:
             continue
         known.add(path.resolve())
-        if (kind := _kind_of(path, findings)) is not None:
+        if (kind := _kind_of(path, findings)) == "section":
+            sections.append(path)
+        elif kind is not None:
             others.get(kind, further).append(path)
     for kind, paths in others.items():
         _load_each(kind, paths, findings)
+    _knowledge_bases(dict.fromkeys(path.parent for path in sections), findings)
     _scenarios([families, further], chatbots, findings)
 
 
@@ -71,12 +78,17 @@ def _files(given: Sequence[Path], findings: Findings) -> Iterator[Path]:
         if _is_run(path):
             findings.problems.append(f"{path}: is a run of `caf drift run`, in which there is nothing to check")
             continue
-        found = sorted(
-            file for file in path.rglob("*") if file.suffix in (".yaml", ".yml", ".jsonl") and not _is_config(file)
-        )
+        found = sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml", ".jsonl"))
+        configurations = [file for file in found if is_configuration(file)]
+        found = [file for file in found if file not in configurations]
+        findings.notes += [
+            f"{file}: is a configuration and is passed over; `caf check {file}` checks it" for file in configurations
+        ]
         runs = [folder for folder in dict.fromkeys(file.parent for file in found) if _is_run(folder)]
         findings.notes += [f"{folder}: is a run of `caf drift run` and is passed over" for folder in runs]
-        if not found:
+        if not found and not configurations and (sections := [*_sections(path)]):
+            yield sections[0]
+        elif not found and not configurations:
             findings.problems.append(f"{path}: holds no .yaml or .jsonl file")
         yield from (file for file in found if file.parent not in runs)
 
@@ -92,6 +104,7 @@ def _kind_of(path: Path, findings: Findings) -> Kind | None:
 
     Rows have to be named .jsonl, and nothing else may be: whatever reads scenarios goes by that.
     """
+    from proxy.config import Config
     from scenarios import files
     from scenarios.checkpoint import Checkpoint
     from scenarios.questions import QuestionSet
@@ -99,7 +112,7 @@ def _kind_of(path: Path, findings: Findings) -> Kind | None:
     from scoring.experiment import Experiment
 
     if path.suffix == ".md":
-        return "facilitator"
+        return _kind_of_markdown(path)
     named = path.suffix == ".jsonl"
     if _holds_rows(path):
         if not named:
@@ -116,6 +129,7 @@ def _kind_of(path: Path, findings: Findings) -> Kind | None:
     fields = {kind: ", ".join(names) for kind, names in known.items()}
     try:
         others = "; ".join(f"{_AN[one]} {keys}" for one, keys in fields.items() if one != "checkpoint")
+        others += f"; a configuration {', '.join(Config.model_fields)}"
         there = files.read(path, _AN["checkpoint"], f"{fields['checkpoint']}; {others}")
     except files.ScenarioError as error:
         if named:
@@ -134,8 +148,26 @@ def _kind_of(path: Path, findings: Findings) -> Kind | None:
         findings.problems.append(
             f"{path}: is nothing that is looked at. Its keys are {', '.join(map(str, there)) or 'none'}; "
             + "; ".join(f"those of {_AN[one]} are {keys}" for one, keys in fields.items())
+            + f"; those of a configuration are {', '.join(Config.model_fields)}"
         )
     return None
+
+
+def _kind_of_markdown(path: Path) -> Kind:
+    """Tell facilitators, judges' prompts and sections apart; what is none of them is told as a faulty facilitator."""
+    from knowledge_base.front_matter import FrontMatterError, split_front_matter
+
+    try:
+        keys = split_front_matter(path.read_text(encoding="utf-8"))[0].keys()
+    except (OSError, UnicodeDecodeError, FrontMatterError):
+        return "facilitator"
+    if not keys.isdisjoint(("stage", "observation")):
+        return "prompt"
+    return "section" if not keys.isdisjoint(("id", "title")) else "facilitator"
+
+
+def _sections(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.glob("*.md")) if _kind_of_markdown(path) == "section")
 
 
 def _holds_rows(path: Path) -> bool:
@@ -156,15 +188,31 @@ def _holds_rows(path: Path) -> bool:
     return False
 
 
-def _is_config(path: Path) -> bool:
-    """Tell whether a file is a configuration that lies beside experiments; `caf check --config` looks at those."""
-    return path.name.endswith("config.yaml")
+_CONFIGURES = re.compile(r"""^(["']?)(?:models|chatbots)\1\s*:""", re.M)
+
+
+def is_configuration(path: Path) -> bool:
+    """Tell whether a file is a configuration, by its name or its keys; also one that is no valid YAML."""
+    if path.suffix in (".md", ".jsonl") or not path.is_file():
+        return False
+    if path.name.endswith("config.yaml"):
+        return True
+    from scenarios import files
+
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        if not text.lstrip().startswith("{"):
+            return _CONFIGURES.search(text) is not None
+        return not files.read(path, "", "").keys().isdisjoint(("models", "chatbots"))
+    except (OSError, UnicodeDecodeError, files.ScenarioError):
+        return False  # whatever reads it next tells
 
 
 def _load_each(kind: Kind, paths: Sequence[Path], findings: Findings) -> None:
     """Load files of one kind, and tell what is wrong with them."""
     from cli.drifting.examined import examine
     from facilitators import facilitator
+    from judges.prompt import PromptError, load_prompt
     from scenarios import checkpoint, questions
     from scenarios.files import ScenarioError
 
@@ -172,6 +220,7 @@ def _load_each(kind: Kind, paths: Sequence[Path], findings: Findings) -> None:
         "checkpoint": checkpoint.load,
         "questions": questions.load,
         "facilitator": facilitator.load,
+        "prompt": load_prompt,
     }
     for path in paths:
         if kind == "experiment":
@@ -183,8 +232,33 @@ def _load_each(kind: Kind, paths: Sequence[Path], findings: Findings) -> None:
             loaders[kind](path)
         except (ScenarioError, facilitator.FacilitatorError) as error:
             findings.problems += error.problems
+        except PromptError as error:
+            findings.problems.append(str(error))
     if paths:
-        findings.counted.append(many(len(paths), "question file" if kind == "questions" else kind))
+        names: dict[Kind, str] = {"questions": "question file", "prompt": "judge's prompt"}
+        findings.counted.append(many(len(paths), names.get(kind, kind)))
+
+
+def _knowledge_bases(folders: Iterable[Path], findings: Findings) -> None:
+    from knowledge_base.library import KnowledgeBaseError, load
+
+    for folder in folders:
+        try:
+            library = load(folder)
+        except KnowledgeBaseError as error:
+            findings.problems += error.problems
+        else:
+            findings.notes += unreviewed(folder, library)
+            findings.counted.append(f"{many(len(library), 'section')} of {folder}")
+
+
+def unreviewed(folder: Path, library: "Library") -> Iterator[str]:
+    """Name the sections that no clinician has reviewed."""
+    if new := library.unreviewed:
+        listed = many(len(new), "section") + f": {', '.join(new)}"
+        yield f"{folder}: no clinician has reviewed " + (
+            f"all {len(new)} sections" if len(new) == len(library) else listed
+        )
 
 
 def _scenarios(groups: Sequence[Sequence[Path]], chatbots: "list[Blueprint] | None", findings: Findings) -> None:

@@ -12,6 +12,7 @@ from models.errors import ModelSettingsError
 from proxy.app import create_app
 from proxy.config import Config, ConfigError, load_config
 from proxy.service import SERVICE
+from proxy.thresholds import ignored_thresholds
 
 log = structlog.get_logger()
 
@@ -39,7 +40,10 @@ async def reload(front: Front, path: Path) -> bool:
         log.exception("configuration refused, the old one serves on", path=str(path), error=type(error).__name__)
         return False
     not_safe = list(unsafe(config, front.app[SERVICE].keys))
-    log.warning("configuration reloaded", path=str(path), chatbots=list(config.chatbots), not_safe=not_safe)
+    ignored = list(ignored_thresholds(config))
+    log.warning(
+        "configuration reloaded", path=str(path), chatbots=list(config.chatbots), not_safe=not_safe, ignored=ignored
+    )
     return True
 
 

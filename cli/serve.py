@@ -191,7 +191,9 @@ def _say_at_the_end(line: str) -> None:
 def _greeting(
     config: "Config", keys: "KeyRing | None", path: Path, address: str, workers: int, connections: int
 ) -> Iterator[str]:
-    """Say what is served, from what, and what about it is not safe."""
+    """Say what is served, from what, what about it is not safe, and what in it does not count."""
+    from proxy.thresholds import ignored_thresholds
+
     chatbots = (f"{name} ({_kind(config, name)})" for name in config.chatbots)
     yield f"CAF serves {address}/v1" + (f" with {workers} workers" if workers > 1 else "")
     yield f"  chatbots  {', '.join(chatbots)}"
@@ -200,6 +202,8 @@ def _greeting(
     yield f"  limit     {connections:,} connections" + (" for each worker" if workers > 1 else "")
     for warning in unsafe(config, keys):
         yield f"  not safe  {warning}"
+    for sentence in ignored_thresholds(config):
+        yield f"  ignored   {sentence}"
     yield "Ctrl-C stops."
 
 

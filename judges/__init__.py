@@ -16,8 +16,10 @@ In reading order:
     guard_model.py  how guard models are asked in the form they were trained on, and read
     offload.py      judging long texts beside the event loop
     judge.py        one judge: a prompt file and a model, or a local observer
+    weights.py      which weights a local judge scores with: what a calibrated threshold holds for
     python_judge.py a judge that is a Python class of a user's own
     filter.py       the team: stages of each judge, all judges at once
+    mend.py         takes small additions out of a reply, or discloses them; clauses.py: parts of a sentence; deletable.py: words
     refiner.py      rewrites what was rejected
     kept.py         what was found out of a text, kept for a while
     local/          judges and refiner without a model

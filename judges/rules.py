@@ -223,13 +223,11 @@ ADDED = frozenset({"basic", "unsupported"})
 
 
 def severity_of(assertion: Assertion) -> Severity:
-    """Return how much an addition matters: 1 if it is basic, 3 if it names a dose, else as the judge says, or 3."""
-    if assertion.support == "basic":
-        return 1
+    """Return how much an addition matters: as the judge says, else 1 if it is basic, 3 if not; a dose always 3."""
     if doses(assertion.text):
         return 3
     said_so = assertion.severity if isinstance(assertion, GradedAssertion) else None
-    return said_so or 3
+    return said_so or (1 if assertion.support == "basic" else 3)
 
 
 def _is_sensitive(assertion: Assertion, case: Case) -> bool:
@@ -275,10 +273,10 @@ def claims_score(assertions: Iterable[Assertion], admits: Strength, verifies: St
     """Give a reply's compliance score from its assertions and the two statements about them.
 
     Returns:
-        0 to 4, by the table of design.md section 6: 4 when everything is supported. Additions that stand among at least as many
-        supported assertions score by the sum of their severities, see `problems.score`. Otherwise, harmless ones (severity 1)
-        get one point for each weak and two for each clear statement, at least 1; others score 2 with both
-        statements clear, 1 with any statement at all, else 0. The better of both counts, and severity 3 has no first.
+        0 to 4, by the table of design.md section 6: 4 when everything is supported. Otherwise harmless additions (severity 1)
+        get one point for each weak and two for each clear statement, at least 1; others score 2 with both statements clear, 1
+        with any statement at all, else 0. Or, if that is better and no severity is 3, by the sum of the severities, see
+        `problems.score`; where the judge says of none, only if at least as many assertions are supported.
     """
     listed = list(assertions)
     added = [severity_of(a) for a in listed if a.support in ADDED]
@@ -287,7 +285,8 @@ def claims_score(assertions: Iterable[Assertion], admits: Strength, verifies: St
     statements = STRENGTH[admits] + STRENGTH[verifies]
     harmless = max(added) == 1
     by_statements = max(1, statements) if harmless else 2 if statements == 4 else min(statements, 1)
-    stands = len(listed) >= 2 * len(added) and len(listed) > 2 and max(added) < 3
+    graded = all(isinstance(a, GradedAssertion) for a in listed)
+    stands = max(added) < 3 and (graded or (len(listed) >= 2 * len(added) and len(listed) > 2))
     return max(by_statements, score_of_weight(sum(added)) if stands else 0)
 
 
@@ -307,7 +306,7 @@ def verified(assertions: Iterable[Assertion], case: Case) -> list[Assertion]:
 
 
 def _downgraded(assertion: Assertion) -> Assertion:
-    graded = {"severity": 3} if isinstance(assertion, GradedAssertion) else {}
+    graded = {"severity": 2} if isinstance(assertion, GradedAssertion) else {}
     return assertion.model_copy(update={"support": "unsupported", **graded})
 
 

@@ -17,7 +17,7 @@ What they use:
 
     config.py        config.yaml, validated once: settings.py and chatbot_settings.py say what may stand in it
     service.py       what every handler finds: made once by create_app
-    chatbot.py       a chatbot, assembled from its settings
+    chatbot.py       a chatbot, assembled from its settings; thresholds.py: which `accept_below` of its judges holds
     messages.py      the chat request; request_body.py: its bytes
     delivery.py      what a turn works on, and what it comes to
     tool_calls.py    which calls of tools were asked for, and what of them leaves

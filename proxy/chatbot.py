@@ -22,6 +22,7 @@ from models.client import Models
 from proxy.chatbot_settings import ChatbotSettings, JudgeSettings
 from proxy.config import Config, ConfigError
 from proxy.language import language_of
+from proxy.thresholds import valid_threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class JudgePlan:
     """The class that it is, if it is one."""
     together: tuple["JudgePlan", ...] = ()
     """The judges with which it shares its calls, itself among them; none if it has a prompt of its own."""
+    accept_below: float | None = None
+    """The score below which its local stage may accept alone; a threshold for other weights than today's is none."""
 
     @property
     def hashes(self) -> dict[str, str]:
@@ -58,7 +61,7 @@ class JudgePlan:
 
     def _judge(self, stage: Stage, models: Models) -> Judge:
         if stage == "local":
-            return LocalJudge(self.name, self.settings.accept_below)
+            return LocalJudge(self.name, self.accept_below)
         prompt = self.prompts[stage]
         if prompt.name != SHARED:
             return ModelJudge(prompt, models, self.settings.timeout_s)
@@ -97,7 +100,7 @@ class Blueprint:
             for plan in self.plans
             if plan.name != "emergency"
             and plan.stages != ("local",)
-            and (plan.stages[0] != "local" or plan.settings.accept_below is None)
+            and (plan.stages[0] != "local" or plan.accept_below is None)
         ]
 
     def open(self, models: Models) -> "Chatbot":
@@ -285,7 +288,7 @@ def _plan(
                 f"{key}: its {stage} stage asks the model alias {prompts[stage].model!r}, which is not under `models` "
                 f"(there are {', '.join(config.models)}); add it, or leave the stage out with `stages`"
             )
-    return JudgePlan(name, judge, stages, prompts)
+    return JudgePlan(name, judge, stages, prompts, accept_below=valid_threshold(judge))
 
 
 def _python_plan(judge: JudgeSettings, key: str, problems: list[str]) -> JudgePlan | None:

@@ -8,6 +8,7 @@ import structlog
 
 from judges.case import Case
 from judges.mend import mend
+from judges.observation import Problem
 from judges.panel import Mend
 from judges.refiner import Rejected
 from judges.review import Review
@@ -88,12 +89,22 @@ def _mender(turn: Turn, attempt: Attempt) -> Mend | None:
     ):
         return None
     statements, sent = turn.bot.statements(turn.user_message), len(turn.fixed(attempt.choice).text)
-    return lambda case, problems: mend(case, problems, statements, sent)
+
+    def mended(case: Case, problems: Sequence[Problem]) -> str | None:
+        text = mend(case, problems, statements, sent)
+        return text if text is not None and _may_be_said(turn, case.draft, text) else None
+
+    return mended
+
+
+def _may_be_said(turn: Turn, draft: str, text: str) -> bool:
+    """Tell whether a mended reply may be delivered whole: no `stop` of the client or length limit ends it before its statements."""
+    shorter = len(text) <= len(draft)
+    return before(text, turn.request.stops) == text and (shorter or cut(text, turn.bot.settings.length.hard) == text)
 
 
 def _mended(turn: Turn, attempt: Attempt, text: str) -> Attempt:
-    """Trace the mended reply. Its citations passed the hard checks as they stand; a statement may have made it too long."""
-    text = max(cut(text, turn.bot.settings.length.hard), turn.fixed(attempt.choice).text, key=len)
+    """Trace the mended reply. Its citations passed the hard checks as they stand."""
     mended = Attempt("mended", attempt.choice, text, attempt.citations, turn.at_ms, modes=attempt.modes)
     turn.trace.attempts.append(mended)
     return mended

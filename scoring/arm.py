@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import aiohttp
@@ -12,7 +12,7 @@ from models.client import Models
 from models.errors import ModelError
 from models.usage import Ledger, Usage
 from scenarios.checkpoint import Message
-from scoring.transcript import Attempt
+from scoring.transcript import Attempt, Step
 
 PLACE_HEADER = "X-CAF-Place"
 """Tells a proxy in this process what a request is for, so that what its models answer is recorded under that place."""
@@ -35,6 +35,7 @@ class Delivered:
     warnings: tuple[str, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     calls: int = 1
+    steps: tuple[Step, ...] = ()
     usage: Usage = field(default_factory=Usage)
     cost: float | None = None
     ms: float = 0.0
@@ -57,6 +58,15 @@ class Arm(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What the trace of a turn tells besides its reply."""
+
+    attempts: tuple[Attempt, ...]
+    steps: tuple[Step, ...]
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class ProxyArm:
     """A proxy of ours, in this process, asked over HTTP like any other."""
 
@@ -64,8 +74,8 @@ class ProxyArm:
     url: str
     chatbot: str
     filter: str
-    seen: Callable[[str], tuple[tuple[Attempt, ...], float | None]]
-    """Returns attempts and cost of a turn by its id, once."""
+    seen: Callable[[str], Seen]
+    """Returns what a turn's trace tells, by its id, once."""
 
     async def ask(self, messages: Sequence[Message], *, user: str, seed: int, place: str) -> Delivered:
         body = {"model": self.chatbot, "messages": as_openai(messages), "user": user, "seed": seed}
@@ -82,11 +92,8 @@ class ProxyArm:
         if response.status != 200:
             raise NoReply(f"HTTP {response.status}: {answer.get('error', {}).get('message', 'no reason given')}")
         delivered = read(answer, (time.perf_counter() - started) * 1000)
-        attempts, cost = self.seen(answer["caf"]["turn_id"])
-        return Delivered(
-            delivered.reply, delivered.citations, delivered.outcome, delivered.warnings, attempts, delivered.calls,
-            delivered.usage, cost, delivered.ms,
-        )  # fmt: skip
+        seen = self.seen(answer["caf"]["turn_id"])
+        return replace(delivered, attempts=seen.attempts, steps=seen.steps, cost=seen.cost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +111,7 @@ class ServerArm:
         except ModelError as error:
             raise NoReply(str(error)) from None
         found = read(answer, (time.perf_counter() - started) * 1000)
-        return Delivered(
-            found.reply,
-            found.citations,
-            found.outcome,
-            found.warnings,
-            (),
-            found.calls,
-            found.usage,
-            ledger.cost,
-            found.ms,
-        )
+        return replace(found, cost=ledger.cost)
 
 
 def as_openai(messages: Sequence[Message]) -> list[dict[str, str]]:

@@ -111,7 +111,7 @@ class Run:
         self._go_on_or_stop()  # what a proxy made of a call that was refused for the budget is no reply of its
         return Exchange(
             place=place, user_message=said, stage=stage, reply=got.reply, citations=got.citations,
-            outcome=got.outcome, warnings=got.warnings, attempts=got.attempts, calls=got.calls,
+            outcome=got.outcome, warnings=got.warnings, attempts=got.attempts, calls=got.calls, steps=got.steps,
             prompt_tokens=got.usage.prompt_tokens, completion_tokens=got.usage.completion_tokens,
             cost=got.cost, ms=round(got.ms, 1),
         )  # fmt: skip

@@ -50,6 +50,16 @@ class Attempt(Line):
     verdicts: tuple[Verdict, ...] = ()
 
 
+class Step(Line):
+    """What a turn asked of models for one purpose."""
+
+    name: str
+    """As in `caf_tokens_total`: draft, select, reply.swift ..."""
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+
+
 class Exchange(Line):
     """One user message and the reply to it: a line of transcripts.jsonl."""
 
@@ -69,6 +79,8 @@ class Exchange(Line):
     attempts: tuple[Attempt, ...] = ()
     """Draft and refinements with their verdicts, as far as the arm tells."""
     calls: int = 0
+    steps: tuple[Step, ...] = ()
+    """The same by purpose, as far as the arm tells."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float | None = None

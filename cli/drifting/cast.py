@@ -1,7 +1,7 @@
 """Everything that takes part in a run: a proxy for each arm, whoever speaks for facilitators, raters, and the money."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -22,15 +22,16 @@ from models.fallback import with_fallbacks
 from models.openai_engine import make_session
 from models.remembering import Memory, Remembering, asked_for
 from models.settings import ModelSettings
+from models.usage import Call
 from proxy.app import create_app
 from proxy.chatbot import assemble
 from proxy.config import Config, ConfigError, parse_config
 from proxy.traces.trace import Trace
 from scenarios import files
-from scoring.arm import PLACE_HEADER, Arm, ProxyArm, ServerArm
+from scoring.arm import PLACE_HEADER, Arm, ProxyArm, Seen, ServerArm
 from scoring.experiment import LINES, LOCAL, ArmSettings, Experiment
 from scoring.raters.rater import LocalRater, ModelRater, Rater
-from scoring.transcript import Attempt, Verdict
+from scoring.transcript import Attempt, Step, Verdict
 
 PATIENCE_S = 5.0
 """How long a replayed run waits for an answer that nobody recorded: when it was recorded, the call may have been cancelled."""
@@ -213,15 +214,30 @@ class Turns:
     def keep(self, trace: Trace) -> None:
         self._kept[trace.turn_id] = trace
 
-    def take(self, turn_id: str) -> tuple[tuple[Attempt, ...], float | None]:
-        """Return attempts and cost of a turn."""
+    def take(self, turn_id: str) -> Seen:
+        """Return what the trace of a turn tells."""
         trace = self._kept.pop(turn_id, None)
         if trace is None:
-            return (), None
+            return Seen((), (), None)
         heard = [Attempt(kind="message", text=trace.user_message, verdicts=_verdicts(trace.emergency))]
         tried = [Attempt(kind=one.kind, text=one.text, verdicts=_verdicts(one.judgements)) for one in trace.attempts]
         costs = [call.cost for call in trace.calls if call.cost is not None]
-        return tuple([*heard, *tried] if trace.emergency else tried), sum(costs) if costs else None
+        return Seen(
+            tuple([*heard, *tried] if trace.emergency else tried),
+            tuple(_steps(trace.calls)),
+            sum(costs) if costs else None,
+        )
+
+
+def _steps(calls: Sequence[Call]) -> Iterator[Step]:
+    for name in sorted({call.step for call in calls}):
+        usages = [call.usage for call in calls if call.step == name]
+        yield Step(
+            name=name,
+            calls=len(usages),
+            prompt_tokens=sum(usage.prompt_tokens for usage in usages),
+            completion_tokens=sum(usage.completion_tokens for usage in usages),
+        )
 
 
 def _verdicts(judgements: Any) -> tuple[Verdict, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from cli.judging import shipped
 from cli.terminal import config_path, leave, plain_errors
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from proxy.config import Config
     from scenarios.scenario import Family, Read, Scenario
 
-SCENARIOS = Path(__file__).resolve().parent.parent.parent / "scenarios" / "judges"
 ANSWERS = Path("data/judge-answers.jsonl")
 Split = Literal["dev", "holdout", "all"]
 
@@ -41,8 +41,8 @@ DataOption = Annotated[
     typer.Option(
         "--data",
         "-d",
-        metavar="FILE",
-        help="Scenario file (.yaml), rows (.jsonl) or folder; default: the shipped ones.",
+        metavar="FILE|FOLDER",
+        help="Scenario file (.yaml), rows (.jsonl) or folder; may be repeated. Default: the shipped ones.",
     ),
 ]
 SplitOption = Annotated[
@@ -82,6 +82,8 @@ class Bench:
     budget: "Budget | None"
     known: list[str]
     """Judges that scenarios may name: those built in and those of all chatbots."""
+    hints: set[str] = field(default_factory=set)
+    """What has been said, which is said once."""
 
     def plan(self, judge: str) -> "JudgePlan":
         plans = {plan.name: plan for plan in self.blueprint.plans}
@@ -125,16 +127,26 @@ class Bench:
 
     def cases(self, choice: "Choice", *, unlabelled: bool = False) -> "list[Labelled]":
         """Read the cases that are meant, for the judges that are meant."""
-        found = self.labelled(self._read(choice.data), choice.judges_of(self), choice.keep, unlabelled=unlabelled)
+        read = self._read(choice.data)
+        lent, others = self._lent(choice.data)
+        found = self.labelled(read, choice.judges_of(self), choice.keep, unlabelled=unlabelled, lent=lent)
         if choice.limit is not None:
             found = [case for judge in choice.judges_of(self) for case in _spread(found, judge, choice.limit)]
         if not found:
             leave("no case fits: no scenario with these judges, split, tags and families; see --data and --split")
+        borrowing = {one.family.family for one in read if one.family.knowledge_base is None}
+        # The emergency judge reads the user alone, whatever the chatbot is there for.
+        if others and any(case.judge != "emergency" and case.family in borrowing for case in found):
+            self._hint(
+                f"the shipped scenarios belong to another {' and '.join(others)} than {self.blueprint.name} has, and are measured "
+                "with theirs; to measure on scenarios of your own, give --data FILE|FOLDER"
+            )
         return found
 
     def holdout(self, data: list[Path], judges: list[str]) -> "list[Labelled]":
         """Read the held-out cases of judges: all that there are, since a choice among them is a look at this holdout too."""
-        return self.labelled(self._read(data), judges, lambda family, scenario: family.split == "holdout")
+        lent, _ = self._lent(data)
+        return self.labelled(self._read(data), judges, lambda family, scenario: family.split == "holdout", lent=lent)
 
     def labelled(
         self,
@@ -143,13 +155,14 @@ class Bench:
         keep: "Callable[[Family, Scenario], bool]" = lambda family, scenario: True,
         *,
         unlabelled: bool = False,
+        lent: "Setting | None" = None,
     ) -> "list[Labelled]":
-        """Make cases of scenarios, with what the chatbot lends to them."""
+        """Make cases of scenarios, with what is lent to them; default: what the chatbot lends."""
         from judges.evaluation.labelled import labelled
         from scenarios.files import ScenarioError
 
         try:
-            return labelled(read, judges, self.setting, keep, unlabelled=unlabelled)
+            return labelled(read, judges, lent or self.setting, keep, unlabelled=unlabelled)
         except ScenarioError as error:
             leave(*error.problems)
 
@@ -163,13 +176,29 @@ class Bench:
         topics = tuple(Topic(topic.name, tuple(topic.terms)) for topic in settings.sensitive_topics)
         return Setting(self.blueprint.library, settings.role, topics)
 
+    def _lent(self, data: list[Path]) -> "tuple[Setting, list[str]]":
+        """Return what is lent to scenarios that do not say it, and what of it the chatbot does not have.
+
+        The shipped ones were labelled for the shipped chatbot: with the role and sections of another, their labels are wrong.
+        """
+        if data:
+            return self.setting, []
+        theirs = shipped.setting()
+        others = shipped.differences(self.setting, theirs)
+        return (theirs if others else self.setting), others
+
+    def _hint(self, text: str) -> None:
+        if text not in self.hints:
+            self.hints.add(text)
+            typer.echo(f"caf: {text}", err=True)
+
     def _read(self, data: list[Path]) -> "list[Read]":
         from judges.evaluation.names import misnamed
         from scenarios.files import ScenarioError
         from scenarios.scenario import load_all
 
         try:
-            read = load_all(data or [SCENARIOS])
+            read = load_all(data or [shipped.SCENARIOS])
         except ScenarioError as error:
             leave(*error.problems)
         if problems := misnamed(read, self.known):

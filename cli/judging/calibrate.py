@@ -134,9 +134,12 @@ def calibrate(
         import json
         from dataclasses import asdict
 
+        from judges.weights import weights_id
+
         reaches = {name: route.reaches() for name, route in outcome.routes.items()}
         judges = {
-            name: one | {"reaches": {stage: asdict(share) for stage, share in reaches[name].items()}}  # type: ignore[operator]
+            name: one
+            | {"weights": weights_id(name), "reaches": {stage: asdict(share) for stage, share in reaches[name].items()}}  # type: ignore[operator]
             for name, one in as_data(outcome.found).items()
         }
         report = {"data": outcome.data, "judges": judges, "turn": asdict(team) if team else None}
@@ -215,7 +218,7 @@ async def _calibrated(
         chosen = found[name].accept_below
         route = Route(
             name,
-            plan.settings.accept_below if found[name].faults or chosen is None else chosen,
+            plan.accept_below if found[name].faults or chosen is None else chosen,
             local,
             tuple(stage for stage in plan.stages if stage != "local"),
             "local" in screen.reject_alone,
@@ -246,6 +249,7 @@ async def _asked(bench: Bench, plan: "JudgePlan", route: "Route", at_once: int) 
 def _write(outcome: Outcome, force: bool) -> bool:
     """Write the thresholds that hold, and tell of those that do not; return whether all were written."""
     from cli.judging.thresholds import Threshold, write_thresholds
+    from judges.weights import weights_id
 
     names = [plan.name for plan in outcome.bench.blueprint.plans]
     refused = {
@@ -254,7 +258,9 @@ def _write(outcome: Outcome, force: bool) -> bool:
         if one.accept_below is None or (one.faults and not force)
     }
     thresholds = [
-        Threshold(names.index(name), name, one.accept_below, evidence(one, outcome.data, date.today()))
+        Threshold(
+            names.index(name), name, one.accept_below, weights_id(name), evidence(one, outcome.data, date.today())
+        )
         for name, one in outcome.found.items()
         if name not in refused and one.accept_below is not None
     ]

@@ -39,9 +39,14 @@ def show(found: "Mapping[str, Calibration]", routes: "Mapping[str, Route]", team
 def _figures(console: "Console", one: "Calibration") -> None:
     from rich.table import Table
 
+    from judges.weights import weights_id
+
     below = "-" if one.accept_below is None else f"{one.accept_below:g}"
     unread = f", {one.unjudged} of them unjudged" if one.unjudged else ""
-    console.print(f"  accept_below {below}   ({one.violating} violating + {one.harmless} harmless cases{unread})")
+    weights = f"for the weights {weights_id(one.judge)}"
+    console.print(
+        f"  accept_below {below} {weights}   ({one.violating} violating + {one.harmless} harmless cases{unread})"
+    )
     rows: list[tuple[str, Screening | None]] = [
         ("where it was chosen", one.measured),
         ("cross-validated", one.cross_validated),

@@ -30,6 +30,8 @@ class Threshold:
     """Its place in the chatbot's list of judges, from 0."""
     judge: str
     accept_below: float
+    weights: str
+    """The id of the weights that it was calibrated for."""
     evidence: str
     """One line that says how the value was come by; it becomes a comment above it."""
 
@@ -79,9 +81,9 @@ def with_thresholds(text: str, chatbot: str, thresholds: Sequence[Threshold]) ->
     edits: list[Edit] = []
     for one in thresholds:
         node = judges.value[one.place]
-        edit, line_of = _put(node, one, text, line_end)
+        put, line_of = _put(node, one, text, line_end)
         comment = f"# accept_below of {one.judge}: {' '.join(one.evidence.split())}"
-        edits += [edit] if line_of is None else [*_comment(text, line_of, one.judge, comment, line_end), edit]
+        edits += put if line_of is None else [*_comment(text, line_of, one.judge, comment, line_end), *put]
     changed = text
     for start, end, new in sorted(edits, key=lambda edit: edit[:2], reverse=True):
         changed = changed[:start] + new + changed[end:]
@@ -90,29 +92,42 @@ def with_thresholds(text: str, chatbot: str, thresholds: Sequence[Threshold]) ->
     return changed
 
 
-def _put(node: yaml.Node, one: Threshold, text: str, line_end: str) -> tuple[Edit, int | None]:
-    """Return the edit that puts a value in, and where the line is above which its evidence stands; None: it is in the edit."""
-    value = repr(one.accept_below)
+def _put(node: yaml.Node, one: Threshold, text: str, line_end: str) -> tuple[list[Edit], int | None]:
+    """Return the edits that put a value in, and where the line is above which its evidence stands; None: it is in an edit."""
+    value = f'{{score: {one.accept_below!r}, weights: "{one.weights}"}}'
     start, end = node.start_mark.index, node.end_mark.index
     if isinstance(node, yaml.ScalarNode):  # `- role`
-        return (start, end, f"{{name: {text[start:end]}, accept_below: {value}}}"), start
+        return [(start, end, f"{{name: {text[start:end]}, accept_below: {value}}}")], start
     assert isinstance(node, yaml.MappingNode)
     for key, old in node.value:
         if key.value == "accept_below":
-            return (old.start_mark.index, old.end_mark.index, value), (
-                start if node.flow_style else key.start_mark.index
-            )
+            return [*_replaced(old, one, value, line_end)], start if node.flow_style else key.start_mark.index
     key, name = next((pair for pair in node.value if pair[0].value == "name"), node.value[-1])
     if node.flow_style:
         last = node.value[-1][1].end_mark.index
-        return (last, last, f", accept_below: {value}"), start
+        return [(last, last, f", accept_below: {value}")], start
     # Below the line of the name, which is one line: nothing that follows can then become part of another value.
     line_stop = text.find("\n", name.end_mark.index)
     at = len(text) if line_stop < 0 else line_stop + 1
     indent = " " * key.start_mark.column
     comment = f"# accept_below of {one.judge}: {' '.join(one.evidence.split())}"
     lines = f"{indent}{comment}{line_end}{indent}accept_below: {value}{line_end}"
-    return (at, at, lines if line_stop >= 0 else line_end + lines), None
+    return [(at, at, lines if line_stop >= 0 else line_end + lines)], None
+
+
+def _replaced(old: yaml.Node, one: Threshold, value: str, line_end: str) -> Iterator[Edit]:
+    """Yield the edits that replace an old value: a number as a whole, of a mapping its two values, each where it stands."""
+    if not isinstance(old, yaml.MappingNode) or not old.value:
+        yield old.start_mark.index, old.end_mark.index, value
+        return
+    new = {"score": repr(one.accept_below), "weights": f'"{one.weights}"'}
+    for key, node in old.value:
+        if key.value in new:
+            yield node.start_mark.index, node.end_mark.index, new.pop(key.value)
+    first = old.value[0][0].start_mark
+    between = ", " if old.flow_style else line_end + " " * first.column
+    for name, text in new.items():
+        yield first.index, first.index, f"{name}: {text}{between}"
 
 
 def _comment(text: str, position: int, judge: str, comment: str, line_end: str) -> Iterator[Edit]:
@@ -148,7 +163,7 @@ def _expected(text: str, chatbot: str, thresholds: Sequence[Threshold]) -> Any:
     for one in thresholds:
         judge = judges[one.place]
         judge = {"name": judge} if isinstance(judge, str) else judge
-        judges[one.place] = judge | {"accept_below": one.accept_below}
+        judges[one.place] = judge | {"accept_below": {"score": one.accept_below, "weights": one.weights}}
     bot = dict(data["chatbots"][chatbot]) | {"judges": judges}
     return data | {"chatbots": data["chatbots"] | {chatbot: bot}}
 

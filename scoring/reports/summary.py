@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from scoring.people.returned import SelfAgreement
+from scoring.reports.calls import calls_by_turn
 from scoring.reports.concord import apart, concord
 from scoring.reports.effect import difference, effect, ends, met
 from scoring.reports.origin import origin
@@ -70,6 +71,7 @@ def summarise(
             arm: specificity(rows, exchanges, ratings, arm, baseline=baseline)
             for arm in in_order(asked, baseline, treated)
         },
+        "calls": calls_by_turn(exchanges, treated),
         "fidelity": _fidelity(checked, baseline, treated, seed),
         "raters": concord(nudged, ratings, seed),
         "apart": apart(rows, ratings),

@@ -54,11 +54,11 @@ async def test_streams_are_read_to_their_end(upstream):
 
 async def test_late_models_answer_after_their_time_as_their_judge_would(upstream):
     """What a turn with model judges is timed with."""
-    body = {"model": "late-30-role", "messages": []}
-    result = await play(upstream, [[request(upstream, body, b"played")]], connections=1, seconds=0.2)
+    body = {"model": "late-30-flagging", "messages": []}
+    result = await play(upstream, [[request(upstream, body, b"problems")]], connections=1, seconds=0.2)
     assert not result.failures
     assert min(result.latencies) > 0.03
-    OBSERVATIONS["role"].model_validate_json(body_of(result.kept[0])["choices"][0]["message"]["content"])
+    OBSERVATIONS["screening"].model_validate_json(body_of(result.kept[0])["choices"][0]["message"]["content"])
 
 
 async def test_a_server_that_hangs_up_is_a_failure():

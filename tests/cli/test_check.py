@@ -243,9 +243,7 @@ def test_every_fault_of_scenarios_is_told_by_file_id_and_field(inside: Caf, fami
 
 def test_scenarios_may_be_for_any_chatbot_of_the_configuration(inside: Caf, folder: Path, families: Path) -> None:
     """For a judge of its own, and with the sections of its knowledge base."""
-    (folder / "own.md").write_text(
-        "---\nname: tone\nstage: swift\nmodel: m\nmodes: [default]\nobservation: verdict\n---\nJudge the tone.\n"
-    )
+    (folder / "own.md").write_text(PROMPT)
     (folder / "other").mkdir()
     (folder / "other" / "sleep.md").write_text(
         SECTION.replace("id: causes", "id: sleep").format(reviewer="Dr. Berg", day="2026-01-31")
@@ -264,11 +262,85 @@ def test_scenarios_may_be_for_any_chatbot_of_the_configuration(inside: Caf, fold
 
 
 ROW = '{"id": "r1", "response": "It is this.", "expect": {"role": "reject"}}\n'
+PROMPT = "---\nname: tone\nstage: swift\nmodel: m\nmodes: [default]\nobservation: verdict\n---\nJudge the tone.\n"
 NEITHER = "a.yaml: is nothing that is looked at. Its keys are "
 
 
 def told(ended: Ended) -> list[str]:
     return [line.removeprefix("problem  ") for line in ended.out.splitlines() if line.startswith("problem  ")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CONFIG,
+        CONFIG + "colour: red\nserver: {port: -1}\n",
+        CONFIG + "      - {name: rloe}\n",
+        CONFIG + "models: {}\n",
+        CONFIG + "server: [\n",
+        '{"server": {},\n "models": {"m": {"engine": "embeded"}}}',
+        "chatbots: {}\n",
+        CONFIG + "      - {name: role, stages: [local], accept_below: 0.3}\n",
+    ],
+)
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_configuration_is_checked_as_with_the_option(inside: Caf, folder: Path, text: str, elsewhere: bool) -> None:
+    """Whatever is wrong with it, wherever it lies; the configuration of the folder is none of its business."""
+    place = folder / "clinic" if elsewhere else folder
+    place.mkdir(exist_ok=True)
+    (place / "my.yaml").write_text(text)
+    (folder / "config.yaml").write_text("not: ours\n")
+    given, named = (inside("check", *option, place / "my.yaml") for option in ((), ("--config",)))
+    assert (given.code, given.out, given.err) == (named.code, named.out, named.err)
+    assert given.out.splitlines()[-1].startswith(f"{place / 'my.yaml'}: ")
+
+
+def test_other_files_are_checked_with_the_configuration_beside_them(inside: Caf, folder: Path) -> None:
+    """In whatever order; an option comes first, and of several configurations each is checked, once."""
+    (folder / "own.md").write_text(PROMPT)
+    (folder / "my.yaml").write_text(CONFIG + "      - own.md\n")
+    (folder / "a.jsonl").write_text(ROW.replace("role", "tone"))
+    assert told(inside("check", "a.jsonl", "my.yaml")) == []
+    ended = inside("check", "my.yaml", "a.jsonl", "--config", "config.yaml", folder / "my.yaml")
+    assert [problem.partition(": expect.tone")[0] for problem in told(ended)] == ["a.jsonl: r1"]
+    results = [line for line in ended.out.splitlines() if "problem" in line and " in 1 chatbot" in line]
+    assert [line.partition(" in ")[0] for line in results] == ["config.yaml: 1 problem", "my.yaml: no problems"]
+    assert ended.code == 1
+
+
+def test_configurations_in_a_folder_are_named_and_passed_over(inside: Caf, folder: Path) -> None:
+    """Whoever names a folder means the scenarios in it."""
+    (folder / "mine").mkdir()
+    (folder / "mine" / "clinic.yaml").write_text(CONFIG)
+    (folder / "mine" / "a.yaml").write_text(FAMILY.format(name="a"))
+    ended = inside("check", "mine")
+    assert (ended.code, told(ended)) == (0, [])
+    assert (
+        "note     mine/clinic.yaml: is a configuration and is passed over; `caf check mine/clinic.yaml` checks it"
+        in ended.out
+    )
+
+
+def test_a_judges_prompt_is_checked_as_one(inside: Caf, folder: Path) -> None:
+    """By the keys that no facilitator has."""
+    (folder / "own.md").write_text(PROMPT)
+    assert inside("check", "own.md").out.endswith("1 checkpoint, 1 judge's prompt\n")
+    (folder / "own.md").write_text(PROMPT.replace("swift", "swfit"))
+    (problem,) = told(inside("check", "own.md"))
+    assert problem.startswith("own.md: front matter key 'stage'")
+
+
+def test_a_knowledge_base_is_checked_as_a_whole(inside: Caf, folder: Path) -> None:
+    """Its folder, or one of its sections."""
+    other = folder / "other"
+    other.mkdir()
+    (other / "new.md").write_text(SECTION.format(reviewer="null", day="null").replace("id: causes", "id: new"))
+    for given in ("other", "other/new.md"):
+        ended = inside("check", given)
+        assert (ended.code, ended.out.endswith("1 section of other\n")) == (0, True), ended.out
+        assert "note     other: no clinician has reviewed all 1 sections" in ended.out
+    (other / "bad.md").write_text("---\nid: worse\n---\n")
+    assert any(problem.startswith("other/bad.md: ") for problem in told(inside("check", "other")))
 
 
 def test_given_files_are_told_apart_by_what_is_in_them(inside: Caf, folder: Path) -> None:
@@ -356,7 +428,13 @@ def test_an_empty_file_is_told_what_it_might_hold(inside: Caf, folder: Path) -> 
     """Every kind that is told apart by its keys."""
     (folder / "a.yaml").write_text("")
     (problem,) = told(inside("check", "a.yaml"))
-    for kind in ("a checkpoint has", "a family of scenarios family", "a file of questions theme", "an experiment name"):
+    for kind in (
+        "a checkpoint has",
+        "a family of scenarios family",
+        "a file of questions theme",
+        "an experiment name",
+        "a configuration server",
+    ):
         assert kind in problem
 
 

@@ -18,7 +18,9 @@ from cli.judging.thresholds import Threshold, with_thresholds, write_thresholds
 from judges.case import Case
 from judges.evaluation.labelled import Labelled, Setting
 from judges.judge import LocalJudge
+from judges.weights import weights_id
 from knowledge_base.library import Source
+from proxy.chatbot import assemble
 from proxy.config import ConfigError, load_config
 from proxy.traces.labels import Label, add
 from proxy.traces.store import TraceStore
@@ -68,7 +70,7 @@ HELD, NEAR, INVENTED = (
     "Take 300 mg of zinc every morning to cure the voices.",
 )
 """The local judges score each of these higher than the one before."""
-SOME = Threshold(0, "source_fidelity", 0.5, "why")
+SOME = Threshold(0, "source_fidelity", 0.5, weights_id("source_fidelity"), "why")
 
 
 def score_of(judge: str, text: str = INVENTED) -> float:
@@ -119,8 +121,14 @@ def write_cases(path: Path, families: int, *, split: str = "dev", name: str = "f
     path.write_text("\n".join(json.dumps(row) for row in rows))
 
 
+def written(judge: str) -> str:
+    """Return what is written of a judge whose threshold is its score of what is invented."""
+    return f'accept_below: {{score: {score_of(judge)!r}, weights: "{weights_id(judge)}"}}'
+
+
 def accepts_below(folder: Path) -> list[float | None]:
-    return [judge.accept_below for judge in load_config(folder / "config.yaml").chatbots["info"].judges]
+    plans = assemble(load_config(folder / "config.yaml"))["info"].plans
+    return [plan.accept_below for plan in plans]
 
 
 def test_thresholds_are_chosen_and_shown(caf: Caf, folder: Path) -> None:
@@ -203,7 +211,7 @@ def test_held_out_families_test_what_was_chosen_on_the_others(inside: Caf, folde
     report = json.loads(inside("judges", "calibrate", *cases, "--test", "holdout", "--json").out)
     one = report["judges"]["transparency"]
     assert one["violating"] == 25
-    assert one["accept_below"] == score_of("transparency")
+    assert (one["accept_below"], one["weights"]) == (score_of("transparency"), weights_id("transparency"))
     assert (one["tested"]["recall"], one["tested"]["recall_n"]) == (0.0, 3)
     refused = inside("judges", "calibrate", *cases, "--split", "all", "--test", "holdout")
     assert refused.code == 2
@@ -227,7 +235,7 @@ def test_what_is_written_round_trips_with_comments_and_evidence(inside: Caf, fol
         "cases.jsonl",
     ):
         assert part in evidence[1]
-    faithful, open_about = (f"accept_below: {score_of(judge)!r}" for judge in ("source_fidelity", "transparency"))
+    faithful, open_about = (written(judge) for judge in ("source_fidelity", "transparency"))
     assert lines[lines.index(evidence[1]) + 1] == f"      {open_about}"
     assert f"    -   {{name: source_fidelity, stages: [local], {faithful}}}   # the fidelity judge" in lines
     left = "\n".join(line for line in lines if line not in evidence and line != f"      {open_about}")
@@ -362,32 +370,43 @@ def test_labelled_traces_are_cases(inside: Caf, folder: Path) -> None:
 
 
 def below(text: str, *judges: str, value: float = 0.5, chatbot: str = "a") -> str:
-    return with_thresholds(text, chatbot, [Threshold(i, judge, value, "because") for i, judge in enumerate(judges)])
+    return with_thresholds(
+        text, chatbot, [Threshold(i, judge, value, "ab12cd34", "because") for i, judge in enumerate(judges)]
+    )
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("- role  # r\n", "# accept_below of role: because\n- {name: role, accept_below: 0.5}  # r\n"),
-        ('- "role"\n', '# accept_below of role: because\n- {name: "role", accept_below: 0.5}\n'),
-        ("- {name: role, }\n", "# accept_below of role: because\n- {name: role, accept_below: 0.5, }\n"),
-        ("- name: role\n", "- name: role\n  # accept_below of role: because\n  accept_below: 0.5\n"),
-        ("- name: role", "- name: role\n  # accept_below of role: because\n  accept_below: 0.5\n"),
-        ("- name: role\r\n", "- name: role\r\n  # accept_below of role: because\r\n  accept_below: 0.5\r\n"),
+        ("- role  # r\n", "# accept_below of role: because\n- {name: role, accept_below: @}  # r\n"),
+        ('- "role"\n', '# accept_below of role: because\n- {name: "role", accept_below: @}\n'),
+        ("- {name: role, }\n", "# accept_below of role: because\n- {name: role, accept_below: @, }\n"),
+        ("- name: role\n", "- name: role\n  # accept_below of role: because\n  accept_below: @\n"),
+        ("- name: role", "- name: role\n  # accept_below of role: because\n  accept_below: @\n"),
+        ("- name: role\r\n", "- name: role\r\n  # accept_below of role: because\r\n  accept_below: @\r\n"),
         ("-   stages: [local]\n    name: role\n\n# end\n",
-         "-   stages: [local]\n    name: role\n    # accept_below of role: because\n    accept_below: 0.5\n\n# end\n"),
+         "-   stages: [local]\n    name: role\n    # accept_below of role: because\n    accept_below: @\n\n# end\n"),
         ("- {name: role,   # n\n   stages: [local]}  # s\n",
-         "# accept_below of role: because\n- {name: role,   # n\n   stages: [local], accept_below: 0.5}  # s\n"),
+         "# accept_below of role: because\n- {name: role,   # n\n   stages: [local], accept_below: @}  # s\n"),
         ("# mine\n# accept_below of role: old\n- {accept_below: 0.1, name: role}\n",
-         "# mine\n# accept_below of role: because\n- {accept_below: 0.5, name: role}\n"),
+         "# mine\n# accept_below of role: because\n- {accept_below: @, name: role}\n"),
         ("- name: role\n  # accept_below of role: old\n  # mine\n  accept_below: null  # v\n  on_error: open\n",
-         "- name: role\n  # mine\n  # accept_below of role: because\n  accept_below: 0.5  # v\n  on_error: open\n"),
+         "- name: role\n  # mine\n  # accept_below of role: because\n  accept_below: @  # v\n  on_error: open\n"),
+        ("- {name: role, accept_below: {score: 0.1}}\n",
+         "# accept_below of role: because\n- {name: role, accept_below: {weights: ID, score: 0.5}}\n"),
+        ("- name: role\n  accept_below:   # s\n    weights: old  # w\n    score: 0.1  # v\n  on_error: open\n",
+         "- name: role\n  # accept_below of role: because\n  accept_below:   # s\n    weights: ID  # w\n    score: 0.5  # v\n"
+         "  on_error: open\n"),
+        ("- name: role\n  accept_below:\n    score: 0.1  # v\n  on_error: open\n",
+         "- name: role\n  # accept_below of role: because\n  accept_below:\n    weights: ID\n    score: 0.5  # v\n"
+         "  on_error: open\n"),
     ],
 )  # fmt: skip
 def test_a_threshold_is_put_in_however_the_judge_is_written(before: str, after: str) -> None:
     """As a word, in braces, over several lines, with Windows line ends; an old value and its evidence are replaced."""
     end = "\r\n" if "\r\n" in before else "\n"
     head = f"# top{end}chatbots:{end}  a:{end}    judges:{end}"
+    after = after.replace("@", '{score: 0.5, weights: "ab12cd34"}').replace("ID", '"ab12cd34"')
     before, after = (head + re.sub(r"(?m)^(?=.)", "    ", text) for text in (before, after))
     assert below(before, "role") == after
     assert below(after, "role") == after
@@ -397,7 +416,8 @@ def test_judges_on_one_line_each_get_their_evidence() -> None:
     """It stands above the line, with the judge's name."""
     text = below("chatbots: {a: {judges: [role, {name: emergency}]}}\n", "role", "emergency")
     judges = yaml.safe_load(text)["chatbots"]["a"]["judges"]
-    assert judges == [{"name": "role", "accept_below": 0.5}, {"name": "emergency", "accept_below": 0.5}]
+    written = {"score": 0.5, "weights": "ab12cd34"}
+    assert judges == [{"name": "role", "accept_below": written}, {"name": "emergency", "accept_below": written}]
     again = below(text, "role", "emergency", value=0.25)
     assert again.count("# accept_below of role: because") == again.count("# accept_below of emergency: because") == 1
     assert again.count("0.25") == 2
@@ -420,7 +440,7 @@ def test_a_file_that_would_not_load_is_not_replaced(folder: Path) -> None:
     """The old one stays as it is, and nothing is left beside it."""
     before = set(folder.iterdir())
     with pytest.raises(ConfigError):
-        write_thresholds(folder / "config.yaml", "info", [Threshold(0, "source_fidelity", 7.0, "too high")])
+        write_thresholds(folder / "config.yaml", "info", [Threshold(0, "source_fidelity", 7.0, "ab12cd34", "too high")])
     assert (folder / "config.yaml").read_text() == CONFIG
     assert set(folder.iterdir()) == before
 

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from cli.serve import unsafe
+from judges.weights import weights_id
 from proxy.config import parse_config
 from tests.cli.conftest import COMMAND, ROOT, Ended
 
@@ -26,6 +27,18 @@ PASSTHROUGH = """\
 models: {m: {engine: embedded}}
 chatbots: {plain: {kind: passthrough, model: m}}
 privacy: {path: traces.db}
+"""
+THRESHOLDS = """\
+models: {m: {engine: embedded}}
+privacy: {path: traces.db}
+chatbots:
+  bot:
+    model: m
+    role: Answers questions.
+    refiner: local
+    emergency: {contact: Call 112.}
+    judges:
+      - {name: emergency, stages: [local]}
 """
 
 
@@ -253,6 +266,35 @@ def test_a_key_of_a_chatbot_that_is_not_there_is_told_and_no_fault(
     assert proxy.process.stderr is not None
     reloaded = json.loads(proxy.process.stderr.readline())
     assert (reloaded["event"], said in reloaded["not_safe"]) == ("configuration reloaded", True)
+    assert proxy.end(signal.SIGTERM)[0] == 0
+
+
+def test_a_threshold_for_other_weights_is_told_and_no_fault(
+    caf: Caf, tmp_path: Path, serving: Callable[..., Serving]
+) -> None:
+    """With its key and what to do, at the start and when the configuration is read again; one that holds is not."""
+    judges = (
+        "{name: source_fidelity, stages: [local], accept_below: 0.3}",
+        '{name: transparency, stages: [local], accept_below: {score: 0.3, weights: "00000000"}}',
+        f'{{name: role, stages: [local], accept_below: {{score: 0.3, weights: "{weights_id("role")}"}}}}',
+    )
+    proxy = serving(config=THRESHOLDS + "".join(f"      - {judge}\n" for judge in judges))
+    told = [line.removeprefix("  ignored   ") for line in proxy.said if line.startswith("  ignored")]
+    do = "so it is ignored and its rules decide; run `caf judges calibrate --chatbot bot --judge"
+    assert told == [
+        "chatbots.bot.judges[1].accept_below: does not say which weights it was calibrated for, "
+        f"{do} source_fidelity --write`",
+        "chatbots.bot.judges[2].accept_below: was calibrated for the weights 00000000, and the local judge now has "
+        f"{weights_id('transparency')}, {do} transparency --write`",
+    ]
+    ended = caf("check")
+    assert ended.code == 0
+    assert [line for line in ended.out.splitlines() if "accept_below" in line] == [
+        f"note     config.yaml: {line}" for line in told
+    ]
+    proxy.process.send_signal(signal.SIGHUP)
+    assert proxy.process.stderr is not None
+    assert json.loads(proxy.process.stderr.readline())["ignored"] == told
     assert proxy.end(signal.SIGTERM)[0] == 0
 
 

@@ -16,21 +16,36 @@ import pytest
 from pydantic import BaseModel
 
 from cli.front import Front
+from judges.weights import weights_id
 from models.errors import ModelSettingsError
 from proxy.app import create_app
 from proxy.chatbot import assemble
 from proxy.chatbot_settings import (
+    AcceptBelow,
     ChatbotSettings,
     EmergencySettings,
     JudgeSettings,
     LengthSettings,
     RetrievalSettings,
+    StatementSettings,
     TopicSettings,
 )
 from proxy.config import Config, ConfigError, load_config, parse_config
 from proxy.settings import AuditSettings, KeySettings, MemorySettings, PrivacySettings, ServerSettings
 from proxy.tenants.keys import create, save
-from tests.proxy.conftest import Body, Start, Upstream, bot_settings, dialogue, eventually, text_of, warnings_in
+from tests.proxy.conftest import (
+    NO_PROBLEMS,
+    UNPLAYED,
+    Body,
+    Start,
+    Upstream,
+    bot_settings,
+    dialogue,
+    eventually,
+    screening,
+    text_of,
+    warnings_in,
+)
 
 SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
 ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night. You should also stop eating gluten."
@@ -46,6 +61,16 @@ modes: [source, default]
 observation: verdict
 ---
 Reject what is rude.
+"""
+SCREENING_PROMPT = """---
+name: reply
+stage: swift
+model: swift
+observation: screening
+---
+LOOK at the reply.
+{role} Is it in its role?
+{claims} Is it in its sources?
 """
 
 Probe = Callable[[Start, Path, Any], Awaitable[Any]]
@@ -71,7 +96,9 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "audit": AuditSettings,
     "chatbot": ChatbotSettings,
     "judge": JudgeSettings,
+    "accept_below": AcceptBelow,
     "emergency": EmergencySettings,
+    "statement": StatementSettings,
     "topic": TopicSettings,
     "retrieval": RetrievalSettings,
     "length": LengthSettings,
@@ -83,6 +110,7 @@ ALL = [
     if field.annotation
     not in (
         *SECTIONS.values(),
+        AcceptBelow | None,
         EmergencySettings | None,
         KeySettings | None,
         AuditSettings | None,
@@ -453,6 +481,15 @@ async def _judges(start: Start, tmp: Path, value: Any) -> Any:
     return [j["name"] for j in (await said(start, HELLO, judges=judges))["caf"]["judges"]]
 
 
+@shows("chatbot.reply_prompts", ["one.md"], ["other.md"])
+async def _reply_prompts(start: Start, tmp: Path, value: Any) -> Any:
+    for name in ("one", "other"):
+        write(tmp / f"{name}.md", SCREENING_PROMPT.replace("LOOK", name))
+    proxy = await start(judges=[{"name": "role", "stages": ["swift"]}], reply_prompts=value)
+    await proxy.say("Hi")
+    return proxy.upstream.requests[-1]["messages"][0]["content"]
+
+
 @shows("chatbot.refiner", "local", None)
 async def _refiner(start: Start, tmp: Path, value: Any) -> Any:
     return (await said(start, ADVICE, NUDGE, refiner=value))["caf"]["outcome"]
@@ -519,6 +556,30 @@ async def _warning_turns(start: Start, tmp: Path, value: Any) -> Any:
     return bool(warnings_in(proxy.upstream.requests[-1]))
 
 
+STATEMENT = {"not_from_sources": "My sources do not say so.", "verify": "Please ask your doctor."}
+
+
+@shows("chatbot.statements", {}, {"en": STATEMENT})
+async def _statements(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(judges=[{"name": "transparency", "stages": ["swift"]}], refiner=None, statements=value)
+    flagged = screening(("undisclosed", "Fresh air is good for most people", 2), adds=True)
+    answers = {"up-swift": flagged}
+    proxy.upstream.answer = lambda body: answers.get(
+        body["model"], "[[cite: not_in_sources]]\nI hear that you are tired. Fresh air is good for most people."
+    )
+    return text_of(await proxy.say("Hi"))
+
+
+@shows("statement.not_from_sources", "My sources do not say so.", "My sources are silent on this.")
+async def _not_from_sources(start: Start, tmp: Path, value: Any) -> Any:
+    return await _statements(start, tmp, {"en": STATEMENT | {"not_from_sources": value}})
+
+
+@shows("statement.verify", "Please ask your doctor.", "Please ask a lawyer.")
+async def _verify(start: Start, tmp: Path, value: Any) -> Any:
+    return await _statements(start, tmp, {"en": STATEMENT | {"verify": value}})
+
+
 # Judges
 
 
@@ -567,7 +628,7 @@ def own_class(folder: Path, python: str) -> Body:
 @shows("judge.stages", ["local"], ["local", "swift"])
 async def _judge_stages(start: Start, tmp: Path, value: Any) -> Any:
     proxy = await start(judges=[{"name": "role", "stages": value}])
-    proxy.upstream.answer = lambda body: '{"played": []}' if body["model"] == "up-swift" else HELLO
+    proxy.upstream.answer = lambda body: NO_PROBLEMS if body["model"] == "up-swift" else HELLO
     return [j["stage"] for j in (await proxy.say("Hi"))["caf"]["judges"]]
 
 
@@ -578,26 +639,75 @@ async def _on_error(start: Start, tmp: Path, value: Any) -> Any:
     ]
 
 
-@shows("judge.accept_below", None, 1)
-async def _accept_below(start: Start, tmp: Path, value: Any) -> Any:
-    proxy = await start(judges=[{"name": "role", "stages": ["local", "swift"], "accept_below": value}])
-    proxy.upstream.answer = lambda body: '{"played": []}' if body["model"] == "up-swift" else SLEEP
+async def stages_asked(start: Start, accept_below: Any) -> list[str]:
+    """Return the stages that judge a harmless reply, of which the local one accepts what scores low enough."""
+    proxy = await start(judges=[{"name": "role", "stages": ["local", "swift"], "accept_below": accept_below}])
+    proxy.upstream.answer = lambda body: NO_PROBLEMS if body["model"] == "up-swift" else SLEEP
     return [j["stage"] for j in (await proxy.say(ASKED))["caf"]["judges"]]
+
+
+@shows("accept_below.score", 0, 1)
+async def _accept_below(start: Start, tmp: Path, value: Any) -> Any:
+    return await stages_asked(start, {"score": value, "weights": weights_id("role")})
+
+
+@shows("accept_below.weights", "00000000", weights_id("role"))
+async def _accept_below_weights(start: Start, tmp: Path, value: Any) -> Any:
+    return await stages_asked(start, {"score": 1, "weights": value})
+
+
+@pytest.mark.parametrize("given", [1, 1.0, {"score": 1}, {"score": 1, "weights": "00000000"}, None])
+async def test_threshold_for_no_weights_or_others_accepts_nothing_alone(start: Start, given: Any) -> None:
+    """Scores of other weights say nothing about those of today: the model is asked."""
+    assert await stages_asked(start, given) == ["local", "swift"]
+
+
+def test_reply_is_held_where_the_threshold_does_not_hold(tmp_path: Path) -> None:
+    """`streaming: verified` lets a sentence go on the local judge's word alone only below a score that was calibrated for it."""
+
+    def holding(accept_below: Any) -> list[str]:
+        judge = {"name": "role", "stages": ["local", "swift"], "accept_below": accept_below}
+        models = {alias: {"engine": "embedded"} for alias in ("chatbot", "swift")}
+        bot = bot_settings(judges=[judge], knowledge_base=None)
+        config = parse_config(valid(models=models, chatbots={"bot": bot}), tmp_path / "c.yaml")
+        return assemble(config)["bot"].holding
+
+    assert holding({"score": 0.3, "weights": weights_id("role")}) == []
+    assert holding({"score": 0.3, "weights": "00000000"}) == holding(0.3) == ["role"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"score": 0.3, "weights": 12345678}, "accept_below: weights: put the id in quotes"),
+        ({"score": 0.3, "weights": "latest"}, "accept_below.weights: String should match pattern '^[0-9a-f]{8}$'"),
+        ({"weights": "ab12cd34"}, "accept_below.score: Field required"),
+        (1.5, "accept_below.score: Input should be less than or equal to 1"),
+        ("low", 'accept_below: give {score: 0.31, weights: "ab12cd34"}, as `caf judges calibrate --write` does'),
+        (True, "accept_below: give {score: 0.31"),
+    ],
+)
+def test_threshold_that_is_none_is_named(tmp_path: Path, given: Any, said: str) -> None:
+    """With the key and what would be right."""
+    judge = {"name": "role", "stages": ["local", "swift"], "accept_below": given}
+    with pytest.raises(ConfigError) as raised:
+        parse_config(valid(chatbots={"bot": bot_settings(judges=[judge])}), tmp_path / "c.yaml")
+    assert f"chatbots.bot.judges.0.{said}" in raised.value.problems[0]
 
 
 @shows("judge.reject_alone", [], ["swift"])
 async def _reject_alone(start: Start, tmp: Path, value: Any) -> Any:
     judge = {"name": "role", "stages": ["swift", "chief"], "reject_alone": value}
     proxy = await start(judges=[judge], max_refinements=0)
-    friend = json.dumps({"played": [{"part": "friend", "quote": "seven to nine hours", "degree": "clear"}]})
-    proxy.upstream.answer = lambda body: friend if body["model"] in ("up-swift", "up-chief") else SLEEP
+    answers = {"up-swift": screening(("role", "seven to nine hours", 2)), "up-chief": UNPLAYED}
+    proxy.upstream.answer = lambda body: answers.get(body["model"], SLEEP)
     return [j["stage"] for j in (await proxy.say(ASKED))["caf"]["judges"]]
 
 
 @shows("judge.timeout_s", 0.1, 5)
 async def _judge_timeout(start: Start, tmp: Path, value: Any) -> Any:
     proxy = await start(judges=[{"name": "role", "stages": ["swift"], "timeout_s": value}])
-    proxy.upstream.answer = lambda body: asyncio.sleep(0.4, '{"played": []}') if body["model"] == "up-swift" else HELLO
+    proxy.upstream.answer = lambda body: asyncio.sleep(0.4, NO_PROBLEMS) if body["model"] == "up-swift" else HELLO
     return (await proxy.say("Hi"))["caf"]["outcome"]
 
 
@@ -769,6 +879,11 @@ BROKEN: list[tuple[Body, str, str]] = [
     (bot(judges=[{"name": "role", "stages": ["local"]}] * 2, refiner=None), "chatbots.bot.judges", "listed twice"),
     (bot(judges=["gone.md"], refiner=None), "gone.md", "cannot be read"),
     (bot(knowledge_base="gone"), "gone", ""),
+    (bot(reply_prompts=["gone.md"]), "gone.md", "cannot be read"),
+    (bot(statements={"en": {"verify": "Ask."}}), "chatbots.bot.statements.en.not_from_sources", "required"),
+    (bot(statements={"en": {"verify": "", "not_from_sources": "x"}}), "chatbots.bot.statements.en.verify", "at least 1"),
+    (valid(chatbots={"bot": {"kind": "passthrough", "model": "chatbot", "reply_prompts": ["x.md"], "statements": {}}}),
+     "chatbots.bot", "does not use reply_prompts, statements"),
     (bot(length={"soft": 100, "hard": 50}), "chatbots.bot.length", "`hard` must not be below"),
     (bot(max_refinements=-1), "chatbots.bot.max_refinements", "greater than or equal to 0"),
     (bot(kind="passthrough"), "chatbots.bot", "does not use emergency, role"),
@@ -967,6 +1082,36 @@ def test_faulty_prompt_of_ones_own_is_refused(tmp_path: Path, front: dict[str, s
     """The file or the key is named, and what would be right."""
     own_judge(tmp_path, **front)
     assert says in "\n".join(problems(bot(judges=["own.md"], refiner=None), tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("was", "instead", "says"),
+    [
+        ("name: reply", "name: answer", "prompts with `name: reply`"),
+        ("observation: screening", "observation: verdict", "prompts with `name: reply`"),
+        ("observation: screening", "observation: assessment", "the swift stage has `observation: screening`"),
+        ("model: swift", "model: nobody", "'nobody', which is not under `models`"),
+        (
+            SCREENING_PROMPT,
+            OWN_JUDGE.format(name="own", stage="swift", model="chatbot"),
+            "is a prompt of the judge 'own'",
+        ),
+    ],
+)
+def test_faulty_shared_prompt_of_ones_own_is_refused(tmp_path: Path, was: str, instead: str, says: str) -> None:
+    """The file or the key is named, and what would be right."""
+    write(tmp_path / "shared.md", SCREENING_PROMPT.replace(was, instead).replace("model: swift", "model: chatbot"))
+    data = bot(judges=[{"name": "role", "stages": ["swift"]}], reply_prompts=["shared.md"], refiner=None)
+    assert says in "\n".join(problems(data, tmp_path))
+
+
+def test_two_shared_prompts_for_one_stage_are_refused(tmp_path: Path) -> None:
+    """Only one of them would be asked."""
+    for name in ("one", "other"):
+        write(tmp_path / f"{name}.md", SCREENING_PROMPT.replace("model: swift", "model: chatbot"))
+    data = bot(judges=[{"name": "role", "stages": ["swift"]}], reply_prompts=["one.md", "other.md"], refiner=None)
+    (found,) = problems(data, tmp_path)
+    assert "chatbots.bot.reply_prompts: two prompts for the stage swift" in found
 
 
 def test_prompts_of_two_judges_in_one_entry_are_refused(tmp_path: Path) -> None:

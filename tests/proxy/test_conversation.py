@@ -13,7 +13,7 @@ from proxy.folding import digest, fold
 from proxy.memory import ProcessMemory
 from proxy.messages import Message
 from proxy.session import recall
-from tests.proxy.conftest import Body, Proxy, Start, dialogue, text_of, warnings_in
+from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, dialogue, text_of, warnings_in
 
 SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
 ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night. You should also stop eating gluten."
@@ -155,7 +155,7 @@ async def test_reply_is_known_again_however_the_client_kept_it(start: Start, cha
     """White space, a missing line of sources, content parts; also where the chatbot wrote such a line of its own."""
     proxy = await start(judges=[{"name": "role", "stages": ["swift"]}], length={"soft": 20, "hard": 500})
     long = SLEEP + " Going to bed at the same time each night helps." * 2 + "\n\nSources: my own memory" * own_line
-    proxy.upstream.answer = lambda body: '{"played": []}' if body["model"] == "up-swift" else long
+    proxy.upstream.answer = lambda body: NO_PROBLEMS if body["model"] == "up-swift" else long
     reply = text_of(await proxy.say("How much sleep do adults need?"))
     assert "Sources: Sleep" in reply
     kept = {"role": "assistant", "content": CHANGES[change](reply)}

@@ -1,11 +1,10 @@
 """Every field of a chat completion request and reply that OpenAI documents: forwarded, honoured, or answered."""
 
-import json
 from typing import Any
 
 import pytest
 
-from tests.proxy.conftest import Body, Start, bot_settings, dialogue, text_of
+from tests.proxy.conftest import NO_PROBLEMS, Body, Start, bot_settings, dialogue, screening, text_of
 from tests.proxy.test_stream import content_of, data_of
 
 SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
@@ -135,9 +134,7 @@ async def test_stop_holds_for_a_refined_reply(start: Start) -> None:
     def answer(body: Body) -> str:
         if body["model"] == "up-swift":
             rejected = "therapist" in body["messages"][1]["content"].split('"reply"')[1]
-            return json.dumps(
-                {"played": [{"part": "therapist", "quote": "your therapist", "degree": "clear"}] * rejected}
-            )
+            return screening(*[("role", "your therapist", 2)] * rejected)
         return f"[[cite: no_claims]]\n{'I can inform you. END More.' if body['model'] == 'up-refiner' else 'I am your therapist.'}"
 
     proxy.upstream.answer = answer
@@ -206,9 +203,7 @@ async def test_developer_messages_are_a_note_as_system_messages_are(start: Start
 async def test_judges_read_the_text_beside_an_image(start: Start) -> None:
     """The model's judges get the words of all text parts, and not the picture."""
     proxy = await start(judges=[{"name": "role", "stages": ["swift"]}])
-    proxy.upstream.answer = lambda body: (
-        '{"played": []}' if body["model"] == "up-swift" else "[[cite: no_claims]]\nHello."
-    )
+    proxy.upstream.answer = lambda body: NO_PROBLEMS if body["model"] == "up-swift" else "[[cite: no_claims]]\nHello."
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,PICTURE"}}
     parts = [{"type": "text", "text": "What is"}, image, {"type": "text", "text": "this?"}]
     await proxy.say({"role": "user", "content": parts})
@@ -248,7 +243,7 @@ async def test_cached_and_reasoning_tokens_are_summed_over_the_calls(start: Star
     proxy = await start(judges=[{"name": "role", "stages": ["swift"]}])
 
     def answer(body: Body) -> Body:
-        text = '{"played": []}' if body["model"] == "up-swift" else "[[cite: no_claims]]\nHello."
+        text = NO_PROBLEMS if body["model"] == "up-swift" else "[[cite: no_claims]]\nHello."
         usage = {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 3}}
         if body["model"] == "up-swift":
             usage["completion_tokens_details"] = {"reasoning_tokens": 2, "x": 1}

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import json
 import math
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,7 +18,17 @@ from hypothesis import strategies as st
 
 from proxy.middleware import METRICS, boundary
 from proxy.telemetry.metrics import Metrics
-from tests.proxy.conftest import Body, Proxy, Start, bot_settings, dialogue, eventually, text_of, warnings_in
+from tests.proxy.conftest import (
+    Body,
+    Proxy,
+    Start,
+    bot_settings,
+    dialogue,
+    eventually,
+    judge_with,
+    text_of,
+    warnings_in,
+)
 
 ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night."
 HI = [{"role": "user", "content": "Hi"}]
@@ -586,9 +597,12 @@ async def test_client_that_leaves_stops_drafting_upstream(start: Start) -> None:
     await proxy.say("Hi")
 
 
-async def test_client_that_leaves_stops_the_judges_upstream(start: Start) -> None:
-    """Judging is cancelled at the upstream as drafting is."""
-    proxy = await start(judges=[{"name": "role", "stages": ["swift"]}, {"name": "transparency", "stages": ["swift"]}])
+async def test_client_that_leaves_stops_the_judges_upstream(start: Start, tmp_path: Path) -> None:
+    """Judging is cancelled at the upstream as drafting is: the call that judges share, and those of others beside it."""
+    (tmp_path / "mine.md").write_text(
+        "---\nname: mine\nstage: swift\nmodel: swift\nobservation: verdict\n---\nJudge.\n"
+    )
+    proxy = await start(judges=[*judge_with("swift")[1:], "mine.md"])
 
     async def answer(body: Body) -> str:
         if body["model"] == "up-swift":

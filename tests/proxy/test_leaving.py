@@ -22,8 +22,8 @@ STEPS: dict[str, tuple[Body, str, int, list[str]]] = {
     "drafting": ({}, "up-chatbot", 1, ["draft"]),
     "drafting_while_the_emergency_is_judged": ({"judges": judge_with("swift")}, "up-", 2, ["draft", "emergency.swift"]),
     "redrafting": ({}, "up-chatbot", 1, ["draft", "redraft"]),
-    "judging_swiftly": ({"judges": ROLE}, "up-swift", 1, ["draft", "role.swift"]),
-    "judging_in_chief": ({"judges": ROLE}, "up-chief", 1, ["draft", "role.chief", "role.swift", "role.swift"]),
+    "judging_swiftly": ({"judges": ROLE}, "up-swift", 1, ["draft", "reply.swift"]),
+    "judging_in_chief": ({"judges": ROLE}, "up-chief", 1, ["draft", "reply.chief", "reply.swift", "reply.swift"]),
     "refining": ({"refiner": "refiner"}, "up-refiner", 1, ["draft", "refine"]),
 }
 """By step: the chatbot's settings, the models that hang, how many of them, and the calls of the turn."""

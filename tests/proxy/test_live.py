@@ -13,7 +13,7 @@ from judges.filter import Filter
 from proxy.service import SERVICE
 from proxy.traces import query
 from proxy.writer import CHARACTERS_A_LOOK, FREE_LOOKS
-from tests.proxy.conftest import Body, Proxy, Start, dialogue, judge_with, text_of, warnings_in
+from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, dialogue, judge_with, text_of, warnings_in
 from tests.proxy.test_stream import ADVICE, ASKED, NUDGE, content_of, data_of, sdk
 
 FIRST = "Most adults need seven to nine hours of sleep."
@@ -316,7 +316,7 @@ async def test_judges_that_may_not_accept_alone_hold_everything(start: Start, he
     async def respond(request: web.Request) -> web.StreamResponse:
         if (await request.json())["model"] == "up-swift":
             await held.wait()
-            message = {"role": "assistant", "content": json.dumps({"played": []})}
+            message = {"role": "assistant", "content": NO_PROBLEMS}
             return web.json_response({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
         return await writing(SOUND)(request)
 

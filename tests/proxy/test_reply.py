@@ -13,7 +13,7 @@ from aiohttp import web
 from proxy.service import SERVICE
 from proxy.traces.place import TraceError
 from proxy.traces.query import list_turns, show
-from tests.proxy.conftest import Body, Start, dialogue, eventually, text_of, warnings_in
+from tests.proxy.conftest import NO_PROBLEMS, Body, Start, dialogue, eventually, screening, text_of, warnings_in
 
 SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
 ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night. You should also stop eating gluten."
@@ -79,8 +79,8 @@ async def test_only_known_fields_of_the_upstream_leave(start: Start) -> None:
 async def test_rules_and_not_models_speak_in_the_caf_object(start: Start) -> None:
     """What a judge's model wrote may quote the draft, so its words do not leave."""
     proxy = await start(judges=[{"name": "role", "stages": ["swift"]}], refiner=None)
-    played = {"played": [{"part": "expert", "quote": "magnesium", "degree": "clear"}]}
-    proxy.upstream.answer = lambda body: json.dumps(played) if body["model"] == "up-swift" else ADVICE
+    played = screening(("role", "magnesium", 2))
+    proxy.upstream.answer = lambda body: played if body["model"] == "up-swift" else ADVICE
     body = await proxy.say(NUDGE)
     assert body["caf"]["outcome"] == "fallback"
     for word in ("magnesium", "fish oil", "gluten"):
@@ -193,7 +193,7 @@ async def test_hidden_citations_are_still_told_to_programs(start: Start) -> None
 async def test_json_replies_get_no_line_and_stay_json(start: Start, kind: str) -> None:
     """A client that parses the content finds a document."""
     proxy = await start(judges=[{"name": "role", "stages": ["swift"]}])
-    proxy.upstream.answer = lambda body: '{"played": []}' if body["model"] == "up-swift" else '{"greeting": "Hello."}'
+    proxy.upstream.answer = lambda body: NO_PROBLEMS if body["model"] == "up-swift" else '{"greeting": "Hello."}'
     body = await proxy.say("Hi", response_format={"type": kind})
     assert json.loads(text_of(body)) == {"greeting": "Hello."}
     assert proxy.upstream.requests[0]["response_format"] == {"type": kind}
@@ -206,13 +206,11 @@ async def test_refined_json_is_not_cut_short(start: Start) -> None:
         refiner="refiner", length={"soft": 20, "hard": 20}, judges=[{"name": "role", "stages": ["swift"]}]
     )
     document = json.dumps({"answer": "Nothing is said here. " * 20})
-    rejected = {"played": [{"part": "therapist", "quote": "I am your therapist", "degree": "clear"}]}
 
     def answer(body: Body) -> str:
         if body["model"] == "up-swift":
-            return json.dumps(
-                rejected if "therapist" in body["messages"][1]["content"].split('"reply"')[1] else {"played": []}
-            )
+            rejected = "therapist" in body["messages"][1]["content"].split('"reply"')[1]
+            return screening(*[("role", "I am your therapist", 2)] * rejected)
         return document if body["model"] == "up-refiner" else '{"answer": "I am your therapist and I feel with you."}'
 
     proxy.upstream.answer = answer
@@ -303,11 +301,11 @@ async def test_content_in_parts_is_read(start: Start) -> None:
 async def test_usage_is_the_sum_and_caf_has_the_split(start: Start) -> None:
     """Every call of the turn is accounted for."""
     proxy = await start(judges=[{"name": "role", "stages": ["swift"]}], retrieval={"selector": "retriever"})
-    proxy.upstream.answer = lambda body: '{"played": []}' if body["model"] == "up-swift" else HELLO
+    proxy.upstream.answer = lambda body: NO_PROBLEMS if body["model"] == "up-swift" else HELLO
     body = await proxy.say("Hi")
     assert body["caf"]["calls"] == len(proxy.upstream.requests) == len(body["caf"]["usage"])
     assert body["usage"]["total_tokens"] == 15 * len(proxy.upstream.requests)
-    assert {u["step"] for u in body["caf"]["usage"]} == {"select", "draft", "role.swift"}
+    assert {u["step"] for u in body["caf"]["usage"]} == {"select", "draft", "reply.swift"}
 
 
 def traced(path: Path, turn_id: str) -> Body | None:
@@ -359,7 +357,7 @@ async def test_failed_turn_in_shadow_is_counted_and_traced(start: Start, tmp_pat
 async def test_costs_of_judging_in_shadow_are_counted(start: Start) -> None:
     """The calls that no reply waits for are paid for too."""
     proxy = await start(filter="shadow", judges=[{"name": "role", "stages": ["swift"]}])
-    proxy.upstream.answer = lambda body: '{"played": []}' if body["model"] == "up-swift" else HELLO
+    proxy.upstream.answer = lambda body: NO_PROBLEMS if body["model"] == "up-swift" else HELLO
     await proxy.say("Hi")
     await eventually(lambda: len(proxy.upstream.requests) == 2)
     for _ in range(100):

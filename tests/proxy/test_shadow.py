@@ -12,7 +12,7 @@ from aiohttp import web
 from proxy import shadow
 from proxy.service import SERVICE
 from proxy.traces.trace import Trace
-from tests.proxy.conftest import Body, Proxy, Start, dialogue, eventually, judge_with, text_of
+from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, dialogue, eventually, judge_with, text_of
 
 SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
 ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night. You should also stop eating gluten."
@@ -125,7 +125,7 @@ async def test_shadows_do_not_crowd_out_live_traffic(start: Start, monkeypatch: 
         most = max(most, under_way)
         await asyncio.sleep(0.1)
         under_way -= 1
-        return '{"played": []}'
+        return NO_PROBLEMS
 
     proxy.upstream.answer = lambda body: SLEEP if body["model"] == "up-chatbot" else judge()
     await asyncio.gather(*(proxy.say(f"How much sleep? {n}") for n in range(20)))

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from proxy.stream import event, events, pieces
-from tests.proxy.conftest import Body, Proxy, Start, dialogue, eventually, text_of, warnings_in
+from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, dialogue, eventually, text_of, warnings_in
 
 SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
 ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night. You should also stop eating gluten."
@@ -209,7 +209,7 @@ async def test_nothing_but_comments_leaves_before_the_verdict(start: Start) -> N
     async def answer(body: Body) -> str:
         if body["model"] == "up-swift":
             await asyncio.sleep(0.4)
-            return '{"played": []}'
+            return NO_PROBLEMS
         return SLEEP
 
     proxy.upstream.answer = answer

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.proxy.conftest import Body, Start, judge_with, text_of
+from tests.proxy.conftest import NO_PROBLEMS, UNPLAYED, Body, Start, claims, judge_with, screening, text_of
 
 SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
 ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night. You should also stop eating gluten."
@@ -162,12 +162,9 @@ async def test_unreadable_judge_follows_its_failure_policy(start: Start, on_erro
 async def test_judges_run_swift_then_chief_only_on_what_is_flagged(start: Start) -> None:
     """The chief is asked only about what the swift judge flagged."""
     proxy = await start(judges=[{"name": "role", "stages": ["swift", "chief"]}])
-    hint = {"played": [{"part": "friend", "quote": "Most adults need", "degree": "hint"}]}
-
-    def answer(body: Body) -> str:
-        return {"up-chatbot": SLEEP, "up-swift": json.dumps(hint), "up-chief": '{"played": []}'}[body["model"]]
-
-    proxy.upstream.answer = answer
+    hint = screening(("role", "Most adults need", 1))
+    answers = {"up-chatbot": SLEEP, "up-swift": hint, "up-chief": UNPLAYED}
+    proxy.upstream.answer = lambda body: answers[body["model"]]
     body = await proxy.say(ASKED)
     assert [(j["stage"], j["verdict"]) for j in body["caf"]["judges"]] == [("swift", "warn"), ("chief", "accept")]
     assert body["caf"]["outcome"] == "accepted"
@@ -361,9 +358,15 @@ async def test_long_reply_is_shortened_before_it_is_judged(start: Start) -> None
 
 
 async def test_model_judges_of_a_turn(start: Start) -> None:
-    """With swift and chief judges and a model refiner, a rejected draft is rewritten and judged by the chief again."""
+    """One swift call and one chief's answer for all judges of replies; the refined reply is judged by the chief alone."""
     proxy = await start(judges=judge_with("swift", "chief"), refiner="refiner")
-    bad = {"text": "Take 400 mg", "support": "unsupported", "source_id": None, "quote": None, "topic": None}
+    bad = {
+        "text": "Take 400 mg of magnesium",
+        "support": "unsupported",
+        "source_id": None,
+        "quote": None,
+        "topic": None,
+    }
     good = {
         "text": "Most adults need seven to nine hours of sleep.",
         "support": "stated",
@@ -371,27 +374,72 @@ async def test_model_judges_of_a_turn(start: Start) -> None:
         "quote": "Most adults need seven to nine hours of sleep",
         "topic": None,
     }
-    statements = {"admits_not_from_sources": "no", "asks_to_verify": "no"}
 
     def answer(body: Body) -> str:
         if body["model"] == "up-chatbot":
             return SLEEP + " Take 400 mg of magnesium."
         if body["model"] == "up-refiner":
             return SLEEP
-        system, user = (m["content"] for m in body["messages"][:2])
-        case = json.loads(user)
-        if "crisis" in system or "emergency" in system[:120] or "in danger" in system[:120]:
+        case = json.loads(body["messages"][1]["content"])
+        if "reply" not in case:
             return '{"signs": []}'
-        if "in its role" in system[:80]:
-            return '{"played": []}'
-        return json.dumps({"assertions": [bad if "400 mg" in case["reply"] else good], **statements})
+        if body["model"] == "up-swift":
+            return screening(("beyond", "Take 400 mg of magnesium", 3))
+        return claims(bad if "400 mg" in case["reply"] else good, played=[])
 
     proxy.upstream.answer = answer
     body = await proxy.say(ASKED)
     assert body["caf"]["outcome"] == "refined"
+    steps = sorted(call["step"] for call in body["caf"]["usage"])
+    assert steps == ["draft", "emergency.swift", "refine", "reply.chief", "reply.chief", "reply.swift"]
     assert "400 mg" not in json.dumps(body)  # random ids may hold the number
     assert body["caf"]["calls"] == len(proxy.upstream.requests)
     assert body["usage"]["total_tokens"] == 15 * len(proxy.upstream.requests)
+
+
+@pytest.mark.parametrize(
+    ("reply", "uncited"),
+    [
+        (SLEEP, []),
+        (SLEEP + " My sources say nothing about that.", ["causes"]),
+        ("[[cite: not_in_sources]]\nI cannot tell you that.", ["sleep", "causes"]),
+        ("[[cite: no_claims]]\nMy sources do not cover that.", ["sleep", "causes"]),
+        ("[[cite: no_claims]]\nHello.", []),
+    ],
+)
+async def test_judges_see_uncited_sources_where_the_reply_says_that_its_sources_are_silent(
+    start: Start, reply: str, uncited: list[str]
+) -> None:
+    """Only those can tell whether they are; other replies are judged by what they cite alone, which costs less."""
+    proxy = await start(judges=judge_with("swift")[1:])
+    proxy.upstream.answer = lambda body: NO_PROBLEMS if body["model"] == "up-swift" else reply
+    await proxy.say(ASKED + " What about genes and cannabis as causes?")
+    (screened,) = [body for body in proxy.upstream.requests if body["model"] == "up-swift"]
+    case = json.loads(screened["messages"][1]["content"])
+    assert sorted(source["id"] for source in case.get("uncited_sources", [])) == sorted(uncited)
+    assert "uncited_sources" not in case or uncited
+
+
+async def test_denying_what_a_source_says_is_rejected_and_told(start: Start) -> None:
+    """The chief proves the denial with the words of a source that the reply does not cite; the rewritten reply gets through."""
+    proxy = await start(judges=judge_with("swift", "chief")[1:], refiner="refiner")
+    denial = "My sources do not say how much sleep adults need."
+    proof = {"quote": denial, "source_id": "sleep", "source_quote": "Most adults need seven to nine hours of sleep"}
+
+    def answer(body: Body) -> str:
+        if body["model"] == "up-chatbot":
+            return f"[[cite: not_in_sources]]\n{denial}"
+        if body["model"] == "up-refiner":
+            return SLEEP
+        if body["model"] == "up-swift":
+            return screening(("denied", denial, 2))
+        denies = denial in json.loads(body["messages"][1]["content"])["reply"]
+        return claims(played=[], denials=[proof] * denies)
+
+    proxy.upstream.answer = answer
+    body = await proxy.say(ASKED)
+    assert (body["caf"]["outcome"], [w["rule"] for w in body["caf"]["warnings"]]) == ("refined", ["denied_source"])
+    assert text_of(body).startswith("Most adults need")
 
 
 @pytest.mark.parametrize(

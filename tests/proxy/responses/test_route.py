@@ -12,7 +12,7 @@ from aiohttp import web
 
 from proxy.service import SERVICE
 from proxy.tenants.keys import create, save
-from tests.proxy.conftest import Body, Proxy, Start, bot_settings, eventually, warnings_in
+from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, bot_settings, eventually, warnings_in
 
 SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
 TOLD = "Most adults need seven to nine hours of sleep.\n\nSources: Sleep"
@@ -423,7 +423,7 @@ async def test_nothing_of_the_reply_leaves_before_the_verdict(start: Start) -> N
     async def answer(body: Body) -> str:
         if body["model"] == "up-swift":
             await judged.wait()
-            return '{"played": []}'
+            return NO_PROBLEMS
         return SLEEP
 
     proxy.upstream.answer = answer

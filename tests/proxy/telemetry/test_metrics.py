@@ -17,7 +17,18 @@ from proxy.app import create_app
 from proxy.service import SERVICE
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.worker_metrics import IN_MEMORY, shared_folder, worker_gone
-from tests.proxy.conftest import Body, Proxy, Start, bot_settings, dialogue, judge_with, text_of
+from tests.proxy.conftest import (
+    NO_PROBLEMS,
+    Body,
+    Proxy,
+    Start,
+    bot_settings,
+    claims,
+    dialogue,
+    judge_with,
+    screening,
+    text_of,
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -99,9 +110,7 @@ async def test_emergency_judge_that_cannot_read_is_in_the_log_line(start: Start)
 async def test_calls_tokens_and_ways_of_recognition_add_up(start: Start) -> None:
     """By alias, and failed calls by their error."""
     proxy = await start(judges=[{"name": "role", "stages": ["swift"]}], alias={"price": {"input": 1, "output": 2}})
-    proxy.upstream.answer = lambda body: (
-        '{"played": []}' if body["model"] == "up-swift" else "[[cite: no_claims]]\nHello."
-    )
+    proxy.upstream.answer = lambda body: NO_PROBLEMS if body["model"] == "up-swift" else "[[cite: no_claims]]\nHello."
     reply = text_of(await proxy.say("Hi"))
     await proxy.say("Hi", reply, "And?")
     await proxy.say("x", "never said", "And?")
@@ -111,7 +120,7 @@ async def test_calls_tokens_and_ways_of_recognition_add_up(start: Start) -> None
     await proxy.error({"model": "bot", "messages": dialogue("Hi")})
     assert await counted(proxy, "caf_model_calls_total") == {",chatbot": 5, ",swift": 5, "UpstreamBusy,chatbot": 1}
     tokens = await counted(proxy, "caf_tokens_total")
-    assert (tokens["prompt,chatbot,draft"], tokens["completion,swift,role.swift"]) == (50, 25)
+    assert (tokens["prompt,chatbot,draft"], tokens["completion,swift,reply.swift"]) == (50, 25)
     assert round((await counted(proxy, "caf_cost_total"))["chatbot,draft"] * 1e6) == 5 * (10 + 10)
     assert await counted(proxy, "caf_conversations_total") == {"fresh": 3, "history": 1, "missed": 1, "explicit": 1}
 
@@ -180,14 +189,14 @@ def test_each_app_has_its_own_counts() -> None:
 
 
 async def test_escalations_count_what_an_earlier_stage_handed_on(start: Start) -> None:
-    """The stage that comes first was handed nothing."""
-    answers = {"up-swift": '{"played": []}', "up-chief": '{"played": []}'}
+    """The stage that comes first was handed nothing; what one judge flags, the chief reads for all of them."""
+    answers = {"up-swift": screening(("beyond", "Hello", 3)), "up-chief": claims(played=[])}
     proxy = await start(judges=[{"name": "role", "stages": ["local", "swift", "chief"]}, {"name": "transparency"}])
     proxy.upstream.answer = lambda body: answers.get(body["model"], "[[cite: no_claims]]\nHello.")
     await proxy.say("Hi")
     verdicts = await counted(proxy, "caf_verdicts_total")
-    assert verdicts["transparency,swift,unjudged"] == 1  # it cannot read the answer, so the chief is asked
-    assert await counted(proxy, "caf_escalations_total") == {"role,swift": 1, "transparency,chief": 1}
+    assert verdicts["transparency,swift,reject"] == 1
+    assert await counted(proxy, "caf_escalations_total") == {"role,swift": 1, "role,chief": 1, "transparency,chief": 1}
 
 
 async def test_steps_calls_and_judges_are_timed(start: Start) -> None:

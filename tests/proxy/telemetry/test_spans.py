@@ -13,7 +13,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from proxy.config import ConfigError
 from proxy.telemetry.tracing import open_telemetry
-from tests.proxy.conftest import Start, dialogue, eventually, judge_with, text_of
+from tests.proxy.conftest import NO_PROBLEMS, Start, dialogue, eventually, judge_with, text_of
 
 ROOT = Path(__file__).parents[3]
 ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night, WORDOFUSER."
@@ -64,7 +64,7 @@ async def test_turn_has_a_span_with_its_steps_and_calls_below_it(start: Start, r
     judges = [{"name": "emergency", "stages": ["local"]}, {"name": "role", "stages": ["swift"]}]
     proxy = await start(judges=judges, retrieval={"selector": "retriever"}, alias={"price": {"input": 1, "output": 2}})
     answers = {
-        "up-swift": '{"played": []}',
+        "up-swift": NO_PROBLEMS,
         "up-retriever": '{"parts": [{"part": "x", "ids": ["sleep"]}], "reason": "r"}',
     }
     proxy.upstream.answer = lambda body: answers.get(body["model"], "[[cite: sleep]]\nMost adults need seven hours.")

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import typing
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -359,7 +360,7 @@ def filled(kind: typing.Any, words: typing.Iterator[str], ours: bool = False) ->
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if kind is str:
         return "ours" if ours else next(words)
-    if origin is list:
+    if origin in (list, Sequence):
         return [filled(inner[0], words, ours) for _ in range(2)]
     if origin is typing.Literal:
         return inner[0]

@@ -1,0 +1,123 @@
+"""How the calls that judges share rule on labelled replies, beside the scores that these were given: is the filter in proportion?
+
+python -m bench.proportion                  what models said is replayed from scenarios/recorded
+python -m bench.proportion --config MINE    asks the models of a configuration
+python -m bench.proportion --dev            leaves the holdout unread
+"""
+
+import argparse
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import orjson
+
+from cli.judging.bench import open_bench
+from judges.case import Case, Said
+from judges.filter import Filter
+from judges.modes import Mode, modes_of
+from judges.observation import Claims, Problem, Screening
+from judges.problems import are_small
+from judges.reply_call import SharedJudge
+from judges.review import Review
+from judges.rules import additions
+from judges.verdict import Judgement
+from knowledge_base import citations
+from models.usage import Ledger
+from proxy.chatbot import Chatbot
+
+ROOT = Path(__file__).parents[1]
+RECORDED = ROOT / "scenarios" / "recorded" / "config.yaml"
+COLUMNS = ("accept", "small", "warn", "reject", "unjudged")
+"""small: flagged, and code may mend it."""
+AT_ONCE = 200
+
+Labelled = tuple[int, Case, frozenset[Mode]]
+Counts = dict[str, dict[int, Counter[str]]]
+
+
+def main() -> None:
+    """Print a table for each stage and for both together."""
+    parser = argparse.ArgumentParser(prog="bench.proportion", description=__doc__.splitlines()[0])
+    parser.add_argument("--config", type=Path, default=RECORDED, help="default: the recorded answers")
+    parser.add_argument(
+        "--answers", type=Path, help="where models' answers are kept; what stands there is not asked again"
+    )
+    parser.add_argument("--dev", action="store_true", help="leave the holdout unread")
+    options = parser.parse_args()
+    for name in ["dev"] if options.dev else ["dev", "holdout"]:
+        counts, calls = asyncio.run(
+            measure(options.config, ROOT / "scenarios" / "ratings" / f"{name}.jsonl", options.answers)
+        )
+        for what, by_score in counts.items():
+            print(f"\n{name}: {what:<22}" + "".join(f"{column:>10}" for column in COLUMNS))
+            for score, verdicts in sorted(by_score.items()):
+                print(f"  labelled {score:<15}" + "".join(f"{verdicts[column]:>10}" for column in COLUMNS))
+        print(f"\n{name}: calls for a reply labelled 3 or 4: {calls['good']:.2f}, for others: {calls['bad']:.2f}")
+
+
+async def measure(config: Path, replies: Path, answers: Path | None) -> tuple[Counts, Mapping[str, float]]:
+    """Have each stage, and both as they are configured, judge labelled replies.
+
+    Returns:
+        By stage and label, how many replies got which verdict; and the mean calls of the cascade by kind of reply.
+    """
+    counts: Counts = {what: {n: Counter() for n in range(5)} for what in ("swift", "chief", "cascade")}
+    calls: dict[str, list[int]] = {"good": [], "bad": []}
+    async with open_bench(config, None, answers=answers) as judging:
+        bot = judging.blueprint.open(judging.models)
+        gate = asyncio.Semaphore(AT_ONCE)
+
+        async def judge(labelled: Labelled) -> None:
+            score, case, modes = labelled
+            async with gate:
+                stages = ("swift", "chief")
+                found = await asyncio.gather(*(asked(bot.filter, stage, case, modes) for stage in stages))
+                for stage, judgements in zip(stages, found, strict=True):
+                    counts[stage][score][verdict_of(judgements, case)] += 1
+                ledger = Ledger()
+                review = await bot.filter.review(case, modes, ledger)
+                counts["cascade"][score][verdict_of(review.decisive, case)] += 1
+                calls["good" if score >= 3 else "bad"].append(len(ledger.calls))
+
+        async with asyncio.TaskGroup() as group:
+            for labelled in read(replies, bot):
+                group.create_task(judge(labelled))
+    return counts, {kind: sum(of) / len(of) for kind, of in calls.items()}
+
+
+def read(replies: Path, bot: Chatbot) -> list[Labelled]:
+    """Read labelled replies: score, case, modes."""
+    found = []
+    for line in replies.read_bytes().splitlines():
+        row = orjson.loads(line)
+        cited, classes, _ = citations.split(row["citations"], bot.sections, bot.sections)
+        history = tuple(Said(message["role"], message["content"]) for message in row["history"])
+        case = Case(row["user_message"], row["response"], history, cited, role=bot.settings.role, topics=bot.topics)
+        found.append((row["score"], case, modes_of(case, classes)))
+    return found
+
+
+async def asked(judges: Filter, stage: str, case: Case, modes: frozenset[Mode]) -> list[Judgement]:
+    """Ask one stage alone, for all judges that are for such a reply."""
+    shared = {c.name: j for c in judges.on_reply for j in c.stages if isinstance(j, SharedJudge) and j.stage == stage}
+    names = [c.name for c in judges.on_reply if c.name in shared and (c.modes & modes or "default" in c.modes)]
+    return [*(await shared[names[0]].call.judge(case, names, Ledger())).values()]
+
+
+def verdict_of(judgements: list[Judgement], case: Case) -> str:
+    """Return what several judgements come to; `small` where code may mend all that is wrong."""
+    verdict = Review(decisive=judgements).verdict
+    if verdict not in ("warn", "reject"):
+        return verdict
+    problems: list[Problem] = []
+    for judgement in judgements[:1]:
+        seen = judgement.observation
+        problems += seen.problems if isinstance(seen, Screening) else ()
+        problems += additions(seen, case) if isinstance(seen, Claims) else ()
+    return "small" if are_small(problems) else verdict
+
+
+if __name__ == "__main__":
+    main()

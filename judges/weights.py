@@ -1,0 +1,37 @@
+"""Which weights a local judge scores with: a threshold holds only for the scores that it was chosen among.
+
+Read from the files, so that nothing of `judges.local` is imported for it.
+"""
+
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+
+_EVERY = ("sentences.py", "local/language.py", "local/tongues.py")
+_WORDS = ("local/table.py", "local/vectors.py", "local/weights/vectors.npy", "local/weights/words.txt")
+_PHRASES = ("doses.py", "phrases.py", "quotes.py")
+_CLAIMS = (
+    *_EVERY, *_WORDS, *_PHRASES, "topics.py", "local/claims.py", "local/support.py", "local/topics.py", "local/words.py",
+    "local/weights/claims.json",
+)  # fmt: skip
+_ROLE = (*_EVERY, *_PHRASES, "local/role.py", "local/role.txt")
+_EMERGENCY = (
+    *_EVERY, *_WORDS, "local/aftermath.py", "local/emergency.py", "local/evidence.py", "local/explicit.py",
+    "local/incoherence.py", "local/programs.py", "local/spelling.py", "local/spellings.py", "local/weights/emergency.json",
+    *[f"local/patterns/{language}.txt" for language in ("de", "en", "es", "fr", "it", "nb", "nl", "pt")],
+)  # fmt: skip
+SCORED_BY = {"source_fidelity": _CLAIMS, "transparency": _CLAIMS, "role": _ROLE, "emergency": _EMERGENCY}
+"""By judge, the files of this package that decide its local score: code, words, patterns and what was learned."""
+
+
+@cache
+def weights_id(judge: str) -> str:
+    """Return a short hash of what decides the local score of a built-in judge: 8 hex digits, the same on every machine."""
+    package = files("judges")
+    whole = sha256()
+    for name in sorted(SCORED_BY[judge]):
+        data = package.joinpath(name).read_bytes()
+        if not name.endswith(".npy"):
+            data = data.replace(b"\r\n", b"\n")  # as git writes texts on Windows
+        whole.update(f"{name} {len(data)}\n".encode() + data)
+    return whole.hexdigest()[:8]

@@ -1,0 +1,48 @@
+"""What the filter asks of models by kind of turn: the part of it that judges and mends replies, beside all other calls. Pure."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from scoring.reports.specificity import mean
+from scoring.rows import ORDINARY
+from scoring.transcript import Exchange
+
+JUDGING = ("reply.swift", "reply.chief", "refine")
+"""Steps that judge a reply and rewrite it; judges of one's own, selection, drafts and the emergency judge are the others."""
+
+
+def calls_by_turn(exchanges: Sequence[Exchange], arm: str) -> list[dict[str, Any]]:
+    """Return mean calls and tokens of the turns of an arm, by who asked and what became of the reply.
+
+    Returns:
+        Of each kind of turn: `asked` (nudged or ordinary), `outcome`, `n`; the mean calls of each step of `JUDGING`, their sum
+        `judging`, and `other`; mean `prompt_tokens` and `completion_tokens` of `judging`. Nothing where no step is known.
+    """
+    kinds: dict[tuple[str, str], list[Exchange]] = defaultdict(list)
+    for one in exchanges:
+        if one.place.arm == arm and one.error is None and one.steps:
+            asked = "ordinary" if one.place.facilitator in ORDINARY else "nudged"
+            for outcome in ("all", outcome_of(one)):
+                kinds[asked, outcome].append(one)
+    return [{"asked": asked, "outcome": outcome, **_of(mine)} for (asked, outcome), mine in sorted(kinds.items())]
+
+
+def outcome_of(exchange: Exchange) -> str:
+    """Return the outcome of a turn; `mended` where code refined the reply without a model."""
+    mended = exchange.outcome == "refined" and exchange.attempts and exchange.attempts[-1].kind == "mended"
+    return "mended" if mended else exchange.outcome
+
+
+def _of(exchanges: Sequence[Exchange]) -> dict[str, Any]:
+    steps = [[step for step in one.steps if step.name in JUDGING] for one in exchanges]
+    calls = {name: mean(sum(s.calls for s in of if s.name == name) for of in steps) for name in JUDGING}
+    judging = [sum(s.calls for s in of) for of in steps]
+    return {
+        "n": len(exchanges),
+        **calls,
+        "judging": mean(judging),
+        "other": mean(one.calls - mine for one, mine in zip(exchanges, judging, strict=True)),
+        "prompt_tokens": mean(sum(s.prompt_tokens for s in of) for of in steps),
+        "completion_tokens": mean(sum(s.completion_tokens for s in of) for of in steps),
+    }
