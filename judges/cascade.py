@@ -9,7 +9,8 @@ from judges.advice import unsupported_advice
 from judges.case import Case
 from judges.judge import Judge, LocalJudge
 from judges.modes import Mode
-from judges.problems import CLAIMS_JUDGES
+from judges.observation import Screening
+from judges.problems import CLAIMS_JUDGES, is_flagged
 from judges.review import Review
 from judges.verdict import Judgement, Stage
 from models.usage import Ledger
@@ -60,8 +61,12 @@ class Cascade:
         """Tell whether a stage ends the judging of a case, though stronger ones stand behind it.
 
         A local judge may accept only below the threshold that it was given: what calibration shows to be safe. Advice that no
-        source gives, no stage but the last accepts: a swift judge that a reply has talked round would let it pass.
+        source gives, no stage but the last accepts: a swift judge that a reply has talked round would let it pass. Nor does a judge
+        accept alone where the call that it shares flags anything: the next stage reads the whole reply.
         """
+        seen = judgement.observation
+        if isinstance(seen, Screening) and is_flagged(seen.problems) and judgement.verdict == "accept":
+            return False
         if judgement.verdict == "accept":
             may_accept = judgement.stage != "local" or any(
                 isinstance(judge, LocalJudge) and judge.accept_below is not None for judge in self.stages

@@ -10,9 +10,10 @@ from judges.case import Case
 from judges.judge import OBSERVERS, LocalJudge
 from judges.modes import Mode
 from judges.observation import Claims, Screening
-from judges.panel import Mend, Panel, is_shared
+from judges.panel import Mend, Panel, goes_beyond, is_shared
+from judges.problems import CLAIMS_JUDGES
 from judges.review import Review
-from judges.rules import improvises
+from judges.verdict import Judgement
 from knowledge_base.library import Source
 from models.usage import Ledger
 
@@ -56,19 +57,30 @@ class Filter:
         Returns:
             The review; with the mended reply if small faults are all that any judge found.
         """
-        panel = Panel(case, ledger, mend)
-        async with asyncio.TaskGroup() as group:
-            together = group.create_task(panel.review(self._shared, modes, strongest=strongest))
-            alone = group.create_task(self._run([c for c in self._own if c.modes & modes], case, ledger, strongest))
-        shared, own = together.result(), alone.result()
-        if own.objections or own.failed_closed:
-            shared.mended = None
-        first = shared + own
+        own = [c for c in self._own if c.modes & modes]
+        uncalled = any(
+            "default" in c.modes for c in self._own if c not in own
+        )  # they look at what goes beyond its sources first
+        panel = Panel(case, ledger, None if uncalled else mend)
+        first = await self._judge(panel, self._shared, own, modes, strongest)
         unknown = any(j.verdict == "unjudged" for j in first.decisive) and not first.failed_closed
-        if first.mended is not None or "default" in modes or not (unknown or _may_improvise(first, case)):
+        if first.mended is not None or "default" in modes or not (unknown or self._may_improvise(first, case)):
             return self._in_order(first)
-        rest = [c for c in self._own if "default" in c.modes and not c.modes & modes]
-        return self._in_order(first + await self._run(rest, case, ledger, strongest))
+        others = [
+            c for c in self.on_reply if "default" in c.modes and not c.modes & modes and c.name not in panel.asked
+        ]
+        shared, own = [c for c in others if is_shared(c)], [c for c in others if not is_shared(c)]
+        panel = Panel(case, ledger, None if first.objections else mend)
+        return self._in_order(first + await self._judge(panel, shared, own, _DEFAULT, strongest))
+
+    async def _judge(
+        self, panel: Panel, shared: Sequence[Cascade], own: Sequence[Cascade], modes: frozenset[Mode], strongest: bool
+    ) -> Review:
+        """Have those that share their calls and the others look at a reply at the same time."""
+        async with asyncio.TaskGroup() as group:
+            panel.others = group.create_task(self._run(own, panel.case, panel.ledger, strongest))
+            together = group.create_task(panel.review(shared, modes, strongest=strongest))
+        return together.result() + panel.others.result()
 
     def _in_order(self, review: Review) -> Review:
         """Order a review as the chatbot names its judges: a refiner reads the same criticism whoever was asked first."""
@@ -81,7 +93,7 @@ class Filter:
         review = _accepted_now(first, case)
         if review is None or not first:
             return False
-        if "default" in modes or not _may_improvise(review, case):
+        if "default" in modes or not self._may_improvise(review, case):
             return True
         return (
             _accepted_now([c for c in self.on_reply if "default" in c.modes and not c.modes & modes], case) is not None
@@ -94,6 +106,20 @@ class Filter:
                 waiting = [group.create_task(c.run(case, ledger, strongest)) for c in asking]
             review = sum((task.result() for task in waiting), review)
         return review
+
+    def _may_improvise(self, review: Review, case: Case) -> bool:
+        """Tell whether a judge saw something that the cited sources do not support, or no judge has looked for it."""
+        seen = [j for j in review.judgements if self._looks_for_additions(j)]
+        if not seen:
+            return not review.failed_closed
+        return any(goes_beyond(judgement, case) for judgement in seen)
+
+    def _looks_for_additions(self, judgement: Judgement) -> bool:
+        """Tell whether a judge was asked what a reply adds: a screening call is, unless it is for roles alone."""
+        if isinstance(judgement.observation, Screening):
+            asked = [c.name for c in self._shared if c.stage("swift") is not None]
+            return not {judgement.judge, *asked}.isdisjoint(CLAIMS_JUDGES)
+        return isinstance(judgement.observation, Claims)
 
     async def hear(self, case: Case) -> Review:
         """Ask the local emergency judge; about a long text beside the event loop.
@@ -149,14 +175,7 @@ def _accepted_now(cascades: Sequence[Cascade], case: Case) -> Review | None:
     return review
 
 
-def _may_improvise(review: Review, case: Case) -> bool:
-    """Tell whether a judge saw something that the cited sources do not support, or no judge has looked for it."""
-    seen = [j.observation for j in review.judgements if isinstance(j.observation, Claims | Screening)]
-    if not seen:
-        return not review.failed_closed
-    return any(one.adds if isinstance(one, Screening) else improvises(one, case) for one in seen)
-
-
+_DEFAULT: frozenset[Mode] = frozenset({"default"})
 _SECTION = Source("sleep", "Sleep", "How sleep helps.", "Many people sleep badly when they are ill.")
 _ORDINARY = "I hear that you are tired. Bad sleep is common with illness. Evenings were long and dark there."
 """A reply that is read with all that the local judges have learned."""

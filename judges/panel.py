@@ -1,5 +1,6 @@
 """The built-in judges of a reply, which share their calls: one screens, and what it flags one chief reads, claim by claim."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -9,7 +10,7 @@ from judges.case import Case
 from judges.judge import LocalJudge
 from judges.modes import Mode
 from judges.observation import Claims, Problem, Screening
-from judges.problems import MENDABLE, are_small
+from judges.problems import CLAIMS_JUDGES, MENDABLE, are_small
 from judges.reply_call import SharedJudge
 from judges.review import Review
 from judges.rules import additions, improvises
@@ -35,8 +36,12 @@ class Panel:
     ledger: Ledger
     mend: Mend | None = None
     """Mends small faults; None: nothing is to be mended."""
+    others: asyncio.Task[Review] | None = None
+    """What judges with calls of their own find meanwhile: where they object, nothing is mended."""
     heard: dict[str, list[Judgement]] = field(default_factory=dict)
     """What each judge has said, stage by stage."""
+    asked: set[str] = field(default_factory=set)
+    """The judges that a call has answered for, heard or not."""
 
     async def review(self, cascades: Sequence[Cascade], modes: frozenset[Mode], *, strongest: bool = False) -> Review:
         """Have the judges look at the reply, from the cheapest stage to the strongest.
@@ -55,13 +60,13 @@ class Panel:
         mended = None
         for stage in STAGES:
             due = {name: c for name, c in waiting.items() if _is_due(c, stage, strongest)}
-            if not due:
-                continue
+            if not due.keys() & (called.keys() | self.heard.keys()):
+                continue  # of those that answer as well, none is asked for its own sake
             found = await self._ask(due, stage, called)
-            mended = self._mended(found) if waiting.keys() == due.keys() else None
+            mended = await self._mended(found) if waiting.keys() == due.keys() else None
             if mended is not None:
                 break
-            going_on = [name for name in due if not strongest and self._goes_on(due[name], stage, found)]
+            going_on = [name for name in due if self._goes_on(due[name], stage, found)]
             waiting = {name: c for name, c in waiting.items() if name not in due or name in going_on}
         reviews = [c.settled(said) for c in cascades if (said := self.heard.get(c.name))]
         review = sum(reviews, Review())
@@ -82,9 +87,11 @@ class Panel:
         """Ask all that are due at a stage in one call. Who was not called for is heard where the reply goes beyond its sources."""
         judge = next(iter(due.values())).stage(stage)
         assert isinstance(judge, SharedJudge)
+        self.asked |= due.keys()
         found = await judge.call.judge(self.case, list(due), self.ledger)
-        adds = any(_adds(judgement, self.case) for judgement in found.values())
-        found = {name: j for name, j in found.items() if name in called or adds or j.verdict != "accept"}
+        if not (any(goes_beyond(j, self.case) for j in found.values()) or unsupported_advice(self.case)):
+            concerned = called.keys() | self.heard.keys()
+            found = {name: j for name, j in found.items() if name in concerned or j.verdict != "accept"}
         for name, judgement in found.items():
             self.heard.setdefault(name, []).append(judgement)
         return found
@@ -95,15 +102,18 @@ class Panel:
             return False
         if found[cascade.name].verdict == "reject" and stage in cascade.reject_alone:
             return False
-        return any(j.verdict != "accept" for j in found.values()) or not cascade.settles(found[cascade.name], self.case)
+        talked_round = not found.keys().isdisjoint(CLAIMS_JUDGES) and unsupported_advice(self.case) is not None
+        return talked_round or any(j.verdict != "accept" for j in found.values())
 
-    def _mended(self, found: Mapping[str, Judgement]) -> str | None:
+    async def _mended(self, found: Mapping[str, Judgement]) -> str | None:
         """Return the reply without its faults, where they are few, small and all that was found."""
         flagged = [j for j in found.values() if j.verdict != "accept"]
         if self.mend is None or not flagged or any(j.rule not in MENDABLE for j in flagged):
             return None
         problems = _problems(flagged[0], self.case)
         if not are_small(problems) or unsupported_advice(self.case):
+            return None
+        if self.others is not None and ((own := await self.others).objections or own.failed_closed):
             return None
         text = self.mend(self.case, problems)
         # No judge reads it again: what was a warning must not be left as advice.
@@ -115,7 +125,8 @@ def _is_due(cascade: Cascade, stage: Stage, strongest: bool) -> bool:
     return judge is not None and not (strongest and judge is not cascade.stages[-1])
 
 
-def _adds(judgement: Judgement, case: Case) -> bool:
+def goes_beyond(judgement: Judgement, case: Case) -> bool:
+    """Tell whether a judge saw something that the cited sources do not support."""
     seen = judgement.observation
     if isinstance(seen, Screening):
         return seen.adds or any(problem.kind != "role" for problem in seen.problems)

@@ -82,6 +82,11 @@ def score_of_weight(weight: int) -> int:
     return {0: 4, 1: 3, 2: 2}.get(weight, 1)
 
 
+def is_flagged(problems: Sequence[Problem]) -> bool:
+    """Tell whether a reply with these problems is not to leave as it is."""
+    return score(problems) < GOOD or any(p.kind == "role" for p in problems)
+
+
 def are_small(problems: Sequence[Problem]) -> bool:
     """Tell whether all that is wrong is at most two small additions: code may mend them."""
     return 0 < len(problems) <= 2 and all(p.kind in ("beyond", "undisclosed") and p.severity < 3 for p in problems)

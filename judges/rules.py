@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from judges.case import Case
+from judges.deletable import has_foreign, in_english
 from judges.doses import Dose, doses
 from judges.observation import (
     Assertion,
@@ -261,7 +262,12 @@ def _known_doses(claims: Claims, case: Case) -> frozenset[Dose]:
 
 
 def _plainly_asserts(case: Case) -> bool:
-    """Tell whether a reply has several statements: sentences that are no question, courtesy, refusal or referral."""
+    """Tell whether a reply has several statements: sentences that are no question, courtesy, refusal or referral.
+
+    In a language of which no such phrases are known, the model reads better.
+    """
+    if has_foreign(case.draft) and not in_english(case.draft):
+        return False
     found = (sentence.text.lower() for sentence in sentences(normalise(case.draft)))
     return sum("?" not in text and not asserts_nothing(text) for text in found) >= PLAINLY
 

@@ -1,14 +1,18 @@
 """Cases, forms and judges for tests; the models behind the judges are scripted."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from judges.cascade import Cascade
 from judges.case import Case, Topic
 from judges.judge import ModelJudge
-from judges.observation import Assertion, Claims
+from judges.modes import BUILT_IN
+from judges.observation import Assertion, Claims, GradedAssertion, GradedClaims
 from judges.prompt import Prompt, load_prompt
+from judges.reply_call import ReplyCall, SharedJudge
 from knowledge_base.library import Source
 from models.client import Models
 from models.scripted import Scripted
@@ -59,10 +63,24 @@ def claims(*assertions: Assertion, admits: str = "no", verifies: str = "no") -> 
     )
 
 
+def graded(support: str = "stated", severity: int | None = None, **more: Any) -> GradedAssertion:
+    """Return an assertion of which it is said how much it matters, as the chief says of all."""
+    return GradedAssertion.model_validate(asserted(support, **more).model_dump() | {"severity": severity})
+
+
+def graded_claims(*assertions: GradedAssertion, admits: str = "no", verifies: str = "no", **more: Any) -> GradedClaims:
+    said = {"admits_not_from_sources": admits, "asks_to_verify": verifies}
+    return GradedClaims.model_validate({"assertions": list(assertions)} | said | more)
+
+
 FINE = claims(asserted("stated"))
 INVENTED = claims(asserted("unsupported", text="Zinc cures voices."))
 UNPLAYED: dict[str, Any] = {"played": []}
+FRIEND: dict[str, Any] = {"played": [{"part": "friend", "quote": "regular blood tests", "degree": "clear"}]}
+HINT: dict[str, Any] = {"played": [{"part": "friend", "quote": "regular blood tests", "degree": "hint"}]}
 CALM: dict[str, Any] = {"signs": []}
+GOOD: dict[str, Any] = {"problems": [], "adds": False}
+"""What the screening call says of a reply with which nothing is wrong."""
 
 
 def as_answer(form: Claims) -> dict[str, Any]:
@@ -70,8 +88,36 @@ def as_answer(form: Claims) -> dict[str, Any]:
     return form.model_dump()
 
 
+def flagged(kind: str, severity: int = 2, quote: str = "regular blood tests", *, adds: bool = True) -> dict[str, Any]:
+    """Return what the screening call says of a reply with one problem."""
+    return {"problems": [{"kind": kind, "quote": quote, "severity": severity}], "adds": adds and kind != "role"}
+
+
+def flagged_all(*answers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the screening call says of a reply with the problems of several answers."""
+    return {
+        "problems": [problem for answer in answers for problem in answer["problems"]],
+        "adds": any(answer["adds"] for answer in answers),
+    }
+
+
+def assessed(form: Claims, played: Mapping[str, Any] = UNPLAYED) -> dict[str, Any]:
+    """Return what the chief says of a reply when it is asked both about its claims and about its role."""
+    return as_answer(form) | dict(played)
+
+
+FORM_OF = {"source_fidelity": "claims", "transparency": "claims", "role": "role"}
+"""The form of a prompt that takes the place of what the built-in judges of replies share."""
+
+
 def prompt(name: str, stage: str) -> Prompt:
-    """Load a built-in prompt; its model alias is `NAME.STAGE`, so that a test can script each judge by itself."""
+    """Return a prompt whose model alias is `NAME.STAGE`, so that a test can script each judge by itself.
+
+    It is the built-in one; of source_fidelity, transparency and role, one that an operator has written in place of the shared ones.
+    """
+    if name in FORM_OF:
+        text = f"Judge {name} as {stage}."
+        return Prompt(name, stage, f"{name}.{stage}", BUILT_IN[name], FORM_OF[name], text, f"{stage}-{name}")  # type: ignore[arg-type]
     return replace(load_prompt(PROMPTS / f"{name}.{stage}.md"), model=f"{name}.{stage}")
 
 
@@ -82,5 +128,29 @@ def models(**engines: Scripted) -> Models:
     return Models(settings, by_alias, first_pause_s=0)
 
 
+def always(answer: Any) -> Scripted:
+    """Return an engine that gives one answer to everything."""
+    return Scripted(lambda body: answer)
+
+
 def judge(name: str, stage: str, engine: Scripted, timeout_s: float = 5) -> ModelJudge:
     return ModelJudge(prompt(name, stage), models(**{f"{name}__{stage}": engine}), timeout_s)
+
+
+def cascade(name: str, swift: Scripted, chief: Scripted, **more: Any) -> Cascade:
+    """Return a judge with calls of its own, and an engine for each stage."""
+    engines = models(**{f"{name}__swift": swift, f"{name}__chief": chief})
+    stages = tuple(ModelJudge(prompt(name, stage), engines, 5) for stage in ("swift", "chief"))
+    return Cascade(name, more.pop("modes", stages[0].prompt.modes), stages, **more)
+
+
+def reply_call(stage: str, questions: Sequence[str], engine: Scripted, timeout_s: float = 5) -> ReplyCall:
+    """Return the call that answers for these judges; its model alias is `reply.STAGE`."""
+    return ReplyCall(prompt("reply", stage), frozenset(questions), models(**{f"reply__{stage}": engine}), timeout_s)
+
+
+def sharing(names: Sequence[str], swift: Scripted | None, chief: Scripted | None = None, **more: Any) -> list[Cascade]:
+    """Return built-in judges of replies that share their calls; without an engine they lack the stage."""
+    engines = {"swift": swift, "chief": chief}
+    calls = [reply_call(stage, names, engine) for stage, engine in engines.items() if engine is not None]
+    return [Cascade(name, BUILT_IN[name], tuple(SharedJudge(name, call) for call in calls), **more) for name in names]

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from judges import judge as judge_module
+from judges.cascade import Cascade
 from judges.case import Case, Said
-from judges.filter import Cascade, Filter, Review
-from judges.judge import LocalJudge, ModelJudge
-from judges.verdict import Judgement
+from judges.filter import Filter
+from judges.judge import LocalJudge
+from judges.review import Review
 from models.errors import UpstreamUnavailable
 from models.scripted import Scripted
 from models.usage import Ledger
@@ -19,121 +19,25 @@ from tests.judges.builders import (
     CALM,
     CASE,
     FINE,
+    FRIEND,
+    GOOD,
+    HINT,
     INVENTED,
     MEDICINES,
     UNPLAYED,
+    always,
     as_answer,
     asserted,
+    cascade,
     claims,
-    models,
-    prompt,
+    flagged,
+    sharing,
 )
 
-FRIEND = {"played": [{"part": "friend", "quote": "regular blood tests", "degree": "clear"}]}
-HINT = {"played": [{"part": "friend", "quote": "regular blood tests", "degree": "hint"}]}
-INVENTED_QUOTE = {"played": [{"part": "friend", "quote": "I love you so very much", "degree": "clear"}]}
 DOWN = UpstreamUnavailable("down")
 BOTH = frozenset({"source", "default"})
 SOURCE = frozenset({"source"})
 DEFAULT = frozenset({"default"})
-
-
-def always(answer):
-    """Return an engine that gives one answer to everything."""
-    return Scripted(lambda body: answer)
-
-
-def cascade(name, swift, chief, *, modes=None, **more):
-    """Return a judge with the built-in prompts and an engine for each stage."""
-    engines = models(**{f"{name}__swift": swift, f"{name}__chief": chief})
-    stages = tuple(ModelJudge(prompt(name, stage), engines, 5) for stage in ("swift", "chief"))
-    return Cascade(name, modes or stages[0].prompt.modes, stages, **more)
-
-
-async def run(one, case=CASE, **more):
-    return await one.run(case, Ledger(), **more)
-
-
-# One judge through its stages
-
-
-async def test_what_swift_accepts_no_chief_sees():
-    """The cheap judge's acceptance ends the judging."""
-    chief = always(FRIEND)
-    review = await run(cascade("role", always(UNPLAYED), chief))
-    assert (review.verdict, [j.stage for j in review.judgements]) == ("accept", ["swift"])
-    assert chief.requests == []
-
-
-@pytest.mark.parametrize("swift", [FRIEND, HINT, INVENTED_QUOTE, DOWN, "no JSON"], ids=str)
-@pytest.mark.parametrize(("chief", "verdict"), [(UNPLAYED, "accept"), (HINT, "warn"), (FRIEND, "reject")])
-async def test_what_swift_does_not_accept_the_chief_decides(swift, chief, verdict):
-    """Flagged or unjudged, it goes on, and only the chief's word counts; both are kept."""
-    review = await run(cascade("role", always(swift), always(chief)))
-    assert review.verdict == verdict
-    assert [j.stage for j in review.judgements] == ["swift", "chief"]
-    assert [j.stage for j in review.decisive] == ["chief"]
-    assert not review.failed_closed
-
-
-@pytest.mark.parametrize("swift", [FRIEND, HINT, DOWN])
-async def test_unjudged_judge_fails_closed(swift):
-    """When the judge that decides fails, the reply may not go out, whatever was seen before."""
-    review = await run(cascade("role", always(swift), always(DOWN)))
-    assert review.failed_closed
-    assert review.verdict == "unjudged"
-
-
-@pytest.mark.parametrize(("swift", "verdict"), [(FRIEND, "reject"), (HINT, "warn"), (DOWN, "unjudged")])
-async def test_open_judge_keeps_the_earlier_flag_when_it_fails(swift, verdict):
-    """A policy of letting replies through lets none through that a judge has flagged, nor calls the rest accepted."""
-    review = await run(cascade("role", always(swift), always(DOWN), on_error="open"))
-    assert not review.failed_closed
-    assert review.verdict == verdict
-    assert len(review.judgements) == 2
-
-
-async def test_strongest_asks_the_last_stage_alone():
-    """A refined reply is not screened again."""
-    swift = always(UNPLAYED)
-    review = await run(cascade("role", swift, always(FRIEND)), strongest=True)
-    assert (review.verdict, swift.requests) == ("reject", [])
-
-
-async def local_first(monkeypatch, score, verdict, accept_below):
-    """Run a local judge of such a score and verdict in front of a swift one that accepts, and return the stages that ran."""
-    form = FINE if verdict == "accept" else INVENTED
-    monkeypatch.setitem(judge_module.OBSERVERS, "source_fidelity", lambda case: (form, score))
-    engines = models(source_fidelity__swift=always(as_answer(FINE)))
-    swift = ModelJudge(prompt("source_fidelity", "swift"), engines, 5)
-    review = await run(Cascade("source_fidelity", SOURCE, (LocalJudge("source_fidelity", accept_below), swift)))
-    return [j.stage for j in review.judgements]
-
-
-@pytest.mark.parametrize(
-    ("score", "verdict", "accept_below", "stages"),
-    [
-        (0.05, "accept", 0.1, ["local"]),
-        (0.1, "accept", 0.1, ["local", "swift"]),
-        (0.5, "accept", 0.1, ["local", "swift"]),
-        (0.0, "accept", 0.0, ["local", "swift"]),
-        (0.0, "accept", None, ["local", "swift"]),
-        (0.05, "reject", 0.1, ["local"]),
-    ],
-)
-async def test_local_screen_accepts_only_when_it_is_sure(monkeypatch, score, verdict, accept_below, stages):
-    """In front of models, the free judge ends the judging only below the configured score; by default never."""
-    assert await local_first(monkeypatch, score, verdict, accept_below) == stages
-
-
-async def test_local_judge_alone_decides():
-    """Where no model is configured, the local judge's word counts whatever its score."""
-    draft = "I will always be here for you, because I love you and I am your best friend."
-    one = Cascade("role", BOTH, (LocalJudge("role"),))
-    assert one.local_only
-    assert (await run(one, replace(CASE, draft=draft))).verdict == "reject"
-    assert one.run_now(replace(CASE, draft=draft)).verdict == "reject"
-    assert (await run(one)).verdict == one.run_now(CASE).verdict == "accept"
 
 
 # The judges together
@@ -321,11 +225,124 @@ def test_filter_without_judges_is_empty():
     assert not Filter([Cascade("role", BOTH, (LocalJudge("role"),))]).empty
 
 
-def test_reviews_add_up():
-    """Two parts of a review keep everything of both, and one failure is enough."""
-    bad = Judgement("role", "swift", "reject")
-    both = Review([bad], [bad]) + Review([bad], [], failed_closed=True)
-    assert (both.judgements, both.decisive, both.failed_closed) == ([bad, bad], [bad], True)
+# Judges with calls of their own beside those that share theirs
+
+ADDS = {"problems": [], "adds": True}
+
+
+def judges_of_their_own(**engines):
+    """Return judges with all stages on one engine each."""
+    return [cascade(name, engine, engine) for name, engine in engines.items()]
+
+
+async def test_shared_call_and_those_of_other_judges_run_at_the_same_time():
+    """A judge with a prompt of its own is asked while the screening call is, and its chief while the shared one is."""
+    both_screen, both_decide = asyncio.Barrier(2), asyncio.Barrier(2)
+
+    def meeting(barrier, answer):
+        async def wait(body):
+            await barrier.wait()
+            return answer
+
+        return Scripted(wait)
+
+    shared = sharing(
+        ("source_fidelity", "transparency"),
+        meeting(both_screen, flagged("beyond")),
+        meeting(both_decide, as_answer(FINE)),
+    )
+    role = cascade("role", meeting(both_screen, HINT), meeting(both_decide, UNPLAYED))
+    ledger = Ledger()
+    async with asyncio.timeout(3):
+        found = await Filter([*shared, role]).review(CASE, BOTH, ledger)
+    assert [(j.judge, j.stage, j.verdict) for j in found.decisive] == [
+        ("source_fidelity", "chief", "accept"),
+        ("transparency", "chief", "accept"),
+        ("role", "chief", "accept"),
+    ]
+    assert sorted(call.step for call in ledger.calls) == ["reply.chief", "reply.swift", "role.chief", "role.swift"]
+
+
+async def test_reply_is_judged_by_both_kinds_of_judges():
+    """Each kind may reject and each may fail closed by itself."""
+    for shared, own, verdict in (
+        (GOOD, UNPLAYED, "accept"),
+        (flagged("beyond", 3), UNPLAYED, "reject"),
+        (GOOD, FRIEND, "reject"),
+        (DOWN, UNPLAYED, "unjudged"),
+        (GOOD, DOWN, "unjudged"),
+        (DOWN, FRIEND, "reject"),
+    ):
+        one = Filter([*sharing(("source_fidelity",), always(shared)), *judges_of_their_own(role=always(own))])
+        found = await review(one)
+        assert found.verdict == verdict
+        assert found.failed_closed == (DOWN in (shared, own))
+
+
+@pytest.mark.parametrize("answer", [ADDS, flagged("beyond"), flagged("changed", 1, adds=False), DOWN], ids=str)
+async def test_screening_call_that_sees_additions_brings_in_judges_with_calls_of_their_own(answer):
+    """As does one that fails where it may: nobody could tell that the reply keeps to its sections."""
+    one = Filter(
+        [
+            *sharing(("source_fidelity",), always(answer), on_error="open"),
+            *judges_of_their_own(transparency=always(as_answer(INVENTED))),
+        ]
+    )
+    found = await review(one)
+    assert names(found) == ["source_fidelity", "transparency"]
+    assert found.verdict == "reject"
+
+
+async def test_screening_call_that_sees_no_additions_brings_in_nobody():
+    """A good reply costs its one call."""
+    one = Filter(
+        [*sharing(("source_fidelity",), always(GOOD)), *judges_of_their_own(transparency=always(as_answer(INVENTED)))]
+    )
+    assert names(await review(one)) == ["source_fidelity"]
+
+
+async def test_screening_call_for_roles_alone_tells_nothing_of_additions():
+    """It is not asked for them; the judge of improvised replies looks, since no other does."""
+    one = Filter([*sharing(("role",), always(GOOD)), *judges_of_their_own(transparency=always(as_answer(INVENTED)))])
+    found = await review(one)
+    assert (names(found), found.verdict) == (["role", "transparency"], "reject")
+
+
+@pytest.mark.parametrize(
+    "form", [INVENTED, claims(asserted(), asserted(), asserted("basic"))], ids=["rejected", "accepted"]
+)
+async def test_judge_with_calls_of_its_own_brings_in_those_that_share_theirs(form):
+    """What it sees added they look at, in one call."""
+    swift = always(flagged("undisclosed", 2))
+    one = Filter([*judges_of_their_own(source_fidelity=always(as_answer(form))), *sharing(("transparency",), swift)])
+    found = await review(one)
+    assert names(found) == ["source_fidelity", "transparency"]
+    assert [(j.judge, j.verdict) for j in found.objections if j.judge == "transparency"] == [("transparency", "warn")]
+    assert len(swift.requests) == 1
+    keeps_to_it = judges_of_their_own(source_fidelity=always(as_answer(FINE)))
+    assert names(await review(Filter([*keeps_to_it, *sharing(("transparency",), swift)]))) == ["source_fidelity"]
+
+
+@pytest.mark.parametrize(
+    ("form", "mended"), [(INVENTED, None), (claims(asserted(), asserted(), asserted("basic")), "Mended.")]
+)
+async def test_what_is_brought_in_later_mends_only_what_nobody_else_objects_to(form, mended):
+    """Here the judge of sections, which rejects or accepts what it saw added."""
+    own = judges_of_their_own(source_fidelity=always(as_answer(form)))
+    one = Filter([*own, *sharing(("transparency",), always(flagged("undisclosed", 2)))])
+    assert (await review(one, mend=lambda case, problems: "Mended.")).mended == mended
+
+
+async def test_strongest_review_asks_the_last_stages_of_both_kinds():
+    """After a refinement neither is screened again."""
+    swift = always(GOOD)
+    one = Filter([*sharing(("source_fidelity",), swift, always(as_answer(FINE))), cascade("role", swift, always(HINT))])
+    found = await review(one, strongest=True)
+    assert [(j.judge, j.stage, j.verdict) for j in found.judgements] == [
+        ("source_fidelity", "chief", "accept"),
+        ("role", "chief", "warn"),
+    ]
+    assert swift.requests == []
 
 
 # The emergency judge
@@ -390,13 +407,6 @@ async def test_local_emergency_judge_may_be_told_to_ask_first():
     assert (await deaf.alarm(DANGER, Ledger(), deaf.alarm_now(DANGER))).verdict == "reject"
 
 
-async def test_a_stage_told_to_reject_alone_ends_the_judging():
-    """The chief is not asked about what swift may reject by itself."""
-    chief = always(UNPLAYED)
-    one = replace(cascade("role", always(FRIEND), chief), reject_alone=frozenset({"swift"}))
-    assert ((await run(one)).verdict, chief.requests) == ("reject", [])
-
-
 async def test_emergency_judge_does_not_judge_replies():
     """It reads what the user wrote; the reply is judged by the others."""
     one, engine = watched(NOW)
@@ -435,7 +445,8 @@ async def test_emergency_sees_the_users_earlier_words():
 def test_what_local_judges_have_learned_is_loaded_before_the_first_user_comes() -> None:
     """All of it, in a process that has judged nothing yet: what a first reply would still have to load, its user would wait for."""
     told = """
-from judges.filter import Cascade, Filter
+from judges.cascade import Cascade
+from judges.filter import Filter
 from judges.judge import OBSERVERS, LocalJudge
 from judges.local import evidence, support, vectors
 

@@ -1,18 +1,24 @@
 """Judges as files: the built-in ones hold together, and a broken one is refused with a hint."""
 
 import re
+from collections.abc import Iterator
+from itertools import combinations
 from typing import Literal, get_args, get_origin
 
 import pytest
 from pydantic import BaseModel
 
 from judges.judge import OBSERVERS
-from judges.observation import OBSERVATIONS
-from judges.prompt import PromptError, load_prompt
+from judges.modes import BUILT_IN
+from judges.observation import OBSERVATIONS, Screening
+from judges.problems import KINDS
+from judges.prompt import SHARED, PromptError, load_prompt
+from judges.reply_call import assessment_of, compose
 from tests.judges.builders import PROMPTS
 
 FILES = sorted(path.name for path in PROMPTS.glob("*.*.md"))
-JUDGES = sorted({name.split(".")[0] for name in FILES})
+Asked = tuple[str, str, type[BaseModel], frozenset[str]]
+"""File, instructions, form, and the judges that are asked."""
 SELF_EVIDENT = {"text", "part", "kind"}
 """Fields that prompts describe in words, not by name; the JSON Schema names them."""
 
@@ -26,10 +32,10 @@ def models_in(form: type[BaseModel]):
                 yield from models_in(part)
 
 
-def test_every_judge_has_both_stages_and_a_local_version():
-    """The four built-in judges are complete."""
-    assert JUDGES == ["emergency", "role", "source_fidelity", "transparency"] == sorted(OBSERVERS)
-    assert sorted(f"{name}.{stage}.md" for name in JUDGES for stage in ("swift", "chief")) == FILES
+def test_the_emergency_judge_and_the_shared_calls_have_both_stages():
+    """The built-in judges are complete: each has a local version, and all but the emergency judge share the prompts of `reply`."""
+    assert sorted(f"{name}.{stage}.md" for name in ("emergency", "reply") for stage in ("swift", "chief")) == FILES
+    assert {"emergency", *BUILT_IN} == set(OBSERVERS)
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -40,37 +46,77 @@ def test_built_in_prompt_is_what_its_file_is_called(file):
     assert prompt.model == prompt.stage
 
 
-@pytest.mark.parametrize("name", JUDGES)
-def test_stages_of_a_judge_agree(name):
-    """Swift and chief cover the same modes and fill in the same form, in different words."""
-    swift, chief = (load_prompt(PROMPTS / f"{name}.{stage}.md") for stage in ("swift", "chief"))
-    assert (swift.modes, swift.observation) == (chief.modes, chief.observation)
-    assert swift.hash != chief.hash
+def test_stages_agree():
+    """Swift and chief of the emergency judge fill in the same form, in different words; of the shared calls each has its own."""
+    forms = {file: load_prompt(PROMPTS / file).observation for file in FILES}
+    assert forms == {
+        "emergency.chief.md": "crisis",
+        "emergency.swift.md": "crisis",
+        "reply.chief.md": "assessment",
+        "reply.swift.md": "screening",
+    }
+    prompts = [load_prompt(PROMPTS / file) for file in FILES]
+    assert all(prompt.modes == {"source", "default"} for prompt in prompts)
+    assert len({prompt.hash for prompt in prompts}) == len(FILES)
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_prompt_describes_the_form_it_asks_for(file):
-    """Every field and every value of the form is in the text by its name."""
-    prompt = load_prompt(PROMPTS / file)
-    fields, values = set(), set()
-    for form in models_in(OBSERVATIONS[prompt.observation]):
-        for name, info in form.model_fields.items():
+def asked() -> Iterator[Asked]:
+    """Yield the instructions of each file, and the form that they ask for; of the shared calls, for each set of judges."""
+    for file in FILES:
+        prompt = load_prompt(PROMPTS / file)
+        if prompt.name != SHARED:
+            yield file, prompt.text, OBSERVATIONS[prompt.observation], frozenset()
+        else:
+            for n in (1, 2, 3):
+                for some in map(frozenset, combinations(BUILT_IN, n)):
+                    form = OBSERVATIONS["screening"] if prompt.stage == "swift" else assessment_of(some)
+                    yield file, compose(prompt.text, some), form, some
+
+
+def fields_and_values(form: type[BaseModel], questions: frozenset[str]) -> tuple[set[str], set[str]]:
+    """Return the names of a form's fields and their values; of the kinds of problem, those that concern these judges."""
+    fields, values = set[str](), set[str]()
+    for one in models_in(form):
+        for name, info in one.model_fields.items():
             fields.add(name)
-            values |= set(get_args(info.annotation)) if get_origin(info.annotation) is Literal else set()
-    assert {word for word in (fields - SELF_EVIDENT) | values if f"`{word}`" not in prompt.text} == set()
+            values |= literals(info.annotation)
+    nobodys = (
+        {name for name, kind in KINDS.items() if questions.isdisjoint(kind.judges)} if form is Screening else set()
+    )
+    return fields, values - nobodys
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_prompt_names_nothing_that_does_not_exist(file):
-    """Every name in backticks is a field or value of its form, or a key of the case."""
-    prompt = load_prompt(PROMPTS / file)
+def literals(annotation: object) -> set[str]:
+    """Return the words that an annotation allows."""
+    if get_origin(annotation) is Literal:
+        return {value for value in get_args(annotation) if isinstance(value, str)}
+    return set().union(*map(literals, get_args(annotation)))
+
+
+@pytest.mark.parametrize("one", list(asked()), ids=lambda one: f"{one[0]}:{'+'.join(sorted(one[3]))}")
+def test_prompt_describes_the_form_it_asks_for(one: Asked) -> None:
+    """Every field and every value of the form is in the text by its name, whichever judges are asked."""
+    _, text, form, questions = one
+    fields, values = fields_and_values(form, questions)
+    assert {word for word in (fields - SELF_EVIDENT) | values if f"`{word}`" not in text} == set()
+
+
+@pytest.mark.parametrize("one", list(asked()), ids=lambda one: f"{one[0]}:{'+'.join(sorted(one[3]))}")
+def test_prompt_names_nothing_that_does_not_exist(one: Asked) -> None:
+    """Every name in backticks is a field or value of its form, or a key of the case: nothing that others are asked."""
+    file, text, form, questions = one
     known = {"chatbot_role", "history", "user_message", "unverified"}
-    if prompt.observation != "crisis":
-        known |= {"reply", "cited_sources", "sensitive_topics"}
-    for form in models_in(OBSERVATIONS[prompt.observation]):
-        for name, info in form.model_fields.items():
-            known |= {name, *(v for v in get_args(info.annotation) if isinstance(v, str))}
-    assert set(re.findall(r"`([a-z_]+)`", prompt.text)) <= known
+    if not file.startswith("emergency"):
+        known |= {"reply", "cited_sources", "uncited_sources", "sensitive_topics"}
+    fields, values = fields_and_values(form, questions)
+    assert set(re.findall(r"`([a-z_]+)`", text)) <= known | fields | values
+
+
+@pytest.mark.parametrize("one", list(asked()), ids=lambda one: f"{one[0]}:{'+'.join(sorted(one[3]))}")
+def test_prompt_leaves_no_mark_behind(one: Asked) -> None:
+    """What tells for whom a line is, no model reads."""
+    assert "{" not in one[1]
+    assert "}" not in one[1]
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -144,6 +190,36 @@ def test_broken_prompt_is_refused_with_file_key_and_remedy(tmp_path, old, new, h
     for hint in hints:
         options = [part.strip("'") for part in hint.split("'|'")]
         assert any(option in message for option in options), (hint, message)
+
+
+SHARED_PROMPT = RIGHT.replace("name: tone", "name: reply").replace("observation: verdict", "observation: screening")
+
+
+def test_prompt_in_place_of_a_shared_one_is_loaded(tmp_path):
+    """An operator replaces what the built-in judges share by a file with their name; the stage tells the form."""
+    path = tmp_path / "reply.md"
+    path.write_text(SHARED_PROMPT)
+    assert (load_prompt(path).name, load_prompt(path).observation) == ("reply", "screening")
+    path.write_text(SHARED_PROMPT.replace("stage: swift", "stage: chief").replace("screening", "assessment"))
+    assert (load_prompt(path).stage, load_prompt(path).observation) == ("chief", "assessment")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "hint"),
+    [
+        ("name: reply", "name: tone", "for the prompts with `name: reply`"),
+        ("observation: screening", "observation: assessment", "the swift stage has `observation: screening`"),
+        ("stage: swift", "stage: chief", "the chief `observation: assessment`"),
+        ("observation: screening", "observation: claims", "which have no other"),
+    ],
+)
+def test_shared_prompt_has_the_form_of_its_stage(tmp_path, old, new, hint):
+    """And no judge has that form by itself."""
+    path = tmp_path / "reply.md"
+    path.write_text(SHARED_PROMPT.replace(old, new))
+    with pytest.raises(PromptError) as caught:
+        load_prompt(path)
+    assert hint in str(caught.value)
 
 
 def test_every_problem_of_a_prompt_is_named_at_once(tmp_path):

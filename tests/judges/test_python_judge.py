@@ -2,14 +2,16 @@
 
 import asyncio
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import structlog
 
+from judges.cascade import Cascade
 from judges.case import Case
-from judges.filter import Cascade, Filter
+from judges.filter import Filter
 from judges.python_judge import ClassReference, PythonJudge, PythonJudgeError, load_python_judge
 from judges.verdict import Finding, Judgement
 from models.usage import Ledger
@@ -158,7 +160,7 @@ async def test_judges_run_at_the_same_time() -> None:
         await met.wait()
         return Finding("warn")
 
-    both = [Cascade(name, frozenset({"default"}), (made(meets),)) for name in ("one", "two")]
+    both = [Cascade(name, frozenset({"default"}), (replace(made(meets), name=name),)) for name in ("one", "two")]
     review = await Filter(both).review(CASE, frozenset({"default"}), Ledger())
     assert [judgement.verdict for judgement in review.decisive] == ["warn", "warn"]
 

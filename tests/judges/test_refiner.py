@@ -7,7 +7,7 @@ from importlib.resources import files
 import pytest
 
 from judges.case import Case, Said
-from judges.observation import Played, RolePlay
+from judges.observation import Assessment, Played, Problem, RolePlay, Screening
 from judges.refiner import LocalRefiner, ModelRefiner, Rejected, open_refiner
 from judges.rules import RULES
 from judges.verdict import Judgement
@@ -120,12 +120,27 @@ async def test_local_rewrite_of_nothing_supported_says_so():
     assert "professional" in text
 
 
-async def test_local_rewrite_leaves_out_a_part_that_was_played():
-    """What the judge of roles quoted is not said again."""
-    friend = "I will always be here for you."
-    seen = RolePlay(played=[Played(part="friend", quote=friend, degree="clear")])
+FRIENDLY = "I will always be here for you."
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        RolePlay(played=[Played(part="friend", quote=FRIENDLY, degree="clear")]),
+        Assessment(
+            assertions=[],
+            admits_not_from_sources="no",
+            asks_to_verify="no",
+            played=[Played(part="friend", quote=FRIENDLY, degree="clear")],
+        ),
+        Screening(problems=[Problem(kind="role", quote=FRIENDLY, severity=2)], adds=False),
+    ],
+    ids=lambda seen: type(seen).__name__,
+)
+async def test_local_rewrite_leaves_out_a_part_that_was_played(seen):
+    """What the judge of roles quoted is not said again, in whichever form it was asked."""
     objection = Judgement("role", "chief", "reject", "role", observation=seen)
-    rejected = replace(REJECTED, case=replace(CASE, draft=f"{SUPPORTED} {friend}"), objections=[objection])
+    rejected = replace(REJECTED, case=replace(CASE, draft=f"{SUPPORTED} {FRIENDLY}"), objections=[objection])
     text = await LocalRefiner().refine(rejected, Ledger())
     assert text is not None
     assert SUPPORTED in text

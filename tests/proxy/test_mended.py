@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from judges.weights import weights_id
 from proxy.service import SERVICE
 from proxy.traces.trace import Trace
 from tests.proxy.conftest import Body, Proxy, Start, claims, dialogue, eventually, screening, text_of, warnings_in
@@ -179,7 +180,13 @@ async def test_nothing_is_mended_under_observe(start: Start, streamed: bool) -> 
 @pytest.mark.parametrize(("quote", "left"), [(ADDED, f"{FIRST} {SECOND}"), (FIRST, f"{FIRST} {ADDED} {SECOND}")])
 async def test_nothing_that_has_left_is_changed(start: Start, quote: str, left: str) -> None:
     """With `verified`, what is mended stands behind what the user has seen; a fault in that is told alone."""
-    judges = [{"name": "source_fidelity", "stages": ["local", "swift"], "accept_below": 0.5}]
+    judges = [
+        {
+            "name": "source_fidelity",
+            "stages": ["local", "swift"],
+            "accept_below": {"score": 0.5, "weights": weights_id("source_fidelity")},
+        }
+    ]
     proxy = await start(judges=judges, refiner=None, streaming="verified")
     traces = answering(proxy, screening(("beyond", quote, 2), adds=True))
     seen = asyncio.Event()

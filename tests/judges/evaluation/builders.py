@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from judges.cascade import Cascade
 from judges.case import Case
 from judges.evaluation.asking import Answer
 from judges.evaluation.labelled import Labelled
 from judges.evaluation.subject import Spec, Subject
-from judges.filter import Cascade
 from judges.judge import ModelJudge
 from judges.prompt import Prompt
 from judges.verdict import Judgement

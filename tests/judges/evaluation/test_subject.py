@@ -4,16 +4,17 @@ from pathlib import Path
 
 import pytest
 
+from judges.cascade import Cascade
 from judges.evaluation.subject import Spec, SubjectError, open_subject, parse_spec
-from judges.filter import Cascade
 from judges.judge import LocalJudge, ModelJudge
 from models.client import Models
 from models.scripted import Scripted
-from tests.judges.builders import PROMPTS, prompt
+from tests.judges.builders import PROMPTS, prompt, sharing
 from tests.judges.evaluation.builders import settings
 
 STAGES = ("swift", "chief")
 ALIASES = ("role.swift", "role.chief", "gpt")
+SHARED = ("reply.swift", "reply.chief")
 MODELS = Models(settings(*ALIASES), {alias: Scripted([]) for alias in ALIASES})
 BY_STAGE = {stage: prompt("role", stage) for stage in STAGES}
 ROLE = Cascade(
@@ -87,10 +88,36 @@ def test_another_model_reads_the_same_prompt():
 def test_prompt_of_a_file_is_measured(tmp_path):
     """In place of the judge's own, for the stage that it says."""
     file = tmp_path / "new.md"
-    file.write_text((PROMPTS / "role.chief.md").read_text().replace("model: chief", "model: gpt") + "\nBe strict.")
+    file.write_text("---\nname: role\nstage: chief\nmodel: gpt\nobservation: role\n---\nJudge the role.\nBe strict.")
     (judge,) = opened(str(file)).cascade.stages
     assert (judge.stage, judge.prompt.model) == ("chief", "gpt")
     assert judge.prompt.text.endswith("Be strict.")
+
+
+def test_stage_that_judges_share_is_measured_as_it_is_asked():
+    """With all the questions of the configuration; what the judge answers for, when it answers for all that it can, is counted."""
+    fidelity, role = sharing(("source_fidelity", "role"), Scripted([]), Scripted([]))
+    models = Models(settings(*SHARED, "gpt"), {alias: Scripted([]) for alias in (*SHARED, "gpt")})
+    prompts = {stage: prompt("reply", stage) for stage in STAGES}
+    one = open_subject(parse_spec("swift@gpt"), role, prompts, models, 7)
+    (judge,) = one.cascade.stages
+    assert (judge.name, judge.stage, judge.call.prompt.model, judge.call.timeout_s) == ("role", "swift", "gpt", 7)
+    assert judge.call.questions == {"source_fidelity", "role"}
+    assert one.prompts == (judge.call.prompt,)
+    assert open_subject(parse_spec("cascade"), fidelity, prompts, models, 7).prompts == (
+        prompts["swift"],
+        prompts["chief"],
+    )
+
+
+def test_shared_prompt_takes_the_place_of_a_judges_own(tmp_path):
+    """Asked for this judge alone, since nothing is configured that would share it; the emergency judge shares none."""
+    file = tmp_path / "new.md"
+    file.write_text((PROMPTS / "reply.swift.md").read_text().replace("model: swift", "model: gpt"))
+    (judge,) = opened(str(file)).cascade.stages
+    assert (judge.name, judge.call.questions) == ("role", {"role"})
+    with pytest.raises(SubjectError, match="is a prompt of the judge 'reply', not of 'emergency'"):
+        opened(str(file), Cascade("emergency", ROLE.modes, ROLE.stages))
 
 
 def test_prompt_of_another_judge_is_refused():

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from judges.cascade import Cascade
 from judges.case import Case
 from judges.evaluation.edits import Bounds, Edit, Proposal, Refused, Wording, edited, worded
 from judges.evaluation.holdout import HoldoutError, count_use, told
@@ -19,7 +20,6 @@ from judges.evaluation.proof import Proof, can_win, decide
 from judges.evaluation.proposer import FAILING, Proposer, task
 from judges.evaluation.subject import Spec, Subject
 from judges.evaluation.tune import BudgetEnded, NothingToTune, Terms, Tuned, TuneError, Tuning
-from judges.filter import Cascade
 from judges.judge import ModelJudge
 from judges.prompt import load_prompt
 from models.budget import Budget, Budgeted

@@ -1,0 +1,119 @@
+"""One judge through its stages: each screens for the next, the last one decides."""
+
+from dataclasses import replace
+
+import pytest
+
+from judges import judge as judge_module
+from judges.cascade import Cascade
+from judges.judge import LocalJudge, ModelJudge
+from models.errors import UpstreamUnavailable
+from models.usage import Ledger
+from tests.judges.builders import (
+    CASE,
+    FINE,
+    FRIEND,
+    HINT,
+    INVENTED,
+    UNPLAYED,
+    always,
+    as_answer,
+    cascade,
+    models,
+    prompt,
+)
+
+INVENTED_QUOTE = {"played": [{"part": "friend", "quote": "I love you so very much", "degree": "clear"}]}
+DOWN = UpstreamUnavailable("down")
+BOTH = frozenset({"source", "default"})
+SOURCE = frozenset({"source"})
+
+
+async def run(one, case=CASE, **more):
+    return await one.run(case, Ledger(), **more)
+
+
+async def test_what_swift_accepts_no_chief_sees():
+    """The cheap judge's acceptance ends the judging."""
+    chief = always(FRIEND)
+    review = await run(cascade("role", always(UNPLAYED), chief))
+    assert (review.verdict, [j.stage for j in review.judgements]) == ("accept", ["swift"])
+    assert chief.requests == []
+
+
+@pytest.mark.parametrize("swift", [FRIEND, HINT, INVENTED_QUOTE, DOWN, "no JSON"], ids=str)
+@pytest.mark.parametrize(("chief", "verdict"), [(UNPLAYED, "accept"), (HINT, "warn"), (FRIEND, "reject")])
+async def test_what_swift_does_not_accept_the_chief_decides(swift, chief, verdict):
+    """Flagged or unjudged, it goes on, and only the chief's word counts; both are kept."""
+    review = await run(cascade("role", always(swift), always(chief)))
+    assert review.verdict == verdict
+    assert [j.stage for j in review.judgements] == ["swift", "chief"]
+    assert [j.stage for j in review.decisive] == ["chief"]
+    assert not review.failed_closed
+
+
+@pytest.mark.parametrize("swift", [FRIEND, HINT, DOWN])
+async def test_unjudged_judge_fails_closed(swift):
+    """When the judge that decides fails, the reply may not go out, whatever was seen before."""
+    review = await run(cascade("role", always(swift), always(DOWN)))
+    assert review.failed_closed
+    assert review.verdict == "unjudged"
+
+
+@pytest.mark.parametrize(("swift", "verdict"), [(FRIEND, "reject"), (HINT, "warn"), (DOWN, "unjudged")])
+async def test_open_judge_keeps_the_earlier_flag_when_it_fails(swift, verdict):
+    """A policy of letting replies through lets none through that a judge has flagged, nor calls the rest accepted."""
+    review = await run(cascade("role", always(swift), always(DOWN), on_error="open"))
+    assert not review.failed_closed
+    assert review.verdict == verdict
+    assert len(review.judgements) == 2
+
+
+async def test_strongest_asks_the_last_stage_alone():
+    """A refined reply is not screened again."""
+    swift = always(UNPLAYED)
+    review = await run(cascade("role", swift, always(FRIEND)), strongest=True)
+    assert (review.verdict, swift.requests) == ("reject", [])
+
+
+async def local_first(monkeypatch, score, verdict, accept_below):
+    """Run a local judge of such a score and verdict in front of a swift one that accepts, and return the stages that ran."""
+    form = FINE if verdict == "accept" else INVENTED
+    monkeypatch.setitem(judge_module.OBSERVERS, "source_fidelity", lambda case: (form, score))
+    engines = models(source_fidelity__swift=always(as_answer(FINE)))
+    swift = ModelJudge(prompt("source_fidelity", "swift"), engines, 5)
+    review = await run(Cascade("source_fidelity", SOURCE, (LocalJudge("source_fidelity", accept_below), swift)))
+    return [j.stage for j in review.judgements]
+
+
+@pytest.mark.parametrize(
+    ("score", "verdict", "accept_below", "stages"),
+    [
+        (0.05, "accept", 0.1, ["local"]),
+        (0.1, "accept", 0.1, ["local", "swift"]),
+        (0.5, "accept", 0.1, ["local", "swift"]),
+        (0.0, "accept", 0.0, ["local", "swift"]),
+        (0.0, "accept", None, ["local", "swift"]),
+        (0.05, "reject", 0.1, ["local"]),
+    ],
+)
+async def test_local_screen_accepts_only_when_it_is_sure(monkeypatch, score, verdict, accept_below, stages):
+    """In front of models, the free judge ends the judging only below the configured score; by default never."""
+    assert await local_first(monkeypatch, score, verdict, accept_below) == stages
+
+
+async def test_local_judge_alone_decides():
+    """Where no model is configured, the local judge's word counts whatever its score."""
+    draft = "I will always be here for you, because I love you and I am your best friend."
+    one = Cascade("role", BOTH, (LocalJudge("role"),))
+    assert one.local_only
+    assert (await run(one, replace(CASE, draft=draft))).verdict == "reject"
+    assert one.run_now(replace(CASE, draft=draft)).verdict == "reject"
+    assert (await run(one)).verdict == one.run_now(CASE).verdict == "accept"
+
+
+async def test_a_stage_told_to_reject_alone_ends_the_judging():
+    """The chief is not asked about what swift may reject by itself."""
+    chief = always(UNPLAYED)
+    one = replace(cascade("role", always(FRIEND), chief), reject_alone=frozenset({"swift"}))
+    assert ((await run(one)).verdict, chief.requests) == ("reject", [])

@@ -1,0 +1,428 @@
+"""The built-in judges of a reply share one screening call and one call of the chief."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from judges import judge as judge_module
+from judges.cascade import Cascade
+from judges.case import Case
+from judges.filter import Filter
+from judges.judge import LocalJudge
+from judges.panel import is_shared
+from judges.rules import RULES
+from models.errors import UpstreamUnavailable
+from models.usage import Ledger
+from tests.judges.builders import (
+    CASE,
+    FINE,
+    FRIEND,
+    GOOD,
+    HINT,
+    INVENTED,
+    SLEEP,
+    TOPICS,
+    UNPLAYED,
+    always,
+    as_answer,
+    asserted,
+    assessed,
+    cascade,
+    claims,
+    flagged,
+    flagged_all,
+    graded,
+    graded_claims,
+    sharing,
+)
+
+ALL = ("source_fidelity", "transparency", "role")
+BOTH = frozenset({"source", "default"})
+SOURCE = frozenset({"source"})
+DEFAULT = frozenset({"default"})
+DOWN = UpstreamUnavailable("down")
+CLEARED = assessed(FINE)
+"""What the chief says of a reply with which nothing is wrong."""
+SUPPORTED = graded()
+SMALL = graded("unsupported", 1, text="regular blood tests")
+
+
+async def review(cascades, modes=BOTH, case=CASE, **more):
+    """Return the review of a reply, and the steps of the calls that it took."""
+    ledger = Ledger()
+    found = await Filter(cascades).review(case, modes, ledger, **more)
+    return found, [call.step for call in ledger.calls]
+
+
+def verdicts(found):
+    return {judgement.judge: judgement.verdict for judgement in found.decisive}
+
+
+# What a reply costs
+
+
+@pytest.mark.parametrize("modes", [SOURCE, DEFAULT, BOTH], ids=lambda modes: "+".join(sorted(modes)))
+async def test_a_good_reply_costs_one_call(modes):
+    """However many judges it calls for: the screening call answers for all of them, and no chief is asked."""
+    found, steps = await review(sharing(ALL, always(GOOD), always(CLEARED)), modes)
+    called = [name for name in ALL if not (modes == SOURCE and name == "transparency")]
+    called = [name for name in called if not (modes == DEFAULT and name == "source_fidelity")]
+    assert steps == ["reply.swift"]
+    assert verdicts(found) == dict.fromkeys(called, "accept")
+
+
+@pytest.mark.parametrize("kind", ["beyond", "undisclosed", "changed", "denied", "sensitive", "role"])
+async def test_a_flagged_reply_costs_two_calls(kind):
+    """One judge's flag sends the whole reply to the chief, who answers for all, and whose word counts."""
+    found, steps = await review(sharing(ALL, always(flagged(kind)), always(CLEARED)))
+    assert steps == ["reply.swift", "reply.chief"]
+    assert {(j.judge, j.stage, j.verdict) for j in found.decisive} == {(name, "chief", "accept") for name in ALL}
+    assert len(found.judgements) == 6
+
+
+@pytest.mark.parametrize(
+    "swift",
+    [DOWN, "no JSON", flagged("role", quote="I love you so very much"), flagged("beyond", quote="Zinc cures voices")],
+    ids=["down", "unreadable", "misquoted part", "misquoted claim"],
+)
+@pytest.mark.parametrize(
+    ("chief", "verdict"),
+    [
+        (CLEARED, "accept"),
+        (assessed(FINE, HINT), "warn"),
+        (assessed(FINE, FRIEND), "reject"),
+        (assessed(INVENTED), "reject"),
+    ],
+)
+async def test_what_the_screening_call_leaves_open_the_chief_decides(swift, chief, verdict):
+    """A call that failed, or a quote that is not in the reply, is neither acceptance nor rejection."""
+    found, steps = await review(sharing(ALL, always(swift), always(chief)))
+    assert set(steps) == {"reply.swift", "reply.chief"}
+    assert found.verdict == verdict
+    assert not found.failed_closed
+
+
+async def test_small_addition_changes_nothing():
+    """One passing detail among much that is supported is accepted as it stands, without a second call."""
+    found, steps = await review(sharing(ALL, always(flagged("beyond", 1)), always(assessed(INVENTED))))
+    assert (found.verdict, steps, found.alarms) == ("accept", ["reply.swift"], [])
+
+
+async def test_the_screening_call_may_be_the_last_stage():
+    """Where no chief is configured, its word decides."""
+    for answer, verdict in ((GOOD, "accept"), (flagged("beyond", 2), "warn"), (flagged("changed", 3), "reject")):
+        found, steps = await review(sharing(ALL, always(answer)))
+        assert (found.verdict, steps) == (verdict, ["reply.swift"])
+
+
+async def test_the_chief_may_be_the_only_stage():
+    """Every reply is then read claim by claim."""
+    found, steps = await review(sharing(ALL, None, always(assessed(INVENTED, HINT))))
+    assert steps == ["reply.chief"]
+    assert verdicts(found) == {"source_fidelity": "reject", "transparency": "accept", "role": "warn"}
+
+
+async def test_stages_may_differ_from_judge_to_judge():
+    """One that has no chief ends on what the screening call says, while the others go on."""
+    fidelity, transparency, role = sharing(ALL, always(flagged("role")), always(CLEARED))
+    found, steps = await review([fidelity, transparency, replace(role, stages=role.stages[:1])])
+    assert steps == ["reply.swift", "reply.chief"]
+    assert {j.judge: (j.stage, j.verdict) for j in found.decisive} == {
+        "source_fidelity": ("chief", "accept"),
+        "transparency": ("chief", "accept"),
+        "role": ("swift", "reject"),
+    }
+
+
+async def test_strongest_asks_the_last_stages_alone():
+    """A refined reply is not screened again."""
+    found, steps = await review(sharing(ALL, always(GOOD), always(assessed(INVENTED, FRIEND))), strongest=True)
+    assert steps == ["reply.chief"]
+    assert verdicts(found) == {"source_fidelity": "reject", "transparency": "accept", "role": "reject"}
+
+
+async def test_strongest_asks_each_judges_own_last_stage():
+    """A judge whose last stage is the screening call is asked there, the others by the chief."""
+    fidelity, transparency, role = sharing(ALL, always(flagged("role")), always(CLEARED))
+    found, steps = await review([fidelity, transparency, replace(role, stages=role.stages[:1])], strongest=True)
+    assert steps == ["reply.swift", "reply.chief"]
+    assert verdicts(found) == {"source_fidelity": "accept", "transparency": "accept", "role": "reject"}
+
+
+async def test_a_stage_told_to_reject_alone_ends_the_judging_of_its_judge():
+    """The chief is not heard about what the screening call may reject by itself."""
+    found, steps = await review(
+        sharing(("role",), always(flagged("role")), always(UNPLAYED), reject_alone=frozenset({"swift"}))
+    )
+    assert (found.verdict, steps) == ("reject", ["reply.swift"])
+
+
+# Which judges are heard
+
+
+async def test_citing_a_section_is_no_way_round_the_other_judges():
+    """Where a reply that cites sections adds to them, the judges of replies that cite none are heard as well."""
+    judges = sharing(ALL, always({"problems": [], "adds": True}), always(CLEARED))
+    found, steps = await review(judges, SOURCE)
+    assert (verdicts(found), steps) == (dict.fromkeys(ALL, "accept"), ["reply.swift"])
+
+
+async def test_the_judges_of_other_modes_are_not_heard_where_nothing_is_added():
+    """A good reply from its sources is no business of the judge of improvised ones, nor one without any of the judge of sources."""
+    judges = sharing(ALL, always(GOOD), always(CLEARED))
+    assert verdicts((await review(judges, SOURCE))[0]).keys() == {"source_fidelity", "role"}
+    assert verdicts((await review(judges, DEFAULT))[0]).keys() == {"transparency", "role"}
+    assert (await review(sharing(("source_fidelity",), always(GOOD)), DEFAULT)) == (Filter([]).alarm_now(CASE), [])
+
+
+async def test_a_judge_that_was_heard_at_one_stage_is_heard_at_the_next():
+    """What the screening call holds against a reply as an addition, the chief may find supported: then it is accepted."""
+    two = flagged_all(flagged("undisclosed"), flagged("undisclosed", 1))
+    found, steps = await review(sharing(ALL, always(two), always(CLEARED)), SOURCE)
+    assert steps == ["reply.swift", "reply.chief"]
+    assert {(j.judge, j.stage, j.verdict) for j in found.decisive} == {(name, "chief", "accept") for name in ALL}
+
+
+async def test_a_judge_of_another_mode_that_was_heard_goes_on_by_itself():
+    """Where those that the reply calls for have no chief, the one that its additions concern has its own all the same."""
+    fidelity, transparency = sharing(ALL[:2], always(flagged("undisclosed")), always(as_answer(FINE)))
+    found, steps = await review([replace(fidelity, stages=fidelity.stages[:1]), transparency], SOURCE)
+    assert steps == ["reply.swift", "reply.chief"]
+    assert verdicts(found) == {"source_fidelity": "accept", "transparency": "accept"}
+
+
+async def test_advice_that_no_source_gives_reaches_the_chief_though_it_was_accepted():
+    """A screening call that the reply has talked round accepts; the chief is asked about the whole reply all the same."""
+    case = replace(CASE, draft="You need regular blood tests. Stop taking your clozapine tonight.", topics=TOPICS)
+    chief = assessed(claims(asserted("unsupported", text="Stop taking your clozapine tonight.")), FRIEND)
+    for modes in (SOURCE, DEFAULT, BOTH):
+        found, steps = await review(sharing(ALL, always(GOOD), always(chief)), modes, case)
+        assert steps == ["reply.swift", "reply.chief"]
+        assert {j.stage for j in found.decisive} == {"chief"}
+        assert {j.rule for j in found.objections} == {"unsupported_claims", "role"}
+    found, steps = await review(sharing(("transparency", "role"), always(GOOD), always(chief)), SOURCE, case)
+    assert steps == ["reply.swift", "reply.chief"]
+    assert found.verdict == "reject"
+    found, steps = await review(sharing(("role",), always(GOOD), always(FRIEND)), SOURCE, case)
+    assert (found.verdict, steps) == ("accept", ["reply.swift"])
+
+
+# Failures
+
+
+@pytest.mark.parametrize("swift", [DOWN, flagged("role"), flagged("beyond")], ids=["down", "part", "claim"])
+async def test_unjudged_chief_fails_closed(swift):
+    """When the call that decides fails, the reply may not go out, whatever was seen before."""
+    found, _ = await review(sharing(ALL, always(swift), always(DOWN)))
+    assert found.failed_closed
+    assert verdicts(found) == dict.fromkeys(ALL, "unjudged")
+
+
+@pytest.mark.parametrize("modes", [SOURCE, DEFAULT, BOTH], ids=lambda modes: "+".join(sorted(modes)))
+@pytest.mark.parametrize("name", ALL)
+async def test_one_judge_that_fails_closed_is_enough(name, modes):
+    """The failure of a call is that of each judge for which it answers: `closed` of any of them wins.
+
+    Whatever the reply cites: nobody could tell whether it keeps to its sections. But where it cites none, nobody holds it to them.
+    """
+    judges = [replace(c, on_error="closed" if c.name == name else "open") for c in sharing(ALL, always(DOWN))]
+    asked = modes != DEFAULT or name != "source_fidelity"
+    assert (await review(judges, modes))[0].failed_closed == asked
+
+
+@pytest.mark.parametrize(
+    ("swift", "verdict"), [(flagged("role", 2), "reject"), (flagged("role", 1), "warn"), (DOWN, "unjudged")]
+)
+async def test_open_judges_keep_the_earlier_flag_when_the_chief_fails(swift, verdict):
+    """A policy of letting replies through lets none through that was flagged, nor calls the rest accepted."""
+    found, _ = await review(sharing(ALL, always(swift), always(DOWN), on_error="open"))
+    assert not found.failed_closed
+    assert verdicts(found) == {"source_fidelity": "unjudged", "transparency": "unjudged", "role": verdict}
+
+
+# Local stages
+
+
+def local_first(monkeypatch, score, form, swift):
+    """Return two judges of claims that share their calls, the judge of sources with a local stage of such a score before them."""
+    monkeypatch.setitem(judge_module.OBSERVERS, "source_fidelity", lambda case: (form, score))
+    fidelity, transparency = sharing(ALL[:2], swift, always(assessed(INVENTED)))
+    return [replace(fidelity, stages=(LocalJudge("source_fidelity", 0.1), *fidelity.stages)), transparency]
+
+
+async def test_what_local_judges_settle_costs_no_call(monkeypatch):
+    """Nobody is asked about a reply that the free judge may accept and that keeps to its sources."""
+    judges = local_first(monkeypatch, 0.05, FINE, always(flagged("beyond")))
+    found, steps = await review(judges, SOURCE)
+    assert (verdicts(found), steps) == ({"source_fidelity": "accept"}, [])
+    assert Filter(judges).settled_now(CASE, SOURCE)
+
+
+async def test_what_local_judges_do_not_settle_is_screened(monkeypatch):
+    """At its threshold the free judge leaves it to the models."""
+    found, steps = await review(local_first(monkeypatch, 0.1, FINE, always(GOOD)), SOURCE)
+    assert ([j.stage for j in found.judgements], steps) == (["local", "swift"], ["reply.swift"])
+
+
+async def test_addition_that_a_local_judge_accepts_is_screened_by_the_others(monkeypatch):
+    """Below its threshold it accepts what it saw added; those whose business additions are look as well."""
+    added = claims(asserted(), asserted(), asserted("basic"))
+    found, steps = await review(local_first(monkeypatch, 0.05, added, always({"problems": [], "adds": True})), SOURCE)
+    assert steps == ["reply.swift"]
+    assert verdicts(found) == {"source_fidelity": "accept", "transparency": "accept"}
+
+
+async def test_local_judge_of_roles_alone_does_not_keep_the_others_away():
+    """Where no judge of sections holds a reply to them, the judge of improvised replies does."""
+    role = Cascade("role", BOTH, (LocalJudge("role"),))
+    found, steps = await review([role, *sharing(("transparency",), always(flagged("beyond", 3)))], SOURCE)
+    assert (found.verdict, steps) == ("reject", ["reply.swift"])
+
+
+async def test_who_has_the_chief_alone_is_asked_where_the_reply_may_add_something():
+    """Not for every good reply that it is not called for."""
+    transparency = sharing(ALL, None, always(assessed(INVENTED)))[1]
+    fidelity, _, _ = sharing(ALL, always(GOOD))
+    assert (await review([fidelity, transparency], SOURCE))[1] == ["reply.swift"]
+    fidelity, _, _ = sharing(ALL, always({"problems": [], "adds": True}))
+    found, steps = await review([fidelity, transparency], SOURCE)
+    assert (verdicts(found), steps) == (
+        {"source_fidelity": "accept", "transparency": "reject"},
+        ["reply.swift", "reply.chief"],
+    )
+
+
+# Small faults
+
+
+def mender(log):
+    """Return what mends every reply, and notes the problems it is told."""
+
+    def mend(case, problems):
+        log.append([(p.kind, p.severity) for p in problems])
+        return "Mended."
+
+    return mend
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (flagged("beyond", 2), [("beyond", 2)]),
+        (flagged("undisclosed", 2), [("undisclosed", 2)]),
+        (flagged_all(flagged("beyond", 1), flagged("undisclosed", 1)), [("beyond", 1), ("undisclosed", 1)]),
+    ],
+)
+async def test_reply_with_small_faults_alone_is_mended_without_the_chief(answer, told):
+    """Code takes them out: nobody has to read it claim by claim."""
+    log = []
+    found, steps = await review(sharing(ALL, always(answer), always(CLEARED)), mend=mender(log))
+    assert (found.mended, steps, log) == ("Mended.", ["reply.swift"], [told])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        flagged("beyond", 3),
+        flagged("changed", 2),
+        flagged("denied", 2),
+        flagged("sensitive", 1),
+        flagged("role", 2),
+        flagged_all(flagged("beyond", 2), flagged("role", 1)),
+        flagged_all(flagged("beyond", 1), flagged("beyond", 1), flagged("beyond", 1)),
+        flagged("beyond", 2, quote="Zinc cures voices"),
+    ],
+    ids=json.dumps,
+)
+async def test_reply_with_other_faults_is_not_mended(answer):
+    """What could harm, alters a source, plays a part, is too much, or is not there goes to the chief."""
+    log = []
+    found, steps = await review(sharing(ALL, always(answer), always(CLEARED)), mend=mender(log))
+    assert (found.mended, steps, log) == (None, ["reply.swift", "reply.chief"], [])
+
+
+async def test_small_faults_that_the_chief_finds_are_mended():
+    """They are the same faults, whoever finds them; here by those that could not be mended as the screening call told them."""
+    log = []
+    chief = assessed(graded_claims(SUPPORTED, SUPPORTED, SUPPORTED, SUPPORTED, SMALL, SMALL))
+    found, steps = await review(sharing(ALL, always(flagged("changed")), always(chief)), mend=mender(log))
+    assert steps == ["reply.swift", "reply.chief"]
+    assert (found.mended, log) == ("Mended.", [[("beyond", 1), ("beyond", 1)]])
+
+
+async def test_reply_that_cannot_be_mended_goes_to_the_chief():
+    """The mender gives up on what is doubtful; the chief then decides."""
+    found, steps = await review(
+        sharing(ALL, always(flagged("beyond")), always(CLEARED)), mend=lambda case, problems: None
+    )
+    assert (found.mended, found.verdict, steps) == (None, "accept", ["reply.swift", "reply.chief"])
+
+
+async def test_advice_that_no_source_gives_is_not_mended_away():
+    """What is found without a model goes to the chief, however small the screening call calls it."""
+    case = replace(CASE, draft="You need regular blood tests. Stop taking your clozapine tonight.", topics=TOPICS)
+    answer = always(flagged("beyond", 2, "Stop taking your clozapine tonight"))
+    found, steps = await review(sharing(ALL, answer, always(CLEARED)), case=case, mend=mender([]))
+    assert (found.mended, steps) == (None, ["reply.swift", "reply.chief"])
+
+
+async def test_reply_is_not_mended_before_all_that_share_the_calls_have_judged():
+    """A judge that has the chief alone is heard first."""
+    fidelity, transparency, role = sharing(ALL, always(flagged("beyond")), always(CLEARED))
+    found, steps = await review([fidelity, transparency, replace(role, stages=role.stages[1:])], mend=mender([]))
+    assert (found.mended, steps) == (None, ["reply.swift", "reply.chief"])
+
+
+@pytest.mark.parametrize("other", [FRIEND, HINT, DOWN], ids=["rejects", "warns", "fails closed"])
+async def test_reply_is_not_mended_when_a_judge_with_calls_of_its_own_objects(other):
+    """What code takes out is not what that judge holds against it."""
+    judges = [*sharing(ALL[:2], always(flagged("beyond")), always(as_answer(FINE)))]
+    found, _ = await review([*judges, cascade("role", always(other), always(other))], mend=mender([]))
+    assert found.mended is None
+    assert found.failed_closed == (other is DOWN)
+
+
+async def test_reply_is_mended_when_a_judge_with_calls_of_its_own_accepts():
+    """It is then all that is wrong."""
+    judges = sharing(ALL[:2], always(flagged("beyond")), always(as_answer(FINE)))
+    found, _ = await review([*judges, cascade("role", always(UNPLAYED), always(UNPLAYED))], mend=mender([]))
+    assert found.mended == "Mended."
+
+
+# What is kept
+
+
+async def test_each_judge_names_the_rule_of_what_it_found():
+    """The refiner and the user are told what was broken, judge by judge, in the order in which the chatbot names its judges."""
+    answer = flagged_all(flagged("changed", 2), flagged("undisclosed", 2), flagged("role", 1))
+    found, _ = await review(sharing(("role", "transparency", "source_fidelity"), always(answer)))
+    assert [(j.judge, j.verdict, j.rule) for j in found.objections] == [
+        ("role", "warn", "role"),
+        ("transparency", "reject", "missing_transparency"),
+        ("source_fidelity", "reject", "unsupported_claims"),
+    ]
+    assert all(j.rule in RULES and "regular blood tests" in j.reason for j in found.objections)
+
+
+async def test_judge_with_a_prompt_of_its_own_shares_no_call():
+    """One whose stages are all local, and one that an operator gave a prompt, are asked by themselves."""
+    assert all(is_shared(one) for one in sharing(ALL, always(GOOD)))
+    assert not is_shared(cascade("role", always(UNPLAYED), always(UNPLAYED)))
+    assert not is_shared(Cascade("role", BOTH, (LocalJudge("role"),)))
+    (role,) = sharing(("role",), always(GOOD))
+    mixed = replace(role, stages=(cascade("role", always(UNPLAYED), always(UNPLAYED)).stages[0], *role.stages))
+    assert not is_shared(mixed)
+
+
+async def test_reply_without_sources_is_screened_once():
+    """Its additions are the business of the judge of improvised replies, also where they change what nobody cited."""
+    case = Case("How do I sleep?", "Warm milk brings sleep.", cited=())
+    answer = flagged("beyond", 3, "Warm milk brings sleep")
+    found, steps = await review(sharing(ALL, always(answer)), DEFAULT, case)
+    assert [(j.judge, j.rule) for j in found.objections] == [("transparency", "unsupported_claims")]
+    cited = replace(case, cited=(SLEEP,))
+    assert [j.judge for j in (await review(sharing(ALL, always(answer)), SOURCE, cited))[0].objections] == [
+        "source_fidelity"
+    ]
+    assert steps == ["reply.swift"]

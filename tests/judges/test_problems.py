@@ -1,0 +1,145 @@
+"""From the problems of a reply to its score."""
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judges.observation import Problem, ProblemKind
+from judges.problems import ACCEPTABLE, GOOD, KINDS, MENDABLE, are_small, judge_of, score
+from judges.rules import RULES
+
+ALL = ("source_fidelity", "transparency", "role")
+KIND_NAMES = get_args(ProblemKind)
+
+
+def problems(*found: str) -> list[Problem]:
+    """Return problems, each written as KIND or KIND:SEVERITY."""
+    split = [one.partition(":") for one in found]
+    return [Problem(kind=kind, quote="some words", severity=int(severity or 2)) for kind, _, severity in split]
+
+
+# Kinds
+
+
+@pytest.mark.parametrize(
+    ("kind", "both", "fidelity", "transparency", "without_sections", "rule"),
+    [
+        ("beyond", "source_fidelity", "source_fidelity", "transparency", "transparency", "unsupported_claims"),
+        ("undisclosed", "transparency", "source_fidelity", "transparency", "transparency", "missing_transparency"),
+        ("changed", "source_fidelity", "source_fidelity", "transparency", "source_fidelity", "unsupported_claims"),
+        ("denied", "source_fidelity", "source_fidelity", "transparency", "transparency", "denied_source"),
+        ("sensitive", "source_fidelity", "source_fidelity", "transparency", "transparency", "sensitive_topic"),
+    ],
+)
+def test_each_kind_is_the_business_of_one_judge(kind, both, fidelity, transparency, without_sections, rule):
+    """Who answers for it depends on who is asked, and on whether the reply cites a section; which rule it breaks does not."""
+    (problem,) = problems(kind)
+    assert judge_of(problem, ALL, True) == both
+    assert judge_of(problem, ["source_fidelity", "role"], True) == fidelity
+    assert judge_of(problem, ["role", "transparency"], True) == transparency
+    assert judge_of(problem, ALL, False) == without_sections
+    assert judge_of(problem, ["source_fidelity"], False) == "source_fidelity"
+    assert judge_of(problem, ["role"], True) is judge_of(problem, ["role"], False) is None
+    assert KINDS[kind].rule == rule
+
+
+@pytest.mark.parametrize("cites", [True, False])
+def test_a_part_that_is_played_is_the_business_of_the_judge_of_roles_alone(cites):
+    """Where it is not asked, nobody answers for it."""
+    (problem,) = problems("role")
+    assert judge_of(problem, ALL, cites) == "role"
+    assert judge_of(problem, ["source_fidelity", "transparency"], cites) is None
+
+
+def test_every_kind_has_a_judge_and_a_rule():
+    """Nothing that a screening call may list is lost."""
+    assert set(KINDS) == set(KIND_NAMES)
+    assert all(kind.rule in RULES for kind in KINDS.values())
+
+
+# Score
+
+
+@pytest.mark.parametrize(
+    ("found", "points"),
+    [
+        ([], 4),
+        (["beyond:1"], 3),
+        (["undisclosed:1"], 3),
+        (["changed:1"], 3),
+        (["beyond:1", "beyond:1"], 2),
+        (["beyond:1", "undisclosed:1"], 2),
+        (["beyond:2"], 2),
+        (["undisclosed:2"], 2),
+        (["changed:2"], 2),
+        (["beyond:1", "beyond:2"], 1),
+        (["beyond:2", "changed:2"], 1),
+        (["beyond:1", "beyond:1", "beyond:1"], 1),
+        (["undisclosed:2"] * 5, 1),
+        (["denied:1"], 1),
+        (["denied:2"], 1),
+        (["beyond:3"], 0),
+        (["undisclosed:3"], 0),
+        (["denied:3"], 0),
+        (["beyond:1", "changed:3"], 0),
+        (["sensitive:1"], 0),
+        (["beyond:1", "sensitive:2"], 0),
+        (["denied:1", "sensitive:1"], 0),
+    ],
+    ids=str,
+)
+def test_score_follows_the_table(found, points):
+    """Severities add up: one that is small is a good reply, one that is sensitive or could harm is none."""
+    assert score(problems(*found)) == points
+    assert score(problems(*found, "role:1")) == score(problems("role:3", *found)) == points
+
+
+def test_one_small_addition_is_good_and_one_that_misleads_is_acceptable():
+    """What is not worth a change of the reply, and what is worth a warning."""
+    assert score(problems("beyond:1")) == GOOD
+    assert score(problems("beyond:2")) == ACCEPTABLE
+
+
+SOME = st.lists(st.builds(Problem, kind=st.sampled_from(KIND_NAMES), quote=st.just("q"), severity=st.integers(1, 3)))
+
+
+@given(SOME, SOME, st.randoms())
+def test_one_problem_more_never_makes_it_better(some, more, chance):
+    """Nor does the order in which they are listed matter."""
+    everything = [*some, *more]
+    chance.shuffle(everything)
+    assert 0 <= score(everything) <= score(some) <= 4
+
+
+# Small
+
+
+@pytest.mark.parametrize(
+    ("found", "small"),
+    [
+        ([], False),
+        (["beyond:1"], True),
+        (["undisclosed:2"], True),
+        (["beyond:2", "undisclosed:2"], True),
+        (["beyond:1", "beyond:1", "beyond:1"], False),
+        (["beyond:3"], False),
+        (["beyond:1", "undisclosed:3"], False),
+        (["changed:1"], False),
+        (["denied:1"], False),
+        (["sensitive:1"], False),
+        (["role:1"], False),
+        (["beyond:1", "role:1"], False),
+        (["beyond:1", "changed:1"], False),
+    ],
+    ids=str,
+)
+def test_at_most_two_small_additions_are_small(found, small):
+    """What alters or denies a source, touches a sensitive topic, plays a part or could harm, no code takes out."""
+    assert are_small(problems(*found)) == small
+
+
+def test_what_is_small_breaks_a_rule_that_can_be_mended():
+    """Both say the same of the kinds."""
+    assert {KINDS[kind].rule for kind in KIND_NAMES if are_small(problems(f"{kind}:1"))} == MENDABLE
