@@ -125,7 +125,7 @@ def labelled_turns(place: Place, bot: "Blueprint") -> tuple[list[Read], list[str
 def judged_draft(trace: Json, choice: int) -> Json | None:
     """Return the attempt that labels are about: the first text that was judged, else the last draft."""
     own = [one for one in trace["attempts"] if one["choice"] == choice and one["kind"] != "tool_calls"]
-    drafts = [attempt for attempt in own if attempt["kind"] != "refinement"]
+    drafts = [attempt for attempt in own if attempt["kind"] not in ("refinement", "mended")]
     return next((attempt for attempt in own if attempt["judgements"]), drafts[-1] if drafts else None)
 
 

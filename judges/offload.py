@@ -46,7 +46,7 @@ def shorten(text: str, most: int, *, keep_end: bool = False) -> str:
         keep_end: Return the end of it rather than the beginning.
     """
     if len(text) > most:
-        text = text[-most:] if keep_end else text[:most]
+        text = text[len(text) - most :] if keep_end else text[:most]
     if text.isascii() or len(text) * MAX_NFKD_EXPANSION <= most:
         return text
     sizes = {character: len(unicodedata.normalize("NFKD", character)) for character in set(text)}

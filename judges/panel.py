@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from judges.advice import unsupported_advice
 from judges.cascade import Cascade
@@ -115,7 +115,9 @@ class Panel:
             return None
         if self.others is not None and ((own := await self.others).objections or own.failed_closed):
             return None
-        return self.mend(self.case, problems)
+        text = self.mend(self.case, problems)
+        # No judge reads it again: what was a warning must not be left as advice.
+        return None if text is None or unsupported_advice(replace(self.case, draft=text)) else text
 
 
 def _is_due(cascade: Cascade, stage: Stage, strongest: bool) -> bool:

@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from judges import offload
 from judges.case import Case
 from judges.judge import failed, since
-from judges.observation import Assessment, GradedClaims, Observation, RolePlay, Screening
+from judges.observation import OBSERVATIONS, Assessment, GradedClaims, Observation, RolePlay, Screening
 from judges.problems import CLAIMS_JUDGES
 from judges.prompt import Prompt
 from judges.rules import rule_on_assessment, rule_on_screening
@@ -58,7 +58,7 @@ class ReplyCall:
 
     async def _ask(self, case: Case, blank: Mapping[str, Judgement], ledger: Ledger) -> dict[str, Judgement]:
         messages = [{"role": "system", "content": self.text}, {"role": "user", "content": case.as_json()}]
-        form = Screening if self.prompt.observation == "screening" else assessment_of(self.questions)
+        form = form_of(self.prompt, self.questions)
         # The time goes with the question, so that a judge's hanging model counts as one with its circuit breaker.
         answer = await self.models.structured(
             self.prompt.model,
@@ -87,6 +87,11 @@ class SharedJudge:
     async def judge(self, case: Case, ledger: Ledger) -> Judgement:
         """Judge a case alone: it answers for all that it can answer for."""
         return (await self.call.judge(case, (self.name,), ledger))[self.name]
+
+
+def form_of(prompt: Prompt, questions: Collection[str]) -> type[Observation]:
+    """Return the form that is filled in by a prompt, which asks for these judges if it is a shared one."""
+    return assessment_of(questions) if prompt.observation == "assessment" else OBSERVATIONS[prompt.observation]
 
 
 def assessment_of(questions: Collection[str]) -> type[Observation]:

@@ -35,6 +35,23 @@ def imports(path: Path) -> set[str]:
     return found
 
 
+def modules(path: Path) -> set[str]:
+    """Return the modules that a file imports, by their whole names."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def says_pure(path: Path) -> bool:
+    """Tell whether the docstring of a file says that it is pure."""
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return text.startswith("Pure") or " Pure." in text.splitlines()[0]
+
+
 @pytest.mark.parametrize("package", MAY_IMPORT)
 def test_package_imports_only_what_lies_below_it(package: str) -> None:
     """No file of a package imports a package that it may not."""
@@ -43,6 +60,46 @@ def test_package_imports_only_what_lies_below_it(package: str) -> None:
         also = (may for place, may in ALSO.items() if name == place or name.startswith(f"{place}/"))
         allowed = MAY_IMPORT[package].union({package}, *also)
         assert imports(path) & set(MAY_IMPORT) <= allowed, name
+
+
+JUDGING = (
+    "verdict",
+    "case",
+    "observation",
+    "problems",
+    "rules",
+    "prompt",
+    "judge",
+    "reply_call",
+    "review",
+    "cascade",
+    "panel",
+    "filter",
+)
+"""The way from what judges state to what becomes of a reply: each module knows those before it."""
+
+
+@pytest.mark.parametrize(("place", "module"), [*enumerate(JUDGING)])
+def test_judging_is_built_from_the_form_up(place: int, module: str) -> None:
+    """No module of the way imports one that stands on it: a rule knows no call, a call no cascade, a cascade no panel."""
+    later = {f"judges.{name}" for name in JUDGING[place + 1 :]}
+    assert modules(ROOT / "judges" / f"{module}.py") & later == set()
+
+
+PURE = [path for package in MAY_IMPORT for path in (ROOT / package).rglob("*.py") if says_pure(path)]
+
+
+@pytest.mark.parametrize("path", PURE, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_what_says_that_it_is_pure_waits_for_nothing(path: Path) -> None:
+    """It has no `async def`, and imports neither an event loop nor a log."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef | ast.Await)]
+    assert not modules(path) & {"asyncio", "aiohttp", "structlog"}
+
+
+def test_the_rules_and_the_table_are_among_the_pure() -> None:
+    """Else the test before says nothing of them."""
+    assert {"problems.py", "advice.py", "quotes.py"} <= {path.name for path in PURE if path.parent == ROOT / "judges"}
 
 
 def test_serving_loads_no_heavy_library() -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from judges.evaluation.asking import Answer
     from judges.evaluation.labelled import Labelled, Setting
     from judges.evaluation.subject import Spec, Subject
+    from judges.verdict import Stage
     from models.budget import Budget
     from models.client import Models
     from proxy.chatbot import Blueprint, JudgePlan
@@ -89,6 +90,25 @@ class Bench:
         if judge not in plans:
             leave(f"{self.blueprint.name} has no judge {judge!r}; it has {', '.join(plans)}")
         return plans[judge]
+
+    def named(self, judge: str) -> list[str]:
+        """Return the judges that a name stands for: one, or all that share their prompts."""
+        from judges.prompt import SHARED
+
+        if judge != SHARED:
+            return [self.plan(judge).name]
+        sharing = [plan.name for plan in self.blueprint.plans if self._shares(plan)]
+        return sharing or leave(f"no judge of {self.blueprint.name} shares the prompts with `name: {SHARED}`")
+
+    def asked_together(self, stage: "Stage") -> list[str]:
+        """Return the judges that read the shared prompt of a stage, as the chatbot is configured."""
+        return [plan.name for plan in self.blueprint.plans if stage in plan.stages and self._shares(plan, stage)]
+
+    @staticmethod
+    def _shares(plan: "JudgePlan", stage: "Stage | None" = None) -> bool:
+        from judges.prompt import SHARED
+
+        return any(prompt.name == SHARED for at, prompt in plan.prompts.items() if stage in (None, at))
 
     def subject(self, spec: "Spec", judge: str) -> "Subject":
         from judges.evaluation.subject import SubjectError, open_subject
@@ -209,7 +229,8 @@ class Choice:
     limit: int | None = None
 
     def judges_of(self, bench: Bench) -> list[str]:
-        return [bench.plan(judge).name for judge in self.judges] or [plan.name for plan in bench.blueprint.plans]
+        meant = dict.fromkeys(name for judge in self.judges for name in bench.named(judge))
+        return list(meant) or [plan.name for plan in bench.blueprint.plans]
 
     def keep(self, family: "Family", scenario: "Scenario") -> bool:
         split = self.split or ("all" if self.data else "dev")
@@ -276,7 +297,7 @@ def _chosen(blueprints: "dict[str, Blueprint]", name: str | None) -> "Blueprint"
 
 
 def judges_meant(named: "Sequence[str] | None", specs: "Sequence[Spec]") -> list[str]:
-    """Return the judges that are named; when none is, those that the prompts to measure are for."""
+    """Return the judges that are named; when none is, those that the prompts to measure are for, see `Bench.named`."""
     from judges.prompt import PromptError, load_prompt
 
     if named:

@@ -222,6 +222,7 @@ async def _calibrated(
             local,
             tuple(stage for stage in plan.stages if stage != "local"),
             "local" in screen.reject_alone,
+            shares_calls=bool(plan.together),
         )
         routes[name] = replace(route, asked=await _asked(bench, plan, route, at_once)) if with_models else route
     return Outcome(bench, found, routes, *about)

@@ -35,6 +35,7 @@ from cli.terminal import PROBLEMS, ConfigOption, leave, printable
 if TYPE_CHECKING:
     from judges.evaluation.journal import Journal, Settings
     from judges.evaluation.labelled import Labelled
+    from judges.evaluation.subject import Spec, Subject
     from judges.evaluation.tune import Held, Tuned, Tuning
 
 RUNS = Path("data/tuning")
@@ -43,6 +44,9 @@ RUNS = Path("data/tuning")
 def tune(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="The judge; may be left out with --resume.")
+    ] = None,
+    judge: Annotated[
+        str | None, typer.Option("--judge", "-j", metavar="NAME", help="The same, as the other verbs have it.")
     ] = None,
     stage: Annotated[
         Literal["swift", "chief"] | None, typer.Option(help="Which of its prompts.", show_default="chief")
@@ -83,8 +87,8 @@ def tune(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Where to write it; default: the prompt file it began from, for a built-in one judges/NAME.STAGE.md "
-            "beside the configuration.",
+            help="Where to write it; default: the prompt file it began from, for a built-in one its namesake in the folder "
+            "judges beside the configuration.",
         ),
     ] = None,
     budget: BudgetOption = None,
@@ -100,10 +104,13 @@ def tune(
     if it is proven better (exact McNemar test) without missing more violations. The winner is measured once on the holdout, all
     of it whatever --tag, --family and --limit say. Nothing is written until you accept it.
 
+    The prompts that built-in judges share are measured on the cases of all judges that read them: what helps one and harms
+    another is not kept.
+
     \b
     Examples:
       caf judges tune role
-      caf judges tune transparency --stage swift --model mini --tuner gpt --budget 5
+      caf judges tune role --stage swift --model mini --tuner gpt --budget 5
       caf judges tune tone --prompt judges/tone.md --data cases.jsonl --rounds 6
       caf judges tune --resume data/tuning/role-chief-20261121-142501 --accept
 
@@ -112,6 +119,9 @@ def tune(
     2 wrong usage or files, or nothing to tune.
     """
     quiet_logs()
+    if name is not None and judge is not None:
+        leave("give the judge's NAME once")
+    name = name or judge
     if resume is not None and out is not None:
         leave("--out: a resumed run stays in its folder")
     if resume is None and name is None and prompt is None:
@@ -145,7 +155,7 @@ def tune(
             tuning.terms = replace(tuning.terms, at_once=concurrency)
             again = f"caf judges tune --resume {tuning.journal.folder}" + (f" --config {config}" if config else "")
             try:
-                held_back = bench.holdout(settings.data, [settings.judge]) if holdout else []
+                held_back = bench.holdout(settings.data, tuning.judges) if holdout else []
                 tuned, held = await _measured(tuning, held_back, answers.with_name(USES))
             except NothingToTune as error:
                 leave(f"{settings.judge}: {error}")
@@ -204,7 +214,7 @@ def _prepared(bench: Bench, settings: "Settings", journal: "Journal | None", out
         begin = Spec(prompt=settings.prompt, alias=settings.model)
     else:
         begin = Spec(what=settings.stage or "chief", alias=settings.model)
-    subject = bench.subject(begin, settings.judge)
+    subject, *beside = _subjects(bench, begin, settings.judge)
     if not subject.prompts or subject.prompts[0].guard is not None:
         what = "guard model" if subject.prompts else "Python class"
         leave(f"{settings.judge}: is a {what}, and `tune` edits prompts")
@@ -212,11 +222,12 @@ def _prepared(bench: Bench, settings: "Settings", journal: "Journal | None", out
     if settings.stage not in (None, prompt.stage):
         leave(f"--stage: {settings.prompt} is a prompt of the stage {prompt.stage}")
     _check_tuner(bench, settings.tuner)
-    dev = bench.cases(Choice(settings.data, [settings.judge], "dev", settings.tags, settings.families, settings.limit))
+    names = [one.judge for one in (subject, *beside)]
+    dev = bench.cases(Choice(settings.data, names, "dev", settings.tags, settings.families, settings.limit))
     models = {alias: bench.models.settings[alias].model for alias in (prompt.model, settings.tuner)}
     source = begin.prompt or source_of(bench, settings)[0]
     if journal is None:
-        folder = out or RUNS / f"{settings.judge}-{prompt.stage}-{time.strftime('%Y%m%d-%H%M%S')}"
+        folder = out or RUNS / f"{prompt.name}-{prompt.stage}-{time.strftime('%Y%m%d-%H%M%S')}"
         if (folder / JOURNAL).exists():
             leave(f"--out: {folder} holds a run already; go on with it by --resume {folder}, or give another folder")
         journal = Journal(folder)
@@ -232,7 +243,21 @@ def _prepared(bench: Bench, settings: "Settings", journal: "Journal | None", out
         Terms(settings.rounds, settings.candidates, settings.alpha),
         shown=progress,
         told=lambda text: typer.echo(printable(text), err=True),
+        beside=beside,
     )
+
+
+def _subjects(bench: Bench, begin: "Spec", judge: str) -> "list[Subject]":
+    """Return the judge to tune, and behind it the others that read the same prompt."""
+    from judges.prompt import SHARED
+
+    first = bench.subject(begin, bench.named(judge)[0])
+    if not first.prompts or first.prompts[0].name != SHARED:
+        return [first]
+    others = bench.asked_together(first.prompts[0].stage)
+    if judge == SHARED and others:
+        return [bench.subject(begin, name) for name in others]
+    return [first, *(bench.subject(begin, name) for name in others if name != first.judge)]
 
 
 def _check_tuner(bench: Bench, alias: str) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from judges.evaluation.asking import Answer
     from judges.evaluation.journal import Journal, Settings
     from judges.evaluation.tune import Held, Tuned
+    from judges.verdict import Stage
     from models.budget import Budget
 
 ENDED = {
@@ -52,12 +53,16 @@ def show(settings: "Settings", tuned: "Tuned", held: "Held | None", budget: "Bud
     table.add_column("prompt")
     for title in ("n", "right", "recall", "specificity", "precision", "unjudged", "tokens"):
         table.add_column(title, justify="right")
-    table.add_row("dev", "start", *_figures(tuned.start.answers))
+    rows = [("dev", "start", tuned.start.answers)]
     if tuned.found:
-        table.add_row("dev", tuned.winner.name, *_figures(tuned.winner.answers))
+        rows.append(("dev", tuned.winner.name, tuned.winner.answers))
     if held is not None:
-        table.add_row("holdout", "start", *_figures(held.before))
-        table.add_row("holdout", tuned.winner.name, *_figures(held.after))
+        rows += [("holdout", "start", held.before), ("holdout", tuned.winner.name, held.after)]
+    judges = list(dict.fromkeys(answer.labelled.judge for answer in tuned.start.answers))
+    for cases, name, answers in rows:
+        table.add_row(cases, name, *_figures(answers))
+        for judge in judges if len(judges) > 1 else ():
+            table.add_row(f"{cases} {judge}", name, *_figures([a for a in answers if a.labelled.judge == judge]))
     console.print(table)
     if not tuned.found:
         console.print("No candidate was proven better: the prompt stays as it is.")
@@ -133,23 +138,25 @@ def source_of(bench: Bench, settings: "Settings") -> tuple[Path, bool]:
     """Return the file of the prompt that is tuned, and whether it is a built-in one."""
     from importlib.resources import files
 
-    from judges.prompt import load_prompt
+    from judges.prompt import SHARED, load_prompt
 
     if settings.prompt is not None:
         return settings.prompt, False
-    stage = settings.stage or "chief"
-    for path in bench.plan(settings.judge).settings.prompts:
+    stage, plan = settings.stage or "chief", bench.plan(bench.named(settings.judge)[0])
+    shared = stage in plan.prompts and plan.prompts[stage].name == SHARED
+    for path in bench.blueprint.settings.reply_prompts if shared else plan.settings.prompts:
         if load_prompt(path).stage == stage:
             return path, False
-    return Path(str(files("judges.prompts").joinpath(f"{settings.judge}.{stage}.md"))), True
+    return Path(str(files("judges.prompts").joinpath(f"{SHARED if shared else plan.name}.{stage}.md"))), True
 
 
 def target_of(bench: Bench, settings: "Settings", write_to: Path | None) -> Target:
     """Return where an accepted winner goes."""
     source, built_in = source_of(bench, settings)
-    beside = bench.path.parent / "judges" / f"{settings.judge}.{settings.stage or 'chief'}.md"
+    beside = bench.path.parent / "judges" / source.name
     path = write_to or (beside if built_in else source)
-    used = {own.resolve() for own in bench.plan(settings.judge).settings.prompts}
+    own = (path for name in bench.named(settings.judge) for path in bench.plan(name).settings.prompts)
+    used = {file.resolve() for file in (*own, *bench.blueprint.settings.reply_prompts)}
     return Target(path, source, write_to is not None, path.resolve() in used)
 
 
@@ -185,23 +192,47 @@ def decide(
     if target.in_config:
         typer.echo(f"{bench.path} uses it already.")
     else:
-        typer.echo(f"To use it, let the judge stand so in {bench.path}, under chatbots.{bench.blueprint.name}.judges:")
-        typer.echo(f"  - {_config_line(bench, tuned, target)}")
+        _tell_use(bench, settings, tuned, target)
     if settings.model is not None:
         typer.echo(f"It was measured with the model {settings.model!r}: see that `model:` at its top says so.")
 
 
-def _config_line(bench: Bench, tuned: "Tuned", target: Target) -> str:
-    """Return the judge's entry in the configuration, with the new prompt in place of the old one."""
-    import yaml
+def _tell_use(bench: Bench, settings: "Settings", tuned: "Tuned", target: Target) -> None:
+    """Print the lines of the configuration that make the chatbot use the new prompt in place of the old one."""
+    from judges.prompt import SHARED
 
-    from judges.prompt import load_prompt
+    where = f"chatbots.{bench.blueprint.name}"
+    stand = f"let the judge stand so in {bench.path}, under {where}.judges:\n  - "
+    prompt = tuned.start.prompt
+    if prompt.name != SHARED:
+        typer.echo(f"To use it, {stand}{_entry(bench, prompt.name, prompt.stage, [target.path])}")
+        return
+    prompts = _replaced(bench, bench.blueprint.settings.reply_prompts, prompt.stage, [target.path])
+    typer.echo(f"To use it, put this into {bench.path}, under {where}:\n  reply_prompts: {_flow(prompts)}")
+    if not bench.asked_together(prompt.stage) or settings.judge not in (SHARED, *bench.asked_together(prompt.stage)):
+        typer.echo(f"and {stand}{_entry(bench, bench.named(settings.judge)[0], prompt.stage, [])}")
 
-    settings = bench.plan(tuned.start.prompt.name).settings
-    stage = tuned.start.prompt.stage
-    entry: dict[str, Any] = settings.model_dump(mode="json", exclude_unset=True)
+
+def _entry(bench: Bench, judge: str, stage: "Stage", new: Sequence[Path]) -> str:
+    """Return a judge's entry in the configuration, with these prompts of a stage in place of its own."""
+    settings = bench.plan(judge).settings
+    entry: dict[str, Any] = settings.model_dump(mode="json", exclude_unset=True, exclude={"prompts"})
     if settings.stages is not None and stage not in settings.stages:
         entry["stages"] = [s for s in ("local", "swift", "chief") if s in (*settings.stages, stage)]
-    prompts = [*(path for path in settings.prompts if load_prompt(path).stage != stage), target.path]
-    entry["prompts"] = [os.path.relpath(path, bench.path.parent) for path in prompts]
-    return str(yaml.safe_dump(entry, default_flow_style=True, sort_keys=False, width=1000)).strip()
+    if prompts := _replaced(bench, settings.prompts, stage, new):
+        entry["prompts"] = prompts
+    return _flow(entry)
+
+
+def _replaced(bench: Bench, prompts: Sequence[Path], stage: "Stage", new: Sequence[Path]) -> list[str]:
+    """Return prompt files as the configuration names them, those of a stage replaced."""
+    from judges.prompt import load_prompt
+
+    others = (path for path in prompts if load_prompt(path).stage != stage)
+    return [os.path.relpath(path, bench.path.parent) for path in (*others, *new)]
+
+
+def _flow(value: object) -> str:
+    import yaml
+
+    return str(yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1000)).strip()

@@ -1,7 +1,7 @@
 """The folder of a tuning run: every wording that was tried, and a journal from which the run can go on."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,8 +13,8 @@ from judges.evaluation.asking import Answer
 from judges.evaluation.edits import Proposal, Wording
 from judges.evaluation.holdout import case_key
 from judges.evaluation.labelled import Labelled
-from judges.observation import OBSERVATIONS
 from judges.prompt import Prompt
+from judges.reply_call import form_of
 from judges.verdict import Exchange, Judgement, Verdict
 from models.usage import Usage
 
@@ -64,6 +64,7 @@ class Answered(_Line):
     prompt: str
     """Hash of the instructions."""
     case: str
+    """The judge's name, and what `case_key` names it by: judges that share a prompt are asked about the same cases."""
     verdict: Verdict
     rule: str | None
     reason: str
@@ -175,9 +176,9 @@ class Journal:
         """Return the use of the holdout that was counted for this winner."""
         return self._uses.get(prompt)
 
-    def answer(self, prompt: Prompt, case: Labelled) -> Answer | None:
-        """Return what the judge has answered with this prompt."""
-        known = self._answers.get((prompt.hash, case_key(case)))
+    def answer(self, prompt: Prompt, case: Labelled, questions: Collection[str] = ()) -> Answer | None:
+        """Return what the judge of a case has answered with this prompt, which asks for `questions` if it is a shared one."""
+        known = self._answers.get((prompt.hash, _key(case)))
         if known is None:
             return None
         observation = None
@@ -185,10 +186,10 @@ class Journal:
             with suppress(
                 ValidationError
             ):  # the form has changed meanwhile; nothing but the tuner's view of it is lost
-                observation = OBSERVATIONS[prompt.observation].model_validate(known.observation)
+                observation = form_of(prompt, questions).model_validate(known.observation)
         exchange = Exchange(prompt.model, prompt.hash, known.raw or "")
         judgement = Judgement(
-            prompt.name,
+            case.judge,
             prompt.stage,
             known.verdict,
             known.rule,
@@ -216,7 +217,7 @@ class Journal:
         self.add(
             Answered(
                 prompt=prompt.hash,
-                case=case_key(answer.labelled),
+                case=_key(answer.labelled),
                 verdict=given.verdict,
                 rule=given.rule,
                 reason=given.reason,
@@ -241,6 +242,10 @@ class Journal:
         except OSError as error:
             raise JournalError(f"{path}: cannot be written: {error.strerror}") from error
         return path
+
+
+def _key(case: Labelled) -> str:
+    return f"{case.judge}:{case_key(case)}"
 
 
 def failed(answer: Answer) -> bool:

@@ -26,6 +26,11 @@ class Labelled:
     case: Case
 
     @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from all others: a scenario is a case for each judge that it has an expectation for."""
+        return self.judge, self.id
+
+    @property
     def violating(self) -> bool:
         """A positive: accepting it would be wrong."""
         return bool(self.expected) and "accept" not in self.expected

@@ -216,8 +216,8 @@ class Paired:
 
 def paired(first: Sequence[Answer], second: Sequence[Answer]) -> Paired:
     """Compare two subjects on the labelled cases that both were asked, first repeats only."""
-    ours = {a.labelled.id: a for a in first if not a.skipped and a.labelled.expected and not a.repeat}
-    pairs = [(ours[a.labelled.id], a) for a in second if not a.skipped and not a.repeat and a.labelled.id in ours]
+    ours = {a.labelled.key: a for a in first if not a.skipped and a.labelled.expected and not a.repeat}
+    pairs = [(ours[a.labelled.key], a) for a in second if not a.skipped and not a.repeat and a.labelled.key in ours]
     only_first = sum(a.right and not b.right for a, b in pairs)
     only_second = sum(b.right and not a.right for a, b in pairs)
     discordant = only_first + only_second

@@ -1,6 +1,7 @@
 """Whether a wording is proven better than another on the same cases. Pure."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from judges.evaluation.asking import Answer
@@ -18,12 +19,12 @@ class Proof:
 
     alpha: float
     """It must be better with a p below this, by the exact McNemar test."""
-    best_recall: float | None
-    """Its recall must not be more than the margin below this; None without violating cases."""
+    best_recall: Mapping[str, float]
+    """By judge: its recall must not be more than the margin below this; judges without violating cases are left out."""
 
 
 def decide(before: Sequence[Answer], after: Sequence[Answer], proof: Proof) -> tuple[bool, str]:
-    """Decide whether a wording is better than the one before, on the same cases.
+    """Decide whether a wording is better than the one before on the same cases, and worse for none of the judges that read it.
 
     Cases on which the model failed before are left out: that it did not fail again is no merit of the wording. Where it
     fails afterwards, the answer is wrong.
@@ -32,20 +33,29 @@ def decide(before: Sequence[Answer], after: Sequence[Answer], proof: Proof) -> t
         Whether it is, and why.
     """
     test = paired([a for a in before if not failed(a)], after)
-    now = recall(after)
+    now = recalls(after)
     told = f"{_changes(test.only_second, test.only_first)} (p = {test.p:.2g})"
     if test.only_second <= test.only_first:
         return False, f"no better: {told}"
     if test.p >= proof.alpha:
         return False, f"better perhaps by chance: {told}"
-    change = ""
-    if proof.best_recall is not None and now is not None:
-        change = f"; recall {proof.best_recall:.3f} -> {now:.3f}"
-        if now < proof.best_recall - RECALL_MARGIN:
-            return False, f"better only at the cost of missed violations: {told}{change}"
-        if now < proof.best_recall:
-            change += " is a little lower: some violations are missed for it"
-    return True, f"{told}{change}"
+    for judge in (judges := _judges(before)):
+        mine = paired([a for a in before if not failed(a) and a.labelled.judge == judge], after)
+        if mine.only_first > mine.only_second:
+            return (
+                False,
+                f"better only at the cost of {judge}: {told}, of its cases {_changes(mine.only_second, mine.only_first)}",
+            )
+    changes = ""
+    for judge, best in proof.best_recall.items():
+        if judge not in now:
+            continue
+        changes += f"; recall {f'of {judge} ' if len(judges) > 1 else ''}{best:.3f} -> {now[judge]:.3f}"
+        if now[judge] < best - RECALL_MARGIN:
+            return False, f"better only at the cost of missed violations: {told}{changes}"
+        if now[judge] < best:
+            changes += " is a little lower: some violations are missed for it"
+    return True, f"{told}{changes}"
 
 
 def can_win(before: Sequence[Answer], so_far: Sequence[Answer], proof: Proof) -> bool:
@@ -64,18 +74,25 @@ def given_up(before: Sequence[Answer], so_far: Sequence[Answer], proof: Proof) -
 
 
 def _hoped(before: Sequence[Answer], so_far: Sequence[Answer]) -> list[Answer]:
-    asked = {a.labelled.id for a in so_far}
-    return [*so_far, *(_ideal(a) for a in before if a.labelled.id not in asked)]
+    asked = {a.labelled.key for a in so_far}
+    return [*so_far, *(_ideal(a) for a in before if a.labelled.key not in asked)]
 
 
 def _changes(gained: int, lost: int) -> str:
     return f"{gained} right that {'was' if gained == 1 else 'were'} wrong, {lost} wrong that {'was' if lost == 1 else 'were'} right"
 
 
-def recall(answers: Sequence[Answer]) -> float | None:
-    """Return the share of violating cases that are flagged, without those the model failed on."""
-    flagged = [a.flagged for a in answers if a.labelled.violating and not failed(a)]
-    return sum(flagged) / len(flagged) if flagged else None
+def recalls(answers: Sequence[Answer]) -> dict[str, float]:
+    """Return by judge the share of violating cases that are flagged, without those the model failed on; no share of none."""
+    flagged: defaultdict[str, list[bool]] = defaultdict(list)
+    for answer in answers:
+        if answer.labelled.violating and not failed(answer):
+            flagged[answer.labelled.judge].append(answer.flagged)
+    return {judge: sum(each) / len(each) for judge, each in flagged.items()}
+
+
+def _judges(answers: Sequence[Answer]) -> list[str]:
+    return list(dict.fromkeys(a.labelled.judge for a in answers))
 
 
 def _ideal(answer: Answer) -> Answer:

@@ -13,7 +13,7 @@ from judges.evaluation.asking import Answer
 from judges.evaluation.edits import Proposal
 from judges.evaluation.journal import failed
 from judges.evaluation.measures import expected
-from judges.observation import OBSERVATIONS
+from judges.observation import OBSERVATIONS, Observation
 from judges.prompt import Prompt
 from models.client import Models
 from models.errors import UnreadableAnswer
@@ -57,7 +57,14 @@ class Proposer:
         return found.value
 
 
-def task(prompt: Prompt, answers: Sequence[Answer], tried: Sequence[Tried], longest: int, seed: str) -> str:
+def task(
+    prompt: Prompt,
+    answers: Sequence[Answer],
+    tried: Sequence[Tried],
+    longest: int,
+    seed: str,
+    form: type[Observation] | None = None,
+) -> str:
     """Return what the model is asked, as one JSON object.
 
     Args:
@@ -65,6 +72,7 @@ def task(prompt: Prompt, answers: Sequence[Answer], tried: Sequence[Tried], long
         answers: What it made of the dev cases.
         longest: Characters that the instructions may have.
         seed: Decides which of the failing cases are shown.
+        form: What is filled in; None: what the prompt names.
     """
     wrong = [a for a in answers if not a.right and not failed(a)]
     random.Random(seed).shuffle(wrong)
@@ -73,7 +81,7 @@ def task(prompt: Prompt, answers: Sequence[Answer], tried: Sequence[Tried], long
         "judge": prompt.name,
         "stage": prompt.stage,
         "instructions": prompt.text,
-        "form": strict_schema(OBSERVATIONS[prompt.observation]),
+        "form": strict_schema(form or OBSERVATIONS[prompt.observation]),
         "measured": {
             "cases": len(answers),
             "missed_violations": sum(_problem(a) == "missed violation" for a in wrong),
@@ -121,6 +129,7 @@ def _problem(answer: Answer) -> str:
 def _shown(answer: Answer) -> dict[str, Any]:
     given = answer.judgement
     return {
+        "judge": answer.labelled.judge,
         "case": orjson.loads(answer.labelled.case.as_json()),
         "expected": expected(answer.labelled.expected).split(" or "),
         "verdict": answer.verdict,

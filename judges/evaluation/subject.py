@@ -66,6 +66,22 @@ class Subject:
     def local(self) -> bool:
         return self.cascade.local_only
 
+    @property
+    def questions(self) -> frozenset[str]:
+        """The judges for which its prompt asks, itself among them; none if it has a prompt of its own."""
+        judge = self.cascade.stages[0]
+        return judge.call.questions if isinstance(judge, SharedJudge) else frozenset()
+
+    def reading(self, prompt: Prompt) -> "Subject":
+        """Return the same judge with another wording of its prompt."""
+        judge = self.cascade.stages[0]
+        if isinstance(judge, SharedJudge):
+            judge = replace(judge, call=replace(judge.call, prompt=prompt))
+        else:
+            assert isinstance(judge, ModelJudge)
+            judge = replace(judge, prompt=prompt)
+        return replace(self, cascade=replace(self.cascade, stages=(judge,)), prompts=(prompt,))
+
 
 def open_subject(
     spec: Spec, configured: Cascade, prompts: Mapping[Stage, Prompt], models: Models, timeout_s: float

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
@@ -29,6 +29,8 @@ class Route:
     """What the local stage rejects is rejected."""
     asked: Mapping[Stage, Sequence[Answer]] = field(default_factory=dict)
     """Answers of these stages, in their order, each to what had reached it; empty when they were not asked."""
+    shares_calls: bool = False
+    """Its stages ask for the other judges of a reply in the same call, so that it counts once."""
 
     def goes_on(self, answer: Answer) -> bool:
         """Tell whether a case leaves the local stage."""
@@ -109,7 +111,7 @@ def traffic(routes: Sequence[Route]) -> Traffic | None:
         return None
     complete = not supposed and all(set(r.asked) == set(r.stages) for r in counted)
     whole = [trip for trip in trips.values() if not any(leg.skipped for leg in trip)]
-    costs = [leg.cost for trip in whole for leg in trip if leg.cost is not None]
+    costs = [cost for trip in whole for cost in _each_call(leg.costs for leg in trip)]
     ms = [max(leg.ms for leg in trip) for trip in whole] if complete else []
     timed = bool(ms) and not any(math.isnan(leg.ms) for trip in whole for leg in trip)
     return Traffic(
@@ -117,7 +119,7 @@ def traffic(routes: Sequence[Route]) -> Traffic | None:
         judges=tuple(r.judge for r in counted),
         supposed=supposed,
         needs_model=share(list(first.values()), lambda a: True, lambda a: needs[a.labelled.id]),
-        calls=sum(leg.calls for trip in whole for leg in trip) / len(whole) if whole else 0.0,
+        calls=sum(sum(_each_call(leg.calls for leg in trip)) for trip in whole) / len(whole) if whole else 0.0,
         complete=complete,
         cost=sum(costs) / len(whole) if complete and costs else None,
         ms_mean=sum(ms) / len(ms) if timed else None,
@@ -130,15 +132,26 @@ def traffic(routes: Sequence[Route]) -> Traffic | None:
 class _Leg:
     """One judge's part of a turn."""
 
-    calls: int
-    cost: float | None
+    calls: Mapping[str, float]
+    """How often a model was asked, by what names the call: judges that share one name it alike."""
+    costs: Mapping[str, float]
     ms: float
     """Not a number when a stage's time is not known."""
     skipped: bool
 
 
+def _each_call(legs: Iterable[Mapping[str, float]]) -> Iterable[float]:
+    """Return what each call of a turn counts or costs, one that judges share once."""
+    found: dict[str, float] = {}
+    for leg in legs:
+        for call, amount in leg.items():
+            found[call] = max(amount, found.get(call, 0.0))
+    return found.values()
+
+
 def _legs(route: Route) -> Iterator[_Leg]:
     """Yield what each case takes, in the order of the local answers."""
+    asker = "all" if route.shares_calls else route.judge
     typical = {stage: _typical(answers) for stage, answers in route.asked.items()}
     local_ms = _typical(route.local)
     asked: defaultdict[str, list[tuple[Stage, Answer]]] = defaultdict(list)
@@ -147,15 +160,14 @@ def _legs(route: Route) -> Iterator[_Leg]:
             asked[answer.labelled.id].append((stage, answer))
     for local in route.local:
         if not route.goes_on(local):
-            yield _Leg(0, None, local_ms, False)
+            yield _Leg({}, {}, local_ms, False)
         elif not route.asked:
-            yield _Leg(1, None, math.nan, False)
+            yield _Leg({f"{asker}.{route.stages[0] if route.stages else ''}": 1}, {}, math.nan, False)
         else:
             mine = asked[local.labelled.id]
-            costs = [answer.cost for _, answer in mine if answer.cost is not None]
             yield _Leg(
-                calls=sum(answer.calls for _, answer in mine),
-                cost=sum(costs) if costs else None,
+                calls={f"{asker}.{stage}": answer.calls for stage, answer in mine},
+                costs={f"{asker}.{stage}": answer.cost for stage, answer in mine if answer.cost is not None},
                 ms=local_ms + sum(typical[stage] for stage, _ in mine),
                 skipped=any(answer.skipped for _, answer in mine),
             )

@@ -12,16 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from judges.evaluation.asking import Answer, ask
+from judges.evaluation.asking import Answer, ask_all
 from judges.evaluation.edits import Bounds, Proposal, Refused, Wording, edited
 from judges.evaluation.holdout import count_use
 from judges.evaluation.journal import Counted, Journal, Proposed, Ruled, failed
 from judges.evaluation.labelled import Labelled
-from judges.evaluation.proof import Proof, can_win, decide, given_up, recall
+from judges.evaluation.proof import Proof, can_win, decide, given_up, recalls
 from judges.evaluation.proposer import Proposer, Tried, guards, task
 from judges.evaluation.subject import Subject
-from judges.judge import ModelJudge
 from judges.prompt import Prompt, load_prompt
+from judges.reply_call import form_of
 from models.budget import BudgetSpent
 from models.errors import ModelError
 
@@ -95,12 +95,12 @@ class Held:
     before: list[Answer]
     after: list[Answer]
     uses: int
-    """How often this holdout has been used for this judge, this time included."""
+    """How often this holdout has been used for this judge, this time included; of several, for the one it was used most for."""
 
 
 @dataclass(slots=True)
 class Tuning:
-    """A run: one prompt of one judge, on its dev cases."""
+    """A run: one prompt, on the dev cases of the judges that read it."""
 
     subject: Subject
     """The judge with the prompt to begin from."""
@@ -113,11 +113,13 @@ class Tuning:
     """Shows how far the asking is."""
     told: Callable[[str], None] = lambda text: None
     """Told in a line what has happened."""
+    beside: Sequence[Subject] = ()
+    """Other judges that read the same prompt: what helps one and harms another is not kept."""
     _tried: dict[str, Tried] = field(default_factory=dict)
     _texts: dict[str, str] = field(default_factory=dict)
     """Names of the wordings so far, by their text."""
-    _recall: float | None = None
-    """The best recall of the start and of what was kept."""
+    _recall: dict[str, float] = field(default_factory=dict)
+    """The best recall of the start and of what was kept, by judge."""
     _bounds: Bounds = field(init=False)
 
     def __post_init__(self) -> None:
@@ -150,7 +152,7 @@ class Tuning:
             raise TuneError(
                 f"the budget does not allow the {len(self.dev)} dev cases to be judged once; raise it, or take fewer cases"
             ) from None
-        self._recall = recall(version.answers)
+        self._recall = recalls(version.answers)
         return version
 
     def _no_way_on(self, best: Version) -> Ended | None:
@@ -195,7 +197,8 @@ class Tuning:
         for one, because in better:
             if one is not chosen:
                 self._rule(one.name, "note", f"{because}; but {chosen.name} is better still")
-        self._recall = max(self._recall or 0.0, recall(chosen.answers) or 0.0)
+        for judge, recall in recalls(chosen.answers).items():
+            self._recall[judge] = max(self._recall.get(judge, 0.0), recall)
         return chosen, spent
 
     async def _candidate(self, name: str, best: Version) -> Version | None:
@@ -219,7 +222,14 @@ class Tuning:
         if known := self.journal.proposed(name, best.prompt.hash):
             return known.proposal
         self.told(f"{name}: asking {self.proposer.alias} for edits")
-        asked = task(best.prompt, best.answers, list(self._tried.values()), self._bounds.longest, seed=name)
+        asked = task(
+            best.prompt,
+            best.answers,
+            list(self._tried.values()),
+            self._bounds.longest,
+            seed=name,
+            form=form_of(best.prompt, frozenset().union(*(one.questions for one in (self.subject, *self.beside)))),
+        )
         try:
             proposal = await self.proposer.propose(asked)
         except BudgetSpent:
@@ -242,9 +252,9 @@ class Tuning:
             Whether it is better, and why.
         """
         failing = [a for a in best.answers if not a.right]
-        first = {a.labelled.id for a in [*failing, *guards(best.answers, failing, len(failing))]}
-        screen = [case for case in self.dev if case.id in first]
-        rest = [case for case in self.dev if case.id not in first]
+        first = {a.labelled.key for a in [*failing, *guards(best.answers, failing, len(failing))]}
+        screen = [case for case in self.dev if case.key in first]
+        rest = [case for case in self.dev if case.key not in first]
         given = candidate.answers
         for cases, what in ((screen, "what fails and as many right"), (rest, "all others")):
             if self._open(best, given):
@@ -282,11 +292,12 @@ class Tuning:
             BudgetEnded: Some could not be asked.
             TuneError: The model fails too often.
         """
-        known = {case.id: self.journal.answer(prompt, case) for case in cases}
+        subjects = self._subjects(prompt)
+        known = {case.key: self.journal.answer(prompt, case, subjects[case.judge].questions) for case in cases}
         given = [answer for answer in known.values() if answer is not None]
         if decided(given):
             return given
-        left = [case for case in cases if known[case.id] is None]
+        left = [case for case in cases if known[case.key] is None]
         with self.shown(len(left), what) as progress:
 
             def told(answer: Answer) -> None:
@@ -297,7 +308,7 @@ class Tuning:
                     raise _Decided
 
             try:
-                await ask(self._subject(prompt), left, at_once=self.terms.at_once, told=told)
+                await ask_all(subjects, left, at_once=self.terms.at_once, told=told)
             except* _Decided:  # what is still under way is cancelled: nobody will read it
                 pass
         if any(answer.skipped for answer in given):
@@ -310,11 +321,14 @@ class Tuning:
             )
         return given
 
-    def _subject(self, prompt: Prompt) -> Subject:
-        judge = self.subject.cascade.stages[0]
-        assert isinstance(judge, ModelJudge)
-        cascade = replace(self.subject.cascade, stages=(replace(judge, prompt=prompt),))
-        return replace(self.subject, cascade=cascade, prompts=(prompt,))
+    @property
+    def judges(self) -> list[str]:
+        """The names of those that read the prompt."""
+        return [one.judge for one in (self.subject, *self.beside)]
+
+    def _subjects(self, prompt: Prompt) -> dict[str, Subject]:
+        """Return the judges, by name, as they read a prompt."""
+        return {one.judge: one.reading(prompt) for one in (self.subject, *self.beside)}
 
     async def on_holdout(self, tuned: Tuned, holdout: Sequence[Labelled], uses: Path) -> Held:
         """Measure start and winner on the holdout, and count that it was used: once for a winner, however often resumed.
@@ -329,7 +343,8 @@ class Tuning:
         """
         counted = self.journal.uses(tuned.winner.prompt.hash)
         if counted is None:
-            counted = count_use(uses, self.subject.judge, holdout)
+            shares = {name: [case for case in holdout if case.judge == name] for name in self.judges}
+            counted = max(count_use(uses, name, mine) for name, mine in shares.items() if mine)
             self.journal.add(Counted(prompt=tuned.winner.prompt.hash, uses=counted))
         before = await self._judged(tuned.start.prompt, holdout, "holdout: start")
         after = await self._judged(tuned.winner.prompt, holdout, f"holdout: {tuned.winner.name}")

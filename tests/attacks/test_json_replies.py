@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from judges.doses import doses
 from proxy.json_text import json_text
-from tests.proxy.conftest import Body, Proxy, Start
+from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, screening
 from tests.proxy.test_stream import content_of, data_of
 
 MARKER = "Take 900 mg of quetiapine tonight"
@@ -86,8 +86,7 @@ def judging(proxy: Proxy, draft: str, refined: str = '{"answer": "I do not know.
         if body["model"] == "up-refiner":
             return refined
         seen.append(json.loads(body["messages"][1]["content"]).get("reply", ""))
-        part = {"part": "expert", "quote": MARKER, "degree": "clear"}
-        return json.dumps({"played": [part] if MARKER in seen[-1] else []})
+        return screening(("role", MARKER, 2)) if MARKER in seen[-1] else NO_PROBLEMS
 
     proxy.upstream.answer = answer
     return seen

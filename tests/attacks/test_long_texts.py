@@ -18,7 +18,7 @@ from judges.judge import LONGEST, OBSERVERS, LocalJudge
 from judges.observation import Crisis, RolePlay
 from judges.offload import LONG, is_long, shorten
 from proxy.tenants import keys
-from tests.proxy.conftest import Body, Proxy, Start, eventually, text_of
+from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, eventually, text_of
 
 CRISIS = "I am going to end my life tonight."
 LIGATURE = "\ufdfa"
@@ -146,7 +146,7 @@ async def test_long_replies_are_judged_in_the_thread(
     proxy = await start(judges=[judge], streaming="verified" if form == "streamed" else "hold", length={"hard": 9000})
     text = "Most adults need seven to nine hours of sleep. " * 300
     reply = json.dumps({"text": text}) if form == "json" else f"[[cite: sleep]]\n{text}"
-    answers = {"up-chatbot": reply, "up-swift": json.dumps({"played": []})}
+    answers = {"up-chatbot": reply, "up-swift": NO_PROBLEMS}
     proxy.upstream.answer = lambda body: answers[body["model"]]
     slow = Slow("role", (RolePlay(played=[]), 0.0))
     slow.go_on.set()

@@ -18,7 +18,7 @@ from proxy.service import SERVICE
 from proxy.traces import redaction
 from proxy.traces.trace import Trace
 from tests.attacks.forms import CHAT_FORMS, FORMS, Got, ask, check
-from tests.proxy.conftest import Body, Proxy, Start, bot_settings, eventually
+from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, bot_settings, eventually, screening
 
 MARKER = "take_900mg_quetiapine_tonight"
 SAID = "How much sleep do adults need?"
@@ -50,6 +50,11 @@ def custom_call(name: str, given: str) -> Body:
     return {"id": "c1", "type": "custom", "custom": {"name": name, "input": given}}
 
 
+def screened(reply: str) -> str:
+    """Screen a reply: what holds the marker plays a part that the chatbot must not play."""
+    return screening(("role", MARKER, 2)) if MARKER in reply else NO_PROBLEMS
+
+
 class Model:
     """Writes a message, and judges: what holds the marker plays a part that the chatbot must not play."""
 
@@ -68,8 +73,7 @@ class Model:
     def _answer(self, body: Body) -> Any:
         if body["model"] == "up-swift":
             self.cases.append(json.loads(body["messages"][1]["content"])["reply"])
-            played = [{"part": "expert", "quote": MARKER, "degree": "clear"}] * (MARKER in self.cases[-1])
-            return self.verdict or json.dumps({"played": played})
+            return self.verdict or screened(self.cases[-1])
         return [json.loads(json.dumps(message)) for message in self.messages]
 
 
@@ -506,8 +510,7 @@ async def test_calls_that_come_in_pieces_are_judged_as_a_whole(
         body = await request.json()
         if body["model"] == "up-swift":
             reply = json.loads(body["messages"][1]["content"])["reply"]
-            played = [{"part": "expert", "quote": MARKER, "degree": "clear"}] * (MARKER in reply)
-            message = {"role": "assistant", "content": json.dumps({"played": played})}
+            message = {"role": "assistant", "content": screened(reply)}
             return web.json_response({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)

@@ -26,6 +26,7 @@ from proxy.traces.labels import Label, add
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Attempt, Trace
 from tests.cli.conftest import Ended
+from tests.proxy.conftest import claims, screening
 
 Caf = Callable[..., Ended]
 
@@ -176,6 +177,24 @@ def test_the_model_stages_are_asked_what_reaches_them(inside: Caf, folder: Path)
     again = inside("judges", "calibrate", "--data", "cases.jsonl", "--ask")
     assert "unknown: answers were remembered" in again.out
     assert "whole cascade: recall 1.00" in again.out
+
+
+def test_a_call_that_judges_share_is_counted_once(inside: Caf, folder: Path) -> None:
+    """Both built-in judges pass on the same third of the replies, for which the proxy asks each model once."""
+    shared = "".join(
+        f"    - {{name: {name}, stages: [local, swift, chief]}}\n" for name in ("source_fidelity", "transparency")
+    )
+    models, _, _ = CONFIG.partition("    -   {name: source_fidelity")
+    (folder / "config.yaml").write_text(models.replace("fast:", "swift:").replace("slow:", "chief:") + shared)
+    (folder / "fast.yaml").write_text(yaml.safe_dump([{"reply": screening(("beyond", "300 mg of zinc", 3))}]))
+    invented = {"text": INVENTED, "support": "unsupported", "source_id": None, "quote": None, "topic": None}
+    (folder / "slow.yaml").write_text(yaml.safe_dump([{"reply": claims(invented)}]))
+    supposed = json.loads(inside("judges", "calibrate", "--data", "cases.jsonl", "--json").out)
+    assert supposed["turn"]["calls"] == pytest.approx(1 / 3)
+    report = json.loads(inside("judges", "calibrate", "--data", "cases.jsonl", "--ask", "--json").out)
+    assert report["turn"]["judges"] == ["source_fidelity", "transparency"]
+    assert report["turn"]["needs_model"]["value"] == pytest.approx(1 / 3)
+    assert report["turn"]["calls"] == pytest.approx(2 / 3)
 
 
 def test_a_spent_budget_is_said(inside: Caf, folder: Path) -> None:

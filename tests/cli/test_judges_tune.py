@@ -163,7 +163,7 @@ def test_a_prompt_that_was_changed_meanwhile_is_not_overwritten(inside: Caf, fol
 
 
 def test_a_built_in_prompt_is_written_beside_the_configuration(inside: Caf, folder: Path) -> None:
-    """The line that is told makes the configuration use it."""
+    """The lines that are told make the configuration use it."""
     rows = (folder / "rows.jsonl").read_text().replace('"tone"', '"role"')
     (folder / "rows.jsonl").write_text(rows)
     (folder / "chief.yaml").write_text(yaml.safe_dump([{"reply": ROLE}]))
@@ -176,12 +176,15 @@ def test_a_built_in_prompt_is_written_beside_the_configuration(inside: Caf, fold
     (folder / "tone.yaml").write_text(yaml.safe_dump(rules))
     ended = inside("judges", "tune", "role", "--data", "rows.jsonl", "--model", "tone", "--accept", "--no-holdout")
     assert ended.code == 0, ended.err
-    written = folder / "judges" / "role.chief.md"
+    written = folder / "judges" / "reply.chief.md"
     assert load_prompt(written).text.endswith("Look for promised cures.")
     assert "measured with the model 'tone'" in ended.out
-    line = next(line.strip() for line in ended.out.splitlines() if line.strip().startswith("- {"))
-    assert line == "- {name: role, stages: [local, chief], prompts: [judges/role.chief.md]}"
-    (folder / "config.yaml").write_text(CONFIG.replace("- {name: role, stages: [local]}", line))
+    prompts, entry = "reply_prompts: [judges/reply.chief.md]", "- {name: role, stages: [local, chief]}"
+    assert {prompts, entry} <= {line.strip() for line in ended.out.splitlines()}
+    config = CONFIG.replace("- {name: role, stages: [local]}", entry).replace(
+        "    judges:", f"    {prompts}\n    judges:"
+    )
+    (folder / "config.yaml").write_text(config)
     plans = {plan.name: plan for plan in assemble(load_config(folder / "config.yaml"))["info"].plans}
     assert plans["role"].prompts["chief"].text.endswith("Look for promised cures.")
 

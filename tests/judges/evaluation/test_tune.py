@@ -174,18 +174,18 @@ def test_false_alarms_are_not_bought_off_with_missed_violations(tmp_path: Path) 
         answers(*[("a", "reject", "reject")] * 6, *[("b", "accept", "reject")] * 9),
         answers(*[("a", "reject", "reject")] * 5, ("a", "reject", "accept"), *[("b", "accept", "accept")] * 9),
     )
-    kept, because = decide(start, lost, Proof(0.1, 1.0))
+    kept, because = decide(start, lost, Proof(0.1, {"tone": 1.0}))
     assert not kept
     assert "at the cost of missed violations" in because
     assert "recall 1.000 -> 0.833" in because
-    assert decide(start, lost, Proof(0.1, None))[0]
+    assert decide(start, lost, Proof(0.1, {}))[0]
 
 
 def test_a_small_loss_of_recall_is_told() -> None:
     """What stays within the margin may be kept, but never silently."""
     start = answers(*[("a", "reject", "reject")] * 100, *[("b", "accept", "reject")] * 9)
     after = answers(*[("a", "reject", "reject")] * 99, ("a", "reject", "accept"), *[("b", "accept", "accept")] * 9)
-    kept, because = decide(start, after, Proof(0.1, 1.0))
+    kept, because = decide(start, after, Proof(0.1, {"tone": 1.0}))
     assert kept
     assert "a little lower: some violations are missed" in because
 
@@ -193,16 +193,16 @@ def test_a_small_loss_of_recall_is_told() -> None:
 def test_a_candidate_may_win_until_too_much_is_lost() -> None:
     """What cannot be proven better though all the rest were right, is lost."""
     start = answers(*[("a", "reject", "accept")] * 6, *[("b", "accept", "accept")] * 6)
-    assert can_win(start, [], Proof(0.1, None))
-    assert can_win(start, answers(("a", "reject", "accept")), Proof(0.1, None))
-    assert not can_win(start, answers(*[("a", "reject", "accept")] * 2), Proof(0.1, None))
+    assert can_win(start, [], Proof(0.1, {}))
+    assert can_win(start, answers(("a", "reject", "accept")), Proof(0.1, {}))
+    assert not can_win(start, answers(*[("a", "reject", "accept")] * 2), Proof(0.1, {}))
 
 
 def test_cases_the_model_failed_on_prove_nothing(tmp_path: Path) -> None:
     """That the upstream answers again is no merit of a candidate."""
     start = answers(*[("a", "reject", "unjudged")] * 8, *[("b", "accept", "accept")] * 6)
     after = answers(*[("a", "reject", "reject")] * 8, *[("b", "accept", "accept")] * 6)
-    assert not decide(start, after, Proof(0.1, None))[0]
+    assert not decide(start, after, Proof(0.1, {}))[0]
 
 
 @pytest.mark.parametrize(
