@@ -23,7 +23,7 @@ from judges.local.spelling import Speller, Spelt
 from judges.local.spellings import KEYWORDS, SPELLING
 from judges.observation import Crisis, CrisisKind, Sign
 
-FIRES, CONCERN, CONCERN_AFTER = 4.4, 1.5, -0.3
+FIRES, CONCERN, CONCERN_AFTER = 40.0, 1.5, -0.3
 """Margins from which what was learned is sure, and from which it is a concern; the last is for after a crisis. Of ordinary messages
 written without sight of the judge, one in two hundred reaches the first, one in thirty the second (docs/judges.md)."""
 CONCERNED = 0.4
