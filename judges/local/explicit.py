@@ -36,6 +36,8 @@ _THRICE = re.compile(r"([^\W\d_])\1{2,}")
 _TWICE = re.compile(r"(?<!\\)([a-z])\1")
 STEP, LONGEST_MATCH = 2_000, 500
 """Characters that are searched in one call, during which no other thread runs, and that a match may go on beyond them."""
+SHORT, LEAST_SHARE = 40, 3
+"""Words of a message that is in one language: those of which it has less than a third of the common words are not searched."""
 NEGATION_REACH = 3
 """Words before a match among which a negation takes it back."""
 
@@ -79,8 +81,10 @@ def find(text: str) -> Match | None:
     """Return the first explicit words of danger in a text, in time linear in its length."""
     tokens = list(_TOKEN.finditer(text))
     plain = [_fold(token[0]) for token in tokens]
+    shares = {name: sum(word in language.words for word in plain) for name, language in languages().items()}
+    least = max(shares.values()) / LEAST_SHARE if len(plain) <= SHORT else 1
     for name, language in languages().items():
-        if language.words.isdisjoint(plain):
+        if not shares[name] or shares[name] < least:
             continue
         spelt = [language.spelling.get(word, word) for word in plain]
         words = [_mend(word, language.literals) for word in spelt] if name == "en" else list(map(_single, spelt))
