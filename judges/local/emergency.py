@@ -2,7 +2,7 @@
 
 explicit.py    reviewed patterns in eight languages: they fire alone
 evidence.py    words weighed by what was learned, in the message as a whole and in each sentence as if nothing stood beside it:
-               a question does not take back what was said before it. If surely, an emergency, else a concern
+               a question does not take back what was said before it. Never more than a concern
 aftermath.py   words of means, method or farewell, after an earlier message that told of danger; that one never fires again
 programs.py    what a program wrote is not weighed: in it only explicit words count. One that merely asks for another try has
                nothing new to say, and what the person said before it still holds
@@ -23,11 +23,11 @@ from judges.local.spelling import Speller, Spelt
 from judges.local.spellings import KEYWORDS, SPELLING
 from judges.observation import Crisis, CrisisKind, Sign
 
-FIRES, CONCERN, CONCERN_AFTER = 40.0, 1.5, -0.3
-"""Margins from which what was learned is sure, and from which it is a concern; the last is for after a crisis. Of ordinary messages
-written without sight of the judge, one in two hundred reaches the first, one in thirty the second (docs/judges.md)."""
+SURE, CONCERN, CONCERN_AFTER = 4.4, 1.5, -0.3
+"""The margin at which a score would be a half, and those from which there is a concern; the last is for after a crisis. What was
+learned fires on one ordinary message in sixty, patterns on one in four hundred: so it makes concerns, and never an emergency."""
 CONCERNED = 0.4
-"""How sure a concern is that no margin tells."""
+"""How sure a concern is at most: below a half, from which on there is an emergency."""
 ALONE, PAIR, CLAUSE = 0.3, 2.0, 1.5
 """Margins that a sentence, two neighbours and a part of a sentence need when they are read as if nothing stood beside them: what
 stands there may say that it is a figure of speech."""
@@ -66,12 +66,12 @@ def observe(case: Case) -> tuple[Crisis, float]:
         return _NO_SIGN, 0.0
     learned = evidence.load("emergency")
     words = spelt.tokens[window.start : window.end]
-    telling, sure = window, evidence.share(window.margin - FIRES)
+    telling, sure = window, min(CONCERNED, evidence.share(window.margin - SURE))
     kind: str | None = None
     if window.margin > CONCERN:
         kind = learned.sort(words)
         telling = max(learned.telling(spelt.tokens, window), key=lambda sentence: sentence.margin)
-    if window.margin <= FIRES and (goes_on := _aftermath(before, spelt.tokens, window)) is not None:
+    if (goes_on := _aftermath(before, spelt.tokens, window)) is not None:
         kind, telling, sure = goes_on
     elif kind is None and is_salad(text):
         kind, sure = "disorientation", CONCERNED

@@ -189,6 +189,8 @@ def _fold(token: str) -> str:
     if not token[0].isalnum():
         return LAUGH if token in "😂🤣😅😆😹" else END
     word = token.lower()
+    if len(word) > 4 and word.endswith(("'s", "’s")):
+        word = word[:-2]
     if not word.isascii():
         word = unicodedata.normalize("NFKD", word).lower().translate(_LETTERS)
     word = _DROPPED.sub("", word)
