@@ -91,7 +91,9 @@ def find(text: str) -> Match | None:
         if (found := _find_in(language, words)) is not None:
             kind, first, last = found
             starts = list(accumulate((word.count(" ") + 1 for word in words), initial=0))
-            return Match(kind, tokens[bisect_right(starts, first) - 1].start(), tokens[bisect_right(starts, last) - 1].end())
+            return Match(
+                kind, tokens[bisect_right(starts, first) - 1].start(), tokens[bisect_right(starts, last) - 1].end()
+            )
     return None
 
 
@@ -114,7 +116,9 @@ def _counts(language: Language, pattern: Pattern, text: str, match: re.Match[str
     before = " ".join(text[begins : match.start()].split()[-NEGATION_REACH:])
     if not pattern.certain and language.negation.search(before):
         return False
-    return not language.past.search(text, begins, ends if ends >= 0 else len(text)) and not language.elsewhere.search(text)
+    return not language.past.search(text, begins, ends if ends >= 0 else len(text)) and not language.elsewhere.search(
+        text
+    )
 
 
 @cache
@@ -123,7 +127,9 @@ def languages() -> dict[str, Language]:
     folder = files("judges.local").joinpath("patterns")
     common = _lists(folder.joinpath("common.txt").read_text(encoding="utf-8"))
     return {
-        name: _read(folder.joinpath(f"{name}.txt").read_text(encoding="utf-8"), common, str if name == "en" else _single)
+        name: _read(
+            folder.joinpath(f"{name}.txt").read_text(encoding="utf-8"), common, str if name == "en" else _single
+        )
         for name in LANGUAGES
     }
 
@@ -170,7 +176,7 @@ _NAME = re.compile(r"\(\?:\{(\w+)\}\)|\{([A-Z]\w*)\}")
 def _lists(text: str) -> dict[str, str]:
     """Read lists of alternatives that patterns of all languages use, such as the names of medicines."""
     lines = (line for line in text.splitlines() if line and not line.startswith("#"))
-    return dict((name, alternatives) for name, _, alternatives in (line.partition(" = ") for line in lines))
+    return {name: alternatives for name, _, alternatives in (line.partition(" = ") for line in lines)}
 
 
 def _expand(line: str, lists: dict[str, str]) -> str:

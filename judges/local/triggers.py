@@ -53,7 +53,9 @@ def _of_item(item: str) -> Set[str]:
             item = rest
         elif not rest or rest.startswith("(?: ") or _BESIDE.match(rest):
             return min(demanded(inner[3:-1]), key=len, default=frozenset()) if inner.startswith("(?:") else frozenset()
-        elif (many := re.match(r"\?|\*|\{0,\d+\}", rest)) and all(one.endswith(" ") for one in _split(inner[3:-1], "|")):
+        elif (many := re.match(r"\?|\*|\{0,\d+\}", rest)) and all(
+            one.endswith(" ") for one in _split(inner[3:-1], "|")
+        ):
             item = rest[many.end() :]
         else:
             return frozenset()
