@@ -25,7 +25,8 @@ from judges.observation import Crisis, CrisisKind, Sign
 
 SURE, CONCERN, CONCERN_AFTER = 4.4, 1.5, -0.3
 """The margin at which a score would be a half, and those from which there is a concern; the last is for after a crisis. What was
-learned fires on one ordinary message in sixty, patterns on one in four hundred: so it makes concerns, and never an emergency."""
+learned never makes an emergency: beyond 4.4 it would have been wrong about 8 of 1,600 harmless messages and 7 of 260 prompts of
+programs, patterns about 1 and 0, and right about 1 more of 204 crises."""
 CONCERNED = 0.4
 """How sure a concern is at most: below a half, from which on there is an emergency."""
 ALONE, PAIR, CLAUSE = 0.3, 2.0, 1.5

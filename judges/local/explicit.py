@@ -100,25 +100,33 @@ def find(text: str) -> Match | None:
 def _find_in(language: Language, words: Sequence[str]) -> tuple[str, int, int] | None:
     """Return the kind of the first pattern that counts, and the numbers of its first and last word."""
     text = " ".join(words)
+    calm: tuple[int, int] | None = None  # the sentence that was found to be about long ago, or a joke
+    earnest = False
     for at in range(0, len(text), STEP):
         step = text[at : at + STEP + LONGEST_MATCH]
         for number in language.triggers.numbers(set(step.split())):
             pattern = language.patterns[number]
             for match in pattern.regex.finditer(text, at, at + len(step)):
-                if _counts(language, pattern, text, match):
+                if (calm and calm[0] <= match.start() < calm[1]) or (
+                    not pattern.certain and _is_denied(language, text, match.start())
+                ):
+                    continue
+                if not earnest and language.elsewhere.search(text):
+                    return None
+                earnest = True
+                ends = text.find(" . ", match.end())
+                sentence = text.rfind(" . ", 0, match.start()) + 1, ends if ends >= 0 else len(text)
+                if not language.past.search(text, *sentence):
                     return pattern.kind, text.count(" ", 0, match.start()), text.count(" ", 0, match.end() - 1)
+                calm = sentence
     return None
 
 
-def _counts(language: Language, pattern: Pattern, text: str, match: re.Match[str]) -> bool:
-    """Tell whether what a pattern matches is said in earnest, of now."""
-    begins, ends = text.rfind(" . ", 0, match.start()) + 1, text.find(" . ", match.end())
-    before = " ".join(text[begins : match.start()].split()[-NEGATION_REACH:])
-    if not pattern.certain and language.negation.search(before):
-        return False
-    return not language.past.search(text, begins, ends if ends >= 0 else len(text)) and not language.elsewhere.search(
-        text
-    )
+def _is_denied(language: Language, text: str, at: int) -> bool:
+    """Tell whether one of the last words of the sentence before a match is a negation."""
+    before = text[max(0, at - LONGEST_MATCH) : at]
+    before = before[before.rfind(" . ") + 1 :]
+    return language.negation.search(" ".join(before.split()[-NEGATION_REACH:])) is not None
 
 
 @cache
