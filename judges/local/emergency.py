@@ -1,8 +1,9 @@
 """The local emergency judge: does the newest user message tell of danger now, and how surely?
 
-explicit.py    reviewed patterns in eight languages: they fire alone
+explicit.py    reviewed patterns in eight languages: they fire
 evidence.py    words weighed by what was learned, in the message as a whole and in each sentence as if nothing stood beside it:
-               a question does not take back what was said before it. If surely, an emergency, else a concern
+               a question does not take back what was said before it. If surely, an emergency, else a concern; and where it speaks
+               plainly against danger, explicit words are a concern alone
 aftermath.py   words of means, method or farewell, after an earlier message that told of danger; that one never fires again
 programs.py    what a program wrote is not weighed: in it only explicit words count. One that merely asks for another try has
                nothing new to say, and what the person said before it still holds
@@ -23,9 +24,11 @@ from judges.local.spelling import Speller, Spelt
 from judges.local.spellings import KEYWORDS, SPELLING
 from judges.observation import Crisis, CrisisKind, Sign
 
-FIRES, CONCERN, CONCERN_AFTER = 4.4, 1.5, -0.3
-"""Margins from which what was learned is sure, and from which it is a concern; the last is for after a crisis. Of ordinary messages
-written without sight of the judge, one in two hundred reaches the first, one in thirty the second (docs/judges.md)."""
+FIRES, CONCERN, CONCERN_AFTER = 2.0, 0.8, -0.3
+"""Margins from which what was learned is sure, and from which it is a concern; the last is for after a crisis. docs/judges.md tells
+how they were chosen."""
+DOUBTS = -1.1
+"""Margin below which what was learned speaks so plainly against danger that explicit words are a concern alone."""
 CONCERNED = 0.4
 """How sure a concern is that no margin tells."""
 ALONE, PAIR, CLAUSE = 0.3, 2.0, 1.5
@@ -56,10 +59,11 @@ def observe(case: Case) -> tuple[Crisis, float]:
         Unreadable: Nothing was found, and the message is not English.
     """
     text, before = _newest_words(case)
-    if (match := explicit.find(text)) is not None:
-        return _sign(match.kind, text[match.start : match.end], text), 1.0
-    program = programs.is_program(text)
+    match, program = explicit.find(text), programs.is_program(text)
     spelt, window = _hear(text)
+    if match is not None:
+        doubted = not program and window is not None and window.margin < DOUBTS
+        return _sign(match.kind, text[match.start : match.end], text), CONCERNED if doubted else 1.0
     if window is None or program:
         if not program:
             language.check(text)

@@ -7,30 +7,37 @@ mended. It counts unless its sentence denies it or tells of long ago, or the mes
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import chain
+from itertools import accumulate
 
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from judges.local import vectors
 from judges.local.spellings import SPELLING
+from judges.local.triggers import Triggers
 
 END = "."
 """The token that ends a sentence."""
+LAUGH = "haha"
+"""The token for laughter."""
 _INVISIBLE = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
 _TOKEN = re.compile(
-    rf"[^\W_][^\W_'’‘ʼ`´{_INVISIBLE}\u0300-\u036f]*+(?>(?:['’‘ʼ`´@$!{_INVISIBLE}\u0300-\u036f]++[^\W_]++){{0,99}})|[.!?;:\n…]++"
+    rf"[^\W_][^\W_'’‘ʼ`´{_INVISIBLE}\u0300-\u036f]*+(?>(?:['’‘ʼ`´@$!{_INVISIBLE}\u0300-\u036f]++[^\W_]++){{0,99}})|(?:[!?;\n…]|[.:](?!\d))++|[😂🤣😅😆😹]"
 )
 _DROPPED = re.compile(rf"['’‘ʼ`´{_INVISIBLE}\u0300-\u036f]")
 _LETTERS = str.maketrans({"ø": "o", "ß": "ss", "æ": "ae", "đ": "d", "ł": "l", "ı": "i"})
 _LEET = str.maketrans("013457@$!", "oieastasi")
 _THRICE = re.compile(r"([^\W\d_])\1{2,}")
+_TWICE = re.compile(r"(?<!\\)([a-z])\1")
 STEP, LONGEST_MATCH = 2_000, 500
 """Characters that are searched in one call, during which no other thread runs, and that a match may go on beyond them."""
+SHORT, LEAST_SHARE = 40, 3
+"""Words of a message that is in one language: those of which it has less than a third of the common words are not searched."""
 NEGATION_REACH = 3
 """Words before a match among which a negation takes it back."""
 
@@ -48,14 +55,16 @@ class Language:
     """The patterns of one language."""
 
     patterns: Sequence[Pattern]
-    any_pattern: re.Pattern[str]
-    """Finds what one of them does: most texts hold nothing of the kind, and are read once."""
+    triggers: Triggers
     words: frozenset[str]
     """Common words, of which a text in this language has one at least."""
-    literals: Sequence[str]
-    """Words of the patterns, to which misspelt ones are mended."""
+    literals: Mapping[tuple[str, int], Sequence[str]]
+    """Words of the patterns, to which misspelt ones are mended, by their first letter and their length."""
+    spelling: Mapping[str, str]
+    """What people write who type fast, and what is meant."""
     negation: re.Pattern[str]
     past: re.Pattern[str]
+    """What tells that a sentence is about long ago, or a joke: one that laughs, or in which the threat is a full inbox."""
     elsewhere: re.Pattern[str]
     """What tells that a message is about a story, a game, a program or research."""
 
@@ -72,62 +81,77 @@ def find(text: str) -> Match | None:
     """Return the first explicit words of danger in a text, in time linear in its length."""
     tokens = list(_TOKEN.finditer(text))
     plain = [_fold(token[0]) for token in tokens]
+    shares = {name: sum(word in language.words for word in plain) for name, language in languages().items()}
+    least = max(shares.values()) / LEAST_SHARE if len(plain) <= SHORT else 1
     for name, language in languages().items():
-        if language.words.isdisjoint(plain):
+        if not shares[name] or shares[name] < least:
             continue
-        words = [_mend(word, language.literals) for word in plain] if name == "en" else plain
+        spelt = [language.spelling.get(word, word) for word in plain]
+        words = [_mend(word, language.literals) for word in spelt] if name == "en" else list(map(_single, spelt))
         if (found := _find_in(language, words)) is not None:
             kind, first, last = found
-            return Match(kind, tokens[first].start(), tokens[last].end())
+            starts = list(accumulate((word.count(" ") + 1 for word in words), initial=0))
+            return Match(
+                kind, tokens[bisect_right(starts, first) - 1].start(), tokens[bisect_right(starts, last) - 1].end()
+            )
     return None
 
 
 def _find_in(language: Language, words: Sequence[str]) -> tuple[str, int, int] | None:
     """Return the kind of the first pattern that counts, and the numbers of its first and last word."""
     text = " ".join(words)
-    sentences = _telling_sentences(language, text)
-    if not sentences or language.elsewhere.search(text):
-        return None
-    starts = [0]
-    for word in words:
-        starts.append(starts[-1] + len(word) + 1)
-    for pattern in language.patterns:
-        for begins, ends in sentences:
-            for match in pattern.regex.finditer(text, begins, ends):
-                before = " ".join(text[begins : match.start()].split()[-NEGATION_REACH:])
-                if pattern.certain or not language.negation.search(before):
-                    first, last = match.start(), match.end() - 1
-                    return pattern.kind, bisect_right(starts, first) - 1, bisect_right(starts, last) - 1
+    calm: tuple[int, int] | None = None  # the sentence that was found to be about long ago, or a joke
+    earnest = False
+    for at in range(0, len(text), STEP):
+        step = text[at : at + STEP + LONGEST_MATCH]
+        for number in language.triggers.numbers(set(step.split())):
+            pattern = language.patterns[number]
+            for match in pattern.regex.finditer(text, at, at + len(step)):
+                if (calm and calm[0] <= match.start() < calm[1]) or (
+                    not pattern.certain and _is_denied(language, text, match.start())
+                ):
+                    continue
+                if not earnest and language.elsewhere.search(text):
+                    return None
+                earnest = True
+                ends = text.find(" . ", match.end())
+                sentence = text.rfind(" . ", 0, match.start()) + 1, ends if ends >= 0 else len(text)
+                if not language.past.search(text, *sentence):
+                    return pattern.kind, text.count(" ", 0, match.start()), text.count(" ", 0, match.end() - 1)
+                calm = sentence
     return None
 
 
-def _telling_sentences(language: Language, text: str) -> list[tuple[int, int]]:
-    """Return where the sentences begin and end in which a pattern is found, and that do not tell of the past."""
-    found: dict[tuple[int, int], None] = {}
-    steps = (language.any_pattern.finditer(text, at, at + STEP + LONGEST_MATCH) for at in range(0, len(text), STEP))
-    for match in chain.from_iterable(steps):
-        begins, ends = text.rfind(" . ", 0, match.start()) + 1, text.find(" . ", match.end())
-        found[begins, ends if ends >= 0 else len(text)] = None
-    return [span for span in found if not language.past.search(text, *span)]
+def _is_denied(language: Language, text: str, at: int) -> bool:
+    """Tell whether one of the last words of the sentence before a match is a negation."""
+    before = text[max(0, at - LONGEST_MATCH) : at]
+    before = before[before.rfind(" . ") + 1 :]
+    return language.negation.search(" ".join(before.split()[-NEGATION_REACH:])) is not None
 
 
 @cache
 def languages() -> dict[str, Language]:
     """Read the patterns; once, when they are first needed."""
     folder = files("judges.local").joinpath("patterns")
-    return {name: _read(folder.joinpath(f"{name}.txt").read_text(encoding="utf-8")) for name in LANGUAGES}
+    common = _lists(folder.joinpath("common.txt").read_text(encoding="utf-8"))
+    return {
+        name: _read(
+            folder.joinpath(f"{name}.txt").read_text(encoding="utf-8"), common, str if name == "en" else _single
+        )
+        for name in LANGUAGES
+    }
 
 
 LANGUAGES = ("en", "de", "es", "fr", "nb", "it", "pt", "nl")
 
 
-def _read(text: str) -> Language:
+def _read(text: str, common: Mapping[str, str], prepare: Callable[[str], str]) -> Language:
     """Read a file of patterns: lists of alternatives (`NAME = a|b`), then under `[kind]` one pattern a line.
 
     In a pattern `{NAME}` is one of a list, ` ..N ` at most N words of the same sentence; after a leading `!` a negation before
     it takes nothing back. The lists WORDS, NEGATION, PAST and ELSEWHERE are about the language, see `Language`.
     """
-    lists: dict[str, str] = {}
+    lists: dict[str, str] = dict(common)
     patterns: list[Pattern] = []
     sources: list[str] = []
     kind = ""
@@ -136,7 +160,7 @@ def _read(text: str) -> Language:
             kind = line.strip("[]")
         elif line and not line.startswith("#"):
             if kind:
-                source = _expand(line.removeprefix("!"), lists)
+                source = prepare(_expand(line.removeprefix("!"), lists))
                 sources.append(source)
                 patterns.append(Pattern(kind, _words(source), line.startswith("!")))
             else:
@@ -144,15 +168,28 @@ def _read(text: str) -> Language:
                 lists[name] = alternatives
     return Language(
         patterns,
-        _words("|".join(sources)),
+        Triggers(sources),
         frozenset(lists["WORDS"].split("|")),
-        sorted(set(re.findall(r"[a-z]{4,}", text))),
-        *(_words(f"(?:{lists[name]})") for name in ("NEGATION", "PAST", "ELSEWHERE")),
+        _by_look(re.findall(r"[a-z]{4,}", text)),
+        dict(one.split(">") for one in lists["SPELT"].split("|")) if lists.get("SPELT") else {},
+        _words(prepare(f"(?:{lists['NEGATION']})")),
+        _words(prepare("|".join(lists[name] for name in ("PAST", "TRIVIAL", "LAUGHS") if name in lists))),
+        _words(prepare(f"{lists['ELSEWHERE']}|{lists['GAMES']}")),
     )
 
 
+_NAME = re.compile(r"\(\?:\{(\w+)\}\)|\{([A-Z]\w*)\}")
+
+
+def _lists(text: str) -> dict[str, str]:
+    """Read lists of alternatives that patterns of all languages use, such as the names of medicines."""
+    lines = (line for line in text.splitlines() if line and not line.startswith("#"))
+    return {name: alternatives for name, _, alternatives in (line.partition(" = ") for line in lines)}
+
+
 def _expand(line: str, lists: dict[str, str]) -> str:
-    line = re.sub(r"\(\?:\{(\w+)\}\)|\{([A-Z]\w*)\}", lambda name: f"(?:{lists[name[1] or name[2]]})", line)
+    while _NAME.search(line):
+        line = _NAME.sub(lambda name: f"(?:{lists[name[1] or name[2]]})", line)
     line = re.sub(r" \.\.(\d+)(?= |$)", r"(?: \\w+){0,\1}", line)
     return re.sub(r"(?<![\w})])\.\.(\d+) ", r"(?:\\w+ ){0,\1}", line)
 
@@ -164,8 +201,10 @@ def _words(source: str) -> re.Pattern[str]:
 def _fold(token: str) -> str:
     """Return a token as patterns know it."""
     if not token[0].isalnum():
-        return END
+        return LAUGH if token in "😂🤣😅😆😹" else END
     word = token.lower()
+    if len(word) > 4 and word.endswith(("'s", "’s")):
+        word = word[:-2]
     if not word.isascii():
         word = unicodedata.normalize("NFKD", word).lower().translate(_LETTERS)
     word = _DROPPED.sub("", word)
@@ -174,15 +213,29 @@ def _fold(token: str) -> str:
     return _THRICE.sub(r"\1", word)
 
 
-def _mend(word: str, literals: Sequence[str]) -> str:
+def _single(text: str) -> str:
+    """Return a word, or the source of a pattern, with single letters for double ones, the commonest slip of all."""
+    return _TWICE.sub(r"\1", text)
+
+
+def _by_look(words: Sequence[str]) -> Mapping[tuple[str, int], Sequence[str]]:
+    found: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
+    for word in sorted(set(words)):
+        found[word[0], len(word)].append(word)
+    return dict(found)
+
+
+def _mend(word: str, literals: Mapping[tuple[str, int], Sequence[str]]) -> str:
     """Return what a misspelt English word is meant to be."""
     if word in SPELLING:
         return word if word.isdigit() else SPELLING[word]
     return word if len(word) < 4 or not word.isalpha() else _nearest(word, literals)
 
 
-def _nearest(word: str, literals: Sequence[str]) -> str:
+def _nearest(word: str, literals: Mapping[tuple[str, int], Sequence[str]]) -> str:
+    """Return the word of the patterns that is one slip away and begins alike, as nearly all misspelt words do."""
     if vectors.load().place(word) is not None:
         return word
-    found = process.extractOne(word, literals, scorer=OSA.distance, score_cutoff=1)
+    alike = [one for size in (0, -1, 1) for one in literals.get((word[0], len(word) + size), ())]
+    found = process.extractOne(word, alike, scorer=OSA.distance, score_cutoff=1)
     return word if found is None else found[0]

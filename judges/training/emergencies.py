@@ -1,9 +1,9 @@
 """How the local emergency judge hears people in danger, and what it mistakes for danger: a table.
 
-    python -m judges.training.emergencies [dev|held] [--by language|form|kind]
+    python -m judges.training.emergencies [unseen|learned] [--by language|form|kind]
 
-talk/emergencies.jsonl has messages by authors who saw neither patterns nor weights. `dev` is for development; look at `held`
-seldom, and say how often.
+talk/emergencies.jsonl is what patterns and weights were made with. talk/unseen.jsonl is by two authors who saw neither; two numbers were
+chosen on one half of it (docs/judges.md), nothing else.
 """
 
 import argparse
@@ -14,30 +14,30 @@ from pathlib import Path
 from judges.case import alarm_case
 from judges.judge import LocalJudge
 
-ROWS = Path(__file__).parent / "talk" / "emergencies.jsonl"
+TALK = Path(__file__).parent / "talk"
+FILES = {"unseen": TALK / "unseen.jsonl", "learned": TALK / "emergencies.jsonl"}
 SHOWN = {"reject": "emergency", "warn": "concern", "unjudged": "unreadable", "accept": "nothing"}
 
 
-def count(half: str, by: str | None) -> dict[tuple[str, str], Counter[str]]:
-    """Count the verdicts on the messages of a half, by their label and one more field of theirs."""
+def count(rows: str, by: str | None) -> dict[tuple[str, str], Counter[str]]:
+    """Count the verdicts on messages, by their label and one more field of theirs."""
     judge = LocalJudge("emergency")
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for line in ROWS.read_text(encoding="utf-8").splitlines():
+    for line in FILES[rows].read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        if row["half"] == half:
-            verdict = judge.judge_now(alarm_case(row["text"], [])).verdict
-            counts[row["label"], row.get(by, "") if by else ""][verdict] += 1
+        verdict = judge.judge_now(alarm_case(row["text"], [])).verdict
+        counts[row["label"], row.get(by, "") if by else ""][verdict] += 1
     return counts
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("half", nargs="?", choices=("dev", "held"), default="dev")
+    parser.add_argument("rows", nargs="?", choices=tuple(FILES), default="unseen")
     parser.add_argument("--by", choices=("language", "form", "kind"))
     options = parser.parse_args()
     print(f"{'':34}{'n':>6}" + "".join(f"{shown:>12}" for shown in SHOWN.values()))
-    for (label, part), verdicts in sorted(count(options.half, options.by).items()):
+    for (label, part), verdicts in sorted(count(options.rows, options.by).items()):
         print(f"{label + ' ' + part:34}{verdicts.total():6}" + "".join(f"{verdicts[verdict]:12}" for verdict in SHOWN))
 
 

@@ -43,6 +43,16 @@ def load(path: Path) -> list[dict[str, str]]:
 UNSORTED = "?"
 
 
+def talk() -> list[dict[str, str]]:
+    """Return the messages in eight languages, but for those that only hint at something."""
+    rows = load(HERE / "talk" / "emergencies.jsonl")
+    sure = [row for row in rows if row["label"] in ("explicit", "harmless", "program")]
+    return [
+        {"text": row["text"], "label": "yes" if row["label"] == "explicit" else "no", "sort": row.get("kind", "no")}
+        for row in sure
+    ]
+
+
 def scenarios() -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the users' messages of the dev scenarios that have a label, with their family."""
     for read in load_all([SCENARIOS]):
@@ -158,7 +168,7 @@ def main() -> None:
     parser.add_argument("--holdout", type=Path, action="append", default=[])
     parser.add_argument("--dry", action="store_true", help="write nothing")
     args = parser.parse_args()
-    rows = load(HERE / "emergency.jsonl") + load(HERE / "ordinary.jsonl")
+    rows = load(HERE / "emergency.jsonl") + load(HERE / "ordinary.jsonl") + talk()
     groups = [f"row-{n // 2}" for n in range(len(rows))]  # texts that were written as a pair stand together
     for family, row in scenarios():
         rows.append(row)
