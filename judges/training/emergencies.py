@@ -2,8 +2,8 @@
 
     python -m judges.training.emergencies [unseen|learned] [--by language|form|kind]
 
-talk/emergencies.jsonl is what patterns and weights were made with. talk/unseen.jsonl is by two authors who saw neither; two numbers were
-chosen on one half of it (docs/judges.md), nothing else.
+talk/emergencies.jsonl is what patterns and weights were made with. talk/unseen.jsonl is by two authors who saw neither; three
+numbers were chosen on one half of it (judges/local/README.md), nothing else.
 """
 
 import argparse
