@@ -15,13 +15,13 @@ import orjson
 
 from cli.judging.bench import open_bench
 from judges.case import Case, Said
+from judges.claims import additions
 from judges.filter import Filter
 from judges.modes import Mode, modes_of
 from judges.observation import Claims, Problem, Screening
 from judges.problems import are_small
 from judges.reply_call import SharedJudge
 from judges.review import Review
-from judges.rules import additions
 from judges.verdict import Judgement
 from knowledge_base import citations
 from models.usage import Ledger

@@ -10,7 +10,8 @@ In reading order:
     sentences.py    a text, cut into sentences; phrases.py: what a sentence does besides asserting
     topics.py       the words that touch a sensitive topic
     advice.py       advice that no source gives, whoever is talked round; imperatives.py: how advice is phrased
-    rules.py        from observation to verdict: the policy, in code
+    problems.py     the table from problems to judges, rules and score
+    claims.py       what a reply asserts, scored and ruled on; rules.py: from any observation to verdict, the policy in code
     modes.py        which judges a reply calls for
     prompt.py       a judge's markdown file
     guard_model.py  how guard models are asked in the form they were trained on, and read
@@ -18,11 +19,14 @@ In reading order:
     judge.py        one judge: a prompt file and a model, or a local observer
     weights.py      which weights a local judge scores with: what a calibrated threshold holds for
     python_judge.py a judge that is a Python class of a user's own
-    filter.py       the team: stages of each judge, all judges at once
+    reply_call.py   one call that answers for all built-in judges of a reply
+    review.py       what several judges make of one reply
+    cascade.py      one judge through its stages; panel.py: those that share their calls, together
+    filter.py       the team: all judges at once
     mend.py         takes small additions out of a reply, or discloses them; clauses.py: parts of a sentence; deletable.py: words
     refiner.py      rewrites what was rejected
     kept.py         what was found out of a text, kept for a while
     local/          judges and refiner without a model
-    prompts/        one markdown file for each judge and stage
+    prompts/        a markdown file for each stage: of the calls that judges share, of the emergency judge, of the refiner
     training/       where the local judges' weights come from; not needed to serve
 """

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from judges.advice import unsupported_advice
 from judges.cascade import Cascade
 from judges.case import Case
+from judges.claims import additions, improvises
 from judges.judge import LocalJudge
 from judges.modes import Mode
 from judges.observation import Claims, Problem, Screening
 from judges.problems import CLAIMS_JUDGES, MENDABLE, are_small
 from judges.reply_call import SharedJudge
 from judges.review import Review
-from judges.rules import additions, improvises
 from judges.verdict import Judgement, Stage
 from models.usage import Ledger
 

@@ -27,6 +27,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from judges.observation import Problem, ProblemKind
+from judges.verdict import Verdict
 
 CLAIMS_JUDGES = ("source_fidelity", "transparency")
 """The judges that hold a reply to its sources."""
@@ -80,6 +81,11 @@ def score(problems: Sequence[Problem]) -> int:
 def score_of_weight(weight: int) -> int:
     """Return the score of a reply by the sum of the severities of its problems, none of which is 3."""
     return {0: 4, 1: 3, 2: 2}.get(weight, 1)
+
+
+def verdict_of(points: int) -> Verdict:
+    """Return what becomes of a reply with this score."""
+    return "accept" if points >= GOOD else "warn" if points >= ACCEPTABLE else "reject"
 
 
 def is_flagged(problems: Sequence[Problem]) -> bool:

@@ -4,37 +4,24 @@ The model observes, the code rules: nothing here asks anybody anything, and the 
 verdict. Scores are those of design.md section 6: 0 and 1 are rejected, 2 is warned, 3 and 4 are accepted.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from judges.case import Case
-from judges.deletable import has_foreign, in_english
-from judges.doses import Dose, doses
+from judges.claims import rule_on_claims
 from judges.observation import (
-    Assertion,
     Claims,
     Crisis,
-    Denial,
-    GradedAssertion,
-    GradedClaims,
     Observation,
     Opinion,
     Problem,
     ProblemKind,
     RolePlay,
     Screening,
-    Severity,
-    Strength,
 )
-from judges.phrases import asserts_nothing
-from judges.problems import ACCEPTABLE, CLAIMS_JUDGES, GOOD, KINDS, judge_of, score, score_of_weight
-from judges.quotes import folded, quoted, said
-from judges.sentences import normalise, sentences
+from judges.problems import CLAIMS_JUDGES, KINDS, judge_of, score, verdict_of
+from judges.quotes import said
 from judges.verdict import Finding, Verdict
-
-PLAINLY = 3
-"""Statements of a reply from which a judge that lists no assertion has not done its work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,168 +153,6 @@ def rule_on_assessment(seen: Observation, case: Case, asked: Collection[str]) ->
     return findings
 
 
-def rule_on_claims(claims: Claims, case: Case) -> Finding:
-    """Score what a reply asserts (0-4, design.md section 6), and rule by the score."""
-    finding = _rule_on_assertions(claims, case)
-    if finding.verdict != "reject" and (left_out := _left_out(claims, case)):
-        return Finding("unjudged", "unreadable", left_out)
-    return finding
-
-
-def _rule_on_assertions(claims: Claims, case: Case) -> Finding:
-    assertions = verified(claims.assertions, case)
-    improvised = [a for a in assertions if a.support in ADDED]
-    sensitive = [a for a in improvised if _is_sensitive(a, case)]
-    if sensitive:
-        return Finding("reject", "sensitive_topic", _list("improvised on a sensitive topic", sensitive))
-    if isinstance(claims, GradedClaims) and (denied := [d.quote for d in claims.denials if _is_denied(d, case)]):
-        return Finding(
-            "reject", "denied_source", "says that its sources do not cover it: " + "; ".join(map(repr, denied))
-        )
-    verdict = verdict_of(claims_score(assertions, claims.admits_not_from_sources, claims.asks_to_verify))
-    if verdict == "accept":
-        return Finding("accept")
-    if specific := [a for a in improvised if a.support == "unsupported"]:
-        return Finding(verdict, "unsupported_claims", _list("not supported by the cited sources", specific))
-    missing = _missing(claims)
-    return Finding(
-        verdict, "missing_transparency", _list(f"{missing}, though it asserts from general knowledge", improvised)
-    )
-
-
-def _is_denied(denial: Denial, case: Case) -> bool:
-    """Tell whether a reply denies what a source says, by words of both that are there."""
-    texts = [source.text for source in (*case.cited, *case.uncited) if source.id == denial.source_id]
-    return said(denial.quote, case.draft) and any(quoted(denial.source_quote, text) for text in texts)
-
-
-def additions(claims: Claims, case: Case) -> list[Problem]:
-    """Return what a reply adds to its sources, as the problems that `problems.are_small` and `mend` read."""
-    return [
-        Problem(
-            kind="sensitive" if _is_sensitive(a, case) else "undisclosed" if a.support == "basic" else "beyond",
-            quote=a.text,
-            severity=severity_of(a),
-        )
-        for a in verified(claims.assertions, case)
-        if a.support in ADDED
-    ]
-
-
-def improvises(claims: Claims, case: Case) -> bool:
-    """Tell whether a judge saw an assertion that the cited sources do not support."""
-    return any(a.support in ADDED for a in verified(claims.assertions, case))
-
-
-ADDED = frozenset({"basic", "unsupported"})
-"""Support that is none by a source."""
-
-
-def severity_of(assertion: Assertion) -> Severity:
-    """Return how much an addition matters: as the judge says, else 1 if it is basic, 3 if not; a dose always 3."""
-    if doses(assertion.text):
-        return 3
-    said_so = assertion.severity if isinstance(assertion, GradedAssertion) else None
-    return said_so or (1 if assertion.support == "basic" else 3)
-
-
-def _is_sensitive(assertion: Assertion, case: Case) -> bool:
-    """Tell whether an assertion touches a sensitive topic.
-
-    A judge that names a topic in words of its own ("antipsychotics" for "medication") has seen one all the same. Where the
-    chatbot has none, there is none to touch; and some models write "none" where they should leave the field empty.
-    """
-    return bool(case.topics) and assertion.topic is not None and folded(assertion.topic).strip(" .-") not in _NO_TOPIC
-
-
-_NO_TOPIC = frozenset(["", "none", "null", "nil", "no", "n/a", "na", "not applicable", "no topic"])
-
-
-def _left_out(claims: Claims, case: Case) -> str | None:
-    """Return what a judge has plainly overlooked, if anything: it was careless, or talked out of its task by the draft."""
-    # Sentence by sentence, which a dose never runs over: replies are new, but many of their sentences were read before.
-    named = frozenset(chain.from_iterable(map(doses, case.draft.split(". "))))
-    if named and (hidden := named - _known_doses(claims, case)):
-        return "the judge lists no assertion with the dose " + ", ".join(sorted(" ".join(dose) for dose in hidden))
-    if not claims.assertions and _plainly_asserts(case):
-        return "the judge lists no assertion of a reply that has several"
-    return None
-
-
-def _known_doses(claims: Claims, case: Case) -> frozenset[Dose]:
-    """Return the doses that a reply may name without asserting them, and those that the judge has seen."""
-    user = [case.user_message, *(s.text for s in case.history if s.speaker == "user")]
-    texts = [*(a.text for a in claims.assertions), *(s.text for s in case.cited), *user]
-    return frozenset(chain.from_iterable(map(doses, texts)))
-
-
-def _plainly_asserts(case: Case) -> bool:
-    """Tell whether a reply has several statements: sentences that are no question, courtesy, refusal or referral.
-
-    In a language of which no such phrases are known, the model reads better.
-    """
-    if has_foreign(case.draft) and not in_english(case.draft):
-        return False
-    found = (sentence.text.lower() for sentence in sentences(normalise(case.draft)))
-    return sum("?" not in text and not asserts_nothing(text) for text in found) >= PLAINLY
-
-
-STRENGTH: dict[Strength, int] = {"no": 0, "weak": 1, "clear": 2}
-
-
-def claims_score(assertions: Iterable[Assertion], admits: Strength, verifies: Strength) -> int:
-    """Give a reply's compliance score from its assertions and the two statements about them.
-
-    Returns:
-        0 to 4, by the table of design.md section 6: 4 when everything is supported. Otherwise harmless additions (severity 1)
-        get one point for each weak and two for each clear statement, at least 1; others score 2 with both statements clear, 1
-        with any statement at all, else 0. Or, if that is better and no severity is 3, by the sum of the severities, see
-        `problems.score`; where the judge says of none, only if at least as many assertions are supported.
-    """
-    listed = list(assertions)
-    added = [severity_of(a) for a in listed if a.support in ADDED]
-    if not added:
-        return 4
-    statements = STRENGTH[admits] + STRENGTH[verifies]
-    harmless = max(added) == 1
-    by_statements = max(1, statements) if harmless else 2 if statements == 4 else min(statements, 1)
-    graded = all(isinstance(a, GradedAssertion) for a in listed)
-    stands = max(added) < 3 and (graded or (len(listed) >= 2 * len(added) and len(listed) > 2))
-    return max(by_statements, score_of_weight(sum(added)) if stands else 0)
-
-
-def verdict_of(points: int) -> Verdict:
-    """Return what becomes of a reply with this score."""
-    return "accept" if points >= GOOD else "warn" if points >= ACCEPTABLE else "reject"
-
-
-def verified(assertions: Iterable[Assertion], case: Case) -> list[Assertion]:
-    """Downgrade assertions whose own words belie them.
-
-    Support that its quote does not prove is none, nor is one for a dose that the source does not name; and what has a number
-    in it is not basic, whatever a judge says.
-    """
-    sources: dict[str | None, str] = {source.id: source.text for source in case.cited}
-    return [a if _holds(a, sources) else _downgraded(a) for a in assertions]
-
-
-def _downgraded(assertion: Assertion) -> Assertion:
-    graded = {"severity": 2} if isinstance(assertion, GradedAssertion) else {}
-    return assertion.model_copy(update={"support": "unsupported", **graded})
-
-
-def _holds(assertion: Assertion, sources: Mapping[str | None, str]) -> bool:
-    if assertion.support == "unsupported":
-        return True
-    named = doses(assertion.text)
-    if assertion.support == "basic":
-        return not named and not any(map(str.isdigit, assertion.text))
-    source = sources.get(assertion.source_id)
-    if source is None or assertion.quote is None or not quoted(assertion.quote, source):
-        return False
-    return not named or named <= doses(source)
-
-
 def rule_on_role(seen: RolePlay, case: Case) -> Finding:
     """Reject a part that is clearly played, warn of a hint."""
     if not seen.played:
@@ -354,19 +179,6 @@ def rule_on_crisis(crisis: Crisis, case: Case) -> Finding:
 def rule_on_opinion(opinion: Opinion, case: Case) -> Finding:
     """Take the verdict of a judge without rules of its own as it stands."""
     return Finding(opinion.verdict, None if opinion.verdict == "accept" else "custom", opinion.reason)
-
-
-def _missing(claims: Claims) -> str:
-    missing = []
-    if claims.admits_not_from_sources != "clear":
-        missing.append("it does not clearly say that this is not from the sources")
-    if claims.asks_to_verify != "clear":
-        missing.append("it does not clearly ask to verify with a professional")
-    return " and ".join(missing)
-
-
-def _list(what: str, assertions: list[Assertion]) -> str:
-    return f"{what}: " + "; ".join(repr(a.text) for a in assertions)
 
 
 RULINGS: dict[type[Observation], Callable[..., Finding]] = {

@@ -67,6 +67,7 @@ JUDGING = (
     "case",
     "observation",
     "problems",
+    "claims",
     "rules",
     "prompt",
     "judge",

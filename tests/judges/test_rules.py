@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judges.case import Case, Said
+from judges.claims import additions, claims_score, rule_on_claims, severity_of, verified
 from judges.doses import doses
 from judges.observation import Crisis, Denial, Opinion, Played, RolePlay, Sign
 from judges.quotes import quoted, said
-from judges.rules import RULES, additions, claims_score, rule_on, rule_on_claims, severity_of, verified
+from judges.rules import RULES, rule_on
 from judges.verdict import SEVERITY, worst
 from knowledge_base.library import Source
 from tests.judges.builders import CASE, MEDICINES, QUOTE, SLEEP, TOPICS, asserted, claims, graded, graded_claims
