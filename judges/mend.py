@@ -21,7 +21,7 @@ from judges.deletable import (
 )
 from judges.imperatives import plain
 from judges.observation import Problem
-from judges.phrases import asserts_nothing, verifies
+from judges.phrases import admits, asserts_nothing, verifies
 from judges.sentences import Sentence, sentences
 
 MOST_PROBLEMS = 2
@@ -264,11 +264,13 @@ def _line(text: str, at: int) -> tuple[int, int]:
 
 
 def _with_statements(text: str, statements: Statements, sent_chars: int) -> str | None:
-    """Add the statements as a last paragraph, but not the one to verify where the reply asks to already."""
+    """Add the statements as a last paragraph, but for one that the reply makes already."""
     if statements.not_from_sources in text or len(_FENCE.findall(text)) % 2:
         return None
-    asks = statements.verify in text or any(verifies(plain(one.text)) == "clear" for one in sentences(text))
-    said = statements.not_from_sources if asks else f"{statements.not_from_sources} {statements.verify}"
+    told = [plain(one.text) for one in sentences(text)]
+    asks = statements.verify in text or any(verifies(one) == "clear" for one in told)
+    says = not asks and any(admits(one) == "clear" for one in told)
+    said = " ".join(([] if says else [statements.not_from_sources]) + ([] if asks else [statements.verify]))
     body = text[: max(len(text.rstrip()), sent_chars)]
     line = "\r\n" if "\r\n" in text else "\n"
     return body + line * max(0, 2 - body[len(body.rstrip()) :].count("\n")) + said
