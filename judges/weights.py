@@ -17,8 +17,9 @@ _CLAIMS = (
 _ROLE = (*_EVERY, *_PHRASES, "local/role.py", "local/role.txt")
 _EMERGENCY = (
     *_EVERY, *_WORDS, "local/aftermath.py", "local/emergency.py", "local/evidence.py", "local/explicit.py",
-    "local/incoherence.py", "local/programs.py", "local/spelling.py", "local/spellings.py", "local/weights/emergency.json",
-    *[f"local/patterns/{language}.txt" for language in ("de", "en", "es", "fr", "it", "nb", "nl", "pt")],
+    "local/incoherence.py", "local/programs.py", "local/spelling.py", "local/spellings.py", "local/triggers.py",
+    "local/weights/emergency.json",
+    *[f"local/patterns/{language}.txt" for language in ("common", "de", "en", "es", "fr", "it", "nb", "nl", "pt")],
 )  # fmt: skip
 SCORED_BY = {"source_fidelity": _CLAIMS, "transparency": _CLAIMS, "role": _ROLE, "emergency": _EMERGENCY}
 """By judge, the files of this package that decide its local score: code, words, patterns and what was learned."""

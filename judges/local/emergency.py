@@ -24,7 +24,7 @@ from judges.local.spelling import Speller, Spelt
 from judges.local.spellings import KEYWORDS, SPELLING
 from judges.observation import Crisis, CrisisKind, Sign
 
-FIRES, CONCERN, CONCERN_AFTER = 2.0, 0.8, -0.3
+FIRES, CONCERN, CONCERN_AFTER = 2.0, -0.1, -1.1
 """Margins from which what was learned is sure, and from which it is a concern; the last is for after a crisis. README.md tells
 how they were chosen."""
 DOUBTS = -1.1

@@ -27,7 +27,7 @@ LAUGH = "haha"
 """The token for laughter."""
 _INVISIBLE = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
 _TOKEN = re.compile(
-    rf"[^\W_][^\W_'’‘ʼ`´{_INVISIBLE}\u0300-\u036f]*+(?>(?:['’‘ʼ`´@$!{_INVISIBLE}\u0300-\u036f]++[^\W_]++){{0,99}})|(?:[!?;\n…]|[.:](?!\d))++|[😂🤣😅😆😹]"
+    rf"[^\W_][^\W_'’‘ʼ`´{_INVISIBLE}\u0300-\u036f]*+(?>(?:['’‘ʼ`´@$!{_INVISIBLE}\u0300-\u036f]++[^\W_]++){{0,99}})|(?>(?:[!?;\n…]|[.:](?!\d))+)|[😂🤣😅😆😹]"
 )
 _DROPPED = re.compile(rf"['’‘ʼ`´{_INVISIBLE}\u0300-\u036f]")
 _LETTERS = str.maketrans({"ø": "o", "ß": "ss", "æ": "ae", "đ": "d", "ł": "l", "ı": "i"})

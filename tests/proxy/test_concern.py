@@ -16,7 +16,7 @@ from tests.proxy.conftest import Body, Start, dialogue, text_of, warnings_in
 from tests.proxy.tenants.test_access import keyed
 
 CONTACT = "Call 112 now."
-WORRYING = "I can't do this any more, everybody would be better off"
+WORRYING = "Everything feels pointless and I am tired of it all"
 """Which the local judge is concerned about, and no more."""
 SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
 REPLY = "[[cite: no_claims]]\nI am sorry to hear that."
