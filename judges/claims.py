@@ -1,5 +1,6 @@
 """Pure: what a reply asserts, by a judge's account of it, scored and ruled on. Scores are those of design.md section 6."""
 
+import re
 from collections.abc import Iterable, Mapping
 from itertools import chain
 
@@ -113,14 +114,22 @@ def _known_doses(claims: Claims, case: Case) -> frozenset[Dose]:
 
 
 def _plainly_asserts(case: Case) -> bool:
-    """Tell whether a reply has several statements: sentences that are no question, courtesy, refusal or referral.
+    """Tell whether a reply has several statements: sentences that are no question, courtesy, refusal or referral, nor about itself.
 
     In a language of which no such phrases are known, the model reads better.
     """
     if has_foreign(case.draft) and not in_english(case.draft):
         return False
     found = (sentence.text.lower() for sentence in sentences(normalise(case.draft)))
-    return sum("?" not in text and not asserts_nothing(text) for text in found) >= PLAINLY
+    stating = (text for text in found if "?" not in text and not asserts_nothing(text) and not _OF_ITSELF.match(text))
+    return sum(1 for _ in stating) >= PLAINLY
+
+
+_OF_ITSELF = re.compile(
+    r"(?:i(?:'m| am)(?: not)?|i (?:also )?(?:have no|cannot|can't|can only|do not|don't)|what i can do is)\b"
+    r"(?!.*\b(?:that|you should)\b)"
+)
+"""What the chatbot says of itself, as far as it tells the user nothing else."""
 
 
 STRENGTH: dict[Strength, int] = {"no": 0, "weak": 1, "clear": 2}
