@@ -121,15 +121,15 @@ def _plainly_asserts(case: Case) -> bool:
     if has_foreign(case.draft) and not in_english(case.draft):
         return False
     found = (sentence.text.lower() for sentence in sentences(normalise(case.draft)))
-    stating = (text for text in found if "?" not in text and not asserts_nothing(text) and not _OF_ITSELF.match(text))
+    stating = (text for text in found if "?" not in text and not asserts_nothing(text) and not _OF_ITSELF.search(text))
     return sum(1 for _ in stating) >= PLAINLY
 
 
 _OF_ITSELF = re.compile(
-    r"(?:i(?:'m| am)(?: not)?|i (?:also )?(?:have no|cannot|can't|can only|do not|don't)|what i can do is)\b"
-    r"(?!.*\b(?:that|you should)\b)"
+    r"^(?:as an? [^,]{3,40}, )?(?:i(?:'m| am)(?: not)?|i (?:also )?(?:have no|cannot|can't|can only|do not|don't)|what i can do is)"
+    r"\b(?!.*\b(?:that|you should)\b)|\b(?:good|right|best) (?:place|person|people) to (?:ask|start|go|turn)\b"
 )
-"""What the chatbot says of itself, as far as it tells the user nothing else."""
+"""What the chatbot says of itself, as far as it tells the user nothing else, and whom to ask."""
 
 
 STRENGTH: dict[Strength, int] = {"no": 0, "weak": 1, "clear": 2}
