@@ -101,7 +101,7 @@ def _left_out(claims: Claims, case: Case) -> str | None:
     named = frozenset(chain.from_iterable(map(doses, case.draft.split(". "))))
     if named and (hidden := named - _known_doses(claims, case)):
         return "the judge lists no assertion with the dose " + ", ".join(sorted(" ".join(dose) for dose in hidden))
-    if not claims.assertions and _plainly_asserts(case):
+    if not any(said(a.text, case.draft) for a in claims.assertions) and _plainly_asserts(case):
         return "the judge lists no assertion of a reply that has several"
     return None
 
@@ -167,7 +167,7 @@ def verified(assertions: Iterable[Assertion], case: Case) -> list[Assertion]:
 
 
 def _downgraded(assertion: Assertion) -> Assertion:
-    graded = {"severity": 2} if isinstance(assertion, GradedAssertion) else {}
+    graded = {"severity": max(2, assertion.severity or 2)} if isinstance(assertion, GradedAssertion) else {}
     return assertion.model_copy(update={"support": "unsupported", **graded})
 
 

@@ -76,14 +76,32 @@ WORD = re.compile(r"[^\W\d_]+(?:['’ʼ][^\W\d_]+)*|\d+")
 
 
 def must_stay(text: str) -> bool:
-    """Tell whether a text holds a number, negation, condition, warning or referral, or admits something."""
+    """Tell whether a text holds a number, negation, condition, warning, correction or referral, or admits something."""
     return (
         has_number(text)
+        or _CORRECTS.search(plain(text)) is not None
         or limits(text)
         or not _NEEDED.isdisjoint(_stems(words(text)))
         or verifies(plain(text)) != "no"
         or admits(plain(text)) == "clear"
     )
+
+
+_CORRECTS = re.compile(
+    r"\b(?:myth|legend|false|wrong|mistaken?|mistakes|nonsense|untrue|outdated|disprove[dn]?|refute[ds]?|clear(?:ed|s)|error|contest|court"
+    r"|delay|ruin|wors(?:e|en)|harm|damage|scientists?|research|experts?|studies|study|blogs?|claims?|regard(?:ed)?|hold|appeal|object)\w*\b"
+)
+"""Words of what takes something back, or says who says so: without it the opposite would stand there, or a bare claim."""
+_REPORTS = re.compile(
+    r"\b(?:people|some|many|most|others|books?|blogs?|they|it is|it's|one|folk) (?:\w+ )?"
+    r"(?:says?|said|believed?|thought|think|claim(?:s|ed)?|blamed?|hold|held|assumed?|told)\b"
+    r"|\b(?:used to|once) (?:say|think|believe|hold)"
+)
+
+
+def reports(text: str) -> bool:
+    """Tell whether a text says what somebody believes: what follows may put it right."""
+    return _REPORTS.search(plain(text)) is not None
 
 
 def has_number(text: str) -> bool:

@@ -70,7 +70,7 @@ class Filter:
             c for c in self.on_reply if "default" in c.modes and not c.modes & modes and c.name not in panel.asked
         ]
         shared, own = [c for c in others if is_shared(c)], [c for c in others if not is_shared(c)]
-        panel = Panel(case, ledger, None if first.objections else mend)
+        panel = Panel(case, ledger, None if first.objections or first.failed_closed else mend)
         return self._in_order(first + await self._judge(panel, shared, own, _DEFAULT, strongest))
 
     async def _judge(

@@ -17,14 +17,15 @@ from judges.deletable import (
     must_stay,
     names_again,
     refers_back,
+    reports,
     weight,
 )
 from judges.imperatives import plain
 from judges.observation import Problem
 from judges.phrases import admits, asserts_nothing, verifies
+from judges.problems import are_small
 from judges.sentences import Sentence, sentences
 
-MOST_PROBLEMS = 2
 MOST_CHARS = 20_000
 WHOLE = 0.9
 """Share of a sentence's content words from which a quote means the sentence, whatever clauses that has."""
@@ -62,10 +63,10 @@ def mend(case: Case, problems: Sequence[Problem], statements: Statements | None,
         sent_chars: Characters at the beginning of the reply that the user has seen already.
     """
     text = case.draft
-    if not 1 <= len(problems) <= MOST_PROBLEMS or len(text) > MOST_CHARS or text.lstrip()[:1] in ("{", "[", "`"):
+    if not are_small(problems) or len(text) > MOST_CHARS or text.lstrip()[:1] in ("{", "[", "`"):
         return None
-    if any(p.kind not in ("beyond", "undisclosed") or p.severity > 2 for p in problems):
-        return None
+    if case.topics and not in_english(text):
+        return None  # nobody here knows what touches a sensitive topic in other languages
     spans = [_locate(p.quote, text) for p in problems]
     spots = [span for span in spans if span is not None and not _is_out_of_reach(case, *span)]
     if len(spots) < len(problems):
@@ -138,9 +139,14 @@ def _without(text: str, start: int, end: int, sent_chars: int) -> str | None:
         begin = edit.start
         if text[begin:sent_chars].isspace():
             begin = min(sent_chars, edit.end)
+        whole = edit.lost == one.text
+        if reports(found[n - 1].text if whole and n else one.text.replace(edit.lost, "")):
+            return None  # what is deleted may put it right
+        if whole and refers_back(one.text, anywhere=True):
+            return None
         if begin < sent_chars or names_again(edit.lost, text[:begin], text[edit.end :]):
             return None
-        if n + 1 < len(found) and refers_back(found[n + 1].text, anywhere=edit.lost == one.text):
+        if n + 1 < len(found) and refers_back(found[n + 1].text, anywhere=whole):
             return None
         text = text[:begin] + edit.new + text[edit.end :]
         if _BAD_SEAM.search(text, max(begin - 2, 0), begin + len(edit.new) + 2):

@@ -8,7 +8,7 @@ from judges.advice import unsupported_advice
 from judges.cascade import Cascade
 from judges.case import Case
 from judges.claims import additions, improvises
-from judges.judge import LocalJudge
+from judges.judge import LocalJudge, log_crash
 from judges.modes import Mode
 from judges.observation import Claims, Problem, Screening
 from judges.problems import CLAIMS_JUDGES, MENDABLE, are_small
@@ -63,7 +63,9 @@ class Panel:
             if not due.keys() & (called.keys() | self.heard.keys()):
                 continue  # of those that answer as well, none is asked for its own sake
             found = await self._ask(due, stage, called)
-            mended = await self._mended(found) if waiting.keys() == due.keys() else None
+            due |= {name: called[name] for name in found if name not in due}
+            calm = all(said[-1].verdict == "accept" for name, said in self.heard.items() if name not in found)
+            mended = await self._mended(found) if calm and waiting.keys() <= due.keys() else None
             if mended is not None:
                 break
             going_on = [name for name in due if self._goes_on(due[name], stage, found)]
@@ -88,7 +90,12 @@ class Panel:
         judge = next(iter(due.values())).stage(stage)
         assert isinstance(judge, SharedJudge)
         self.asked |= due.keys()
-        found = await judge.call.judge(self.case, list(due), self.ledger)
+        # What a local stage has accepted is answered for in the same call: flagged there, it is not settled after all.
+        also = [
+            name for name, c in called.items() if name not in due and name in self.heard and _is_due(c, stage, False)
+        ]
+        found = await judge.call.judge(self.case, [*due, *also], self.ledger)
+        found = {name: j for name, j in found.items() if name not in also or j.verdict != "accept"}
         if not (any(goes_beyond(j, self.case) for j in found.values()) or unsupported_advice(self.case)):
             concerned = called.keys() | self.heard.keys()
             found = {name: j for name, j in found.items() if name in concerned or j.verdict != "accept"}
@@ -115,7 +122,11 @@ class Panel:
             return None
         if self.others is not None and ((own := await self.others).objections or own.failed_closed):
             return None
-        text = self.mend(self.case, problems)
+        try:
+            text = self.mend(self.case, problems)
+        except Exception as error:  # a fault in mending must not cost the turn
+            log_crash(error, "mend", flagged[0].stage)
+            return None
         # No judge reads it again: what was a warning must not be left as advice.
         return None if text is None or unsupported_advice(replace(self.case, draft=text)) else text
 

@@ -19,7 +19,7 @@ from judges.observation import (
     RolePlay,
     Screening,
 )
-from judges.problems import CLAIMS_JUDGES, KINDS, judge_of, score, verdict_of
+from judges.problems import ACCEPTABLE, CLAIMS_JUDGES, KINDS, judge_of, score, verdict_of
 from judges.quotes import said
 from judges.verdict import Finding, Verdict
 
@@ -119,20 +119,22 @@ def rule_on_screening(seen: Screening, case: Case, asked: Collection[str]) -> di
 
 
 def _rule_on_problems(problems: Sequence[Problem], total: int, case: Case) -> Finding:
+    """Rule on the problems of one judge. What it misquotes leaves it unjudged, unless the rest of them suffice to reject."""
     if not problems:
         return Finding("accept")
-    if not all(said(problem.quote, case.draft) for problem in problems):
-        return Finding("unjudged", "unreadable", "the judge quotes what is not in the reply")
-    worst = max(problems, key=lambda problem: (problem.kind == "sensitive", problem.severity))
+    there = [problem for problem in problems if said(problem.quote, case.draft)]
+    if len(there) < len(problems):
+        total = score(there)
+        if total >= ACCEPTABLE and not any(p.kind == "role" and p.severity > 1 for p in there):
+            return Finding("unjudged", "unreadable", "the judge quotes what is not in the reply")
+    worst = max(there, key=lambda problem: (problem.kind == "sensitive", problem.severity))
     if worst.kind == "role":
         verdict: Verdict = "reject" if worst.severity > 1 else "warn"
     else:
         verdict = verdict_of(total)
     if verdict == "accept":
         return Finding("accept")
-    return Finding(
-        verdict, KINDS[worst.kind].rule, "; ".join(f"{p.kind} ({p.severity}): {p.quote!r}" for p in problems)
-    )
+    return Finding(verdict, KINDS[worst.kind].rule, "; ".join(f"{p.kind} ({p.severity}): {p.quote!r}" for p in there))
 
 
 def rule_on_assessment(seen: Observation, case: Case, asked: Collection[str]) -> dict[str, Finding]:

@@ -65,7 +65,7 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
         verdict, attempt.judgements = review.verdict, review.judgements
         judgements += review.judgements
         warnings += [(j.rule, "") for j in review.objections if j.rule]
-    if review.mended is not None:
+    if review.mended is not None and not review.failed_closed:
         attempt, outcome = _mended(turn, attempt, review.mended), "refined"
     elif review.failed_closed or verdict == "reject":
         return fallback(turn, replace(review, judgements=judgements), warnings, fixed)

@@ -24,13 +24,14 @@ def mended(
     statements: Statements | None = None,
     sent_chars: int = 0,
     severity: int = 1,
+    topics: tuple[Topic, ...] = TOPICS,
 ) -> str | None:
     """Mend a draft in which what is wrong stands in double brackets."""
     problems = [
         Problem.model_validate({"kind": kind, "quote": quote, "severity": severity})
         for quote in _MARKED.findall(marked)
     ]
-    case = Case("How can I cope?", _MARKED.sub(r"\1", marked), topics=TOPICS)
+    case = Case("How can I cope?", _MARKED.sub(r"\1", marked), topics=topics)
     return mend(case, problems, statements, sent_chars)
 
 
@@ -298,10 +299,39 @@ def test_doubtful_deletion_is_refused(marked: str) -> None:
     "Our groups meet in the library:\n- on Monday\n- [[with tea]]",
 ])  # fmt: skip
 def test_missing_statements_are_the_last_paragraph(marked: str) -> None:
-    """Both are added, in any language, where the reply makes neither."""
+    """Both are added, in any language, where the reply makes neither and no topic is sensitive."""
     reply = _MARKED.sub(r"\1", marked).rstrip()
     said = f"{STATEMENTS.not_from_sources} {STATEMENTS.verify}"
-    assert mended(marked, "undisclosed", STATEMENTS) == f"{reply}\n\n{said}"
+    assert mended(marked, "undisclosed", STATEMENTS, topics=()) == f"{reply}\n\n{said}"
+
+
+def test_what_touches_a_topic_in_another_language_is_nobodys_to_mend() -> None:
+    """The words for medicines are known in English."""
+    marked = "Slaap is belangrijk voor iedereen. [[Je medicijnen kun je het beste met melk innemen.]]"
+    assert mended(marked, "undisclosed", STATEMENTS) is None
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "People say rest cures psychosis. [[This is a myth.]] Treatment works better for most.",
+        "Some say that fasting heals the mind. [[Experts regard that as false.]] Regular meals help most people.",
+        "Some believe that the illness is contagious[[, and this is a myth]]. Families can learn about it together.",
+        "Many believe that voices come from spirits[[, which is a mistake]]. Groups talk about them openly.",
+        "It is said that cold showers stop voices. [[Scientists call that nonsense.]] Talking about them helps some.",
+        "Old books blamed mothers for the illness. [[Modern research has cleared them.]] Families can learn a lot.",
+        "Fasting cures voices [[(a false claim)]]. Regular meals help most people.",
+        "Fasting cures voices [[(so say some blogs)]]. Regular meals help most people.",
+        "Cannabis calms some people[[, making psychosis worse]]. Groups talk about that.",
+        "Alcohol brings sleep quickly [[and ruins it later]]. A fixed bedtime helps most people.",
+        "Your landlord can end the lease. [[Tenants can contest it.]] The desk has a leaflet.",
+        "You have to leave the flat. [[Courts can delay that.]] The desk has a leaflet.",
+        "Leaving hospital is legal. [[Staff may hold people they fear for.]] The ward has a leaflet.",
+    ],
+)
+def test_what_puts_something_right_is_not_deleted(marked: str) -> None:
+    """Without it the reply would say the opposite, and nobody reads it again."""
+    assert mended(marked) is None
 
 
 def test_statement_to_verify_is_not_repeated() -> None:

@@ -426,3 +426,31 @@ async def test_reply_without_sources_is_screened_once():
         "source_fidelity"
     ]
     assert steps == ["reply.swift"]
+
+
+@pytest.mark.parametrize(
+    ("role", "screened"),
+    [
+        ("on its own stage", flagged("role", 3)),
+        ("misquoted", flagged("role", 3, quote="Zinc cures voices")),
+    ],
+)
+async def test_nothing_is_mended_where_a_judge_that_has_settled_objects(role, screened):
+    """A judge without a chief has said its last word with the screening call."""
+    log = []
+    chief = graded_claims(SUPPORTED, SUPPORTED, SUPPORTED, SUPPORTED, SMALL, SMALL)
+    both = flagged_all(flagged("beyond", 2), screened)
+    judges = sharing(("source_fidelity", "role"), always(both), always(chief))
+    judges = [replace(c, stages=c.stages[:1]) if c.name == "role" else c for c in judges]
+    found, _ = await review(judges, mend=mender(log))
+    assert (found.mended, log) == (None, [])
+
+
+async def test_a_fault_in_mending_costs_no_turn():
+    """The reply goes the way of those that cannot be mended."""
+
+    def crash(case, problems):
+        raise RuntimeError("mend")
+
+    found, steps = await review(sharing(ALL, always(flagged("beyond", 2)), always(CLEARED)), mend=crash)
+    assert (found.mended, found.verdict, steps) == (None, "accept", ["reply.swift", "reply.chief"])

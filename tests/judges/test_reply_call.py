@@ -171,10 +171,17 @@ async def test_problems_are_ruled_on_judge_by_judge(answer, expected):
 )
 async def test_misquoted_problem_is_unjudged(kind, name):
     """A judge that quotes what is not in the reply has not judged it; the others have."""
-    answer = flagged_all(flagged(kind), flagged(kind, quote="Zinc cures voices"))
+    answer = flagged_all(flagged(kind, 1), flagged(kind, quote="Zinc cures voices"))
     found = await judged(answer)
     assert outcomes(found) == dict.fromkeys(ALL, ("accept", None)) | {name: ("unjudged", "unreadable")}
     assert found[name].observation is not None
+
+
+@pytest.mark.parametrize(("kind", "rule"), [("beyond", "unsupported_claims"), ("role", "role")])
+async def test_a_misquote_hides_no_problem_that_suffices_to_reject(kind, rule):
+    """Else one slip of the judge would make of a rejection what a judge that fails open delivers."""
+    found = await judged(flagged_all(flagged(kind, 3), flagged(kind, 1, quote="Zinc cures voices")))
+    assert (rule, "reject") in {(judgement.rule, judgement.verdict) for judgement in found.values()}
 
 
 async def test_words_of_user_and_sources_are_no_quote_of_the_reply():
