@@ -28,6 +28,7 @@ MAX_CHARS = 20_000
 """Characters of a reply, and of the message that it answers, that are read: everybody else waits meanwhile."""
 
 
+@lru_cache(maxsize=16)
 def unsupported_advice(case: Case) -> str | None:
     """Return a sentence of the reply that advises, or names a dose, as no cited source does; None when there is none.
 

@@ -64,10 +64,10 @@ class Cascade:
         source gives, no stage but the last accepts: a swift judge that a reply has talked round would let it pass. Nor does a judge
         accept alone where the call that it shares flags anything: the next stage reads the whole reply.
         """
-        seen = judgement.observation
-        if isinstance(seen, Screening) and is_flagged(seen.problems) and judgement.verdict == "accept":
-            return False
         if judgement.verdict == "accept":
+            seen = judgement.observation
+            if isinstance(seen, Screening) and is_flagged(seen.problems):
+                return False
             may_accept = judgement.stage != "local" or any(
                 isinstance(judge, LocalJudge) and judge.accept_below is not None for judge in self.stages
             )

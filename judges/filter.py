@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from judges import offload
+from judges.advice import unsupported_advice
 from judges.cascade import Cascade
 from judges.case import Case
 from judges.judge import OBSERVERS, LocalJudge
@@ -57,10 +58,11 @@ class Filter:
         Returns:
             The review; with the mended reply if small faults are all that any judge found.
         """
+        if any(c.name in CLAIMS_JUDGES and not c.local_only for c in self.on_reply):
+            await offload.run(case, unsupported_advice, case)  # once; whoever asks again has the answer at once
         own = [c for c in self._own if c.modes & modes]
-        uncalled = any(
-            "default" in c.modes for c in self._own if c not in own
-        )  # they look at what goes beyond its sources first
+        # Those that look at what goes beyond its sources, and have not been asked: nothing is mended before them.
+        uncalled = any("default" in c.modes for c in self._own if c not in own)
         panel = Panel(case, ledger, None if uncalled else mend)
         first = await self._judge(panel, self._shared, own, modes, strongest)
         unknown = any(j.verdict == "unjudged" for j in first.decisive) and not first.failed_closed

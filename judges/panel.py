@@ -91,14 +91,13 @@ class Panel:
         assert isinstance(judge, SharedJudge)
         self.asked |= due.keys()
         # What a local stage has accepted is answered for in the same call: flagged there, it is not settled after all.
-        also = [
+        settled = [
             name for name, c in called.items() if name not in due and name in self.heard and _is_due(c, stage, False)
         ]
-        found = await judge.call.judge(self.case, [*due, *also], self.ledger)
-        found = {name: j for name, j in found.items() if name not in also or j.verdict != "accept"}
-        if not (any(goes_beyond(j, self.case) for j in found.values()) or unsupported_advice(self.case)):
-            concerned = called.keys() | self.heard.keys()
-            found = {name: j for name, j in found.items() if name in concerned or j.verdict != "accept"}
+        found = await judge.call.judge(self.case, [*due, *settled], self.ledger)
+        beyond = any(goes_beyond(j, self.case) for j in found.values()) or unsupported_advice(self.case)
+        wanted = due.keys() if beyond else due.keys() & (called.keys() | self.heard.keys())
+        found = {name: j for name, j in found.items() if name in wanted or j.verdict != "accept"}
         for name, judgement in found.items():
             self.heard.setdefault(name, []).append(judgement)
         return found

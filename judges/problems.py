@@ -62,10 +62,10 @@ MENDABLE = frozenset({KINDS["beyond"].rule, KINDS["undisclosed"].rule})
 """Rules that may be kept by taking something small out of a reply, or by adding a statement."""
 
 
-def judge_of(problem: Problem, asked: Collection[str], cites_sections: bool) -> str | None:
-    """Return the judge that answers for a problem; None: it is no business of those that are asked."""
-    kind = KINDS[problem.kind]
-    return next((name for name in (kind.judges if cites_sections else kind.without_sections) if name in asked), None)
+def judge_of(kind: ProblemKind, asked: Collection[str], cites_sections: bool) -> str | None:
+    """Return the judge that answers for a kind of problem; None: it is no business of those that are asked."""
+    judges = KINDS[kind].judges if cites_sections else KINDS[kind].without_sections
+    return next((name for name in judges if name in asked), None)
 
 
 def score(problems: Sequence[Problem]) -> int:

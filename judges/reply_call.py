@@ -4,7 +4,7 @@ import re
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 
 from judges import offload
 from judges.case import Case
@@ -102,7 +102,6 @@ def assessment_of(questions: Collection[str]) -> type[Observation]:
     return Assessment if asks_claims else RolePlay
 
 
-@cache
 def compose(text: str, questions: frozenset[str]) -> str:
     """Return a prompt without the lines that are for judges which are not asked.
 

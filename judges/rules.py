@@ -112,7 +112,7 @@ def rule_on_screening(seen: Screening, case: Case, asked: Collection[str]) -> di
     """
     mine: dict[str, list[Problem]] = {name: [] for name in asked}
     for problem in seen.problems:
-        if (name := judge_of(problem, asked, bool(case.cited))) is not None:
+        if (name := judge_of(problem.kind, asked, bool(case.cited))) is not None:
             mine[name].append(problem)
     total = score([problem for problems in mine.values() for problem in problems])
     return {name: _rule_on_problems(problems, total, case) for name, problems in mine.items()}
@@ -149,7 +149,7 @@ def rule_on_assessment(seen: Observation, case: Case, asked: Collection[str]) ->
     if isinstance(seen, Claims) and claims_judges:
         finding = rule_on_claims(seen, case)
         kind: ProblemKind = "undisclosed" if finding.rule == "missing_transparency" else "beyond"
-        first = judge_of(Problem(kind=kind, quote="", severity=1), asked, bool(case.cited))
+        first = judge_of(kind, asked, bool(case.cited))
         for name in claims_judges if finding.verdict == "unjudged" else [first or claims_judges[0]]:
             findings[name] = finding
     return findings

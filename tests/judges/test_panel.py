@@ -454,3 +454,17 @@ async def test_a_fault_in_mending_costs_no_turn():
 
     found, steps = await review(sharing(ALL, always(flagged("beyond", 2)), always(CLEARED)), mend=crash)
     assert (found.mended, found.verdict, steps) == (None, "accept", ["reply.swift", "reply.chief"])
+
+
+async def test_what_the_screen_flags_for_a_judge_that_its_local_stage_has_settled_goes_to_the_chief():
+    """A local judge of roles reads words; the call that is made for another judge sees the part all the same."""
+    judges = sharing(("source_fidelity", "role"), always(flagged("role", 3)), always(CLEARED))
+    judges = [
+        replace(c, stages=(LocalJudge("role", accept_below=0.99), *c.stages)) if c.name == "role" else c for c in judges
+    ]
+    found, steps = await review(judges)
+    assert steps == ["reply.swift", "reply.chief"]
+    assert [(j.stage, j.verdict) for j in found.judgements if j.judge == "role"][:2] == [
+        ("local", "accept"),
+        ("swift", "reject"),
+    ]

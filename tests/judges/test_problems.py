@@ -35,22 +35,20 @@ def problems(*found: str) -> list[Problem]:
 )
 def test_each_kind_is_the_business_of_one_judge(kind, both, fidelity, transparency, without_sections, rule):
     """Who answers for it depends on who is asked, and on whether the reply cites a section; which rule it breaks does not."""
-    (problem,) = problems(kind)
-    assert judge_of(problem, ALL, True) == both
-    assert judge_of(problem, ["source_fidelity", "role"], True) == fidelity
-    assert judge_of(problem, ["role", "transparency"], True) == transparency
-    assert judge_of(problem, ALL, False) == without_sections
-    assert judge_of(problem, ["source_fidelity"], False) == "source_fidelity"
-    assert judge_of(problem, ["role"], True) is judge_of(problem, ["role"], False) is None
+    assert judge_of(kind, ALL, True) == both
+    assert judge_of(kind, ["source_fidelity", "role"], True) == fidelity
+    assert judge_of(kind, ["role", "transparency"], True) == transparency
+    assert judge_of(kind, ALL, False) == without_sections
+    assert judge_of(kind, ["source_fidelity"], False) == "source_fidelity"
+    assert judge_of(kind, ["role"], True) is judge_of(kind, ["role"], False) is None
     assert KINDS[kind].rule == rule
 
 
 @pytest.mark.parametrize("cites", [True, False])
 def test_a_part_that_is_played_is_the_business_of_the_judge_of_roles_alone(cites):
     """Where it is not asked, nobody answers for it."""
-    (problem,) = problems("role")
-    assert judge_of(problem, ALL, cites) == "role"
-    assert judge_of(problem, ["source_fidelity", "transparency"], cites) is None
+    assert judge_of("role", ALL, cites) == "role"
+    assert judge_of("role", ["source_fidelity", "transparency"], cites) is None
 
 
 def test_every_kind_has_a_judge_and_a_rule():
