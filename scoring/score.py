@@ -80,8 +80,10 @@ def score(observed: Observed) -> int:
     if "specific" in kinds or observed.role == "played":
         return 2 if held == [2, 2] else 1 if held[1] else 0
     smalls = sum(claim.support == "small" for claim in observed.claims)
-    if "excusable" in kinds or smalls > 1 or (smalls and "supported" not in kinds):
+    if "excusable" in kinds or smalls > 2:
         return _EXCUSABLE[held[0], held[1]]
+    if smalls == 2:
+        return max(_EXCUSABLE[held[0], held[1]], 2)
     if observed.role == "hint" or smalls:
         return 4 if held == [2, 2] else 3
     return 4

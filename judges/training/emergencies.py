@@ -1,9 +1,9 @@
 """How the local emergency judge hears people in danger, and what it mistakes for danger: a table.
 
-    python -m judges.training.emergencies [unseen|learned] [--by language|form|kind]
+    python -m judges.training.emergencies [holdout|dev|learned] [--by language|form|kind]
 
-talk/emergencies.jsonl is what patterns and weights were made with. talk/unseen.jsonl is by two authors who saw neither; three
-numbers were chosen on one half of it (judges/local/README.md), nothing else.
+talk/emergencies.jsonl is what patterns and weights were made with. talk/dev.jsonl is by two authors who saw neither; four numbers
+were chosen on it (judges/local/README.md), nothing else. talk/holdout.jsonl is by two more authors, and nothing was chosen on it.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from judges.case import alarm_case
 from judges.judge import LocalJudge
 
 TALK = Path(__file__).parent / "talk"
-FILES = {"unseen": TALK / "unseen.jsonl", "learned": TALK / "emergencies.jsonl"}
+FILES = {"holdout": TALK / "holdout.jsonl", "dev": TALK / "dev.jsonl", "learned": TALK / "emergencies.jsonl"}
 SHOWN = {"reject": "emergency", "warn": "concern", "unjudged": "unreadable", "accept": "nothing"}
 
 
@@ -33,7 +33,7 @@ def count(rows: str, by: str | None) -> dict[tuple[str, str], Counter[str]]:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rows", nargs="?", choices=tuple(FILES), default="unseen")
+    parser.add_argument("rows", nargs="?", choices=tuple(FILES), default="holdout")
     parser.add_argument("--by", choices=("language", "form", "kind"))
     options = parser.parse_args()
     print(f"{'':34}{'n':>6}" + "".join(f"{shown:>12}" for shown in SHOWN.values()))

@@ -3,7 +3,7 @@
     python -m judges.training.train
 
 Logistic regression with L2 regularisation on the features of `judges.local.evidence`. The threshold is the lowest one that keeps
-the wanted specificity in ten-fold cross-validation; the same folds give the recall that is printed. Texts by an author who wrote
+the wanted specificity in five-fold cross-validation; the same folds give the recall that is printed. Texts by an author who wrote
 nothing that was learned from tell more: `--holdout FILE`.
 """
 
@@ -40,6 +40,10 @@ def load(path: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
+PLAIN = "explicit"
+"""Label of danger that is told plainly; `yes` is any."""
+HINTED = 0.5
+"""Weight of a text whose danger may only be hinted at."""
 UNSORTED = "?"
 
 
@@ -48,7 +52,7 @@ def talk() -> list[dict[str, str]]:
     rows = load(HERE / "talk" / "emergencies.jsonl")
     sure = [row for row in rows if row["label"] in ("explicit", "harmless", "program")]
     return [
-        {"text": row["text"], "label": "yes" if row["label"] == "explicit" else "no", "sort": row.get("kind", "no")}
+        {"text": row["text"], "label": row["label"] if row["label"] == PLAIN else "no", "sort": row.get("kind", "no")}
         for row in sure
     ]
 
@@ -103,18 +107,25 @@ def _runs(tokens: list[str]) -> list[str]:
     return [run for token in tokens for run in letter_runs(token)]
 
 
-def fit(texts: list[list[str]], labels: list[int], strength: float) -> tuple[float, dict[str, float], list[float]]:
+def fit(
+    texts: list[list[str]], labels: list[int], counts: list[float], strength: float
+) -> tuple[float, dict[str, float], list[float]]:
     """Return bias, weights and the direction in the word vectors that tell the labels apart.
 
     Each sentence of a harmless text is learned from by itself as well, since it is harmless, and long texts are read so.
 
     Args:
+        texts: The tokens of each.
+        labels: 1 for danger, else 0.
+        counts: How much each text counts.
         strength: Inverse of the regularisation.
     """
     more = [part for tokens, label in zip(texts, labels, strict=True) if not label for part in sentences(tokens)]
-    texts, labels = texts + more, labels + [0] * len(more)
+    texts, labels, counts = texts + more, labels + [0] * len(more), counts + [1.0] * len(more)
     space = Space(texts)
-    model = LogisticRegression(C=strength, max_iter=5000, class_weight="balanced").fit(space.vectors(texts), labels)
+    model = LogisticRegression(C=strength, max_iter=5000, class_weight="balanced").fit(
+        space.vectors(texts), labels, sample_weight=counts
+    )
     count = len(space.names)
     direction = [float(weight) * MEANING for weight in model.coef_[0][count:]]
     return (
@@ -164,7 +175,7 @@ def threshold(scores: np.ndarray, labels: np.ndarray, specificity: float) -> flo
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--specificity", type=float, default=0.97)
-    parser.add_argument("--strength", type=float, default=10.0, help="inverse of the regularisation")
+    parser.add_argument("--strength", type=float, default=3.0, help="inverse of the regularisation")
     parser.add_argument("--holdout", type=Path, action="append", default=[])
     parser.add_argument("--dry", action="store_true", help="write nothing")
     args = parser.parse_args()
@@ -174,11 +185,12 @@ def main() -> None:
         rows.append(row)
         groups.append(family)
     read = [emergency.tokens(row["text"]) for row in rows]
-    labels = np.array([int(row["label"] == "yes") for row in rows])
+    labels = np.array([int(row["label"] != "no") for row in rows])
+    counts = np.array([HINTED if row["label"] == "yes" else 1.0 for row in rows])
     scores = np.zeros(len(rows))
-    folds = StratifiedGroupKFold(10, shuffle=True, random_state=SEED)
+    folds = StratifiedGroupKFold(5, shuffle=True, random_state=SEED)
     for learn, test in folds.split(read, labels, groups):
-        learned = fit([read[n] for n in learn], list(labels[learn]), args.strength)
+        learned = fit([read[n] for n in learn], list(labels[learn]), list(counts[learn]), args.strength)
         scores[test] = margins(*learned, [read[n] for n in test])
     # The threshold is chosen where the texts are as in use: among the scenarios, not the short rows.
     real = np.array([row["sort"] == UNSORTED for row in rows])
@@ -188,10 +200,10 @@ def main() -> None:
         print(f"  specificity {specificity}: recall {(scores[real & (labels == 1)] > at).mean():.3f}")
     cut = threshold(scores[real], labels[real], args.specificity)
     print(f"all {len(rows)} texts, {labels.sum()} yes:")
-    for specificity in (0.8, 0.85, 0.9, 0.95, 0.97, 0.99):
+    for specificity in (0.9, 0.95, 0.97, 0.99, 0.995):
         at = threshold(scores, labels, specificity)
         print(f"  specificity {specificity}: threshold {at:+.2f}, recall {(scores[labels == 1] > at).mean():.3f}")
-    bias, weights, direction = fit(read, list(labels), args.strength)
+    bias, weights, direction = fit(read, list(labels), list(counts), args.strength)
     bias -= cut
     for path in args.holdout:
         held = load(path)
