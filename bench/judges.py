@@ -22,8 +22,9 @@ from judges.judge import OBSERVERS, LocalJudge
 from judges.modes import modes_of
 from models.client import Models
 from models.usage import Ledger, estimate_tokens
-from proxy.chatbot import Chatbot, assemble
-from proxy.config import load_config
+from proxy.config.blueprint import assemble
+from proxy.config.config import load_config
+from proxy.turn.chatbot import Chatbot
 
 CASES = 400
 

@@ -25,7 +25,7 @@ from judges.review import Review
 from judges.verdict import Judgement
 from knowledge_base import citations
 from models.usage import Ledger
-from proxy.chatbot import Chatbot
+from proxy.turn.chatbot import Chatbot, open_chatbot
 
 ROOT = Path(__file__).parents[1]
 RECORDED = ROOT / "scenarios" / "recorded" / "config.yaml"
@@ -66,7 +66,7 @@ async def measure(config: Path, replies: Path, answers: Path | None) -> tuple[Co
     counts: Counts = {what: {n: Counter() for n in range(5)} for what in ("swift", "chief", "cascade")}
     calls: dict[str, list[int]] = {"good": [], "bad": []}
     async with open_bench(config, None, answers=answers) as judging:
-        bot = judging.blueprint.open(judging.models)
+        bot = open_chatbot(judging.blueprint, judging.models)
         gate = asyncio.Semaphore(AT_ONCE)
 
         async def judge(labelled: Labelled) -> None:

@@ -112,7 +112,7 @@ def _ending(chain: "Chain", report: "Report") -> str:
 
 
 def _folder(given: Path | None, config: Path | None) -> Path:
-    from proxy.config import load_config
+    from proxy.config.config import load_config
 
     if given is not None:
         return given

@@ -110,7 +110,7 @@ def _proxy(url: str | None, config: Path) -> Iterator[str]:
         return
     from cli.listening import listening_beside, own
     from proxy.app import create_app
-    from proxy.config import load_config
+    from proxy.config.config import load_config
     from proxy.telemetry.logs import configure_logs
 
     settings = load_config(config)

@@ -13,8 +13,8 @@ from cli.terminal import PROBLEMS, ConfigOption, config_path, in_file, leave, pr
 
 if TYPE_CHECKING:
     from models.settings import ModelSettings
-    from proxy.chatbot import Blueprint
-    from proxy.config import Config
+    from proxy.config.blueprint import Blueprint
+    from proxy.config.config import Config
     from proxy.tenants.keys import KeyRing
 
 DISTRIBUTION = "critical-analysis-filter"
@@ -80,7 +80,7 @@ def _tell(path: Path, findings: Findings) -> int:
 
 def examine(path: Path, given: list[Path]) -> Findings:
     """Look at a configuration, everything that it names, what lies beside it, and further files."""
-    from proxy.config import ConfigError, load_config
+    from proxy.config.config import ConfigError, load_config
 
     findings = Findings()
     chatbots = None
@@ -97,7 +97,7 @@ def examine(path: Path, given: list[Path]) -> Findings:
         from cli.serve import unsafe
 
         findings.notes += [f"{path}: not safe: {warning}" for warning in unsafe(config, keys)]
-        from proxy.thresholds import ignored_thresholds
+        from proxy.config.thresholds import ignored_thresholds
 
         findings.notes += [f"{path}: {ignored}" for ignored in ignored_thresholds(config)]
     check_files(path.parent, given, chatbots, findings)
@@ -107,7 +107,7 @@ def examine(path: Path, given: list[Path]) -> Findings:
 
 def _keys(config: "Config") -> "tuple[KeyRing | None, list[str]]":
     """Return the keys and what is wrong with them; of their environment variable this machine's shell need not be told."""
-    from proxy.config import ConfigError
+    from proxy.config.config import ConfigError
     from proxy.tenants.reach import key_ring
 
     stand_in = {config.keys.env: "[]"} if config.keys and config.keys.env else {}
@@ -121,7 +121,7 @@ def _chatbots(config: "Config", path: Path, findings: Findings) -> "list[Bluepri
     """Look at the chatbots, and return them; None: not all of them could be assembled."""
     from knowledge_base.library import KnowledgeBaseError, load
     from proxy.app import assemble
-    from proxy.config import ConfigError
+    from proxy.config.config import ConfigError
 
     blueprints = None
     try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from knowledge_base.library import Library
-    from proxy.chatbot import Blueprint
+    from proxy.config.blueprint import Blueprint
     from scenarios.scenario import Family, Read
 
 Kind = Literal["checkpoint", "family", "rows", "questions", "experiment", "facilitator", "prompt", "section"]
@@ -104,7 +104,7 @@ def _kind_of(path: Path, findings: Findings) -> Kind | None:
 
     Rows have to be named .jsonl, and nothing else may be: whatever reads scenarios goes by that.
     """
-    from proxy.config import Config
+    from proxy.config.config import Config
     from scenarios import files
     from scenarios.checkpoint import Checkpoint
     from scenarios.questions import QuestionSet

@@ -19,11 +19,11 @@ from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.http import RawRequestMessage
 from multidict import CIMultiDictProxy
 
-from proxy.config import ConfigError
-from proxy.errors import BadRequest, Full, Internal
-from proxy.request_body import EXPECT
-from proxy.settings import ServerSettings
+from proxy.api.request_body import EXPECT
+from proxy.config.config import ConfigError
+from proxy.config.settings import ServerSettings
 from proxy.telemetry.metrics import Metrics, Refusal
+from proxy.wire.errors import BadRequest, Full, Internal
 
 log = structlog.get_logger()
 

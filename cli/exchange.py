@@ -155,8 +155,8 @@ def _check_judge(judge: str, config: Path | None) -> None:
 
     if judge in known_judges([]):
         return
-    from proxy.chatbot import assemble
-    from proxy.config import load_config
+    from proxy.config.blueprint import assemble
+    from proxy.config.config import load_config
 
     path = config_path(config)
     with plain_errors(path):

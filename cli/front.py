@@ -14,8 +14,8 @@ from aiohttp import web
 from cli.connections import Server, limits_of
 from cli.garbage import keep_loaded
 from cli.listening import address_of, has_waiting, listen
-from proxy.middleware import METRICS
-from proxy.service import SERVICE
+from proxy.api.middleware import METRICS
+from proxy.api.service import SERVICE
 
 LAST_S = 1.0
 """Seconds that is left in any case for writing what has been answered, and for what is done in the background."""

@@ -10,7 +10,7 @@ import typer
 from cli.terminal import ConfigOption, config_path, leave, plain_errors, printable
 
 if TYPE_CHECKING:
-    from proxy.config import Config
+    from proxy.config.config import Config
     from proxy.tenants.keys import KeyRecord
 
 DEFAULT = Path("data/keys.json")
@@ -161,7 +161,7 @@ def revoke(
 
 def _places(given: Path | None, config: Path | None) -> "tuple[Path, Config | None]":
     """Return the file of the keys, and the configuration that it belongs to."""
-    from proxy.config import load_config
+    from proxy.config.config import load_config
 
     if given is not None and config is None:
         return given, None
@@ -174,7 +174,7 @@ def _places(given: Path | None, config: Path | None) -> "tuple[Path, Config | No
 
 def _save(records: "list[KeyRecord]", path: Path, config: "Config | None", action: str, key: "KeyRecord") -> None:
     """Write the keys, and record in the configuration's audit log what was done to one of them."""
-    from proxy.config import ConfigError
+    from proxy.config.config import ConfigError
     from proxy.tenants import keys
 
     audit = None if config is None else config.audit

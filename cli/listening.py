@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager, contextmanager
 
 from aiohttp import web
 
-from proxy.config import Config, ConfigError
-from proxy.settings import MemorySettings
+from proxy.config.config import Config, ConfigError
+from proxy.config.settings import MemorySettings
 from proxy.traces.place import stored
 
 GRACE_S = 10.0

@@ -9,10 +9,10 @@ from cli.connections import limits_of
 from cli.front import Front
 from cli.serve import unsafe
 from models.errors import ModelSettingsError
+from proxy.api.service import SERVICE
 from proxy.app import create_app
-from proxy.config import Config, ConfigError, load_config
-from proxy.service import SERVICE
-from proxy.thresholds import ignored_thresholds
+from proxy.config.config import Config, ConfigError, load_config
+from proxy.config.thresholds import ignored_thresholds
 
 log = structlog.get_logger()
 

@@ -64,8 +64,8 @@ def from_trace(
     path = config_path(config)
     with plain_errors(path):
         from cli.traced import Traced, TracedError, scenario_of
-        from proxy.chatbot import assemble
-        from proxy.config import load_config
+        from proxy.config.blueprint import assemble
+        from proxy.config.config import load_config
         from proxy.traces.labels import labels
         from proxy.traces.place import place_of
         from proxy.traces.query import earlier, show

@@ -39,7 +39,7 @@ def schema(
 
 def schemas() -> dict[str, str]:
     """Return the text of each schema by file name."""
-    from proxy.config import Config
+    from proxy.config.config import Config
     from scenarios.checkpoint import Checkpoint
     from scenarios.questions import QuestionSet
     from scenarios.scenario import Family

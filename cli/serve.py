@@ -14,8 +14,8 @@ from cli.terminal import ConfigOption, config_path, plain_errors
 from cli.unpriced import unpriced
 
 if TYPE_CHECKING:
-    from proxy.chatbot_settings import JudgeSettings
-    from proxy.config import Config
+    from proxy.config.chatbot_settings import JudgeSettings
+    from proxy.config.config import Config
     from proxy.tenants.keys import KeyRing
 
 
@@ -51,7 +51,7 @@ def serve(
         import structlog  # noqa: F401
     path = config_path(config)
     with _told_errors(path, log_level.lower()):
-        from proxy.config import load_config
+        from proxy.config.config import load_config
 
         settings = load_config(path)
         given = {"host": host, "port": port}
@@ -74,7 +74,7 @@ def _told_errors(path: Path, log_level: str) -> AbstractContextManager[None]:
 
 def _supervise(config: "Config", path: Path, log_level: str, number: int) -> None:
     from cli import workers
-    from proxy.config import ConfigError
+    from proxy.config.config import ConfigError
     from proxy.telemetry.logs import configure_logs
     from proxy.telemetry.worker_metrics import shared_folder
     from proxy.tenants.reach import key_ring
@@ -140,8 +140,8 @@ async def _serve(config: "Config", path: Path, workers: int) -> None:
     from cli.front import Front
     from cli.reload import reload_on
     from cli.workers import end_with_parent, is_joining, is_worker, tell_parent
+    from proxy.api.service import SERVICE
     from proxy.app import create_app
-    from proxy.service import SERVICE
 
     stop, reread = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -192,7 +192,7 @@ def _greeting(
     config: "Config", keys: "KeyRing | None", path: Path, address: str, workers: int, connections: int
 ) -> Iterator[str]:
     """Say what is served, from what, what about it is not safe, and what in it does not count."""
-    from proxy.thresholds import ignored_thresholds
+    from proxy.config.thresholds import ignored_thresholds
 
     chatbots = (f"{name} ({_kind(config, name)})" for name in config.chatbots)
     yield f"CAF serves {address}/v1" + (f" with {workers} workers" if workers > 1 else "")

@@ -41,7 +41,7 @@ def shadow(
     earliest = None if since is None else parse_since(since)
     path = config_path(config)
     with plain_errors(path):
-        from proxy.config import load_config
+        from proxy.config.config import load_config
         from proxy.traces.place import place_of
         from proxy.traces.query import every
 

@@ -41,7 +41,7 @@ def in_file(path: Path, problem: str) -> str:
 def plain_errors(config: Path) -> Iterator[None]:
     """Tell what is wrong with somebody's files in one line each, and leave with the code for that."""
     from models.errors import ModelSettingsError
-    from proxy.config import ConfigError
+    from proxy.config.config import ConfigError
 
     try:
         yield

@@ -12,7 +12,7 @@ import typer
 from cli.terminal import ConfigOption, config_path, leave, plain_errors, printable
 
 if TYPE_CHECKING:
-    from proxy.chatbot import Blueprint
+    from proxy.config.blueprint import Blueprint
     from proxy.traces.labels import Label
     from proxy.traces.place import Place
     from proxy.traces.query import TurnLine
@@ -48,7 +48,7 @@ def _place(file: Path | None, config: Path | None) -> "Iterator[Place]":
     """Yield the file or database that is meant, and tell in a line what is wrong with it."""
     path = config_path(config)
     with plain_errors(path):
-        from proxy.config import load_config
+        from proxy.config.config import load_config
         from proxy.traces.place import place_of
 
         yield file or place_of(load_config(path).privacy)
@@ -181,8 +181,8 @@ def label(
 
 def _chatbot_of(trace: dict[str, Any], config: Path | None) -> "Blueprint | None":
     """Return the chatbot of a turn, if the configuration still has it."""
-    from proxy.chatbot import assemble
-    from proxy.config import load_config
+    from proxy.config.blueprint import assemble
+    from proxy.config.config import load_config
 
     return assemble(load_config(config_path(config))).get(trace["chatbot"])
 

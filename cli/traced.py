@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 from judges.quotes import quoted
 from knowledge_base import citations
 from knowledge_base.library import Library, Source
-from proxy.cases import HISTORY_FOR_JUDGES
-from proxy.folding import unlined
 from proxy.traces.labels import Label, RightVerdict, labels
 from proxy.traces.place import Place
 from proxy.traces.query import earlier, show
+from proxy.turn.cases import HISTORY_FOR_JUDGES
+from proxy.wire.canonical import unlined
 from scenarios.scenario import Earlier, Family, InlineSource, Read, Scenario
 
 if TYPE_CHECKING:
-    from proxy.chatbot import Blueprint
+    from proxy.config.blueprint import Blueprint
 
 Json = dict[str, Any]
 TO_FILL = "`expect` is to be filled: for each judge accept, warn or reject, as it would be right"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from proxy.config import Config
+    from proxy.config.config import Config
     from proxy.tenants.keys import KeyRing
 
 
@@ -12,7 +12,7 @@ def unpriced(config: "Config", keys: "KeyRing | None") -> Iterator[str]:
     """Name what keys with a daily budget may ask and models without a price answer, one sentence each."""
     from models.fallback import with_fallbacks
     from proxy.app import assemble
-    from proxy.config import ConfigError
+    from proxy.config.config import ConfigError
 
     budgeted = [] if keys is None else [key for key in keys.valid if key.daily_budget is not None]
     if not budgeted:

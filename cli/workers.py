@@ -19,7 +19,7 @@ import structlog
 
 from cli.terminal import USAGE
 from models.errors import ModelSettingsError
-from proxy.config import Config, ConfigError
+from proxy.config.config import Config, ConfigError
 from proxy.telemetry.logs import configure_logs
 from proxy.telemetry.worker_metrics import worker_gone
 

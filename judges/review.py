@@ -1,7 +1,9 @@
 """What several judges make of one reply."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from judges.observation import Crisis, Sign
 from judges.verdict import Judgement, Verdict, worst
 
 
@@ -38,3 +40,14 @@ class Review:
             self.failed_closed or other.failed_closed,
             self.mended or other.mended,
         )
+
+
+def signs(judgements: Sequence[Judgement]) -> list[Sign]:
+    """Return the signs of present danger that the judges saw, the strongest judge's first."""
+    return [
+        sign
+        for judgement in reversed(judgements)
+        if isinstance(judgement.observation, Crisis)
+        for sign in judgement.observation.signs
+        if sign.when == "now"
+    ]

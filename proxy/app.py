@@ -13,21 +13,20 @@ from models.engine import Engine
 from models.fallback import with_fallbacks
 from models.openai_engine import make_session
 from models.settings import ModelSettings
+from proxy.api.chat import chat
+from proxy.api.embeddings import EMBEDDERS, embedding_names, embeddings, open_embedders
+from proxy.api.erasure import erase
+from proxy.api.handover import carry_on
+from proxy.api.middleware import METRICS, boundary
+from proxy.api.openapi import document
+from proxy.api.responses.route import create_response, delete_response, read_response
+from proxy.api.responses.store import ProcessResponses, ResponseStore
+from proxy.api.service import SERVICE, Service
 from proxy.audit.audited import open_audit
-from proxy.carry import carry_on
-from proxy.chat import chat
-from proxy.chatbot import assemble
-from proxy.config import Config
-from proxy.embeddings import EMBEDDERS, embedding_names, embeddings, open_embedders
-from proxy.erasure import erase
-from proxy.errors import Forbidden, ModelNotFound, Unauthorized
-from proxy.memory import Memory, ProcessMemory
-from proxy.middleware import METRICS, boundary
-from proxy.openapi import document
-from proxy.responses.route import create_response, delete_response, read_response
-from proxy.responses.store import ProcessResponses, ResponseStore
-from proxy.service import SERVICE, Service
-from proxy.settings import MemorySettings
+from proxy.config.blueprint import assemble
+from proxy.config.config import Config
+from proxy.config.settings import MemorySettings
+from proxy.state.conversation_store import Memory, ProcessMemory
 from proxy.telemetry.metrics import SHARED, Metrics
 from proxy.telemetry.reading import Reading
 from proxy.telemetry.tracing import open_telemetry, traced
@@ -39,6 +38,8 @@ from proxy.tenants.throttle import Throttle
 from proxy.traces.place import place_of, stored
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Trace
+from proxy.turn.chatbot import open_chatbot
+from proxy.wire.errors import Forbidden, ModelNotFound, Unauthorized
 
 __all__ = ["assemble", "create_app"]
 
@@ -106,7 +107,7 @@ def create_app(
             meter = open_meter(config, os.environ)
             stack.push_async_callback(meter.close)
             lost.append((metrics.memory_failures, lambda: memory.failures + responses.failures + meter.failures))
-            chatbots = {name: blueprint.open(models) for name, blueprint in blueprints.items()}
+            chatbots = {name: open_chatbot(blueprint, models) for name, blueprint in blueprints.items()}
             for chatbot in chatbots.values():
                 chatbot.filter.warm_up()
             app[SERVICE] = service = Service(
@@ -156,7 +157,7 @@ def open_memory(settings: MemorySettings, environ: Mapping[str, str]) -> Memory:
     """
     if settings.store == "process":
         return ProcessMemory(settings.max_turns, settings.max_age_s)
-    from proxy.redis_memory import open_redis  # a library that most proxies do without
+    from proxy.state.redis_conversations import open_redis  # a library that most proxies do without
 
     return open_redis(settings, environ)
 
@@ -169,8 +170,8 @@ def open_responses(settings: MemorySettings, environ: Mapping[str, str]) -> Resp
     """
     if settings.store == "process":
         return ProcessResponses(settings.max_turns, settings.max_age_s)
-    from proxy.redis_memory import connect
-    from proxy.responses.redis_store import RedisResponses
+    from proxy.api.responses.redis_store import RedisResponses
+    from proxy.state.redis_conversations import connect
 
     return RedisResponses(connect(settings, environ), settings.max_turns, settings.max_age_s, settings.on_error)
 
@@ -183,7 +184,7 @@ def open_meter(config: Config, environ: Mapping[str, str]) -> Meter:
     """
     if config.memory.store == "process" or config.keys is None:
         return ProcessMeter()
-    from proxy.redis_memory import connect
+    from proxy.state.redis_conversations import connect
     from proxy.tenants.redis_limits import RedisMeter
 
     lease_s = config.server.turn_timeout_s + 30  # longer than any turn

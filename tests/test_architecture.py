@@ -87,6 +87,27 @@ def test_judging_is_built_from_the_form_up(place: int, module: str) -> None:
     assert modules(ROOT / "judges" / f"{module}.py") & later == set()
 
 
+ROOMS = (
+    {"app"},
+    {"api"},
+    {"turn"},
+    {"state", "tenants", "traces", "telemetry", "audit"},
+    {"wire", "config"},
+)
+"""The rooms of the proxy, from the door inwards: each imports of the others only what stands further in, or beside it."""
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "proxy").rglob("*.py")), ids=lambda path: path.relative_to(ROOT).as_posix()
+)
+def test_a_room_of_the_proxy_imports_none_nearer_to_the_door(path: Path) -> None:
+    """A request comes in by api, a turn is made of the rooms below it, and none of these knows where it is used."""
+    room = path.relative_to(ROOT / "proxy").parts[0].removesuffix(".py")
+    nearer: set[str] = set().union(*ROOMS[: next((n for n, rooms in enumerate(ROOMS) if room in rooms), 0)])
+    imported = {name.split(".")[1] for name in modules(path) if name.startswith("proxy.")}
+    assert imported & nearer == set()
+
+
 PURE = [path for package in MAY_IMPORT for path in (ROOT / package).rglob("*.py") if says_pure(path)]
 
 

@@ -30,7 +30,7 @@ from bench.processes import ROOT, ServerFailed, rss_mb, tree
 from bench.script import conversations
 from knowledge_base.lexical import Lexical
 from knowledge_base.library import load
-from proxy.folding import unlined
+from proxy.wire.canonical import unlined
 
 PLOTS, FEWEST_PLOTS = 32, 8
 """Different conversations: so many, or an eighth of all, and not fewer than the second."""

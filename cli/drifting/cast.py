@@ -24,8 +24,8 @@ from models.remembering import Memory, Remembering, asked_for
 from models.settings import ModelSettings
 from models.usage import Call
 from proxy.app import create_app
-from proxy.chatbot import assemble
-from proxy.config import Config, ConfigError, parse_config
+from proxy.config.blueprint import assemble
+from proxy.config.config import Config, ConfigError, parse_config
 from proxy.traces.trace import Trace
 from scenarios import files
 from scoring.arm import PLACE_HEADER, Arm, ProxyArm, Seen, ServerArm

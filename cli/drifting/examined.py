@@ -10,8 +10,8 @@ from cli.drifting.material import check_sections, gather
 from cli.terminal import in_file
 from knowledge_base.library import Library
 from models.errors import ModelSettingsError
-from proxy.chatbot import assemble
-from proxy.config import Config, ConfigError, parse_config
+from proxy.config.blueprint import assemble
+from proxy.config.config import Config, ConfigError, parse_config
 from scenarios import files
 from scenarios.files import ScenarioError
 from scoring.experiment import Experiment, load

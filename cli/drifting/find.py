@@ -132,7 +132,7 @@ async def _find(
     from knowledge_base.lexical import Lexical
     from models.errors import ModelError
     from models.usage import Ledger
-    from proxy.config import load_config
+    from proxy.config.config import load_config
     from scenarios.checkpoint import Checkpoint, Message
     from scoring.arm import NoReply
     from scoring.experiment import ArmSettings, Experiment

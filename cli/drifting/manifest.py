@@ -15,8 +15,8 @@ from facilitators import fidelity
 from facilitators.facilitator import Facilitator
 from models.fallback import with_fallbacks
 from models.settings import ModelSettings
-from proxy.chatbot import assemble
-from proxy.config import Config
+from proxy.config.blueprint import assemble
+from proxy.config.config import Config
 from scenarios.checkpoint import Checkpoint
 from scenarios.questions import Question
 from scoring.experiment import Experiment

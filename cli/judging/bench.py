@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from judges.verdict import Stage
     from models.budget import Budget
     from models.client import Models
-    from proxy.chatbot import Blueprint, JudgePlan
-    from proxy.config import Config
+    from proxy.config.blueprint import Blueprint, JudgePlan
+    from proxy.config.config import Config
     from scenarios.scenario import Family, Read, Scenario
 
 ANSWERS = Path("data/judge-answers.jsonl")
@@ -256,8 +256,8 @@ async def open_bench(
     from models.client import Engine, open_models
     from models.openai_engine import make_session
     from models.remembering import Memory, Remembering
-    from proxy.chatbot import assemble
-    from proxy.config import load_config
+    from proxy.config.blueprint import assemble
+    from proxy.config.config import load_config
 
     path = config_path(config)
     with plain_errors(path):

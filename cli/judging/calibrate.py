@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from judges.evaluation.labelled import Labelled
     from judges.evaluation.traffic import Route
     from judges.verdict import Stage
-    from proxy.chatbot import JudgePlan
+    from proxy.config.blueprint import JudgePlan
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from typing import Any
 
 import yaml
 
-from proxy.chatbot import assemble
-from proxy.config import ConfigError, load_config
+from proxy.config.blueprint import assemble
+from proxy.config.config import ConfigError, load_config
 
 Edit = tuple[int, int, str]
 """From and to which character, and what stands there afterwards."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from proxy.audit.log import AuditLog
-from proxy.settings import AuditSettings
+from proxy.config.settings import AuditSettings
 from proxy.tenants.keys import KeyRecord
 
 

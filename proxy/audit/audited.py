@@ -12,8 +12,8 @@ import orjson
 from knowledge_base.library import Source
 from models.usage import Call
 from proxy.audit.log import AuditLog
-from proxy.chatbot import Blueprint
-from proxy.config import Config
+from proxy.config.blueprint import Blueprint
+from proxy.config.config import Config
 from proxy.tenants.keys import KeyRecord, KeyRing
 from proxy.traces.trace import Trace
 

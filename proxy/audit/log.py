@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from proxy.audit.chain import FORMAT, GENESIS, name_of, write
 from proxy.audit.folder import files_of, last_head
-from proxy.config import ConfigError
+from proxy.config.config import ConfigError
 
 MOST_WAITING = 10_000
 """Records that wait for the writer at most: some megabytes."""

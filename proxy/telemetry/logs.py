@@ -12,10 +12,15 @@ from typing import Any, BinaryIO
 
 import orjson
 import structlog
+from aiohttp import web
 
 from proxy.telemetry.together import Together
 
 Event = MutableMapping[str, Any]
+
+
+FIELDS = web.RequestKey("fields", dict[str, Any])
+"""What the canonical log line of a request will say, bound as it becomes known."""
 
 
 def configure_logs(level: str = "info") -> None:

@@ -16,15 +16,15 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.values import MutexValue, ValueClass
 
 from judges.observation import Sign
+from judges.review import signs
 from judges.verdict import Judgement, Verdict
 from models.guard import Guard
 from models.usage import Call, Ledger
-from proxy.chatbot import Blueprint
+from proxy.config.blueprint import Blueprint
 from proxy.telemetry.histogram import BatchHistogram
 from proxy.telemetry.reading import Reading
 from proxy.telemetry.together import Together
 from proxy.traces.trace import Outcome, Trace
-from proxy.turn import signs
 
 SECONDS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 60, 120)
 SHORT = (0.0001, 0.00025, 0.0005, *SECONDS)

@@ -28,7 +28,7 @@ from yarl import URL
 from models.settings import ModelSettings
 from models.usage import Call
 from models.watch import TRACE_HEADERS
-from proxy.middleware import FIELDS
+from proxy.telemetry.logs import FIELDS
 from proxy.traces.trace import Trace
 
 TURNS = frozenset(("/v1/chat/completions", "/v1/responses", "/v1/embeddings"))

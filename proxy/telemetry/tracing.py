@@ -8,7 +8,7 @@ from aiohttp.typedefs import Handler, Middleware
 from multidict import istr
 
 from models.watch import TRACE_HEADERS
-from proxy.config import ConfigError
+from proxy.config.config import ConfigError
 
 if TYPE_CHECKING:
     from proxy.telemetry.spans import Telemetry

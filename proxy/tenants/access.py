@@ -8,11 +8,10 @@ from urllib.parse import urlsplit
 from aiohttp import HttpVersion11, web
 from aiohttp.hdrs import AUTHORIZATION, HOST, ORIGIN
 
-from proxy.chatbot import Chatbot
-from proxy.chatbot_settings import Filter
-from proxy.errors import BadRequest, Forbidden, Unauthorized
+from proxy.config.chatbot_settings import Filter
 from proxy.tenants.keys import KeyRecord, KeyRing, Permission
 from proxy.tenants.loopback import is_loopback
+from proxy.wire.errors import BadRequest, Forbidden, Unauthorized
 
 FILTER_HEADER = "X-CAF-Filter"
 
@@ -106,7 +105,7 @@ def _host_of(address: str) -> str:
         return ""
 
 
-def requested_filter(headers: Mapping[str, str], access: Access, bot: Chatbot) -> Filter:
+def requested_filter(headers: Mapping[str, str], access: Access, configured: Filter) -> Filter:
     """Return the filter's mode for a request: the chatbot's, unless the client asks for another and may.
 
     Raises:
@@ -115,11 +114,11 @@ def requested_filter(headers: Mapping[str, str], access: Access, bot: Chatbot) -
     """
     asked = headers.get(FILTER_HEADER)
     if asked is None:
-        return bot.settings.filter
+        return configured
     mode = MODES.get(asked.strip().lower())
     if mode is None:
         raise BadRequest(f"{FILTER_HEADER} must be on, off or shadow, not {asked[:20]!r}.", param=FILTER_HEADER)
-    if mode != bot.settings.filter and not access.unfiltered:
+    if mode != configured and not access.unfiltered:
         needs = f"Changing the filter with {FILTER_HEADER} needs the permission `unfiltered`."
         raise Forbidden(needs if access.key else f"{needs} {ASK_DIRECTLY}", param=FILTER_HEADER)
     return mode

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from models.usage import Ledger
-from proxy.errors import QuotaSpent, RateLimited
 from proxy.tenants.keys import KeyRecord
+from proxy.wire.errors import QuotaSpent, RateLimited
 
 MINUTE_S = 60.0
 DAY_S = 86_400

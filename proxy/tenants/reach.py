@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from proxy.config import Config, ConfigError
+from proxy.config.config import Config, ConfigError
 from proxy.tenants.keys import KeyFileError, KeyRing
 from proxy.tenants.loopback import is_loopback
 

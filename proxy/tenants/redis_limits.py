@@ -11,9 +11,9 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from proxy.errors import StoreUnavailable
 from proxy.tenants.keys import KeyRecord
 from proxy.tenants.limits import Meter, ProcessMeter, refuse
+from proxy.wire.errors import StoreUnavailable
 
 log = structlog.get_logger()
 

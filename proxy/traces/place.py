@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
-from proxy.config import Config, ConfigError
-from proxy.settings import PrivacySettings
+from proxy.config.config import Config, ConfigError
+from proxy.config.settings import PrivacySettings
 from proxy.tenants.loopback import is_loopback
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from judges.case import alarm_case
 from judges.judge import LocalJudge
-from proxy.messages import asked
+from proxy.wire.messages import asked
 from tests.proxy.conftest import Body, Start, dialogue, text_of
 
 CRISES = (

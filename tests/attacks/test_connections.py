@@ -19,7 +19,7 @@ import structlog
 
 from cli.front import Front
 from proxy.app import create_app
-from proxy.config import Config, ConfigError, parse_config
+from proxy.config.config import Config, ConfigError, parse_config
 from proxy.tenants import keys
 
 uvloop = pytest.importorskip("uvloop", reason="there is none for Windows")

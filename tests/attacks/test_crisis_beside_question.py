@@ -9,7 +9,7 @@ import pytest
 
 from judges.case import alarm_case
 from judges.judge import LocalJudge
-from proxy.messages import asked
+from proxy.wire.messages import asked
 from tests.attacks.crisis_material import QUESTIONS, STATEMENTS
 from tests.proxy.conftest import Body, Start, text_of
 

@@ -10,9 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from judges.doses import doses
-from proxy.json_text import json_text
+from proxy.turn.json_text import json_text
+from tests.proxy.api.test_stream import content_of, data_of
 from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, screening
-from tests.proxy.test_stream import content_of, data_of
 
 MARKER = "Take 900 mg of quetiapine tonight"
 FORMS: tuple[Body, ...] = ({"type": "json_object"}, {"type": "json_schema", "json_schema": {"name": "a", "schema": {}}})

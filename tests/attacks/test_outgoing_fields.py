@@ -16,7 +16,7 @@ from aiohttp import web
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from proxy.service import SERVICE
+from proxy.api.service import SERVICE
 from tests.attacks.forms import CHAT_FORMS, FORMS, Got, ask, check
 from tests.proxy.conftest import Body, Proxy, Start
 

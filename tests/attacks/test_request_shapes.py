@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from proxy.messages import asked, read_loosely
+from proxy.wire.messages import asked, read_loosely
 from tests.proxy.conftest import Body, Start
 
 CRY = "I want to kill myself."

@@ -14,8 +14,8 @@ from models.scripted import Scripted
 from models.usage import Ledger
 from tests.attacks.advice import GOOD, HEALTH, PHARMACY, TENANTS, UNSUPPORTED
 from tests.attacks.screening import BOTH, CLAIMS, INVENTION, forged, sharing
+from tests.proxy.api.test_stream import content_of, data_of
 from tests.proxy.conftest import NO_PROBLEMS, Body, Start, screening
-from tests.proxy.test_stream import content_of, data_of
 
 
 def cases(by_chatbot: dict[str, tuple[Case | str, ...]]) -> list[Case]:

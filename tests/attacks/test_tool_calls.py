@@ -14,7 +14,7 @@ from aiohttp import web
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from proxy.service import SERVICE
+from proxy.api.service import SERVICE
 from proxy.traces import redaction
 from proxy.traces.trace import Trace
 from tests.attacks.forms import CHAT_FORMS, FORMS, Got, ask, check

@@ -18,7 +18,7 @@ from bench.crowd.guest import Guest, Told, put_together
 from bench.crowd.plot import DRAFT, GUEST, NAME, Turn, name, plots, twin
 from bench.crowd.upstream import Upstream
 from bench.script import Exchange
-from proxy.stream import events
+from proxy.api.stream import events
 from tests.redis_server import INSTALLED
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -20,8 +20,8 @@ from judges.evaluation.labelled import Labelled, Setting
 from judges.judge import LocalJudge
 from judges.weights import weights_id
 from knowledge_base.library import Source
-from proxy.chatbot import assemble
-from proxy.config import ConfigError, load_config
+from proxy.config.blueprint import assemble
+from proxy.config.config import ConfigError, load_config
 from proxy.traces.labels import Label, add
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Attempt, Trace

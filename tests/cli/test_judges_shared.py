@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from judges.prompt import load_prompt
-from proxy.chatbot import assemble
-from proxy.config import load_config
+from proxy.config.blueprint import assemble
+from proxy.config.config import load_config
 from tests.cli.conftest import Ended
 from tests.proxy.conftest import NO_PROBLEMS, screening
 

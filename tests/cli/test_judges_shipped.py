@@ -10,7 +10,7 @@ from cli.judging import shipped
 from judges.case import Topic
 from judges.evaluation.labelled import Setting
 from knowledge_base.library import load
-from proxy.config import load_config
+from proxy.config.config import load_config
 from tests.cli.conftest import ROOT, Ended
 
 Caf = Callable[..., Ended]

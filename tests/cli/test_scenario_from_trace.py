@@ -10,8 +10,8 @@ import yaml
 from cli.traced import labelled_turns
 from judges.observation import Assertion, Claims
 from judges.verdict import Judgement
-from proxy.chatbot import Blueprint, assemble
-from proxy.config import load_config
+from proxy.config.blueprint import Blueprint, assemble
+from proxy.config.config import load_config
 from proxy.traces.labels import Label, RightVerdict, add
 from proxy.traces.redaction import redact
 from proxy.traces.trace import Attempt, Trace

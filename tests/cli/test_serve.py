@@ -18,7 +18,7 @@ import pytest
 
 from cli.serve import unsafe
 from judges.weights import weights_id
-from proxy.config import parse_config
+from proxy.config.config import parse_config
 from tests.cli.conftest import COMMAND, ROOT, Ended
 
 Caf = Callable[..., Ended]

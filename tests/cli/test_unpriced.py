@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from cli.serve import unsafe
-from proxy.config import parse_config
+from proxy.config.config import parse_config
 from proxy.tenants.keys import KeyRing, create, save
 from tests.cli.conftest import Ended
 

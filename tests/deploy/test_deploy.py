@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from proxy.config import Config, parse_config
+from proxy.config.config import Config, parse_config
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"

@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from proxy.app import create_app
-from proxy.config import parse_config
+from proxy.config.config import parse_config
 
 Body = dict[str, Any]
 SECTIONS = {

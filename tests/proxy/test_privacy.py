@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from proxy.app import stored
-from proxy.config import parse_config
+from proxy.config.config import parse_config
 from proxy.telemetry.logs import configure_logs
 from tests.proxy.conftest import Start, eventually
 

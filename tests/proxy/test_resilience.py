@@ -8,8 +8,8 @@ import pytest
 from aiohttp import web
 
 from models.errors import UpstreamUnavailable
-from proxy.config import ConfigError, parse_config
-from proxy.service import SERVICE
+from proxy.api.service import SERVICE
+from proxy.config.config import ConfigError, parse_config
 from proxy.traces.trace import Trace
 from tests.proxy.conftest import Body, Proxy, Start, dialogue, eventually, judge_with, text_of
 

@@ -26,7 +26,7 @@ from models.recording import Recording, request_key
 from models.scripted import Scripted
 from models.settings import ModelSettings
 from proxy.app import create_app
-from proxy.config import Config, parse_config
+from proxy.config.config import Config, parse_config
 
 HERE = Path(__file__).parent
 PROMPTS = HERE.parent.parent / "judges" / "prompts"

@@ -11,7 +11,7 @@ from aiohttp import web
 from proxy.app import assemble
 from proxy.audit.audited import fingerprint
 from proxy.audit.folder import files_of, verify
-from proxy.config import parse_config
+from proxy.config.config import parse_config
 from proxy.tenants.keys import KeyRecord, create, save
 from tests.proxy.conftest import Body, Proxy, Start, bot_settings, dialogue, eventually
 

@@ -16,7 +16,7 @@ import pytest
 from proxy.audit import log as module
 from proxy.audit.folder import Report, files_of, heads, verify
 from proxy.audit.log import AuditLog
-from proxy.config import ConfigError
+from proxy.config.config import ConfigError
 
 ROOT = Path(__file__).parents[3]
 

@@ -13,8 +13,8 @@ from aiohttp import web
 
 from judges.rules import RULES
 from models.usage import Call, Ledger, Usage
+from proxy.api.service import SERVICE
 from proxy.app import create_app
-from proxy.service import SERVICE
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.worker_metrics import IN_MEMORY, shared_folder, worker_gone
 from tests.proxy.conftest import (
@@ -318,7 +318,7 @@ async def test_queue_and_circuit_breaker_are_shown(start: Start) -> None:
 COUNTING = """
 from pathlib import Path
 from proxy.app import assemble
-from proxy.config import parse_config
+from proxy.config.config import parse_config
 from proxy.telemetry.metrics import Metrics
 
 bot = {"model": "m", "role": "x", "refiner": "local", "emergency": {"contact": "Call 112."}}

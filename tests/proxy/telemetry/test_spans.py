@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from proxy.config import ConfigError
+from proxy.config.config import ConfigError
 from proxy.telemetry.tracing import open_telemetry
 from tests.proxy.conftest import NO_PROBLEMS, Start, dialogue, eventually, judge_with, text_of
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from proxy.config import ConfigError
+from proxy.config.config import ConfigError
 from proxy.tenants import keys
 from proxy.tenants.access import keyless
 from proxy.tenants.loopback import is_loopback

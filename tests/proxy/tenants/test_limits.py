@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.usage import Call, Ledger, Usage
-from proxy.errors import QuotaSpent, RateLimited
 from proxy.tenants import keys
 from proxy.tenants.keys import KeyRecord
 from proxy.tenants.limits import ProcessMeter
+from proxy.wire.errors import QuotaSpent, RateLimited
 
 DAY = 86_400.0
 

@@ -12,9 +12,9 @@ from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from models.usage import Ledger
-from proxy.errors import ApiError, QuotaSpent, RateLimited, StoreUnavailable
 from proxy.tenants import keys
 from proxy.tenants.redis_limits import RedisMeter
+from proxy.wire.errors import ApiError, QuotaSpent, RateLimited, StoreUnavailable
 from tests.redis_server import INSTALLED, RedisServer
 
 pytestmark = pytest.mark.skipif(not INSTALLED, reason="needs redis-server: apt-get install redis-server")

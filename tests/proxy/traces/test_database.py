@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from proxy.config import ConfigError, parse_config
+from proxy.config.config import ConfigError, parse_config
 from proxy.traces import schema as trace_schema
 from proxy.traces import store as trace_store
 from proxy.traces.database import DatabaseWriter

@@ -1,0 +1,72 @@
+"""How a client speaks: what it sends means a chat request, and what a turn comes to is told in its own form.
+
+There is one way through the filter, that of `chat.py`; a dialect only translates at both ends of it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
+
+from models.client import Body
+from proxy.api import stream
+from proxy.wire.errors import ApiError
+
+
+class Dialect(Protocol):
+    """The form of one request and of its reply; each request has its own."""
+
+    verbatim: bool
+    """Whether it is what upstreams speak, so that a passthrough chatbot forwards the bytes."""
+    conversation_id: str
+    """The conversation, as soon as it is known: what is kept of the reply is erased with it, also where no reply names it."""
+
+    def heard(self, data: Body) -> Body:
+        """Return as much of a request that nobody has validated as the emergency judge can hear, as a chat request."""
+
+    async def understood(self, data: Body, key_id: str) -> tuple[Body, Body, Exception | None]:
+        """Return the chat request that a request means, what the emergency judge can hear of it, and what is wrong with it.
+
+        Both are the latter, if something is. They differ in what no chat request has a place for, which a person may have said.
+        """
+
+    async def settled(self, completion: Body) -> Body:
+        """Take what the turn came to, keep what is to be kept of it, and return the body of the reply."""
+
+    def opening(self) -> bytes:
+        """Return what a stream says before there is a verdict."""
+
+    def pieces(self, chunks: Iterable[Body]) -> bytes:
+        """Return what a stream says of chunks of a completion that is not settled yet."""
+
+    def events(self, completion: Body, include_usage: bool, sent: Mapping[int, int]) -> Iterator[bytes]:
+        """Yield the rest of a stream that delivers a settled completion. Args: sent: as in `stream.chunks`."""
+
+    def failure(self, error: ApiError) -> bytes:
+        """Return what ends a stream that failed after it had begun."""
+
+
+class ChatDialect:
+    """Chat completions: nothing to translate."""
+
+    verbatim = True
+    conversation_id = ""
+
+    def heard(self, data: Body) -> Body:
+        return data
+
+    async def understood(self, data: Body, key_id: str) -> tuple[Body, Body, Exception | None]:
+        return data, data, None
+
+    async def settled(self, completion: Body) -> Body:
+        return completion
+
+    def opening(self) -> bytes:
+        return b""
+
+    def pieces(self, chunks: Iterable[Body]) -> bytes:
+        return b"".join(map(stream.event, chunks))
+
+    def events(self, completion: Body, include_usage: bool, sent: Mapping[int, int]) -> Iterator[bytes]:
+        return stream.events(completion, include_usage, sent)
+
+    def failure(self, error: ApiError) -> bytes:
+        return stream.event(error.body())

@@ -1,0 +1,136 @@
+"""POST /v1/embeddings: forwarded and not judged, since numbers say nothing to anybody."""
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import aiohttp
+import orjson
+from aiohttp import web
+
+from models.alias import Alias
+from models.client import Models
+from models.errors import ModelError, error_for_status
+from models.fallback import chain
+from models.openai_engine import OpenAIEngine
+from models.relay import relay
+from models.usage import Call, Ledger
+from proxy.api.passthrough import Relaying
+from proxy.api.relayed import estimated
+from proxy.api.request_body import read_body, refuse_forms
+from proxy.api.service import SERVICE
+from proxy.config.config import Config
+from proxy.telemetry.logs import FIELDS
+from proxy.wire.errors import BadRequest, ModelNotFound
+from proxy.wire.messages import read_json
+
+
+@dataclass(frozen=True, slots=True)
+class Embedder:
+    """A model that embeds, behind one name or several."""
+
+    aliases: Sequence[Alias]
+    """The one that is asked, and those that may stand in for it: behind the guards that chats go through."""
+    chatbot: str | None
+    """The chatbot whose name it answers to; None: the model of the setting `embeddings`."""
+
+
+EMBEDDERS = web.AppKey("embedders", Mapping[str, Embedder])
+
+
+def embedding_names(config: Config) -> dict[str, tuple[str, str | None]]:
+    """Return which alias embeds under which name, and for which chatbot; without any, there is no such route."""
+    names: dict[str, tuple[str, str | None]] = {}
+    if config.embeddings is not None:
+        for name in (config.models[config.embeddings].model, config.embeddings):
+            if name is not None:
+                names[name] = (config.embeddings, None)
+    for name, bot in config.chatbots.items():
+        if bot.kind == "passthrough" and config.models[bot.model].engine == "openai":
+            names[name] = (bot.model, name)
+    return names
+
+
+def open_embedders(
+    config: Config, models: Models, session: aiohttp.ClientSession, environ: Mapping[str, str] = os.environ
+) -> dict[str, Embedder]:
+    """Open what embeds.
+
+    Raises:
+        ModelSettingsError: A secret is missing.
+    """
+
+    def embedding(name: str) -> Alias:
+        settings = config.models[name]
+        engine = OpenAIEngine(settings, session, environ, alias=name, path="embeddings")
+        alias = Alias(name, settings, engine, first_pause_s=0)  # what is forwarded is tried once
+        alias.guard = models.guards.get(name)
+        return alias
+
+    return {
+        name: Embedder([embedding(one) for one in _standing_in(config, alias)], chatbot)
+        for name, (alias, chatbot) in embedding_names(config).items()
+    }
+
+
+def _standing_in(config: Config, alias: str) -> list[str]:
+    """Return an alias and, of its fallbacks, those that are the same model elsewhere: another's numbers mean something else."""
+    of = config.models[alias]
+    chained = ((one, config.models[one]) for one in chain(alias, config.models))
+    return [one for one, its in chained if one == alias or (its.engine, its.model) == ("openai", of.model or alias)]
+
+
+async def embeddings(request: web.Request) -> web.Response:
+    """Forward a request for embeddings; only the model's name is replaced by the one that the upstream knows."""
+    service, embedders = request.app[SERVICE], request.app[EMBEDDERS]
+    access = service.access(request)
+    refuse_forms(request, service.keys)
+    data = read_json(raw := await read_body(request))
+    name = data.get("model")
+    if not isinstance(name, str) or not name:
+        raise BadRequest("model: the name of a model is missing.", param="model")
+    embedder = embedders.get(name)
+    # A key that is for certain chatbots is for nothing else.
+    known = [n for n, e in embedders.items() if access.chatbots([e.chatbot or ""])]
+    if embedder is None or name not in known:
+        there = f"there is: {', '.join(known)}" if known else "there is none for this key"
+        raise ModelNotFound(f"There is no model {name[:64]!r} for embeddings here; {there}.", param="model")
+    first = embedder.aliases[0]
+    upstream = first.settings.model or first.name
+    if name != upstream:
+        raw = orjson.dumps({**data, "model": upstream})
+    request[FIELDS]["model"] = first.name
+    async with service.meter.admitted(access.key, Ledger(service.telemetry)) as ledger:
+        with Relaying(service, embedder.chatbot or first.name, access.key, ledger):
+            started = time.perf_counter()
+
+            def book(alias: str, error: str | None) -> None:
+                # Embeddings are paid by what is read, also by a client that leaves. Estimated: nobody reads the answer here.
+                usage = estimated(len(raw), 0)
+                cost = usage.cost(service.config.models[alias].price)
+                ledger.add(Call("embed", alias, _since(started), usage, cost, error))
+
+            try:
+                answer = await relay(embedder.aliases, raw, request.headers, ledger, "embed")
+            except asyncio.CancelledError:  # the client has left before there was an answer
+                book(first.name, "cancelled")
+                raise
+            error = error_for_status(answer.status).kind if answer.status >= 400 else None
+            try:
+                async with answer:
+                    body = answer.body if answer.chunks is None else b"".join([chunk async for chunk in answer.chunks])
+            except ModelError as broken:
+                error = broken.kind
+                raise
+            except asyncio.CancelledError:
+                error = "cancelled"
+                raise
+            finally:
+                book(answer.alias, error)
+    return web.Response(status=answer.status, headers=answer.headers, body=body)
+
+
+def _since(started: float) -> float:
+    return (time.perf_counter() - started) * 1000

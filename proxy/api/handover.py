@@ -1,0 +1,25 @@
+"""What goes on when the configuration is exchanged under a running proxy: conversations, and what keys have used."""
+
+from proxy.api.responses.store import ProcessResponses
+from proxy.api.service import Service
+from proxy.state.conversation_store import ProcessMemory
+from proxy.tenants.limits import ProcessMeter
+
+
+def carry_on(old: Service, new: Service) -> None:
+    """Have a new service go on with what an old one keeps in this process.
+
+    Both then work on the same: a turn that is open in the old one leaves its state for the next, which the new one gets. What is
+    kept outside of the process needs no carrying.
+    """
+    settings = new.config.memory
+    if isinstance(old.memory, ProcessMemory) and isinstance(new.memory, ProcessMemory):
+        old.memory.limit(settings.max_turns, settings.max_age_s)
+        new.memory = old.memory
+    old.throttle.per_minute = new.throttle.per_minute
+    new.throttle = old.throttle
+    if isinstance(old.meter, ProcessMeter) and isinstance(new.meter, ProcessMeter):
+        new.meter = old.meter
+    if isinstance(old.responses, ProcessResponses) and isinstance(new.responses, ProcessResponses):
+        old.responses.limit(settings.max_turns, settings.max_age_s)
+        new.responses = old.responses

@@ -1,0 +1,87 @@
+"""Around every request: errors become OpenAI bodies, and one log line tells what happened."""
+
+import asyncio
+import time
+import traceback
+from collections.abc import Awaitable, Callable
+
+import aiohttp
+import structlog
+from aiohttp import HttpVersion11, hdrs, web
+
+from models.errors import ModelError
+from proxy.api.request_body import CONTINUE, EXPECT
+from proxy.telemetry.logs import FIELDS, tell_request
+from proxy.telemetry.metrics import Metrics
+from proxy.wire.errors import ApiError, BadRequest, HttpFault, Internal, TooLarge, from_model_error
+
+log = structlog.get_logger()
+
+METRICS = web.AppKey("metrics", Metrics)
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@web.middleware
+async def boundary(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Answer every request with a response, whatever is raised, and log and count it once."""
+    started = time.perf_counter()
+    fields = request[FIELDS] = {}
+    status = 499  # the client has gone
+    try:
+        response = await _answered(request, handler)
+        status = response.status
+        return response
+    finally:
+        route = request.match_info.route.resource
+        path = route.canonical if route is not None else "unknown"
+        request.app[METRICS].answered(path, status)
+        ms = round((time.perf_counter() - started) * 1000, 2)
+        tell_request({"method": request.method, "path": path, "status": status, "ms": ms, **fields})
+
+
+async def _answered(request: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        _check_head(request)
+        return await handler(request)
+    except aiohttp.ClientConnectionResetError:  # the client has gone while it was written to
+        raise asyncio.CancelledError from None
+    except Exception as error:
+        return told(request, error).response()
+
+
+def _check_head(request: web.Request) -> None:
+    """Refuse a head that a proxy before this one may read differently, and so take one request for another.
+
+    Raises:
+        BadRequest: It has chunks that its HTTP does not know, or names two keys.
+        web.HTTPExpectationFailed: It expects something that nobody here does.
+    """
+    if request.get(EXPECT, CONTINUE).lower() != CONTINUE:
+        raise web.HTTPExpectationFailed(reason=f"The only Expect that is known here is {CONTINUE}")
+    if request.version < HttpVersion11 and hdrs.TRANSFER_ENCODING in request.headers:
+        fault = BadRequest("HTTP/1.0 knows no Transfer-Encoding; send Content-Length, or HTTP/1.1.")
+    elif len(request.headers.getall(hdrs.AUTHORIZATION, ())) > 1:
+        fault = BadRequest("There is more than one Authorization header.", param=hdrs.AUTHORIZATION)
+    else:
+        return
+    fault.closes = True
+    raise fault
+
+
+def told(request: web.Request, error: Exception) -> ApiError:
+    """Return what the client is told of an error, and bind what the log line says of it."""
+    fields = request[FIELDS]
+    if isinstance(error, ModelError):
+        fields.update(error=error.kind, model=error.alias, step=error.step)
+        return from_model_error(error)
+    if isinstance(error, web.HTTPRequestEntityTooLarge):
+        limit = request.client_max_size
+        error = TooLarge(f"The request body is larger than {limit} bytes, the proxy's limit (server.max_body_bytes).")
+    elif isinstance(error, web.HTTPException):
+        error = HttpFault(error, f"{request.method} {request.path}")
+    elif not isinstance(error, ApiError):
+        # The frames without values or message: these may hold what somebody wrote.
+        log.error("request failed", error=type(error).__name__, frames=traceback.format_tb(error.__traceback__))
+        error = Internal()
+    fields["error"] = error.code or type(error).__name__
+    return error

@@ -1,0 +1,149 @@
+"""A chatbot of `kind: passthrough`: what comes is forwarded, what comes back is relayed, nothing else."""
+
+import asyncio
+from types import TracebackType
+from typing import Any
+
+import aiohttp
+import orjson
+from aiohttp import web
+
+from models.client import Body
+from models.errors import ModelError, error_for_status
+from models.request import text_of
+from models.usage import Call, Ledger, Usage
+from proxy.api import stream
+from proxy.api.logprobs import spelling
+from proxy.api.middleware import told
+from proxy.api.relayed import Relayed, estimated, usage_of
+from proxy.api.service import Service
+from proxy.audit.audited import tell_forwarded
+from proxy.telemetry.logs import FIELDS
+from proxy.tenants.keys import KeyRecord
+from proxy.turn.chatbot import Chatbot
+from proxy.wire.messages import OWN_FIELDS
+
+
+class Relaying:
+    """Counts and records what is forwarded within the block."""
+
+    __slots__ = ("_chatbot", "_key", "_ledger", "_service")
+
+    def __init__(self, service: Service, chatbot: str, key: KeyRecord | None, ledger: Ledger) -> None:
+        self._service, self._chatbot, self._key, self._ledger = service, chatbot, key, ledger
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._service.metrics.forwarded(self._ledger)
+        if self._service.audit is not None:
+            tell_forwarded(self._service.audit, self._chatbot, self._key, self._ledger.calls, error)
+
+
+DONE = (b"data: [DONE]\n\n", b"data: [DONE]\r\n\r\n", b"data: [DONE]\n")
+LONGEST_LINE = 2**20
+"""Bytes; what is longer is relayed before it has ended."""
+
+
+async def passthrough(
+    request: web.Request, bot: Chatbot, raw: bytes, data: dict[str, Any], ledger: Ledger
+) -> web.StreamResponse:
+    """Forward a request; only the model's name is replaced by the one that the upstream knows.
+
+    Args:
+        ledger: Gets what the call used, as far as its bytes tell.
+
+    Raises:
+        ModelError: The upstream cannot be reached.
+    """
+    request[FIELDS]["chatbot"] = bot.name
+    upstream = bot.upstream_model
+    if data["model"] != upstream or not _names_one_model(raw):
+        raw = orjson.dumps({**data, "model": upstream})
+    try:
+        forwarded = await bot.models.forward(bot.settings.model, raw, request.headers, ledger)
+    except asyncio.CancelledError:  # the client has left before there was an answer
+        ledger.add(booked(bot, bot.settings.model, estimated(len(raw), 0), "cancelled"))
+        raise
+    relayed: Relayed | None = None
+    error = error_for_status(forwarded.status).kind if forwarded.status >= 400 else None
+    last = half = b""
+    try:
+        if forwarded.chunks is None:
+            return web.Response(status=forwarded.status, headers=forwarded.headers, body=forwarded.body)
+        async with forwarded:
+            relayed = Relayed()
+            response = web.StreamResponse(status=forwarded.status, headers=forwarded.headers)
+            await response.prepare(request)
+            try:
+                async for chunk in forwarded.chunks:
+                    last, half = whole_lines(half + chunk)
+                    if last:
+                        relayed.hear(last)
+                        await response.write(last)
+                if half:
+                    relayed.hear(half)
+                    await response.write(half)
+            except ModelError as broken:  # the headers are gone: the stream says so itself, and ends without [DONE]
+                error = broken.kind
+                between = b"" if last.endswith((b"\n\n", b"\r\n\r\n")) else b"\n"
+                await response.write(between + stream.event(told(request, broken).body()))
+            return response
+    except (asyncio.CancelledError, aiohttp.ClientConnectionResetError):
+        if not last.endswith(DONE):  # who has got that may go
+            error = "cancelled"
+        raise
+    finally:
+        used = relayed.usage(len(raw)) if relayed is not None else usage_of(forwarded.body or b"", len(raw))
+        ledger.add(booked(bot, forwarded.alias, used, error))
+
+
+def _names_one_model(raw: bytes) -> bool:
+    """Tell whether a request can be read in one way only, as far as this is to be seen quickly.
+
+    Of two fields `model` an upstream might take the one that we do not, and in an escape a name might hide.
+    """
+    return raw.lower().count(b'"model"') == 1 and b"\\u00" not in raw
+
+
+def booked(bot: Chatbot, alias: str, usage: Usage, error: str | None) -> Call:
+    """Return the ledger's entry for what was forwarded to a model; a client that leaves early has asked, too."""
+    return Call("forward", alias, 0.0, usage, usage.cost(bot.models.settings[alias].price), error)
+
+
+def whole_lines(data: bytes) -> tuple[bytes, bytes]:
+    """Cut what has come of a stream behind its last whole line.
+
+    The rest waits for its end: should the upstream break off, what tells the client so would be glued to it.
+    """
+    if data.endswith(b"\n"):
+        return data, b""
+    end = data.rfind(b"\n") + 1
+    return (data[:end], data[end:]) if len(data) - end <= LONGEST_LINE else (data, b"")
+
+
+async def passed_through(request: web.Request, bot: Chatbot, data: dict[str, Any], ledger: Ledger) -> Body:
+    """Ask the chatbot's model what a client asked in a form that upstreams do not speak; return the completion.
+
+    Raises:
+        ModelError: The upstream cannot be reached, or refuses the request.
+    """
+    request[FIELDS]["chatbot"] = bot.name
+    asked = {name: value for name, value in data.items() if name not in OWN_FIELDS}
+    asked["messages"] = data["messages"]
+    answer = await bot.models.complete(bot.settings.model, asked, step="forward", ledger=ledger)
+    first = answer["choices"][0]
+    message = first["message"]
+    refusal, calls = message.get("refusal"), message.get("tool_calls")
+    text = text_of(message)
+    tokens = spelling(first.get("logprobs"), text) if text else None
+    first["logprobs"] = {"content": tokens, "refusal": None} if tokens else None
+    first["message"] = {
+        "content": text or None,
+        "refusal": refusal if isinstance(refusal, str) else None,
+        "tool_calls": [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else [],
+    }
+    return {**answer, "choices": [{"index": 0, "finish_reason": "stop"} | first], "usage": ledger.usage.as_openai()}

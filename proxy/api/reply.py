@@ -1,0 +1,156 @@
+"""The response body of a turn. Pure.
+
+Every field of it is written here: models put drafts and reasoning into any that go through, and a rejected text must not leave by
+such a door.
+"""
+
+from itertools import accumulate
+from typing import Any
+
+from judges.rules import RULES
+from judges.verdict import Judgement
+from knowledge_base import citations
+from models.client import Body
+from proxy.api import outgoing
+from proxy.api.logprobs import encoded, spelled, spelling
+from proxy.traces.trace import RANK
+from proxy.turn import tool_calls
+from proxy.turn.chatbot import Chatbot
+from proxy.turn.delivery import Answer, Delivery, Turn
+
+
+def completion(turn: Turn, answer: Answer, *, expose: bool) -> Body:
+    """Write the chat completion for an answer.
+
+    Args:
+        turn: The turn.
+        answer: Its answer; one delivery stands for every choice asked for when no draft was made.
+        expose: Whether to add the `caf` object: to the response, and with several choices to each of them.
+    """
+    deliveries = answer.deliveries if answer.upstream else answer.deliveries * (turn.request.n or 1)
+    # What leaves before there is an answer may be another's than the first draft's.
+    named = answer.upstream if turn.live is None else turn.live.head
+    body: Body = {
+        **head(turn, named),
+        "object": "chat.completion",
+        "choices": [choice(turn, delivery, index) for index, delivery in enumerate(deliveries)],
+        "usage": turn.ledger.usage.as_openai(),
+    }
+    if expose:
+        body["caf"] = caf(turn, worst(deliveries))
+        if len(deliveries) > 1:
+            for written, delivery in zip(body["choices"], deliveries, strict=True):
+                written["caf"] = caf(turn, delivery)
+    return body
+
+
+def head(turn: Turn, upstream: Body) -> Body:
+    """Return what names a completion, and says of which system it is."""
+    return {
+        "id": f"chatcmpl-{turn.trace.turn_id}",
+        "created": int(turn.trace.started),
+        "model": turn.request.model,
+        **outgoing.about(upstream),
+    }
+
+
+def choice(turn: Turn, delivery: Delivery, index: int) -> Body:
+    """Write one choice, with the text that is delivered."""
+    upstream = delivery.message
+    text = shown(turn, delivery)
+    message: Body = {"role": "assistant", "content": text, "refusal": None, **tool_calls.fields(delivery.calls)}
+    # A client that waits for a document or a call is told that this is none.
+    programmed = turn.request.wants_json or turn.request.tools or turn.request.functions
+    if delivery.refused or (programmed and delivery.text_outcome == "fallback"):
+        message["refusal"] = turn.fallback
+    elif text is None:
+        # A refusal in the model's own words has been judged by nobody.
+        own = upstream.get("refusal")
+        message["refusal"] = turn.fallback if own and turn.judged else own
+    elif programmed and delivery.outcome == "emergency":
+        message["refusal"] = text
+    withheld = delivery.replaced or (delivery.refused and text is None)
+    return {
+        "index": index,
+        "message": message,
+        "logprobs": likely(turn, delivery),
+        "finish_reason": outgoing.finish_reason(None if withheld else delivery.choice.get("finish_reason"), message),
+    }
+
+
+def likely(turn: Turn, delivery: Delivery) -> Body | None:
+    """Return the logprobs of the tokens that are delivered; None where the words are not the model's, or a token is cut.
+
+    The command before a reply is no part of it. The line of sources after it has no tokens. What else might have stood there
+    has been read by no judge, and is left out of a reply that they have read.
+    """
+    logprobs = delivery.choice.get("logprobs")
+    if logprobs is None:  # as mostly
+        return None
+    said, text = delivery.message.get("content"), delivery.text
+    if delivery.replaced or not isinstance(said, str) or not text or not said.endswith(text):
+        return None
+    tokens = spelling(logprobs, said)
+    if tokens is None:
+        return None
+    if turn.judged:
+        tokens = [token | {"top_logprobs": []} for token in tokens]
+    starts = list(accumulate((len(spelled(token)) for token in tokens), initial=0))
+    before = len(encoded(said)) - len(encoded(text))
+    return {"content": tokens[starts.index(before) :], "refusal": None} if before in starts else None
+
+
+def shown(turn: Turn, delivery: Delivery) -> str | None:
+    """Return the text the user gets: the reply, a line that names its sources, and in a concern the emergency contact."""
+    text = delivery.text
+    if text is None or turn.request.wants_json or delivery.text_outcome in ("emergency", "fallback"):
+        return text
+    if turn.cites and turn.bot.settings.citations == "shown":
+        text += citations.line([title for _, title in cited(turn.bot, delivery)])
+    return f"{text}\n\n{turn.bot.contact(turn.user_message)}" if turn.concern is not None else text
+
+
+def cited(bot: Chatbot, delivery: Delivery) -> list[tuple[str, str]]:
+    """Return id and title of the sections a reply cites."""
+    return [(s, bot.sections[s].title) for s in delivery.citations if s in bot.sections]
+
+
+def worst(deliveries: list[Delivery]) -> Delivery:
+    """Return the delivery whose outcome is the turn's."""
+    return min(deliveries, key=lambda delivery: RANK.index(delivery.outcome))
+
+
+def caf(turn: Turn, delivery: Delivery) -> dict[str, Any]:
+    """Write the `caf` object.
+
+    Reasons and messages are the rules' own text, since what a model wrote may quote the draft; keys with the permission
+    `trace` get the judges' own, and a draft that was not delivered.
+    """
+    told: dict[str, Any] = {
+        "turn_id": turn.trace.turn_id,
+        "conversation_id": turn.trace.conversation_id,
+        "outcome": delivery.outcome,
+        "citations": [{"id": s, "title": title} for s, title in cited(turn.bot, delivery)],
+        "warnings": [{"rule": rule, "message": RULES[rule].message} for rule in dict(delivery.warnings)],
+        "judges": [_judge(judgement, turn.reveals) for judgement in delivery.judgements],
+        **({"concern": {"kind": turn.trace.concern}} if turn.concern is not None else {}),
+        "calls": len(turn.ledger.calls),
+        "usage": [{"step": c.step, "model": c.alias, **c.usage.as_openai()} for c in turn.ledger.calls],
+        "ms": turn.at_ms,
+    }
+    if turn.reveals and delivery.outcome in ("refined", "fallback"):
+        index = delivery.choice.get("index", 0)
+        drafts = ("draft", "redraft", "shortened") if delivery.replaced else ("tool_calls",)
+        told["draft"] = next((a.text for a in turn.trace.attempts if a.choice == index and a.kind in drafts), None)
+    return told
+
+
+def _judge(judgement: Judgement, reveals: bool) -> dict[str, Any]:
+    own = judgement.reason if reveals else ""
+    return {
+        "name": judgement.judge,
+        "stage": judgement.stage,
+        "verdict": judgement.verdict,
+        "reason": own or (RULES[judgement.rule].text if judgement.rule else ""),
+        "ms": judgement.ms,
+    }

@@ -1,0 +1,82 @@
+"""A request's body: how it is read, and what is refused of it before anybody looks at what it says."""
+
+import asyncio
+import zlib
+
+from aiohttp import hdrs, web
+
+from proxy.api.service import SERVICE
+from proxy.tenants.keys import KeyRing
+from proxy.wire.errors import BadRequest, BodyTimeout, NotJson
+
+EXPECT = web.RequestKey("expect", str)
+"""What a client expects before it sends its body, where the server leaves it to us to say so: `caf serve` does."""
+CONTINUE = "100-continue"
+
+
+async def read_body(request: web.Request) -> bytes:
+    """Read a request's body. Whoever reads one has checked before that the client may send it.
+
+    Raises:
+        web.HTTPRequestEntityTooLarge: It is larger than server.max_body_bytes; not read if it says so itself.
+        BodyTimeout: It took too long to arrive.
+        BadRequest: It is not what its headers say.
+    """
+    content, length, limit = request.content, request.content_length, request.client_max_size
+    if length is not None and length > limit:
+        raise web.HTTPRequestEntityTooLarge(limit, length)
+    if length is not None and content.is_eof() and hdrs.CONTENT_ENCODING not in request.headers:
+        return content.read_nowait()  # it has usually come with the headers, and then nothing is to be waited for
+    if EXPECT in request and request.transport is not None:
+        request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    seconds = request.app[SERVICE].config.server.body_timeout_s
+    try:
+        async with asyncio.timeout(seconds):
+            raw = await request.read()
+        return _decompress(raw, limit) if raw and _is_compressed(request) else raw
+    except TimeoutError:
+        raise BodyTimeout(seconds) from None
+    except (web.RequestPayloadError, zlib.error) as error:  # broken chunks, or not the Content-Encoding that it has
+        fault = BadRequest(
+            "The request body cannot be decoded; send it as it is, or with the Content-Encoding gzip or deflate."
+        )
+        fault.closes = True  # aiohttp drops a connection whose request it could not read
+        raise fault from error
+
+
+def _is_compressed(request: web.Request) -> bool:
+    """Tell whether a body is still compressed: `caf serve` leaves it so until somebody may send it, other servers do not."""
+    encoding = request.headers.get(hdrs.CONTENT_ENCODING, "").lower()
+    return encoding in ("gzip", "deflate") and request.content.total_compressed_bytes is None
+
+
+def _decompress(raw: bytes, limit: int) -> bytes:
+    """Return what gzip or deflate made smaller, without making more of it than is taken.
+
+    Raises:
+        web.HTTPRequestEntityTooLarge: It is more than the limit.
+        zlib.error: It is something else, or not whole.
+    """
+    stream = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # 32: gzip or deflate, as the bytes say
+    body = stream.decompress(raw, limit + 1)
+    if len(body) > limit:
+        raise web.HTTPRequestEntityTooLarge(limit)
+    if not stream.eof or stream.unused_data:
+        raise zlib.error
+    return body
+
+
+SENT_BY_FORMS = frozenset(("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"))
+"""Content types with which any web page may send requests to any server, without a browser asking that server first."""
+
+
+def refuse_forms(request: web.Request, keys: KeyRing | None) -> None:
+    """Refuse what a foreign web page could have sent to a proxy without keys.
+
+    Raises:
+        NotJson: The content type is one that forms have, or a browser sent none.
+    """
+    unnamed = "text/plain" if hdrs.ORIGIN in request.headers else "application/json"
+    kind = request.headers.get(hdrs.CONTENT_TYPE, unnamed).partition(";")[0].strip().lower()
+    if keys is None and kind in SENT_BY_FORMS:
+        raise NotJson

@@ -1,0 +1,86 @@
+"""A reply on its way to the client: in one piece, or as events, of which what may leaves before it is settled (live.py)."""
+
+import asyncio
+import time
+from collections.abc import Coroutine, Iterator
+from contextlib import suppress
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from models.client import Body
+from proxy.api import reply, stream
+from proxy.api.dialect import Dialect
+from proxy.api.middleware import told
+from proxy.api.service import Service
+from proxy.turn.delivery import Turn
+
+
+async def respond(
+    service: Service,
+    request: web.Request,
+    dialect: Dialect,
+    work: Coroutine[Any, Any, Body],
+    streamed: bool,
+    turn: Turn | None = None,
+) -> web.StreamResponse:
+    """Tell what some work comes to: in one piece, or streamed, of which nothing leaves before its turn lets go of it."""
+    if not streamed:
+        body = orjson.dumps((await _settled(work, dialect))[1])
+        return web.Response(body=body, content_type="application/json")
+    server = service.config.server
+    live = None if turn is None else turn.live
+    news = asyncio.Event() if live is None else live.news
+    task = asyncio.create_task(_settled(work, dialect))
+    task.add_done_callback(lambda _: news.set())
+    try:
+        await _until(news, server.header_wait_s)
+        if task.done() and (error := task.exception()) is not None:
+            raise error
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
+        await response.prepare(request)
+        while not task.done():
+            news.clear()
+            await response.write(dialect.pieces(_pieces(turn)) or dialect.opening() or stream.KEEP_ALIVE)
+            await _until(news, server.keep_alive_s)
+        try:
+            sent = stream.NOTHING if live is None else live.sent
+            events = b"".join(dialect.events(task.result()[0], turn is not None and turn.request.wants_usage, sent))
+        except Exception as error:
+            # The headers are gone: the stream says so itself, and ends without [DONE].
+            events = dialect.failure(told(request, error))
+        await response.write(events)
+        await response.write_eof()
+        return response
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        elif not task.cancelled():
+            # No wait: a client that has got all, and closes its connection, would be counted as one that has left (499).
+            task.exception()
+
+
+async def _until(event: asyncio.Event, seconds: float) -> None:
+    """Wait for something to happen, but no longer than so many seconds."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+
+
+def _pieces(turn: Turn | None) -> Iterator[Body]:
+    """Yield the chunks that can be sent before the turn is settled."""
+    if turn is None or turn.live is None:
+        return
+    begun, pieces = bool(turn.live.sent), turn.live.take()
+    if pieces and not begun:
+        turn.steps.append(("first_text", time.perf_counter() - turn.started))
+    named = reply.head(turn, turn.live.head)
+    for index, text, first in pieces:
+        yield from stream.piece_chunks(named, index, text, first, turn.request.wants_usage)
+
+
+async def _settled(work: Coroutine[Any, Any, Body], dialect: Dialect) -> tuple[Body, Body]:
+    completion = await work
+    return completion, await dialect.settled(completion)

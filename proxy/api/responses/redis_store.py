@@ -1,0 +1,181 @@
+"""Kept responses in Redis, so that several processes and hosts share them. Imported only when it is configured.
+
+Unlike a state, a response holds text: what was said in its turn. It lies under a hash of its id, beside the key it was made for.
+Each step is one script, so that what is kept, and what is known of how much is kept, never disagree.
+"""
+
+import hashlib
+import time
+from typing import Any, Literal
+
+import structlog
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from proxy.api.responses.store import MAX_BYTES, ProcessResponses, Stored
+from proxy.wire.errors import StoreUnavailable
+
+log = structlog.get_logger()
+
+PREFIX = "caf:response:"
+INDEX = "caf:responses:"
+OVERHEAD = 500
+"""Bytes that a response takes besides its text."""
+TELL_EVERY_S = 10.0
+"""How often a lasting outage is logged."""
+
+# KEYS: the response; of its API key: when each response was last used, and how many bytes they are. A name in the index ends in
+# the size, so that what has expired can still be taken off the sum.
+_COMMON = """
+local function now()
+  local t = redis.call('TIME')
+  return tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
+end
+local function touch(name, age)
+  redis.call('ZADD', KEYS[2], now(), name)
+  for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, age) end
+end
+local function drop(name)
+  if redis.call('ZREM', KEYS[2], name) == 1 then
+    redis.call('DECRBY', KEYS[3], string.match(name, ':(%d+)$'))
+  end
+end
+"""
+_GET = f"""{_COMMON}
+local kept = redis.call('HMGET', KEYS[1], 'user', 'previous', 'messages', 'body', 'conversation', 'name')
+if kept[6] then touch(kept[6], ARGV[1]) end
+return kept
+"""
+_PUT = f"""{_COMMON}
+local age, most, prefix, name = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local before = redis.call('HGET', KEYS[1], 'name')
+if before then drop(before) end
+redis.call('HSET', KEYS[1], 'name', name, 'user', ARGV[6], 'previous', ARGV[7], 'messages', ARGV[8], 'body', ARGV[9],
+  'conversation', ARGV[10])
+redis.call('INCRBY', KEYS[3], ARGV[5])
+touch(name, age)
+for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now() - age, 'LIMIT', 0, 100)) do drop(gone) end
+while tonumber(redis.call('GET', KEYS[3])) > most do
+  local gone = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
+  if not gone then break end
+  redis.call('DEL', prefix .. string.match(gone, '^(%x+)'))
+  drop(gone)
+end
+"""
+_DELETE = f"""{_COMMON}
+local name = redis.call('HGET', KEYS[1], 'name')
+if not name then return 0 end
+drop(name)
+return redis.call('DEL', KEYS[1])
+"""
+
+
+class RedisResponses:
+    """Keeps responses with a time to live and, for each API key, within a bound of bytes: the longest unused goes first.
+
+    Without Redis: `closed` keeps and finds nothing, `degrade` keeps what comes in this process and finds that.
+    """
+
+    def __init__(
+        self,
+        client: Redis,
+        max_responses: int,
+        max_age_s: float,
+        on_error: Literal["closed", "degrade"],
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        self._client = client
+        self._age_ms = max(1, round(max_age_s * 1000))
+        self._max_bytes = max_bytes
+        self._alone = ProcessResponses(max_responses, max_age_s) if on_error == "degrade" else None
+        self._get: Any = client.register_script(_GET)
+        self._put: Any = client.register_script(_PUT)
+        self._delete: Any = client.register_script(_DELETE)
+        self._told = float("-inf")
+        self.failures = 0
+
+    async def get(self, key_id: str, response_id: str) -> Stored | None:
+        """Raises: StoreUnavailable: Redis does not answer, and this process has no such response: nobody knows."""
+        alone = None if self._alone is None else await self._alone.get(key_id, response_id)
+        if alone is not None:
+            return alone
+        try:
+            kept = await self._get(keys=_places(key_id, _name(response_id)), args=[self._age_ms])
+        except (RedisError, OSError, TimeoutError) as error:
+            self._failed(error)
+            raise StoreUnavailable from None
+        user, previous, messages, body, conversation, name = kept
+        if name is None:
+            return None
+        return Stored(response_id, user.decode(), previous.decode() or None, messages, body, conversation.decode())
+
+    async def put(self, key_id: str, stored: Stored) -> None:
+        """Raises: StoreUnavailable: Redis does not answer, and the policy is `closed`."""
+        name, size = _name(stored.id), stored.size + OVERHEAD
+        value, *index = _places(key_id, name)
+        said = [stored.user, stored.previous or "", stored.messages, stored.body, _digest(stored.conversation)]
+        settings = [self._age_ms, self._max_bytes, value.removesuffix(name), f"{name}:{size}", size]
+        try:
+            await self._put(keys=[value, *index], args=[*settings, *said])
+        except (RedisError, OSError, TimeoutError) as error:
+            self._failed(error)
+            if self._alone is None:
+                raise StoreUnavailable from None
+            await self._alone.put(key_id, stored)
+
+    async def delete(self, key_id: str, response_id: str) -> bool:
+        """Raises: StoreUnavailable: Redis does not answer; whatever the policy is, nobody is told that it has forgotten."""
+        alone = self._alone is not None and await self._alone.delete(key_id, response_id)
+        try:
+            gone = await self._delete(keys=_places(key_id, _name(response_id)))
+        except (RedisError, OSError, TimeoutError) as error:
+            self._failed(error)
+            raise StoreUnavailable from None
+        return bool(gone) or alone
+
+    async def forget(self, conversation_id: str) -> int:
+        """Raises: StoreUnavailable: as `delete`."""
+        gone = 0 if self._alone is None else await self._alone.forget(conversation_id)
+        wanted, cursor = _digest(conversation_id).encode(), 0
+        try:
+            while True:  # all responses there are, as with states, but without their texts
+                cursor, found = await self._client.scan(cursor, match=f"{PREFIX}*", count=500)
+                keys = [key if isinstance(key, str) else key.decode() for key in found]
+                async with self._client.pipeline(transaction=False) as together:
+                    for key in keys:
+                        together.hget(key, "conversation")
+                    conversations = await together.execute()
+                for key, conversation in zip(keys, conversations, strict=True):
+                    if conversation == wanted:
+                        owner, _, name = key.removeprefix(PREFIX + "{").partition("}:")
+                        gone += await self._delete(keys=_places(owner, name))
+                if cursor == 0:
+                    return gone
+        except (RedisError, OSError, TimeoutError) as error:
+            self._failed(error)
+            raise StoreUnavailable from None
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    def _failed(self, error: Exception) -> None:
+        self.failures += 1
+        if time.monotonic() - self._told > TELL_EVERY_S:
+            self._told = time.monotonic()
+            policy = "closed" if self._alone is None else "degrade"
+            log.error("response store unavailable", error=type(error).__name__, policy=policy, failures=self.failures)
+
+
+def _places(key_id: str, name: str) -> list[str]:
+    """Return where a response is, and what is known of all of its API key; the braces keep them on one node of a cluster."""
+    return [f"{PREFIX}{{{key_id}}}:{name}", f"{INDEX}{{{key_id}}}", f"{INDEX}{{{key_id}}}:bytes"]
+
+
+def _name(response_id: str) -> str:
+    """Return what stands for an id, which a client may write as it likes."""
+    return hashlib.blake2b(response_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _digest(conversation_id: str) -> str:
+    """Return what stands for a conversation; none for one that nobody named."""
+    return _name(conversation_id) if conversation_id else ""

@@ -1,0 +1,147 @@
+"""A chat completion as the response object of /v1/responses. Pure."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from models.client import Body
+from models.request import text_of
+from proxy.api.responses.request import ResponsesRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a response says of itself, whatever comes of it."""
+
+    hex: str
+    """Random; part of the id of the response and of its items."""
+    created_at: int
+    model: str
+    sent: ResponsesRequest | None = None
+    """None: the request could not be read, and is answered all the same, since somebody is in danger."""
+    lost: bool = False
+    """Whether it was to be kept, and could not be."""
+
+    @property
+    def id(self) -> str:
+        return f"resp_{self.hex}"
+
+    @property
+    def kept(self) -> bool:
+        """Whether a later request may continue it."""
+        return self.sent is not None and self.sent.store is not False and not self.lost
+
+    def body(self, status: str, output: list[Body], usage: Body | None = None, **more: Any) -> Body:
+        """Write the response object."""
+        sent = self.sent
+        return {
+            "id": self.id,
+            "object": "response",
+            "created_at": self.created_at,
+            "status": status,
+            "background": False,
+            "error": None,
+            "incomplete_details": None,
+            "instructions": sent and sent.instructions,
+            "max_output_tokens": sent and sent.max_output_tokens,
+            "max_tool_calls": sent and sent.max_tool_calls,
+            "model": self.model,
+            "output": output,
+            "parallel_tool_calls": not (sent and sent.parallel_tool_calls is False),
+            "previous_response_id": sent and sent.previous_response_id,
+            "reasoning": {"effort": sent and sent.reasoning and sent.reasoning.effort, "summary": None},
+            "service_tier": (sent and sent.service_tier) or "auto",
+            "store": self.kept,
+            "temperature": sent and sent.temperature,
+            "text": {"format": {"type": "text"}} | _echoed(sent and sent.text),
+            "tool_choice": (sent and sent.tool_choice) or "auto",
+            "tools": [_echoed(tool) for tool in (sent and sent.tools) or ()],
+            "top_logprobs": (sent and sent.top_logprobs) or 0,
+            "top_p": sent and sent.top_p,
+            "truncation": (sent and sent.truncation) or "disabled",
+            "usage": usage,
+            "user": sent and sent.user,
+            "metadata": (sent and sent.metadata) or {},
+            **more,
+        }
+
+
+def response(frame: Frame, completion: Body) -> Body:
+    """Write the response that delivers a chat completion, of which there is one choice."""
+    choice = completion["choices"][0]
+    more = {name: completion[name] for name in ("service_tier", "caf") if completion.get(name)}
+    reason = INCOMPLETE.get(choice.get("finish_reason") or "")
+    status = "completed"
+    if reason:
+        status, more["incomplete_details"] = "incomplete", {"reason": reason}
+    return frame.body(status, items(frame, choice, status), usage(completion.get("usage") or {}), **more)
+
+
+INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+"""What a finish_reason that is no end is called here."""
+
+
+def items(frame: Frame, choice: Body, status: str) -> list[Body]:
+    """Write what a choice holds as output items: its message, then the functions that it calls."""
+    message = choice["message"]
+    calls = [call for call in message.get("tool_calls") or () if isinstance(call, dict)]
+    text, refusal = text_of(message), message.get("refusal")
+    output = [function_call(frame, i, call, status) for i, call in enumerate(calls)]
+    parts = [{"type": "refusal", "refusal": refusal}] if refusal else []
+    if text != refusal and (text or not (parts or output)):  # a text that is the refusal is none to be parsed as JSON
+        parts.insert(0, text_part(text, logprobs(choice)))
+    return [message_item(frame, status, parts), *output] if parts else output
+
+
+def message_item(frame: Frame, status: str, content: list[Body]) -> Body:
+    return {"id": f"msg_{frame.hex}", "type": "message", "status": status, "role": "assistant", "content": content}
+
+
+def text_part(text: str, likely: list[Body]) -> Body:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": likely}
+
+
+def function_call(frame: Frame, index: int, call: Body, status: str) -> Body:
+    called = call.get("function")
+    named = called if isinstance(called, dict) else {}
+    return {
+        "id": f"fc_{frame.hex}_{index}",
+        "type": "function_call",
+        "status": status,
+        "call_id": str(call.get("id") or f"call_{frame.hex}_{index}"),
+        "name": str(named.get("name") or ""),
+        "arguments": str(named.get("arguments") or ""),
+    }
+
+
+def logprobs(choice: Body) -> list[Body]:
+    of = choice.get("logprobs")
+    tokens = of.get("content") if isinstance(of, dict) else None
+    return tokens if isinstance(tokens, list) else []
+
+
+def usage(of: Body) -> Body:
+    """Write a chat completion's usage under the names of a response."""
+    read, written = of.get("prompt_tokens_details") or {}, of.get("completion_tokens_details") or {}
+    return {
+        "input_tokens": of.get("prompt_tokens", 0),
+        "input_tokens_details": {"cached_tokens": read.get("cached_tokens", 0)},
+        "output_tokens": of.get("completion_tokens", 0),
+        "output_tokens_details": {"reasoning_tokens": written.get("reasoning_tokens", 0)},
+        "total_tokens": of.get("total_tokens", 0),
+    }
+
+
+def reply_message(completion: Body) -> Body:
+    """Return what was delivered as the message that a chat client would send back."""
+    message = completion["choices"][0]["message"]
+    kept: Body = {"role": "assistant", "content": message.get("content")}
+    if message.get("tool_calls"):
+        kept["tool_calls"] = message["tool_calls"]
+    elif kept["content"] is None and message.get("refusal"):
+        kept["content"] = [{"type": "refusal", "refusal": message["refusal"]}]
+    return kept
+
+
+def _echoed(part: Any) -> Body:
+    shown: Body = part.model_dump(exclude_unset=True) if part is not None else {}
+    return {name: value for name, value in shown.items() if value is not None or name != "format"}

@@ -1,0 +1,131 @@
+"""/v1/responses: the same guarded turn as /v1/chat/completions, in OpenAI's newer form.
+
+request.py  the request, translated into a chat request
+../chat.py  the turn
+reply.py    the completion, translated into a response; stream.py into its events
+store.py    what `previous_response_id` continues; redis_store.py for several processes
+"""
+
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+
+import orjson
+import structlog
+from aiohttp import web
+
+from models.client import Body
+from proxy.api import stream
+from proxy.api.chat import converse
+from proxy.api.responses.reply import Frame, reply_message, response
+from proxy.api.responses.request import ResponsesRequest, as_chat, loosely, messages_of, read_responses_request
+from proxy.api.responses.store import ResponseStore, Stored, messages_before
+from proxy.api.responses.stream import ResponseStream
+from proxy.api.service import SERVICE
+from proxy.wire.errors import ApiError, BadRequest, ResponseNotFound
+
+
+async def create_response(request: web.Request) -> web.StreamResponse:
+    """Answer a request for a response."""
+    return await converse(request, ResponsesDialect(request.app[SERVICE].responses))
+
+
+async def read_response(request: web.Request) -> web.Response:
+    """Give a kept response back to the key it was made for."""
+    service = request.app[SERVICE]
+    access = service.access(request)
+    ident = request.match_info["id"]
+    found = await service.responses.get(access.key_id, ident)
+    if found is None:
+        raise ResponseNotFound(ident)
+    return web.Response(body=found.body, content_type="application/json")
+
+
+async def delete_response(request: web.Request) -> web.Response:
+    """Forget a response, and with it what continues it."""
+    service = request.app[SERVICE]
+    access = service.access(request)
+    ident = request.match_info["id"]
+    if not await service.responses.delete(access.key_id, ident):
+        raise ResponseNotFound(ident)
+    body = {"id": ident, "object": "response", "deleted": True}
+    return web.Response(body=orjson.dumps(body), content_type="application/json")
+
+
+log = structlog.get_logger()
+
+
+class ResponsesDialect:
+    """One request for a response."""
+
+    verbatim = False
+
+    def __init__(self, store: ResponseStore) -> None:
+        self._store = store
+        self._frame = Frame(uuid.uuid4().hex, int(time.time()), "")
+        self._stream = ResponseStream(self._frame)
+        self._key_id = ""
+        self._user = ""
+        self.conversation_id = ""
+        """Of the turn, as soon as it is known."""
+
+    def heard(self, data: Body) -> Body:
+        self._begin(str(data.get("model")), None)
+        return loosely(data)
+
+    async def understood(self, data: Body, key_id: str) -> tuple[Body, Body, Exception | None]:
+        self._key_id = key_id
+        before: list[Body] = []
+        try:
+            # First of all: whatever else is wrong, the emergency judge hears what was said before.
+            previous, user = data.get("previous_response_id"), data.get("user")
+            user = user if isinstance(user, str) else None
+            self._user = user or ""
+            if isinstance(previous, str):
+                before, self._user = await messages_before(self._store, key_id, user, previous)
+            orjson.dumps([[[data]]])  # translated it is nested a little deeper
+            sent = read_responses_request(data)
+            chat = as_chat(sent, before)
+        except Exception as error:  # raised again, once the emergency judge has heard what there is
+            self._begin(str(data.get("model")), None)
+            too_deep = isinstance(error, orjson.JSONEncodeError)
+            fault = BadRequest("The request body is nested too deeply.") if too_deep else error
+            return (heard := loosely(data, before)), heard, fault
+        if self._user:  # who continues a response need not say again who they are
+            chat["user"] = self._user
+        self._begin(sent.model, sent)
+        return chat, loosely(data, before), None
+
+    async def settled(self, completion: Body) -> Body:
+        body = response(self._frame, completion)
+        sent = self._frame.sent
+        if sent is None or not self._frame.kept:
+            return body
+        said = orjson.dumps([*messages_of(sent.input), reply_message(completion)])
+        conversation = self.conversation_id or (completion.get("caf") or {}).get("conversation_id", "")
+        stored = Stored(self._frame.id, self._user, sent.previous_response_id, said, orjson.dumps(body), conversation)
+        try:
+            await self._store.put(self._key_id, stored)
+        except Exception as error:
+            # The turn is settled, and an emergency text is sent whatever else fails: it only cannot be continued, and says so.
+            log.error("response not kept", error=type(error).__name__)
+            self._stream.lost()
+            body["store"] = False
+        return body
+
+    def opening(self) -> bytes:
+        return self._stream.opening()
+
+    def pieces(self, chunks: Iterable[Body]) -> bytes:
+        events = (event for chunk in chunks for event in self._stream.chunk(chunk))
+        return b"".join((self._stream.opening(), *events))
+
+    def events(self, completion: Body, include_usage: bool, sent: Mapping[int, int]) -> Iterator[bytes]:
+        return self._stream.events(stream.chunks(completion, True, sent))
+
+    def failure(self, error: ApiError) -> bytes:
+        return self._stream.failure(error)
+
+    def _begin(self, model: str, sent: ResponsesRequest | None) -> None:
+        self._frame = Frame(self._frame.hex, self._frame.created_at, model, sent)
+        self._stream = ResponseStream(self._frame)

@@ -1,0 +1,129 @@
+"""Responses that later requests continue with `previous_response_id`. Kept in this process; `redis_store.py`: for several."""
+
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Protocol
+
+import orjson
+
+from models.client import Body
+from proxy.wire.errors import ResponseNotFound
+
+MAX_BYTES = 32 * 2**20
+"""Texts and images, unlike the states of conversations, have no bound of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One response, with what was said in its turn."""
+
+    id: str
+    user: str
+    """Whose it is, where one key serves several users."""
+    previous: str | None
+    """The response that it continues."""
+    messages: bytes
+    """JSON: the messages of its input, and the reply."""
+    body: bytes
+    """JSON: the response object."""
+    conversation: str = ""
+    """Id of the conversation it is of, or what stands for it where it is kept; empty: of none."""
+
+    @property
+    def size(self) -> int:
+        return len(self.messages) + len(self.body)
+
+
+class ResponseStore(Protocol):
+    """A store of responses under the key they were asked with and their id."""
+
+    failures: int
+    """Reads and writes that failed since the start."""
+
+    async def get(self, key_id: str, response_id: str) -> Stored | None:
+        """Return a response, or None when there is none or it has expired."""
+
+    async def put(self, key_id: str, stored: Stored) -> None:
+        """Keep a response."""
+
+    async def delete(self, key_id: str, response_id: str) -> bool:
+        """Forget a response; return whether there was one."""
+
+    async def forget(self, conversation_id: str) -> int:
+        """Forget the responses of a conversation, whoever it is of; return how many there were."""
+
+    async def close(self) -> None:
+        """Let go of what the store holds."""
+
+
+async def messages_before(
+    store: ResponseStore, key_id: str, user: str | None, response_id: str
+) -> tuple[list[Body], str]:
+    """Return the messages up to and including a response, oldest first, and the user they are of.
+
+    Raises:
+        ResponseNotFound: It, or one before it, is not there, has expired, or is another user's.
+    """
+    turns: list[bytes] = []
+    wanted: str | None = response_id
+    while wanted is not None:
+        found = await store.get(key_id, wanted)
+        if found is None or (user is not None and found.user != user):
+            raise ResponseNotFound(response_id, previous=True)
+        user, wanted = found.user, found.previous
+        turns.append(found.messages)
+    return [message for turn in reversed(turns) for message in orjson.loads(turn)], user or ""
+
+
+class ProcessResponses:
+    """Keeps responses in this process, within a bound of age, number and bytes: the longest unused goes first."""
+
+    def __init__(self, max_responses: int, max_age_s: float, max_bytes: int = MAX_BYTES) -> None:
+        self.limit(max_responses, max_age_s)
+        self._max_bytes = max_bytes
+        self._kept: OrderedDict[tuple[str, str], tuple[float, Stored]] = OrderedDict()
+        self.bytes = 0
+        self.failures = 0
+
+    def limit(self, max_responses: int, max_age_s: float) -> None:
+        """Set the bounds; what is over them goes with the next response that comes."""
+        self._max, self._max_age_s = max_responses, max_age_s
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    async def get(self, key_id: str, response_id: str) -> Stored | None:
+        kept = self._kept.get((key_id, response_id))
+        if kept is None or kept[0] < time.monotonic() - self._max_age_s:
+            return None
+        self._kept[key_id, response_id] = (time.monotonic(), kept[1])
+        self._kept.move_to_end((key_id, response_id))
+        return kept[1]
+
+    async def put(self, key_id: str, stored: Stored) -> None:
+        await self.delete(key_id, stored.id)
+        now = time.monotonic()
+        self._kept[key_id, stored.id] = (now, stored)
+        self.bytes += stored.size
+        while len(self._kept) > self._max or self.bytes > self._max_bytes or self._oldest() < now - self._max_age_s:
+            _, (_, gone) = self._kept.popitem(last=False)
+            self.bytes -= gone.size
+
+    async def delete(self, key_id: str, response_id: str) -> bool:
+        kept = self._kept.pop((key_id, response_id), None)
+        if kept is not None:
+            self.bytes -= kept[1].size
+        return kept is not None
+
+    async def forget(self, conversation_id: str) -> int:
+        of_it = [key for key, (_, stored) in self._kept.items() if stored.conversation == conversation_id != ""]
+        for key_id, response_id in of_it:
+            await self.delete(key_id, response_id)
+        return len(of_it)
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+    def _oldest(self) -> float:
+        return next(iter(self._kept.values()))[0] if self._kept else float("inf")

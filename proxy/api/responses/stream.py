@@ -1,0 +1,155 @@
+"""A response as server-sent events: the chunks of a chat completion, translated one by one. Pure.
+
+response.created, response.in_progress
+response.output_item.added                      the message
+├── response.content_part.added
+├── response.output_text.delta ...              or response.refusal.delta
+├── response.output_text.done
+├── response.content_part.done
+└── response.output_item.done
+response.output_item.added                      each function call
+├── response.function_call_arguments.delta, .done
+└── response.output_item.done
+response.completed                              or response.incomplete
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import orjson
+
+from models.client import Body
+from proxy.api.responses.reply import Frame, function_call, message_item, response, text_part
+from proxy.wire.errors import ApiError
+
+
+class ResponseStream:
+    """The events of one response."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+        self._sequence = 0
+        self._opened = False
+        self._output = 0
+        """Items that are done."""
+        self._parts: list[Body] = []
+        """The content of the message under way, as far as it is done."""
+        self._part: Body | None = None
+        """The part of it that is under way."""
+        self._logprobs: list[Body] = []
+        self._message: Body = {"content": None}
+        self._finish: str | None = None
+        self._beside: Body = {}
+        """What the chunks say of the completion as a whole: usage, `caf`, the tier."""
+
+    def lost(self) -> None:
+        """Take note that the response could not be kept; its last event says so."""
+        self._frame = replace(self._frame, lost=True)
+
+    def opening(self) -> bytes:
+        """Write the events that need no verdict; nothing, when that is done."""
+        if self._opened:
+            return b""
+        self._opened = True
+        begun = self._frame.body("in_progress", [])
+        return self._event("response.created", response=begun) + self._event("response.in_progress", response=begun)
+
+    def events(self, chunks: Iterable[Body]) -> Iterator[bytes]:
+        """Write all that is still to come, from the chunks of a settled chat completion."""
+        yield self.opening()
+        for chunk in chunks:
+            yield from self.chunk(chunk)
+        yield from self.end()
+
+    def chunk(self, chunk: Body) -> Iterator[bytes]:
+        """Write what one chunk of the chat completion says."""
+        self._beside |= {name: chunk[name] for name in ("usage", "caf", "service_tier") if chunk.get(name)}
+        for choice in chunk["choices"]:
+            delta = choice["delta"]
+            if refusal := delta.get("refusal"):
+                yield from self._more("refusal", refusal, [])
+            # Content that comes after a refusal only repeats it.
+            if (text := delta.get("content")) and not self._message.get("refusal"):
+                likely = choice.get("logprobs") or {}
+                yield from self._more("output_text", text, likely.get("content") or [])
+            if calls := delta.get("tool_calls"):
+                yield from self._message_done("completed")
+                for call in calls:
+                    yield from self._called(call)
+            self._finish = choice["finish_reason"] or self._finish
+
+    def end(self) -> Iterator[bytes]:
+        """Write the end: the response as it would have come unstreamed."""
+        likely = {"content": self._logprobs} if self._logprobs else None
+        choice = {"message": self._message, "finish_reason": self._finish, "logprobs": likely}
+        whole = response(self._frame, {"choices": [choice], **self._beside})
+        if self._part is None and not self._output:  # an empty reply is a message all the same
+            yield from self._part_begun("output_text")
+        yield from self._message_done(whole["status"])
+        yield self._event(f"response.{whole['status']}", response=whole)
+
+    def failure(self, error: ApiError) -> bytes:
+        """Write that the response failed after its stream had begun. The client's library raises on `error`."""
+        told = error.body()["error"]
+        flat = {name: told[name] for name in ("code", "message", "param")}
+        return self._event("error", **flat, error=told)
+
+    def _more(self, kind: str, text: str, likely: list[Body]) -> Iterator[bytes]:
+        if self._part is None or self._part["type"] != kind:
+            yield from self._part_done()
+            yield from self._part_begun(kind)
+        name = "content" if kind == "output_text" else "refusal"
+        self._message[name] = (self._message.get(name) or "") + text
+        self._logprobs += likely
+        of = {"logprobs": likely} if kind == "output_text" else {}
+        yield self._event(f"response.{kind}.delta", **self._place(), delta=text, **of)
+
+    def _part_begun(self, kind: str) -> Iterator[bytes]:
+        self._part = text_part("", []) if kind == "output_text" else {"type": "refusal", "refusal": ""}
+        if not self._parts:
+            item = message_item(self._frame, "in_progress", [])
+            yield self._event("response.output_item.added", output_index=self._output, item=item)
+        yield self._event("response.content_part.added", **self._place(), part=self._part)
+
+    def _part_done(self) -> Iterator[bytes]:
+        if self._part is None:
+            return
+        if self._part["type"] == "refusal":
+            part = {"type": "refusal", "refusal": self._message["refusal"]}
+            yield self._event("response.refusal.done", **self._place(), refusal=part["refusal"])
+        else:
+            part = text_part(self._message["content"] or "", self._logprobs)
+            yield self._event("response.output_text.done", **self._place(), text=part["text"], logprobs=self._logprobs)
+        yield self._event("response.content_part.done", **self._place(), part=part)
+        self._parts.append(part)
+        self._part = None
+
+    def _message_done(self, status: str) -> Iterator[bytes]:
+        yield from self._part_done()
+        if not self._parts:
+            return
+        item = message_item(self._frame, status, self._parts)
+        yield self._event("response.output_item.done", output_index=self._output, item=item)
+        self._parts = []
+        self._output += 1
+
+    def _called(self, call: Body) -> Iterator[bytes]:
+        calls = self._message.setdefault("tool_calls", [])
+        item = function_call(self._frame, len(calls), call, "completed")
+        calls.append(call)
+        place = {"output_index": self._output}
+        begun = {**item, "status": "in_progress", "arguments": ""}
+        yield self._event("response.output_item.added", **place, item=begun)
+        of = {"item_id": item["id"], **place}
+        yield self._event("response.function_call_arguments.delta", **of, delta=item["arguments"])
+        yield self._event("response.function_call_arguments.done", **of, name=item["name"], arguments=item["arguments"])
+        yield self._event("response.output_item.done", **place, item=item)
+        self._output += 1
+
+    def _place(self) -> Body:
+        return {"item_id": f"msg_{self._frame.hex}", "output_index": self._output, "content_index": len(self._parts)}
+
+    def _event(self, kind: str, **fields: object) -> bytes:
+        data = {"type": kind, "sequence_number": self._sequence, **fields}
+        self._sequence += 1
+        return b"event: " + kind.encode() + b"\ndata: " + orjson.dumps(data) + b"\n\n"

@@ -1,0 +1,79 @@
+"""What serving takes: made once by create_app, found by every handler under `SERVICE`."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+from aiohttp import web
+
+from proxy.api.responses.store import ResponseStore
+from proxy.audit.log import AuditLog
+from proxy.config.config import Config
+from proxy.state.conversation_store import Memory
+from proxy.telemetry.metrics import Metrics
+from proxy.tenants.access import Access, access_of, asks_directly
+from proxy.tenants.keys import KeyRing, Permission
+from proxy.tenants.limits import Meter, ProcessMeter
+from proxy.tenants.throttle import Throttle
+from proxy.traces.store import TraceStore
+from proxy.traces.trace import Trace
+from proxy.turn.chatbot import Chatbot
+from proxy.turn.shadow import Shadows
+from proxy.wire.errors import TooManyFailures, Unauthorized
+
+if TYPE_CHECKING:
+    from proxy.telemetry.spans import Telemetry
+
+
+@dataclass(slots=True)
+class Service:
+    """What handlers share."""
+
+    config: Config
+    chatbots: dict[str, Chatbot]
+    memory: Memory
+    traces: TraceStore
+    metrics: Metrics
+    session: aiohttp.ClientSession
+    responses: ResponseStore = field(kw_only=True)
+    throttle: Throttle = field(kw_only=True)
+    keys: KeyRing | None = None
+    meter: Meter = field(default_factory=ProcessMeter)
+    audit: AuditLog | None = None
+    watch: Callable[[Trace], None] | None = None
+    telemetry: "Telemetry | None" = None
+    shadows: Shadows = field(default_factory=Shadows)
+    background: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def access(self, request: web.Request, needed: Permission = "chat") -> Access:
+        """Recognise who asks.
+
+        Raises:
+            Unauthorized: The proxy has keys, and the client sent none that is valid.
+            TooManyFailures: The same, and its address has done so too often.
+            Forbidden: Its key lacks the permission.
+        """
+        try:
+            direct = self.keys is None and asks_directly(request)
+            return access_of(request.headers, self.keys, needed, direct=direct)
+        except Unauthorized:
+            if wait_s := self.throttle.count_failure(request.remote):
+                raise TooManyFailures(wait_s) from None
+            raise
+
+    def later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something that no reply waits for."""
+        task = asyncio.create_task(work)
+        self.background.add(task)
+        task.add_done_callback(self.background.discard)
+
+    async def settle(self) -> None:
+        """Stop what is still being done that no reply waits for."""
+        for task in self.background:
+            task.cancel()
+        await asyncio.gather(*self.background, return_exceptions=True)
+
+
+SERVICE = web.AppKey("service", Service)

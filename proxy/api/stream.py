@@ -1,0 +1,124 @@
+"""Server-sent events as OpenAI writes them: a settled completion as chunks. Pure."""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import orjson
+
+from models.client import Body
+from proxy.api.logprobs import encoded, spelled
+
+KEEP_ALIVE = b": keep-alive\n\n"
+DONE = b"data: [DONE]\n\n"
+NOTHING: Mapping[int, int] = MappingProxyType({})
+PIECE = 48
+"""Characters in a chunk, about: chunks end where a word ends."""
+
+
+def events(completion: Body, include_usage: bool, sent: Mapping[int, int] = NOTHING) -> Iterator[bytes]:
+    """Yield the events of a stream that delivers a completion.
+
+    Args:
+        completion: A chat completion; a `caf` object goes to the chunk with the finish_reason.
+        include_usage: Add the usage chunk of `stream_options.include_usage`.
+        sent: By choice, how many characters of its text have left before; nothing for a choice of which nothing has.
+    """
+    for chunk in chunks(completion, include_usage, sent):
+        yield event(chunk)
+    yield DONE
+
+
+def chunks(completion: Body, include_usage: bool, sent: Mapping[int, int] = NOTHING) -> Iterator[Body]:
+    """Yield the chat completion chunks that `events` encodes.
+
+    Args:
+        completion, include_usage, sent: As there.
+    """
+    base = _base({k: v for k, v in completion.items() if k not in ("choices", "usage", "caf")}, include_usage)
+    for choice in completion["choices"]:
+        for delta, logprobs in _deltas(choice, sent.get(choice["index"])):
+            yield {**base, "choices": [_chunk(choice["index"], delta, None, logprobs)]}
+        caf = choice.get("caf") or completion.get("caf")
+        end = {**base, "choices": [_chunk(choice["index"], {}, choice["finish_reason"])]}
+        yield {**end, "caf": caf} if caf else end
+    if include_usage:
+        yield {**base, "usage": completion["usage"]}
+
+
+def event(data: Any) -> bytes:
+    """Encode one event."""
+    return b"data: " + orjson.dumps(data) + b"\n\n"
+
+
+def pieces(text: str) -> Iterator[str]:
+    """Cut a text into pieces that together are the text."""
+    start = 0
+    while start < len(text):
+        end = text.find(" ", start + PIECE, start + 4 * PIECE)
+        end = start + 4 * PIECE if end < 0 else end
+        yield text[start:end]
+        start = end
+
+
+def piece_chunks(head: Body, index: int, text: str, first: bool, include_usage: bool) -> Iterator[Body]:
+    """Yield the chunks of a piece that leaves before its completion is settled.
+
+    Args:
+        head: id, created and model of the completion that it will be.
+        index: The choice.
+        text: The piece.
+        first: Whether it is the choice's first.
+        include_usage: As in `events`.
+    """
+    base = _base(head, include_usage)
+    for delta in (*([{"role": "assistant", "content": ""}] if first else []), {"content": text}):
+        yield {**base, "choices": [_chunk(index, delta, None)]}
+
+
+def _base(head: Body, include_usage: bool) -> Body:
+    """Return what all chunks of a stream have in common, with a place for their choices."""
+    unknown = {"usage": None} if include_usage else {}
+    return {**head, "object": "chat.completion.chunk", "choices": [], **unknown}
+
+
+def _deltas(choice: Body, sent: int | None) -> Iterator[tuple[Body, Body | None]]:
+    """Yield each delta with its logprobs. Args: sent: characters of the text that have been sent; None: nothing has."""
+    message = choice["message"]
+    if sent is None:
+        yield {"role": "assistant", "content": None if message["content"] is None else ""}, None
+    refusal = message.get("refusal")
+    explained = refusal and refusal == message["content"]
+    if explained:  # first: it must be known how to take the content
+        yield {"refusal": refusal}, None
+    for piece, logprobs in _with_logprobs((message["content"] or "")[sent or 0 :], choice.get("logprobs")):
+        yield {"content": piece}, logprobs
+    if refusal and not explained:
+        yield {"refusal": refusal}, None
+    if message.get("tool_calls"):
+        yield {"tool_calls": [{"index": i, **call} for i, call in enumerate(message["tool_calls"])]}, None
+    if message.get("function_call"):
+        yield {"function_call": message["function_call"]}, None
+
+
+def _with_logprobs(text: str, logprobs: Body | None) -> Iterator[tuple[str, Body | None]]:
+    """Cut a text into its tokens where their logprobs are known, as OpenAI streams it; else, and what follows, into pieces."""
+    tokens = logprobs["content"] if logprobs else []
+    at, held, raw = 0, [], b""
+    if tokens and not encoded(text).startswith(b"".join(map(spelled, tokens))):
+        tokens = []  # of another text than the rest that is sent here
+    for token in tokens:
+        held.append(token)
+        raw += spelled(token)
+        try:
+            piece = raw.decode()
+        except UnicodeDecodeError:
+            continue  # half a character goes with its other half
+        yield piece, {"content": held, "refusal": None}
+        at, held, raw = at + len(piece), [], b""
+    for piece in pieces(text[at:]):
+        yield piece, None
+
+
+def _chunk(index: int, delta: Body, finish: str | None, logprobs: Body | None = None) -> Body:
+    return {"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": finish}

@@ -1,0 +1,223 @@
+"""Chatbots as configured: their judges, prompts and knowledge bases, read and checked before anything is served."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from judges.cascade import Cascade
+from judges.judge import OBSERVERS, Judge, LocalJudge, ModelJudge
+from judges.modes import BUILT_IN, Mode
+from judges.prompt import SHARED, Prompt, PromptError, load_prompt
+from judges.python_judge import PythonJudge, PythonJudgeError, load_python_judge
+from judges.reply_call import ReplyCall, SharedJudge
+from judges.verdict import Stage
+from knowledge_base.library import KnowledgeBaseError, Library, load
+from models.client import Models
+from proxy.config.chatbot_settings import ChatbotSettings, JudgeSettings
+from proxy.config.config import Config, ConfigError
+from proxy.config.thresholds import valid_threshold
+
+
+@dataclass(frozen=True, slots=True)
+class JudgePlan:
+    """One judge as it will run."""
+
+    name: str
+    settings: JudgeSettings
+    stages: tuple[Stage, ...]
+    prompts: Mapping[Stage, Prompt]
+    """By stage; of a built-in judge of replies, those that it shares with the others unless it has its own."""
+    python: PythonJudge | None = None
+    """The class that it is, if it is one."""
+    together: tuple["JudgePlan", ...] = ()
+    """The judges with which it shares its calls, itself among them; none if it has a prompt of its own."""
+    accept_below: float | None = None
+    """The score below which its local stage may accept alone; a threshold for other weights than today's is none."""
+
+    @property
+    def hashes(self) -> dict[str, str]:
+        """What decides how it judges, by stage: hashes of its prompts, or of its class's source."""
+        if self.python is not None:
+            return {self.python.stage: self.python.hash}
+        return {stage: prompt.hash for stage, prompt in self.prompts.items()}
+
+    @property
+    def modes(self) -> frozenset[Mode]:
+        own = [prompt.modes for prompt in self.prompts.values() if prompt.name != SHARED]
+        return frozenset().union(*own) if own else BUILT_IN[self.name]
+
+    def open(self, models: Models) -> Cascade:
+        if self.python is not None:
+            return Cascade(self.name, self.python.modes, (self.python,), self.settings.on_error)
+        judges = tuple(self._judge(stage, models) for stage in self.stages)
+        return Cascade(self.name, self.modes, judges, self.settings.on_error, frozenset(self._reject_alone))
+
+    def _judge(self, stage: Stage, models: Models) -> Judge:
+        if stage == "local":
+            return LocalJudge(self.name, self.accept_below)
+        prompt = self.prompts[stage]
+        if prompt.name != SHARED:
+            return ModelJudge(prompt, models, self.settings.timeout_s)
+        asked = [plan for plan in self.together or (self,) if stage in plan.stages]
+        timeout_s = max(plan.settings.timeout_s for plan in asked)
+        return SharedJudge(self.name, ReplyCall(prompt, frozenset(plan.name for plan in asked), models, timeout_s))
+
+    @property
+    def _reject_alone(self) -> Sequence[Stage]:
+        if self.settings.reject_alone is not None:
+            return self.settings.reject_alone
+        return ("local",) if self.name == "emergency" else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Blueprint:
+    """A chatbot with everything read and checked, short of connections."""
+
+    name: str
+    settings: ChatbotSettings
+    library: Library | None
+    plans: tuple[JudgePlan, ...]
+
+    @property
+    def aliases(self) -> set[str]:
+        """The model aliases it asks."""
+        asked = {prompt.model for plan in self.plans for stage, prompt in plan.prompts.items() if stage in plan.stages}
+        named = {self.settings.model, self.settings.refiner, self.settings.retrieval.selector}
+        return asked | {alias for alias in named if alias not in (None, "local", "lexical")}
+
+    @property
+    def holding(self) -> list[str]:
+        """The judges because of which `streaming: verified` holds replies: their local stage may not accept, or there is none."""
+        return [
+            plan.name
+            for plan in self.plans
+            if plan.name != "emergency"
+            and plan.stages != ("local",)
+            and (plan.stages[0] != "local" or plan.accept_below is None)
+        ]
+
+
+def assemble(config: Config) -> dict[str, Blueprint]:
+    """Read and check what the chatbots need: knowledge bases, prompts, the aliases their judges ask.
+
+    Raises:
+        ConfigError: With every problem found.
+    """
+    problems: list[str] = []
+    libraries: dict[Path, Library | None] = {}
+    blueprints = {}
+    for name, settings in config.chatbots.items():
+        folder = settings.knowledge_base
+        if folder is not None and folder not in libraries:
+            try:
+                libraries[folder] = load(folder)
+            except KnowledgeBaseError as error:
+                libraries[folder] = None
+                problems += error.problems
+        shared = _shared_prompts(settings, f"chatbots.{name}.reply_prompts", problems)
+        plans = [
+            _plan(judge, shared, config, f"chatbots.{name}.judges[{i}]", problems)
+            for i, judge in enumerate(settings.judges)
+        ]
+        names = [plan.name for plan in plans if plan]
+        problems += [f"chatbots.{name}.judges: {n!r} is listed twice" for n in set(names) if names.count(n) > 1]
+        library = libraries[folder] if folder is not None else None
+        blueprints[name] = Blueprint(name, settings, library, _joined([plan for plan in plans if plan]))
+    if problems:
+        raise ConfigError(problems)
+    return blueprints
+
+
+def _joined(plans: Sequence[JudgePlan]) -> tuple[JudgePlan, ...]:
+    """Have the judges share their calls whose prompts are all shared."""
+    together = tuple(p for p in plans if p.prompts and all(prompt.name == SHARED for prompt in p.prompts.values()))
+    return tuple(replace(plan, together=together) if plan in together else plan for plan in plans)
+
+
+def _shared_prompts(settings: ChatbotSettings, key: str, problems: list[str]) -> dict[Stage, Prompt]:
+    """Return the prompts of the calls that judges share, by stage: the built-in ones, or those that replace them."""
+    prompts: dict[Stage, Prompt] = {prompt.stage: prompt for prompt in map(load_prompt, _builtin(SHARED))}
+    own: list[Stage] = []
+    for path in settings.reply_prompts:
+        try:
+            prompt = load_prompt(path)
+        except PromptError as error:
+            problems.append(str(error))
+            continue
+        if prompt.name != SHARED:
+            problems.append(f"{key}: {path} is a prompt of the judge {prompt.name!r}; these have `name: {SHARED}`")
+        elif prompt.stage in own:
+            problems.append(f"{key}: two prompts for the stage {prompt.stage}; keep one")
+        else:
+            own.append(prompt.stage)
+            prompts[prompt.stage] = prompt
+    return prompts
+
+
+def _plan(
+    judge: JudgeSettings, shared: Mapping[Stage, Prompt], config: Config, key: str, problems: list[str]
+) -> JudgePlan | None:
+    if judge.python is not None:
+        return _python_plan(judge, f'{key}.python: "{judge.python}"', problems)
+    if judge.name is not None and judge.name not in OBSERVERS:
+        problems.append(
+            f"{key}: no built-in judge {judge.name!r} (there are {', '.join(OBSERVERS)}); "
+            "for a judge of your own give the path of its .md file, or `python: MODULE:CLASS`"
+        )
+        return None
+    try:
+        own = [load_prompt(path) for path in judge.prompts]
+    except PromptError as error:
+        problems.append(str(error))
+        return None
+    names = {prompt.name for prompt in own} | ({judge.name} if judge.name else set())
+    if len(names) > 1 or len({prompt.stage for prompt in own}) < len(own):
+        problems.append(
+            f"{key}: the prompts of one judge have one name and different stages; found {', '.join(sorted(names))}"
+        )
+        return None
+    name = names.pop()
+    if judge.name is None and name in OBSERVERS:
+        problems.append(f"{key}: {name!r} is a built-in judge; to replace its prompt, add `name: {name}`")
+    prompts: dict[Stage, Prompt] = dict(shared) if name in BUILT_IN else {}
+    prompts |= {prompt.stage: prompt for prompt in [*map(load_prompt, _builtin(name)), *own]}
+    first: tuple[Stage, ...] = ("local",) if name == "emergency" else ()
+    stages = tuple(judge.stages or (*first, *sorted(prompts, key=("swift", "chief").index)))
+    if judge.accept_below is not None and "local" not in stages:
+        problems.append(
+            f"{key}: accept_below: is for a local stage, and this judge has none; add one to `stages`, or leave it out"
+        )
+    problems += [
+        f"{key}: reject_alone: {stage!r} is no stage with another behind it; this judge has {', '.join(stages)}"
+        for stage in judge.reject_alone or ()
+        if stage not in stages[:-1]
+    ]
+    for stage in stages:
+        if stage == "local" and judge.name is None:
+            problems.append(f"{key}: stages: a judge of your own has no local stage")
+        elif stage != "local" and stage not in prompts:
+            problems.append(f"{key}: stages: no prompt for the stage {stage!r}")
+        elif stage != "local" and prompts[stage].model not in config.models:
+            problems.append(
+                f"{key}: its {stage} stage asks the model alias {prompts[stage].model!r}, which is not under `models` "
+                f"(there are {', '.join(config.models)}); add it, or leave the stage out with `stages`"
+            )
+    return JudgePlan(name, judge, stages, prompts, accept_below=valid_threshold(judge))
+
+
+def _python_plan(judge: JudgeSettings, key: str, problems: list[str]) -> JudgePlan | None:
+    assert judge.python is not None
+    try:
+        own = load_python_judge(judge.python, judge.settings, judge.timeout_s)
+    except PythonJudgeError as error:
+        problems.append(f"{key}: {error}")
+        return None
+    if own.name in OBSERVERS:
+        problems.append(f"{key}: {own.name!r} is a built-in judge; give yours another `name`")
+    return JudgePlan(own.name, judge, (own.stage,), {}, own)
+
+
+def _builtin(name: str) -> list[Path]:
+    with as_file(files("judges.prompts")) as folder:
+        return sorted(folder.glob(f"{name}.*.md"))

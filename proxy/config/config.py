@@ -1,0 +1,143 @@
+"""The configuration file: read, validated once, every problem named with file, key and what would be right."""
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import Field, ValidationError, model_validator
+
+from models.fallback import fallback_problems
+from models.settings import ModelSettings
+from proxy.config.chatbot_settings import ChatbotSettings
+from proxy.config.settings import AuditSettings, KeySettings, MemorySettings, PrivacySettings, ServerSettings, Settings
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$")]
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used; `problems` holds one sentence for each fault."""
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = _once(problems)
+        super().__init__("\n".join(self.problems))
+
+
+_PLACE = re.compile(r"((?:.*?: )?(?:chatbots|models))\.(\S+?): (.*)", re.DOTALL)
+
+
+def _once(problems: list[str]) -> list[str]:
+    """Tell the same fault of several chatbots or models once: it may stand in a YAML anchor that all of them use."""
+    first: dict[tuple[str, ...], str] = {}
+    times: Counter[tuple[str, ...]] = Counter()
+    for problem in problems:
+        found = _PLACE.fullmatch(problem)
+        # The chatbot's own name is left out, and where it has a list, the index in it.
+        fault = (found[1], found[2].rpartition(".")[2] if "." in found[2] else "", found[3]) if found else (problem,)
+        first.setdefault(fault, problem)
+        times[fault] += 1
+    return [
+        problem if (more := times[fault] - 1) == 0 else f"{problem}; and so in {more} more place{'s' * (more > 1)}"
+        for fault, problem in first.items()
+    ]
+
+
+class Config(Settings):
+    server: ServerSettings = ServerSettings()
+    models: dict[Name, ModelSettings]
+    chatbots: dict[Name, ChatbotSettings] = Field(min_length=1)
+    memory: MemorySettings = MemorySettings()
+    keys: KeySettings | None = None
+    """Who may ask. Left out, anybody who can connect, which only a loopback address allows."""
+    privacy: PrivacySettings = PrivacySettings()
+    audit: AuditSettings | None = None
+    """A log of every outcome and every change of configuration and keys, which shows if somebody has changed it. Left out: none."""
+    embeddings: str | None = None
+    """Alias of the model that /v1/embeddings forwards to, under the alias or its `model` name. Passthrough chatbots answer there
+    in any case, under their own name."""
+    expose: Literal["caf", "none"] = "caf"
+    """none leaves the `caf` object out of replies."""
+
+    @model_validator(mode="after")
+    def _aliases_exist(self) -> "Config":
+        faults = fallback_problems(self.models)
+        for name, bot in self.chatbots.items():
+            used = {"model": bot.model, "refiner": bot.refiner, "retrieval.selector": bot.retrieval.selector}
+            for key, alias in used.items():
+                builtin = {"refiner": "local", "retrieval.selector": "lexical"}.get(key)
+                if alias is not None and alias != builtin and alias not in self.models:
+                    known = ", ".join(self.models) or "none"
+                    faults.append(f"chatbots.{name}.{key}: no model alias {alias!r} (configured: {known})")
+        if self.embeddings is not None and self.embeddings not in self.models:
+            known = ", ".join(self.models) or "none"
+            faults.append(f"embeddings: no model alias {self.embeddings!r} (configured: {known})")
+        elif self.embeddings is not None and (kind := self.models[self.embeddings].engine) != "openai":
+            faults.append(f"embeddings: {self.embeddings!r} has the engine {kind!r}; only openai forwards embeddings")
+        if faults:
+            raise ValueError("\n".join(faults))
+        return self
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML takes the last of two equal keys without a word; here they are a fault."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                raise yaml.MarkedYAMLError(problem=f"the key {key.value!r} stands twice", problem_mark=key.start_mark)
+            seen.add(str(key.value))
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep)
+        return mapping
+
+
+def load_config(path: Path) -> Config:
+    """Read and validate a configuration file; paths in it become absolute, relative to the file.
+
+    Raises:
+        ConfigError: The file cannot be read, is no YAML, or does not hold a valid configuration.
+    """
+    try:
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+    except OSError as error:
+        raise ConfigError([f"{path}: cannot be read ({error.strerror}); give another file with --config"]) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError([f"{path}: is not UTF-8 text (byte {error.start})"]) from error
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise ConfigError([f"{path}:{where} is not valid YAML: {getattr(error, 'problem', None) or error}"]) from error
+    if not isinstance(data, dict):
+        raise ConfigError([f"{path}: holds no mapping; a configuration has the keys {', '.join(Config.model_fields)}"])
+    return parse_config(data, path)
+
+
+def parse_config(data: dict[str, Any], path: Path) -> Config:
+    """Validate configuration data as if it stood in the file `path`.
+
+    Raises:
+        ConfigError: With one problem for each fault.
+    """
+    try:
+        # The traces' path has a default, which is relative to the file like any other.
+        return Config.model_validate({"privacy": {}, **data}, context={"folder": path.resolve().parent})
+    except ValidationError as error:
+        raise ConfigError([f"{path}: {fault}" for fault in faults(error)]) from error
+
+
+def faults(error: ValidationError) -> list[str]:
+    """Turn a pydantic error into sentences that name the key, the value and what would be right."""
+    sentences = []
+    for one in error.errors(include_url=False):
+        key = ".".join(str(part) for part in one["loc"])
+        message = one["msg"].removeprefix("Value error, ")
+        given = one["input"]
+        # Somebody may have put a key in the wrong place, or a password into an address or where its variable is named.
+        secret = one["loc"][:1] == ("models",) or one["loc"][-1:] in (("url",), ("password_env",), ("env",))
+        plain = isinstance(given, str | int | float | bool) and one["type"] != "extra_forbidden" and not secret
+        shown = f" (got {given!r})" if plain else ""
+        if one["type"] == "extra_forbidden":
+            message = "is not a setting here; check the spelling or remove it"
+        sentences += [f"{key}: {line}{shown}" if key else line for line in message.split("\n")]
+    return sentences

@@ -1,0 +1,222 @@
+"""What is remembered of a conversation, and how the conversation is recognised when the client comes back.
+
+OpenAI clients have no session: they resend the history. So the state after a reply is kept under a hash of that history, which
+makes editing and branching work by themselves. Everything here is pure.
+"""
+
+import hashlib
+import marshal
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import orjson
+from pydantic import with_config
+
+from judges.rules import RULES
+from proxy.state.generation import KEY_BYTES
+from proxy.traces.trace import HowFound, ShownWarning
+from proxy.wire.canonical import DIGEST_BYTES
+from proxy.wire.messages import Message
+
+PAIRS_LOOKED_UP = 8
+"""Exchanges that are looked up singly, newest first, when the whole history is not known."""
+REPLIES_KNOWN = 200
+"""Delivered replies a state remembers, by their hash."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """A warning that the chatbot carries for some turns."""
+
+    rule: str
+    detail: str
+    """Words to the chatbot in place of the rule's own; usually empty. Never what a model wrote, which may quote a draft."""
+    turn: int
+    """The turn it last arose in."""
+    expires: int
+    """The last turn that shows it."""
+    times: int = 1
+
+    def message(self, role: str) -> str:
+        """Word the warning for the chatbot, more firmly each time; from the third time on with the role in full."""
+        text = self.detail or RULES[self.rule].message
+        if self.times == 2:
+            return f"This is the second time: {text}"
+        if self.times > 2:
+            return f"This has now happened {self.times} times. {text} Go back to your role, which is, in full:\n{role}"
+        return text
+
+    def shown(self, role: str) -> ShownWarning:
+        return ShownWarning(self.rule, self.message(role), self.turn, self.expires)
+
+
+@dataclass(slots=True)
+class Delivered:
+    """A reply this proxy has sent."""
+
+    turn: int
+    citations: tuple[str, ...]
+
+
+@with_config(val_json_bytes="hex")  # as Redis keeps them
+@dataclass(slots=True)
+class Conversation:
+    """The state after some turn; states are never changed, each turn makes a new one."""
+
+    id: str
+    turn: int = 0
+    """How many turns there were."""
+    warnings: tuple[Warned, ...] = ()
+    sources: dict[str, int] = field(default_factory=dict)
+    """Sources in use, each with the turn in which it was last put in or cited."""
+    delivered: dict[str, Delivered] = field(default_factory=dict)
+    """Replies sent, by the hash of their text in hexadecimal digits."""
+    pairs: tuple[bytes, ...] = ()
+    """Keys of the last exchanges, oldest first."""
+
+    def known(self, message: Message) -> Delivered | None:
+        """Return what is known of a message that is a reply of ours; None when it is none."""
+        return self.delivered.get(message.digest) if message.is_reply else None
+
+    def live_warnings(self, turn: int) -> tuple[Warned, ...]:
+        return tuple(w for w in self.warnings if w.expires >= turn)
+
+    def warned(self, fresh: Iterable[tuple[str, str]], turn: int, lasts: int) -> tuple[Warned, ...]:
+        """Return the warnings after a turn: the live ones, with those that arose in it added.
+
+        The same rule again refreshes its warning and makes it firmer instead of repeating it.
+
+        Args:
+            fresh: (rule, detail) of each warning that arose.
+            turn: The turn.
+            lasts: For how many later turns a warning is shown.
+        """
+        kept = {w.rule: w for w in self.live_warnings(turn)}
+        for rule, detail in dict(fresh).items():
+            before = kept.get(rule)
+            kept[rule] = Warned(rule, detail, turn, turn + lasts, before.times + 1 if before else 1)
+        return tuple(kept.values())
+
+    def after(self, turn: int, reply: str, citations: tuple[str, ...], pair: bytes) -> "Conversation":
+        """Return the state after a delivered reply, given by its hash (warnings and sources are the turn's to set)."""
+        delivered = {**self.delivered, reply: Delivered(turn, citations)}
+        while len(delivered) > REPLIES_KNOWN:
+            delivered.pop(next(iter(delivered)))
+        pairs = (*self.pairs, pair)[-PAIRS_LOOKED_UP:]
+        return Conversation(self.id, turn, self.warnings, self.sources, delivered, pairs)
+
+    def packed(self) -> bytes:
+        """Pack the state into a sixth of its memory, and into one object; only for this process, which trusts what it unpacks."""
+        warnings = [(w.rule, w.detail, w.turn, w.expires, w.times) for w in self.warnings]
+        hashes = bytes.fromhex("".join(self.delivered))
+        replies = [(reply.turn, reply.citations) for reply in self.delivered.values()]
+        return marshal.dumps((self.id, self.turn, warnings, self.sources, hashes, replies, b"".join(self.pairs)))
+
+    @classmethod
+    def unpacked(cls, packed: bytes) -> "Conversation":
+        """Return the state that was packed."""
+        ident, turn, warnings, sources, hashes, replies, pairs = marshal.loads(packed)
+        return cls(
+            ident,
+            turn,
+            tuple([Warned(*warning) for warning in warnings]),
+            sources,
+            {key.hex(): Delivered(*reply) for key, reply in zip(_cut(hashes, DIGEST_BYTES), replies, strict=True)},
+            tuple(_cut(pairs, KEY_BYTES)),
+        )
+
+
+def _cut(joined: bytes, size: int) -> Iterator[bytes]:
+    return (joined[start : start + size] for start in range(0, len(joined), size))
+
+
+class Identity:
+    """Recognises one request's conversation: the keys under which its state may be found, and will be kept.
+
+    Args:
+        scope: Whose conversation it is: key id, user, chatbot. Part of every key, so that no two users share a state.
+        messages: The request's messages.
+        explicit: The conversation id the client gave, which overrides the history.
+    """
+
+    def __init__(self, scope: Sequence[str], messages: Sequence[Message], explicit: str | None) -> None:
+        self._scope = orjson.dumps(list(scope))
+        self.explicit = explicit
+        running = hashlib.blake2b(self._scope, digest_size=KEY_BYTES)
+        self.history_key: bytes | None = None
+        """Hash of everything up to and including the last reply; None when there is none yet."""
+        self._exchanges: list[tuple[str, Message]] = []
+        """What the user said, folded, and the reply to it, oldest first."""
+        asked: list[str] = []
+        for message in identifying(messages):
+            if message.role == "user":
+                running.update(orjson.dumps(["user", message.folded]))
+                asked.append(message.folded)
+            else:
+                running.update(orjson.dumps(["assistant", message.digest]))
+                self.history_key = running.digest()
+                self._exchanges.append((" ".join(filter(None, asked)), message))
+                asked = []
+        self._running = running
+        self._asked = " ".join(filter(None, asked))
+
+    @cached_property
+    def pairs(self) -> list[bytes]:
+        """Key of each exchange, oldest first."""
+        return [self._key("pair", asked, reply.digest) for asked, reply in self._exchanges]
+
+    def lookups(self) -> Iterator[bytes]:
+        """Yield the keys to look the state up by, best first. Mostly the first is enough."""
+        if self.explicit is not None:
+            yield self.id_key(self.explicit)
+        elif self.history_key is not None:
+            yield self.history_key
+            yield from reversed(self.pairs[-PAIRS_LOOKED_UP:])
+
+    def how(self, key: bytes) -> HowFound:
+        """Say what a lookup key stands for."""
+        if self.explicit is not None:
+            return "explicit"
+        return "history" if key == self.history_key else "pair"
+
+    def may_be(self, conversation: Conversation) -> bool:
+        """Tell whether a state found by its last exchange fits what the client has sent before that exchange.
+
+        Two conversations may hold the same exchange ("thanks" - "You are welcome."): where both know what came before it,
+        some of that must be the same. Not all: clients shorten histories in the middle, and edit them.
+        """
+        *before, pair = conversation.pairs
+        last = len(self.pairs) - 1 - self.pairs[::-1].index(pair)
+        return not before or not last or any(map(conversation.known, (reply for _, reply in self._exchanges[:last])))
+
+    def pair_after(self, reply: str) -> bytes:
+        """Return the key of the exchange that the reply with this hash completes."""
+        return self._key("pair", self._asked, reply)
+
+    def keys_after(self, reply: str | None, conversation_id: str) -> list[bytes]:
+        """Return the keys under which to keep the state after a reply.
+
+        Args:
+            reply: The hash of its text; None: it has none, and does not show in a history.
+            conversation_id: The conversation's id.
+        """
+        if reply is None:
+            return [self.id_key(conversation_id), *([self.history_key] if self.history_key else [])]
+        after = self._running.copy()
+        after.update(orjson.dumps(["assistant", reply]))
+        return [after.digest(), self.pair_after(reply), self.id_key(conversation_id)]
+
+    def id_key(self, conversation_id: str) -> bytes:
+        return self._key("id", conversation_id)
+
+    def _key(self, *parts: str) -> bytes:
+        return hashlib.blake2b(self._scope + orjson.dumps(list(parts)), digest_size=KEY_BYTES).digest()
+
+
+def identifying(messages: Iterable[Message]) -> Iterator[Message]:
+    """Yield the messages that identify a conversation: the user's, and the replies.
+
+    System and tool messages are left out, and so is, in what is folded, the citation line under a reply: clients may strip it.
+    """
+    return (message for message in messages if message.role == "user" or message.is_reply)

@@ -1,0 +1,161 @@
+"""Conversation states in Redis, so that several processes and hosts share them. Imported only when it is configured.
+
+A state holds hashes, ids and rules, no text of anybody. Redis keeps what it has acknowledged across its own restart only with
+`appendfsync always`.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import orjson
+import structlog
+from pydantic import TypeAdapter, ValidationError
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError
+
+from models.errors import ModelSettingsError
+from proxy.config.settings import MemorySettings
+from proxy.state.conversation import Conversation
+from proxy.state.conversation_store import Unknown
+from proxy.wire.errors import StoreUnavailable
+
+log = structlog.get_logger()
+
+PREFIX = "caf:state:"
+_STATE = TypeAdapter(Conversation)
+MOST_CONNECTIONS = 10_000
+"""As many as Redis takes by default; each lasts as long as one answer. With the library's 100, more turns at once would be told
+that Redis is not there. `max_connections` in the URL says otherwise."""
+TELL_EVERY_S = 10.0
+"""How often a lasting outage is logged."""
+ASK_EVERY_S = 1.0
+"""How old the answer to whether Redis answers may be."""
+
+
+class RedisMemory:
+    """Keeps states under their keys with a time to live; one state's keys are set together or not at all."""
+
+    waits = True
+
+    def __init__(
+        self, client: Redis, max_age_s: float, on_error: Literal["closed", "degrade"], timeout_s: float
+    ) -> None:
+        self._client = client
+        self._max_age_s = max_age_s
+        self._on_error = on_error
+        self._timeout_s = timeout_s
+        self._told = float("-inf")
+        self._asking = asyncio.Lock()
+        self._answered, self._asked = False, float("-inf")
+        self.failures = 0
+        """Reads and writes that failed since the start."""
+
+    async def get(self, key: bytes) -> Conversation | None:
+        """Raises: StoreUnavailable: Redis does not answer, and the policy is `closed`; Unknown: the same with `degrade`."""
+        try:
+            kept = await self._client.get(PREFIX + key.hex())
+        except (RedisError, OSError, TimeoutError) as error:
+            self._failed(error)
+            raise Unknown from None
+        if kept is None:
+            return None
+        try:
+            return _STATE.validate_json(kept)
+        except ValidationError:  # written by another version
+            log.warning("state cannot be read", key=key.hex()[:8])
+            return None
+
+    async def put(self, keys: Sequence[bytes], conversation: Conversation) -> None:
+        """Raises: StoreUnavailable: Redis does not answer, and the policy is `closed`."""
+        data, age_ms = orjson.dumps(conversation, default=bytes.hex), max(1, round(self._max_age_s * 1000))
+        try:
+            async with self._client.pipeline(transaction=True) as together:
+                for key in keys:
+                    together.set(PREFIX + key.hex(), data, px=age_ms)
+                await together.execute()
+        except (RedisError, OSError, TimeoutError) as error:
+            self._failed(error)
+
+    async def forget(self, conversation_id: str) -> int:
+        """Raises: StoreUnavailable: Redis does not answer; whatever the policy is, nobody is told that it has forgotten."""
+        gone, cursor = 0, 0
+        try:
+            while True:  # all states there are: an index for what is seldom asked would cost every turn a write
+                cursor, keys = await self._client.scan(cursor, match=f"{PREFIX}*", count=500)
+                kept = await self._client.mget(keys) if keys else []
+                of_it = [key for key, state in zip(keys, kept, strict=True) if _is_of(state, conversation_id)]
+                if of_it:
+                    gone += await self._client.delete(*of_it)
+                if cursor == 0:
+                    return gone
+        except (RedisError, OSError, TimeoutError):
+            raise StoreUnavailable from None
+
+    async def answers(self) -> bool:
+        async with self._asking:  # anybody may ask, as often as they like; Redis is asked once a second
+            if time.monotonic() - self._asked > ASK_EVERY_S:
+                try:
+                    async with asyncio.timeout(self._timeout_s):
+                        await self._client.ping()
+                    self._answered = True
+                except (RedisError, OSError, TimeoutError) as error:
+                    self._answered = False
+                    self._tell(error)
+                self._asked = time.monotonic()
+            return self._answered
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    def _failed(self, error: Exception) -> None:
+        self.failures += 1
+        self._tell(error)
+        if self._on_error == "closed":
+            raise StoreUnavailable from None
+
+    def _tell(self, error: Exception) -> None:
+        if time.monotonic() - self._told > TELL_EVERY_S:
+            self._told = time.monotonic()
+            log.error(
+                "state store unavailable", error=type(error).__name__, policy=self._on_error, failures=self.failures
+            )
+
+
+def _is_of(state: bytes | str | None, conversation_id: str) -> bool:
+    try:
+        found = None if state is None else orjson.loads(state)
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(found, dict) and found.get("id") == conversation_id
+
+
+def open_redis(settings: MemorySettings, environ: Mapping[str, str]) -> RedisMemory:
+    """Open the store; see `connect`."""
+    return RedisMemory(connect(settings, environ), settings.max_age_s, settings.on_error, settings.timeout_s)
+
+
+def connect(settings: MemorySettings, environ: Mapping[str, str]) -> Redis:
+    """Prepare connections to Redis; whether it answers is seen at the first request.
+
+    Raises:
+        ModelSettingsError: The environment variable with the password is not set.
+    """
+    password = None
+    if settings.password_env is not None:
+        password = environ.get(settings.password_env)
+        if password is None:
+            raise ModelSettingsError(
+                f"memory.password_env: the environment variable {settings.password_env!r} is not set; export it before starting"
+            )
+    client: Redis = Redis.from_url(
+        settings.url, password=password, socket_timeout=settings.timeout_s, socket_connect_timeout=settings.timeout_s,
+        # Connections of the pool that died with a restarted Redis: the second try opens a new one. Setting a state twice is
+        # the same as once. A server that hangs is not asked twice: the emergency text waits for the answer.
+        retry=Retry(NoBackoff(), 1, (RedisConnectionError,)), max_connections=MOST_CONNECTIONS,
+    )  # fmt: skip
+    return client

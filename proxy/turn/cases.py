@@ -1,0 +1,78 @@
+"""The case that a reply makes for its judges."""
+
+from judges import offload
+from judges.case import Case, Said
+from judges.modes import Mode, modes_of
+from judges.phrases import admits
+from judges.sentences import normalise, sentences
+from knowledge_base import citations
+from knowledge_base.library import Source
+from proxy.traces.trace import Attempt
+from proxy.turn.delivery import Turn
+from proxy.turn.json_text import json_text
+from proxy.wire.canonical import unlined
+
+HISTORY_FOR_JUDGES = 6
+"""Earlier messages that a judge sees."""
+
+
+def reply_case(turn: Turn, attempt: Attempt) -> tuple[Case, tuple[str, ...], frozenset[Mode]]:
+    """Return the case an attempt makes, what it validly cites, and the modes of judges it calls for."""
+    sources, classes = _cited(turn, attempt)
+    silent = "not_in_sources" in classes or _says_silent(attempt.text)
+    case = Case(
+        turn.user_message,
+        json_text(attempt.text).text if turn.request.wants_json and attempt.kind != "tool_calls" else attempt.text,
+        history=history(turn),
+        cited=sources,
+        uncited=tuple(s for s in turn.sources if s not in sources) if silent else (),
+        role=turn.bot.settings.role,
+        topics=turn.bot.topics,
+    )
+    modes = modes_of(case, classes) if turn.filter == "on" else frozenset[Mode]()
+    attempt.modes = sorted(modes)
+    return case, _named(sources, classes), modes
+
+
+def _says_silent(text: str) -> bool:
+    """Tell whether a reply says that its sources do not cover something: those that it does not cite may tell otherwise."""
+    return any(admits(sentence.text.lower()) == "clear" for sentence in sentences(normalise(text)))
+
+
+async def read_case(turn: Turn, attempt: Attempt) -> tuple[Case, tuple[str, ...], frozenset[Mode]]:
+    """Return the case that a whole reply makes; of a long one, without keeping everybody waiting meanwhile."""
+    return await offload.run(Case(turn.user_message, attempt.text), reply_case, turn, attempt)
+
+
+def valid_citations(turn: Turn, attempt: Attempt) -> tuple[str, ...]:
+    """Return what an attempt validly cites."""
+    return _named(*_cited(turn, attempt))
+
+
+def _cited(turn: Turn, attempt: Attempt) -> tuple[tuple[Source, ...], tuple[str, ...]]:
+    """Return the sections and the classes that an attempt cites.
+
+    Where there is no place for citations, as in tool calls, the sections in use count as cited.
+    """
+    if not turn.cites or attempt.kind == "tool_calls":
+        return turn.sources, ()
+    sources, classes, _ = citations.split(attempt.citations, turn.bot.sections, turn.in_use)
+    return sources, classes
+
+
+def _named(sources: tuple[Source, ...], classes: tuple[str, ...]) -> tuple[str, ...]:
+    return (*[source.id for source in sources], *classes)
+
+
+def history(turn: Turn) -> tuple[Said, ...]:
+    """Return the messages before the user's newest, as judges see them."""
+    newest: list[Said] = []
+    for message in reversed(turn.request.messages):
+        if message.is_reply:
+            ours = turn.conversation.known(message) is not None
+            newest.append(Said("assistant", unlined(message.text) if ours else message.text, verified=ours))
+        elif message.role == "user" and newest:
+            newest.append(Said("user", message.text))
+        if len(newest) == HISTORY_FOR_JUDGES:
+            break
+    return tuple(reversed(newest))

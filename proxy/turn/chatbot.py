@@ -1,0 +1,97 @@
+"""A chatbot: what a client selects by `model`, with the models, judges and sections that its turns use."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from judges.case import Topic
+from judges.filter import Filter
+from judges.mend import Statements
+from judges.refiner import Refiner, open_refiner
+from knowledge_base.library import Library, Source
+from knowledge_base.selection import Lexical
+from models.client import Models
+from proxy.config.blueprint import Blueprint
+from proxy.config.chatbot_settings import ChatbotSettings
+from proxy.turn.language import language_of
+
+
+@dataclass(frozen=True, slots=True)
+class Chatbot:
+    """A chatbot, ready to be asked."""
+
+    name: str
+    settings: ChatbotSettings
+    models: Models
+    library: Library | None
+    lexical: Lexical | None
+    filter: Filter
+    refiner: Refiner | None
+    topics: tuple[Topic, ...] = field(default=())
+    sections: Mapping[str, Source] = field(init=False, repr=False, compare=False)
+    """Those of its library by id; none without one. A plain dictionary: a turn looks often."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sections", dict(self.library or {}))
+
+    @property
+    def upstream_model(self) -> str:
+        """The name the upstream knows the chatbot's model by."""
+        return self.models.settings[self.settings.model].model or self.settings.model
+
+    def contact(self, said: str) -> str:
+        """Return the emergency contact in the language of what was said, else the first one."""
+        texts = self._contacts
+        return texts[language_of(said, texts) or next(iter(texts))]
+
+    def fallback(self, said: str) -> str:
+        """Return the fallback message in the language of what was said, else the first one; its contact is in the same."""
+        fallbacks, contacts = self.settings.fallback, self._contacts
+        languages = contacts if "" in fallbacks else fallbacks
+        spoken = language_of(said, languages) or next(iter(languages))
+        text, contact = (texts.get(spoken) or texts[""] for texts in (fallbacks, contacts))
+        text = text.strip()
+        return text if contact in text else f"{text}\n\n{contact}"
+
+    @property
+    def _contacts(self) -> Mapping[str, str]:
+        return self.settings.emergency.contact if self.settings.emergency else {"": ""}
+
+    def statements(self, said: str) -> Statements | None:
+        """Return the statements that a reply may lack, in the language of what was said, else the first; None: there are none."""
+        texts = self.settings.statements
+        if not texts:
+            return None
+        spoken = texts[language_of(said, texts) or next(iter(texts))]
+        return Statements(spoken.not_from_sources, spoken.verify)
+
+    def emergency_text(self, kind: str, said: str) -> str:
+        """Return the reply to an emergency: the text for its kind in the language of what was said, else the first one.
+
+        Languages whose kind has no text are answered in those of the other kinds: to be understood matters more.
+        """
+        settings = self.settings.emergency
+        if settings is None:
+            return self.fallback(said)
+        texts: dict[str, str] = {}
+        for by_language in (settings.texts.get(kind, {}), *settings.texts.values(), settings.contact):
+            for code, text in by_language.items():
+                texts.setdefault(code, text)
+        spoken = language_of(said, texts)
+        if spoken is not None:
+            return texts[spoken]
+        return next(iter((settings.texts.get(kind) or settings.contact).values()))
+
+
+def open_chatbot(blueprint: Blueprint, models: Models) -> Chatbot:
+    """Connect a chatbot with the models that it asks."""
+    library, settings = blueprint.library, blueprint.settings
+    return Chatbot(
+        name=blueprint.name,
+        settings=settings,
+        models=models,
+        library=library,
+        lexical=library.lexical if library else None,
+        filter=Filter([plan.open(models) for plan in blueprint.plans]),
+        refiner=open_refiner(settings.refiner, models),
+        topics=tuple(Topic(t.name, tuple(t.terms)) for t in settings.sensitive_topics),
+    )

@@ -1,0 +1,113 @@
+"""Tool calls: which of a message's calls were asked for, the text that judges read of them, what leaves of them. Pure."""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import orjson
+
+from models.client import Body
+from proxy.turn.json_text import json_text
+from proxy.wire.messages import ChatRequest
+
+Kind = Literal["function", "custom", "function_call"]
+"""`function_call`: a message's field of that name, from before there were tools."""
+
+
+_PREFIX = "(?:call_|toolu_|chatcmpl-tool-|function-call-)?"
+_ID = re.compile(
+    rf"{_PREFIX}(?:[A-Za-z0-9]{{1,9}}|(?=(?:[A-Za-z]*[0-9]){{2}})[A-Za-z0-9]{{10,32}}|[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}})"
+)
+"""Ids as known servers write them, for clients that know theirs again: random letters and digits, which hold no sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool, with all that can leave of it."""
+
+    kind: Kind
+    id: str
+    name: str
+    arguments: str
+    """These should be JSON; of a custom tool, its input."""
+
+
+def read_calls(message: Body, turn_id: str, index: int) -> list[ToolCall]:
+    """Return the calls of an upstream's message; one that nobody can read has no name.
+
+    Args:
+        message: The message.
+        turn_id, index: Of its turn and choice, from which calls get an id whose own is none of a known form.
+    """
+    calls = [_read_call(call, _call_id(turn_id, index, i)) for i, call in enumerate(message.get("tool_calls") or ())]
+    if legacy := message.get("function_call"):
+        calls.append(_parse_call("function_call", "", legacy, "arguments"))
+    return calls
+
+
+def _call_id(turn_id: str, index: int, position: int) -> str:
+    """Return nine letters and digits: Mistral's servers take no other ids back."""
+    return hashlib.blake2b(f"{turn_id} {index} {position}".encode()).hexdigest()[:9]
+
+
+def _read_call(call: Body, our_id: str) -> ToolCall:
+    given = call.get("id")
+    ident = given if isinstance(given, str) and _ID.fullmatch(given) else our_id
+    if isinstance(call.get("function"), dict):
+        return _parse_call("function", ident, call["function"], "arguments")
+    return _parse_call("custom", ident, call.get("custom"), "input")
+
+
+def _parse_call(kind: Kind, ident: str, call: Any, field: str) -> ToolCall:
+    name, arguments = (call.get("name"), call.get(field) or "") if isinstance(call, dict) else (None, None)
+    if isinstance(arguments, dict):  # some servers decode them
+        arguments = orjson.dumps(arguments).decode()
+    if not isinstance(name, str) or not isinstance(arguments, str):
+        return ToolCall(kind, ident, "", "")
+    return ToolCall(kind, ident, name, arguments)
+
+
+def declared_tools(request: ChatRequest) -> set[tuple[Kind, str]]:
+    """Return the tools that a request allows to be called."""
+    if request.tool_choice == "none":
+        return set()
+    found: set[tuple[Kind, str]] = {("function_call", function.name) for function in request.functions or ()}
+    for tool in request.tools or ():
+        if tool.function is not None:
+            found.add(("function", tool.function.name))
+        if tool.custom is not None:
+            found.add(("custom", tool.custom.name))
+    return found
+
+
+def fields(calls: Iterable[ToolCall]) -> Body:
+    """Write the fields of a message that hold its calls; none where there are none."""
+    message: Body = {}
+    for call in calls:
+        if call.kind == "function_call":
+            message["function_call"] = {"name": call.name, "arguments": call.arguments}
+        else:
+            given = {"arguments" if call.kind == "function" else "input": call.arguments}
+            written = {"id": call.id, "type": call.kind, call.kind: {"name": call.name, **given}}
+            message.setdefault("tool_calls", []).append(written)
+    return message
+
+
+def text_for_judges(calls: Iterable[ToolCall]) -> str | None:
+    """Return what judges read: names, and what the tools are given, of JSON all that it says.
+
+    None: some arguments have a key twice. What a client would read in them, nobody knows.
+    """
+    lines: list[str] = []
+    for call in calls:
+        lines.append(call.name)
+        if call.kind == "custom":
+            lines.append(call.arguments)
+        elif call.arguments.strip():
+            arguments = json_text(call.arguments)
+            if arguments.duplicate_keys:
+                return None
+            lines.append(arguments.text)
+    return "\n".join(lines)

@@ -1,0 +1,153 @@
+"""Which part of a draft may leave while the chatbot still writes it.
+
+Nothing does before a sound citation line, and nothing from where a command or a stop sequence may begin, or where the reply has its
+full length. Up to there, `verified` lets go of the text at the end of a sentence, if the local judges accept all that would then
+have left; `observe` lets go of every word. What may leave follows from the text alone, not from how it was cut on its way here.
+"""
+
+import re
+from collections.abc import Iterator
+
+from judges.offload import is_long
+from judges.sentences import sentences
+from knowledge_base import citations
+from knowledge_base.commands import MARKS_BEFORE, may_begin
+from models.engine import Body
+from models.usage import BYTES_PER_TOKEN, estimate_tokens
+from proxy.traces.trace import Attempt
+from proxy.turn.cases import reply_case
+from proxy.turn.delivery import Turn
+from proxy.turn.stream_gate import Live
+
+_SPACE = " \t\r\n"
+"""What ends a sentence or a word. Other white space is invisible to the commands' reader, which sees the next word without it."""
+_WORD = re.compile(rf"(?<![^{_SPACE}])[^{_SPACE}]++(?=[{_SPACE}])")
+LONGEST_STOP = 256
+"""Characters; a client that wants a text to end before longer ones gets it in one piece."""
+FREE_LOOKS, CHARACTERS_A_LOOK = 8, 32
+"""How often the judges look at a text as it grows: so often, and once more for so many characters. Each look reads all of it, and
+hundreds of tiny sentences would hold everybody up for seconds; they leave a few at a time."""
+
+
+class Drafting:
+    """Listens to the chatbot's model while it writes a draft.
+
+    Args:
+        turn: The turn.
+        live: What has left of its reply.
+        index: The choice that is drafted; None: all of them at once.
+    """
+
+    def __init__(self, turn: Turn, live: Live, index: int | None) -> None:
+        self._turn, self._live, self._index = turn, live, index
+        self._writers: dict[int, Writer] = {}
+
+    def begin(self, head: Body) -> None:
+        if not self._live.sent:
+            self._live.head = head
+
+    def hear(self, index: int, piece: str) -> None:
+        choice = index if self._index is None else self._index
+        writer = self._writers.get(choice)
+        if writer is None:
+            writer = self._writers[choice] = Writer(self._turn, self._live, choice)
+        writer.hear(piece)
+
+    def again(self) -> bool:
+        drafted = [*self._writers]
+        self._writers.clear()
+        return self._live.forget(drafted)
+
+
+class Writer:
+    """Follows the draft of one choice."""
+
+    def __init__(self, turn: Turn, live: Live, index: int) -> None:
+        self._turn, self._live, self._index = turn, live, index
+        self._hard = turn.bot.settings.length.hard
+        self._stops = turn.request.stops
+        self._raw = ""
+        self._written: tuple[str, ...] | None = None if turn.cites else ()
+        """What the citation line cites, as written, once it is there."""
+        self._cited: tuple[str, ...] = ()
+        """What of that is valid."""
+        self._begins = 0
+        """Where the text begins, after the citation line."""
+        self._read = 0
+        """Up to where the text has been looked at."""
+        self._looks = 0
+        """How often the judges have."""
+        # Held is the draft of which nothing more may leave: something has come in the way, or an earlier draft has begun to leave.
+        self._held = bool(live.fixed(index).text) or any(len(stop) > LONGEST_STOP for stop in self._stops)
+
+    def hear(self, piece: str) -> None:
+        """Take the next piece of the draft."""
+        if self._held:
+            return
+        self._raw += piece
+        if self._written is None and not self._begun():
+            return
+        for end in self._ends():
+            self._read = end
+            text = self._raw[self._begins : end].strip()
+            if not text or not text.rpartition("\n")[2].strip(MARKS_BEFORE):
+                continue  # marks alone on their line may belong to a command
+            if self._ends_here(text):
+                self._held = True
+                return
+            if not self._straddled(text) and self._may_leave(text):
+                self._live.fix(self._index, text, self._cited)
+        # What is not looked at by now is longer than a reply may be.
+        self._held = len(self._raw) - self._read > BYTES_PER_TOKEN * self._hard
+
+    def _begun(self) -> bool:
+        """Read the citation line, when it is there; a faulty one holds the draft."""
+        first, ended, _ = self._raw.lstrip().partition("\n")
+        if not ended:
+            return False
+        parsed = citations.parse(first)
+        in_use, sections = self._turn.in_use, self._turn.bot.sections
+        sound = not (parsed.text or parsed.requested or citations.problems(parsed, sections, in_use))
+        # A command that goes on in the next line is one for the whole draft to settle.
+        if not sound or not first.rstrip(" .*_`~").endswith("]]"):
+            self._held = True
+            return False
+        sources, classes, _ = citations.split(parsed.citations, sections, in_use)
+        self._written, self._cited = parsed.citations, (*(source.id for source in sources), *classes)
+        self._begins = self._read = self._raw.index(first) + len(first)
+        return True
+
+    def _ends(self) -> Iterator[int]:
+        """Yield where sentences or words end that have not been looked at.
+
+        Only ends that no text to come can undo: of a word, with white space behind it; of a sentence, with more words behind that.
+        """
+        rest, at = self._raw[self._read :], self._read
+        if self._live.mode == "observe":
+            yield from (at + word.end() for word in _WORD.finditer(rest))
+            return
+        for one in sentences(rest):
+            end = one.start + len(one.text)
+            if end < len(rest) and rest[end] in _SPACE and not rest[end:].isspace():
+                yield at + end
+
+    def _ends_here(self, text: str) -> bool:
+        """Tell whether the draft may be another from here on than what is seen of it."""
+        return may_begin(text) or any(stop in text for stop in self._stops) or estimate_tokens(text) > self._hard
+
+    def _straddled(self, text: str) -> bool:
+        """Tell whether a stop sequence may have begun at the end of a text."""
+        return any(text.endswith(stop[:n]) for stop in self._stops for n in range(1, min(len(stop), len(text) + 1)))
+
+    def _may_leave(self, text: str) -> bool:
+        if self._live.mode == "observe":
+            return True
+        if self._looks > FREE_LOOKS + len(text) // CHARACTERS_A_LOOK:
+            return False
+        self._looks += 1
+        attempt = Attempt("draft", self._index, text, list(self._written or ()), 0.0)
+        case, _, modes = reply_case(self._turn, attempt)
+        if is_long(case):  # everybody would wait meanwhile; it is judged once it is whole
+            self._held = True
+            return False
+        return self._turn.bot.filter.settled_now(case, modes)

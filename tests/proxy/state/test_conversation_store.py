@@ -1,0 +1,205 @@
+"""Where conversations are kept: within bounds of number and age."""
+
+import hashlib
+
+import pytest
+
+from proxy.state.conversation import Conversation, Warned
+from proxy.state.conversation_store import KEYS_PER_TURN, ProcessMemory
+from proxy.state.generation import KEY_BYTES
+from proxy.wire.canonical import digest
+from tests.proxy.conftest import Start, text_of, warnings_in
+
+ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night."
+NUDGE = "Which supplements should I take, and how much?"
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time of the memory, which a test sets."""
+    now = [1_000.0]
+    monkeypatch.setattr("proxy.state.conversation_store.time.monotonic", lambda: now[0])
+    return now
+
+
+def state(name: str) -> Conversation:
+    return Conversation(name)
+
+
+def key(name: object) -> bytes:
+    """What the name is kept under."""
+    return hashlib.blake2b(str(name).encode(), digest_size=KEY_BYTES).digest()
+
+
+async def test_state_is_found_under_each_of_its_keys() -> None:
+    """All keys lead to the same state; a taken key gets the new one."""
+    memory = ProcessMemory(10, 100)
+    await memory.put([key("a"), key("b")], state("1"))
+    await memory.put([key("b"), key("c")], state("2"))
+    assert [found and found.id for found in [await memory.get(key(k)) for k in "abcd"]] == [
+        "1",
+        "2",
+        "2",
+        None,
+    ]
+
+
+async def test_state_comes_back_as_it_was() -> None:
+    """Packing leaves nothing out."""
+    memory, kept = ProcessMemory(10, 100), Conversation("c", 1, (Warned("role", "Say less.", 1, 5, 3),), {"sleep": 1})
+    kept = kept.after(2, digest("Sleep well."), ("sleep", "no_claims"), bytes(range(16)))
+    kept = kept.after(3, digest("Eat well."), (), bytes(range(16, 32)))
+    await memory.put([key("a")], kept)
+    assert await memory.get(key("a")) == kept
+
+
+def keys(name: int) -> list[bytes]:
+    return [key(f"{name}-{i}") for i in range(KEYS_PER_TURN)]
+
+
+@pytest.mark.parametrize("most", [1, 2, 10, 100, 1_000])
+async def test_number_of_turns_is_bounded(most: int) -> None:
+    """Never are there more, and the last ones are there."""
+    memory = ProcessMemory(most, 100)
+    for name in range(3 * most):
+        await memory.put(keys(name), state(str(name)))
+        assert len(memory) <= most * KEYS_PER_TURN
+        assert await memory.get(keys(name)[0])
+    for name in range(3 * most - 1, 3 * most - 1 - round(0.6 * most), -1):
+        assert await memory.get(keys(name)[0])
+
+
+@pytest.mark.parametrize("most", [31, 47, 1_000])
+async def test_quiet_hours_take_no_room(most: int, clock: list[float]) -> None:
+    """Generations that begin because the last is old leave as many turns to the others."""
+    memory = ProcessMemory(most, 100)
+    for name in range(10):
+        await memory.put(keys(-name), state("quiet"))
+        clock[0] += 7
+    for name in range(2 * most):
+        await memory.put(keys(name), state(str(name)))
+    sure = int(0.85 * most)
+    assert all([await memory.get(keys(name)[0]) for name in range(2 * most - 1, 2 * most - 1 - sure, -1)])
+    assert len(memory) <= most * KEYS_PER_TURN
+
+
+async def test_the_longest_unused_goes_first() -> None:
+    """A state that is read now and then outlives those that are not, under the key that it is read by."""
+    memory = ProcessMemory(100, 100)
+    for name in range(500):
+        await memory.put(keys(name), state(str(name)))
+        assert await memory.get(keys(0)[1])
+    assert await memory.get(keys(1)[1]) is None
+    assert await memory.get(keys(0)[0]) is None
+
+
+@pytest.mark.parametrize("before", [1, 100])
+async def test_fewer_turns_are_remembered_from_when_it_is_said(before: int) -> None:
+    """What is too much then goes as new turns come, the longest unused first."""
+    memory = ProcessMemory(1_000, 100)
+    for name in range(100 - before, 100):
+        await memory.put(keys(name), state(str(name)))
+    memory.limit(4, 100)
+    for name in range(100, 110):
+        await memory.put(keys(name), state(str(name)))
+    assert len(memory) <= 4 * KEYS_PER_TURN
+    assert await memory.get(keys(109)[0])
+
+
+async def test_more_turns_are_remembered_from_when_it_is_said() -> None:
+    """Those that were begun with stay as they are, and are found among them."""
+    memory = ProcessMemory(1, 100)
+    await memory.put(keys(0), state("0"))
+    memory.limit(1_000, 100)
+    for name in range(1, 100):
+        await memory.put(keys(name), state(str(name)))
+    assert all([await memory.get(keys(name)[0]) for name in range(100)])
+
+
+async def test_what_is_put_again_and_again_fills_no_memory() -> None:
+    """A client may repeat a request for ever: its old states go with the oldest generations."""
+    memory, held = ProcessMemory(32, 1e9), []
+    for _ in range(3_000):
+        await memory.put(keys(0), state("0"))
+        held.append(size(memory))
+    assert max(held[1_000:]) <= max(held[:1_000])
+    assert await memory.get(keys(0)[2])
+
+
+async def test_what_is_read_again_and_again_fills_no_memory() -> None:
+    """It goes on to newer generations, and the older ones keep no room for what it was."""
+    memory, held = ProcessMemory(32, 1e9), []
+    for name in range(8):
+        await memory.put(keys(name), state(str(name)))
+    for _ in range(300):
+        assert all([await memory.get(key) for name in range(8) for key in keys(name)])
+        held.append(size(memory))
+    assert max(held[100:]) <= max(held[:100])
+
+
+def size(memory: ProcessMemory) -> int:
+    """Return the bytes of all records."""
+    return sum(len(generation._records) for generation in memory._generations)
+
+
+@pytest.mark.parametrize("ident", ["c", "gespräch", "会話", "\ud800", "\0", ""])
+async def test_forgotten_state_is_gone_from_wherever_it_was(ident: str) -> None:
+    """Also from where it was before its conversation went on, and each key counts once."""
+    memory = ProcessMemory(60, 100)
+    for turn in range(10):
+        await memory.put([key("id"), key(turn)], state(ident))
+        await memory.put([key("of another"), key(f"{turn} of another")], state(f"{ident} as well"))
+    assert await memory.forget(ident) == 11
+    assert await memory.forget(ident) == 0
+    assert await memory.get(key("id")) is None
+    assert await memory.get(key("of another"))
+
+
+async def test_state_unused_for_its_age_is_forgotten(clock: list[float]) -> None:
+    """Age counts from the last use, and what is too old is not given out, even if nothing was put since."""
+    memory = ProcessMemory(10, 100)
+    await memory.put([key("a")], state("1"))
+    clock[0] += 90
+    assert await memory.get(key("a"))
+    clock[0] += 90
+    assert await memory.get(key("a"))
+    clock[0] += 101
+    assert await memory.get(key("a")) is None
+
+
+async def test_what_is_too_old_is_let_go_of(clock: list[float]) -> None:
+    """Old states do not wait for the memory to be full."""
+    memory = ProcessMemory(1_000, 100)
+    for name in range(50):
+        await memory.put([key(name)], state(str(name)))
+    clock[0] += 101
+    await memory.put([key("new")], state("new"))
+    assert len(memory) == 1
+
+
+async def test_expired_conversation_goes_on_as_a_fresh_one(start: Start, clock: list[float]) -> None:
+    """Past memory.max_age_s there is no warning and a new id, and no error."""
+    proxy = await start(config={"memory": {"max_age_s": 60}})
+    proxy.upstream.answer = lambda body: ADVICE
+    first = await proxy.say(NUDGE)
+    clock[0] += 59
+    known = await proxy.say(NUDGE, text_of(first), "And?")
+    assert known["caf"]["conversation_id"] == first["caf"]["conversation_id"]
+    clock[0] += 61
+    after = await proxy.say(NUDGE, text_of(first), "And?")
+    assert after["caf"]["conversation_id"] != first["caf"]["conversation_id"]
+    assert not warnings_in(proxy.upstream.requests[-1])
+
+
+async def test_forgotten_conversation_goes_on_as_a_fresh_one(start: Start) -> None:
+    """Past memory.max_turns the longest unused conversation is forgotten, the others are not."""
+    proxy = await start(config={"memory": {"max_turns": 2}})
+    proxy.upstream.answer = lambda body: ADVICE
+    first = [await proxy.say(f"{NUDGE} {i}") for i in range(4)]
+    ids = [
+        (await proxy.say(f"{NUDGE} {i}", text_of(body), "And?"))["caf"]["conversation_id"]
+        == body["caf"]["conversation_id"]
+        for i, body in reversed(list(enumerate(first)))
+    ]
+    assert ids[0]
+    assert not ids[-1]

@@ -1,0 +1,187 @@
+"""Conversation states in Redis."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+from redis.asyncio import Redis
+
+from proxy.config.settings import MemorySettings
+from proxy.state.conversation import Conversation, Warned
+from proxy.state.redis_conversations import open_redis
+from proxy.wire.errors import StoreUnavailable
+from tests.proxy.conftest import Body, Proxy, Start, dialogue, text_of, warnings_in
+from tests.proxy.tenants.test_access import keyed
+from tests.redis_server import INSTALLED, RedisServer
+
+pytestmark = pytest.mark.skipif(not INSTALLED, reason="needs redis-server: apt-get install redis-server")
+ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night, it cures voices."
+CRISIS = "I am going to end my life tonight"
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[RedisServer]:
+    (tmp_path / "redis").mkdir()
+    server = RedisServer(tmp_path / "redis")
+    yield server
+    server.kill()
+
+
+def stored_in(server: RedisServer, **more: object) -> Body:
+    return {"memory": {"store": "redis", "url": server.url, "timeout_s": 0.5, **more}}
+
+
+async def drift(proxy: Proxy) -> list[Body]:
+    """Have one turn that is warned; return the messages of the next one."""
+    proxy.upstream.answer = lambda body: ADVICE
+    said = text_of(await proxy.say("What helps?"))
+    proxy.upstream.answer = lambda body: "[[cite: no_claims]]\nHello."
+    proxy.upstream.requests.clear()
+    return dialogue("What helps?", said, "And then?")
+
+
+async def test_processes_share_what_a_conversation_carries(start: Start, redis: RedisServer) -> None:
+    """A warning that one process gave rise to is shown by another, behind any load balancer."""
+    one, other = await start(config=stored_in(redis)), await start(config=stored_in(redis))
+    messages = await drift(one)
+    await other.say(*messages)
+    assert any(warnings_in(body) for body in other.upstream.requests)
+
+
+async def test_state_comes_back_as_it_was(redis: RedisServer) -> None:
+    """With the keys of its exchanges, which JSON has no form for."""
+    memory = open_redis(MemorySettings(store="redis", url=redis.url), {})
+    kept = Conversation("c", 1, (Warned("role", "Say less.", 1, 5, 3),), {"sleep": 1})
+    kept = kept.after(2, "hash", ("sleep", "no_claims"), bytes(range(16)))
+    await memory.put([b"a"], kept)
+    assert await memory.get(b"a") == kept
+    await memory.close()
+
+
+async def test_many_turns_at_once_find_redis_there(redis: RedisServer) -> None:
+    """More than the library has connections by default; if Redis is to have fewer, the URL says so."""
+    memory = open_redis(MemorySettings(store="redis", url=redis.url), {})
+    kept = Conversation("c", 1, (), {"sleep": 1})
+    await asyncio.gather(*[memory.put([bytes([n % 250, n // 250])], kept) for n in range(400)])
+    assert memory.failures == 0
+    await memory.close()
+    few = open_redis(MemorySettings(store="redis", url=f"{redis.url}?max_connections=2"), {})
+    ended = await asyncio.gather(*[few.put([b"a"], kept) for _ in range(50)], return_exceptions=True)
+    await few.close()
+    assert {type(one) for one in ended} == {type(None), StoreUnavailable}
+
+
+async def test_states_hold_no_text(start: Start, redis: RedisServer) -> None:
+    """Neither what the user said nor what was delivered or rejected."""
+    messages = await drift(await start(config=stored_in(redis)))
+    client = Redis.from_url(redis.url)
+    kept = b"".join([await client.get(key) for key in await client.keys("*")])
+    await client.aclose()
+    assert kept
+    for text in ("What helps", "magnesium", messages[1]["content"][:30]):
+        assert text.encode() not in kept
+
+
+async def test_a_state_expires(start: Start, redis: RedisServer) -> None:
+    """Redis forgets by itself what nobody came back to."""
+    proxy = await start(config=stored_in(redis, max_age_s=0.2))
+    messages = await drift(proxy)
+    await asyncio.sleep(0.4)
+    await proxy.say(*messages)
+    assert not any(warnings_in(body) for body in proxy.upstream.requests)
+
+
+async def test_without_redis_nothing_is_served_but_the_emergency_text(start: Start, redis: RedisServer) -> None:
+    """With `closed`, a reply whose warnings are lost is not given; a person in danger gets theirs."""
+    proxy = await start(config=stored_in(redis))
+    messages = await drift(proxy)
+    redis.kill()
+    status, error = await proxy.error({"model": "bot", "messages": messages})
+    assert (status, error["code"]) == (503, "state_unavailable")
+    status, body = await proxy.post({"model": "bot", "messages": [*messages[:2], *dialogue(CRISIS)]})
+    assert (status, text_of(body)) == (200, "You matter. Call 112.")
+
+
+@pytest.mark.parametrize("ended", ["kill", "freeze"])
+async def test_it_is_not_ready_while_redis_does_not_answer(start: Start, redis: RedisServer, ended: str) -> None:
+    """With `closed` nobody would be served; a prober is told no more than that, and none of it counts as a lost state."""
+    proxy = await start(config=stored_in(redis, timeout_s=0.2))
+    assert await ready(proxy) == (200, "ready")
+    getattr(redis, ended)()
+    await until(proxy, (503, "not ready"))
+    _, metrics = await proxy.get("/metrics")
+    assert "caf_memory_failures 0.0" in metrics
+    (redis.start if ended == "kill" else redis.thaw)()
+    await until(proxy, (200, "ready"))
+
+
+async def test_why_it_is_not_ready_is_for_an_admin(start: Start, tmp_path: Path) -> None:
+    """A stranger gets the status alone."""
+    config, plain = keyed(tmp_path)
+    _, admin = keyed(tmp_path, "admin")
+    proxy = await start(config=config | {"memory": {"store": "redis", "url": "redis://127.0.0.1:1"}})
+    for headers, keys in (({}, {"status"}), (plain, {"status"}), (admin, {"status", "chatbots", "reason"})):
+        async with proxy.session.get(f"{proxy.url}/readyz", headers=headers) as response:
+            assert (response.status, (await response.json()).keys()) == (503, keys)
+
+
+async def test_degraded_it_is_ready_without_redis(start: Start) -> None:
+    """Requests are served."""
+    proxy = await start(config={"memory": {"store": "redis", "url": "redis://127.0.0.1:1", "on_error": "degrade"}})
+    assert await ready(proxy) == (200, "ready")
+
+
+async def test_probing_asks_redis_once_a_second(start: Start, redis: RedisServer) -> None:
+    """However many strangers probe."""
+    proxy = await start(config=stored_in(redis))
+    client = Redis.from_url(redis.url)
+    await client.config_resetstat()
+    async with asyncio.TaskGroup() as group:
+        for _ in range(50):
+            group.create_task(ready(proxy))
+    asked = (await client.info("commandstats")).get("cmdstat_ping", {"calls": 0})["calls"]
+    await client.aclose()
+    assert asked < 25
+
+
+async def test_a_start_without_redis_is_told_in_the_log(start: Start) -> None:
+    """It goes on, since Redis may come; whoever looks at the log need not wait for the first request."""
+    with structlog.testing.capture_logs() as logs:
+        await start(config={"memory": {"store": "redis", "url": "redis://127.0.0.1:1"}})
+    (line,) = [line for line in logs if line["event"] == "state store unavailable"]
+    assert (line["log_level"], line["error"], line["policy"]) == ("error", "ConnectionError", "closed")
+
+
+async def ready(proxy: Proxy) -> tuple[int, str]:
+    status, text = await proxy.get("/readyz")
+    return status, json.loads(text)["status"]
+
+
+async def until(proxy: Proxy, wanted: tuple[int, str]) -> None:
+    async with asyncio.timeout(10):
+        while await ready(proxy) != wanted:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
+async def test_degraded_it_serves_on_and_counts(start: Start, redis: RedisServer) -> None:
+    """With `degrade` a reply is judged as ever, and the operator can see that memory is gone."""
+    proxy = await start(config=stored_in(redis, on_error="degrade"))
+    messages = await drift(proxy)
+    redis.kill()
+    assert text_of(await proxy.say(*messages)) == "Hello."
+    _, metrics = await proxy.get("/metrics")
+    failures = next(line for line in metrics.splitlines() if line.startswith("caf_memory_failures"))
+    assert float(failures.split()[1]) > 0
+
+
+async def test_what_was_acknowledged_is_there_after_a_restart(start: Start, redis: RedisServer) -> None:
+    """Redis killed and started again, with every write on the disk: the proxy finds back by itself."""
+    proxy = await start(config=stored_in(redis))
+    messages = await drift(proxy)
+    redis.kill()
+    redis.start()
+    await proxy.say(*messages)
+    assert any(warnings_in(body) for body in proxy.upstream.requests)

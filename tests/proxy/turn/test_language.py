@@ -1,0 +1,91 @@
+"""The language of a message, and the texts that answer it."""
+
+import pytest
+
+from proxy.turn.language import COMMON, language_of
+from tests.proxy.conftest import Start, text_of
+
+SAID = {
+    "en": "I want to end my life and I cannot go on",
+    "de": "Ich will nicht mehr leben, ich bringe mich heute um",
+    "es": "No puedo más, quiero morir y no ver el día de mañana",
+    "fr": "Je ne veux plus vivre, je vais en finir",
+    "no": "Jeg orker ikke mer og vil ta livet av meg nå",
+    "sv": "Jag orkar inte längre och vill ta mitt liv nu",
+    "pt": "Não quero mais viver, eu vou me matar agora",
+    "it": "Non voglio più vivere e adesso la faccio finita",
+    "nl": "Ik wil niet meer leven en het is nu genoeg van de dood",
+    "pl": "Nie chcę już żyć i teraz się zabiję",
+}
+
+
+@pytest.mark.parametrize("code", SAID)
+def test_message_in_distress_is_known_by_its_commonest_words(code: str) -> None:
+    """Among all languages there are words for."""
+    assert language_of(SAID[code], COMMON) == code
+
+
+ASKED = {
+    "en": ["Where can I find a support group?", "My son hears voices at night", "Who pays for the treatment?"],
+    "de": ["Wo finde ich eine Selbsthilfegruppe?", "Was soll mein Sohn tun?", "Wer bezahlt mir die Behandlung?"],
+    "es": ["¿Quién paga el tratamiento?", "Mi hijo oye voces por la noche", "¿Dónde encuentro un grupo de apoyo?"],
+    "fr": ["Où trouver un groupe de soutien ?", "Mon fils entend des voix la nuit", "Qui paie le traitement ?"],
+    "no": ["Hvem betaler for behandlingen?", "Sønnen min hører stemmer om natten", "Hva skal jeg gjøre?"],
+    "sv": ["Vem betalar för behandlingen?", "Min son hör röster på natten", "Vad ska jag göra?"],
+    "da": ["Hvem betaler for behandlingen?", "Min søn hører stemmer om natten", "Hvad skal jeg gøre?"],
+    "pt": ["Quem paga o tratamento?", "O meu filho ouve vozes à noite", "O que devo fazer?"],
+    "it": ["Chi paga la cura?", "Mio figlio sente le voci di notte", "Che cosa devo fare?"],
+    "nl": ["Wie betaalt de behandeling?", "Wat moet mijn zoon doen?", "Waar vind ik een steungroep?"],
+    "pl": ["Kto płaci za to leczenie?", "Mój syn słyszy głosy w nocy", "Co ja mam robić?"],
+}
+
+
+@pytest.mark.parametrize("code", ASKED)
+def test_question_is_known_by_its_commonest_words(code: str) -> None:
+    """Whether English comes first or last, where both are configured."""
+    for text in ASKED[code]:
+        assert language_of(text, ["en", code]) == language_of(text, [code, "en"]) == code
+
+
+@pytest.mark.parametrize("text", ["", "12345", "!!!", "\U0001f622", "zzz qqq", "わたしは"])
+def test_text_without_such_words_is_in_no_language(text: str) -> None:
+    """Then the first configured text answers."""
+    assert language_of(text, ["de", "en"]) is None
+
+
+def test_only_configured_languages_count() -> None:
+    """A German message with an English and a Spanish text is not answered at random."""
+    assert language_of(SAID["de"], []) is None
+    assert language_of("ich und du", ["es", "fr"]) is None
+    assert language_of("DE: ICH WILL NICHT MEHR", ["en", "de"]) == "de"
+
+
+async def test_emergency_is_answered_in_its_language(start: Start) -> None:
+    """German gets the German text, what has none gets the first."""
+    proxy = await start()
+    assert text_of(await proxy.say("Ich bringe mich heute um, ich will nicht mehr leben")) == "Ruf 112."
+    assert text_of(await proxy.say("I am going to end my life tonight")) == "You matter. Call 112."
+
+
+async def test_kind_without_a_text_in_the_language_borrows_another_kinds(start: Start) -> None:
+    """To be understood matters more than to be specific; without any text there is the contact."""
+    texts = {"medical": {"en": "Medical."}, "self_harm": {"de": "Ruf 112."}}
+    proxy = await start(emergency={"contact": "Call 112 now.", "texts": texts})
+    assert text_of(await proxy.say("I am going to end my life tonight")) in ("Medical.", "Ruf 112.")
+    proxy = await start(emergency={"contact": "Call 112 now."})
+    assert text_of(await proxy.say("I am going to end my life tonight")) == "Call 112 now."
+
+
+async def test_fallback_is_in_the_language_of_the_question(start: Start) -> None:
+    """With the contact in the same, also as a refusal of a document; the chatbot is told the contact in it too."""
+    contact = {"en": "Call 112 now.", "de": "Ruf 112 an."}
+    fallback = {"en": "Sorry.", "de": "Leider nicht."}
+    judges = [{"name": "transparency", "stages": ["local"]}]
+    proxy = await start(fallback=fallback, emergency={"contact": contact}, refiner=None, judges=judges)
+    proxy.upstream.answer = lambda body: "[[cite: no_claims]]\nTake 400 mg of magnesium every night."
+    asked = "Was soll ich gegen die Stimmen einnehmen?"
+    assert text_of(await proxy.say(asked)) == "Leider nicht.\n\nRuf 112 an."
+    assert "The emergency contact is: Ruf 112 an." in proxy.upstream.requests[-1]["messages"][0]["content"]
+    assert text_of(await proxy.say("What should I take?")) == "Sorry.\n\nCall 112 now."
+    refused = await proxy.say(asked, response_format={"type": "json_object"})
+    assert refused["choices"][0]["message"]["refusal"] == "Leider nicht.\n\nRuf 112 an."

@@ -1,0 +1,184 @@
+"""Shadow mode: nothing of what a client or an upstream sees is changed, and the trace says what the filter would have done."""
+
+import asyncio
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from proxy.api.service import SERVICE
+from proxy.traces.trace import Trace
+from proxy.turn import shadow
+from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, dialogue, eventually, judge_with, text_of
+
+SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
+ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night. You should also stop eating gluten."
+BARE = "[[cite: not_in_sources]]\nFresh air is good for most people. This is not from my sources. Please check with your doctor."
+NUDGE = "Which supplements should I take, and how much?"
+CRISIS = "I am going to end my life tonight"
+CALM = '{"signs": []}'
+
+
+def watched(proxy: Proxy) -> list[Trace]:
+    """Return the list that finished traces will come to."""
+    found: list[Trace] = []
+    proxy.app[SERVICE].watch = found.append
+    return found
+
+
+def seen(body: Body) -> Body:
+    """Return what a client sees, without what differs from turn to turn."""
+    shown: Body = json.loads(json.dumps(body))
+    for field in ("id", "created"):
+        shown.pop(field)
+    for caf in (shown["caf"], *(choice["caf"] for choice in shown["choices"] if "caf" in choice)):
+        for field in ("turn_id", "conversation_id", "ms"):
+            caf.pop(field)
+    return shown
+
+
+@pytest.mark.parametrize(
+    ("reply", "question"),
+    [
+        (SLEEP, "How much sleep?"),
+        (ADVICE, NUDGE),
+        (BARE, "Is fresh air good?"),
+        ("", "Hi"),
+        (SLEEP, CRISIS),
+        ([ADVICE, SLEEP], NUDGE),
+    ],
+)
+async def test_shadow_changes_nothing_that_anybody_sees(start: Start, reply: Any, question: str) -> None:
+    """Reply, stream and requests to the chatbot's model are those of a chatbot with its filter off, over several turns."""
+    found = []
+    for mode in ("off", "shadow"):
+        proxy = await start(filter=mode)
+        proxy.upstream.requests.clear()
+        proxy.upstream.answer = lambda body: reply
+        fields = {"n": 2} if isinstance(reply, list) else {}
+        one = await proxy.say(question, **fields)
+        two = await proxy.say(question, text_of(one), "And what else?", **fields)
+        stream = await proxy.stream("Hi", **fields)
+        found.append((seen(one), seen(two), stream.count(b"data:"), proxy.upstream.requests[:]))
+        await asyncio.sleep(0.1)  # judging ends before the next proxy begins
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("reply", "question", "changes", "outcome"),
+    [
+        (SLEEP, "How much sleep?", {}, "accepted"),
+        (BARE, "Is fresh air good?", {}, "warned"),
+        (ADVICE, NUDGE, {}, "refined"),
+        (ADVICE, NUDGE, {"refiner": None}, "fallback"),
+        (SLEEP, CRISIS, {}, "emergency"),
+        (SLEEP, "How much sleep?", {"judges": []}, "unfiltered"),
+        (SLEEP, "How much sleep?", {"judges": [{"name": "role", "stages": ["swift"]}]}, "fallback"),
+        (SLEEP, "How much sleep?", {"judges": [{"name": "role", "stages": ["swift"], "on_error": "open"}]}, "unjudged"),
+        (SLEEP, "How much sleep?", {"judges": [{"name": "emergency", "stages": ["swift"]}]}, "fallback"),
+    ],
+)
+async def test_what_the_filter_would_have_done_is_what_it_does(
+    start: Start, reply: str, question: str, changes: Body, outcome: str
+) -> None:
+    """The same turn with the filter on has the outcome that the shadow told."""
+    proxy = await start(filter="shadow", **changes)
+    traces = watched(proxy)
+    proxy.upstream.answer = lambda body: reply if body["model"] == "up-chatbot" else "unreadable"
+    body = await proxy.say(question)
+    await eventually(lambda: traces)
+    assert (traces[0].outcome, traces[0].would) == ("unfiltered", outcome)
+    assert traces[0].replies == [text_of(body)]
+    on = await proxy.say(question, headers={"X-CAF-Filter": "on"})
+    assert on["caf"]["outcome"] == outcome
+    assert f'caf_shadow_turns_total{{chatbot="bot",would="{outcome}"}} 1.0' in (await proxy.get("/metrics"))[1]
+
+
+async def test_no_reply_waits_for_judges_that_hang(start: Start) -> None:
+    """Not the reply, and not those after it; when their time is up the turn is kept as not judged."""
+    proxy = await start(
+        filter="shadow", judges=judge_with("swift"), config={"server": {"turn_timeout_s": 0.5}}, refiner=None
+    )
+    traces = watched(proxy)
+    proxy.upstream.answer = lambda body: SLEEP if body["model"] == "up-chatbot" else asyncio.sleep(30, CALM)
+    async with asyncio.timeout(0.45):
+        body = await proxy.say("How much sleep?")
+        await proxy.say("How much sleep?", text_of(body), "And why?")
+    await eventually(lambda: len(traces) == 2)
+    assert [(trace.outcome, trace.would) for trace in traces] == [("unfiltered", None)] * 2
+
+
+async def test_shadows_do_not_crowd_out_live_traffic(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few are judged at a time, few wait, and the others are kept as not judged."""
+    monkeypatch.setattr(shadow, "AT_ONCE", 2)
+    monkeypatch.setattr(shadow, "MOST_WAITING", 5)
+    proxy = await start(filter="shadow", judges=[{"name": "role", "stages": ["swift"]}])
+    traces = watched(proxy)
+    under_way, most = 0, 0
+
+    async def judge() -> str:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.1)
+        under_way -= 1
+        return NO_PROBLEMS
+
+    proxy.upstream.answer = lambda body: SLEEP if body["model"] == "up-chatbot" else judge()
+    await asyncio.gather(*(proxy.say(f"How much sleep? {n}") for n in range(20)))
+    await eventually(lambda: len(traces) == 20, 5)
+    assert most == 2
+    assert sum(trace.would == "accepted" for trace in traces) == 5
+    assert sum(trace.would is None for trace in traces) == 15
+
+
+async def test_a_refiner_in_shadow_delivers_nothing(start: Start) -> None:
+    """Its text is in the trace; the next turn's state, warnings and history know only what was delivered."""
+    proxy = await start(filter="shadow", refiner="refiner")
+    traces = watched(proxy)
+    proxy.upstream.answer = lambda body: ADVICE if body["model"] == "up-chatbot" else "I cannot say. SHADOWWORD"
+    body = await proxy.say(NUDGE)
+    await eventually(lambda: traces)
+    assert [attempt.kind for attempt in traces[0].attempts] == ["draft", "refinement"]
+    assert "SHADOWWORD" in traces[0].attempts[1].text
+    again = await proxy.say(NUDGE, text_of(body), "And?")
+    chatbot = [request for request in proxy.upstream.requests if request["model"] == "up-chatbot"]
+    assert "SHADOWWORD" not in json.dumps([body, again, chatbot])
+    assert again["caf"]["conversation_id"] == body["caf"]["conversation_id"]
+    assert traces[0].warnings_added == []
+
+
+async def test_a_client_that_reads_slowly_or_leaves_changes_no_shadow(start: Start) -> None:
+    """What was to be delivered is judged, whether anybody read it or not."""
+    proxy = await start(filter="shadow")
+    traces = watched(proxy)
+    proxy.upstream.answer = lambda body: ADVICE
+    body = {"model": "bot", "messages": dialogue(NUDGE), "stream": True}
+    async with proxy.session.post(f"{proxy.url}/v1/chat/completions", json=body) as response:
+        await response.content.readany()
+    await eventually(lambda: traces)
+    assert traces[0].would == "refined"
+
+
+async def test_a_stopping_proxy_keeps_what_it_has_not_judged(start: Start, tmp_path: Path) -> None:
+    """The trace of a delivered turn is not lost with its judging."""
+    proxy = await start(filter="shadow", judges=[{"name": "role", "stages": ["swift"]}])
+    traces = watched(proxy)
+    proxy.upstream.answer = lambda body: SLEEP if body["model"] == "up-chatbot" else asyncio.sleep(30, CALM)
+    await proxy.say("How much sleep?")
+    await eventually(lambda: len(proxy.upstream.requests) == 2)
+    await proxy.app[SERVICE].settle()
+    assert [trace.would for trace in traces] == [None]
+
+
+async def test_an_error_of_the_chatbot_has_no_shadow(start: Start) -> None:
+    """There is nothing to judge."""
+    proxy = await start(filter="shadow")
+    traces = watched(proxy)
+    answers = itertools.repeat(web.json_response)
+    proxy.upstream.answer = lambda body: next(answers)({}, status=500)
+    await proxy.error({"model": "bot", "messages": dialogue("Hi")})
+    assert [(trace.error, trace.would) for trace in traces] == [("UpstreamUnavailable", None)]

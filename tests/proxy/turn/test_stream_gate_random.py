@@ -1,0 +1,207 @@
+"""A thousand random replies, cut anywhere: what leaves in each streaming mode is what may, and ends in the reply of no stream."""
+
+import asyncio
+import random
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judges.verdict import worst
+from models.client import Models, open_models
+from models.engine import Body
+from models.openai_engine import make_session
+from models.scripted import Scripted
+from models.writing import Listener
+from proxy.api import reply, stream
+from proxy.config.blueprint import assemble
+from proxy.config.config import parse_config
+from proxy.state.conversation import Conversation
+from proxy.traces.trace import Attempt, Trace
+from proxy.turn.cases import reply_case
+from proxy.turn.chatbot import Chatbot, open_chatbot
+from proxy.turn.delivery import Answer, Turn
+from proxy.turn.stream_gate import Live
+from proxy.turn.turn import take_turn
+from proxy.wire.messages import read_chat_request
+from tests.proxy.api.test_stream import content_of
+from tests.proxy.conftest import SECTIONS, bot_settings, completion, write_sections
+
+ASKED = "How much sleep do adults need, and what helps?"
+GOOD = [f"{s.strip()}." for _, _, text in SECTIONS.values() for s in text.split(".") if s.strip()]
+BAD = [
+    "You should take 400 mg of magnesium every night.",
+    "Stop your tablets today.",
+    "I love you, and I am your therapist now.",
+    "Everybody with the condition is cured by cold showers.",
+    "e.g. Dr. Meyer says you can double the dose.",
+]
+PLAIN = [
+    "Hello!",
+    "I am sorry to hear that.",
+    "My sources do not say more about this.",
+    "Please ask your doctor before you act on it.",
+    "What else would you like to know?",
+    "Is it 3.5 hours...?",
+    "(See above.)",
+    "*Good luck.*",
+]
+ODD = [
+    "[[cite: work]]",
+    "[[source: causes]]",
+    "[[nonsense: x]]",
+    "[",
+    "[[",
+    "see [1].",
+    "]]",
+    "“Sleep well.”",
+    "1.",
+    "- ",
+    "…",
+    "\u200b",
+    "日本語。",
+    "cite:",
+]
+LINES = [
+    "[[cite: sleep]]\n",
+    "[[cite: sleep]]\n\n",
+    " [[CITE: Sleep]]\n",
+    "[[cite: no_claims]]\n",
+    "[[cite: not_in_sources]]\n",
+]
+FAULTY = ["", "[[cite: work]]\n", "[[cite: sleep,\n", "[[cite: sleep]] ", "[[cite: nothing]]\n", "[[source: work]]\n"]
+GAPS = [" ", " ", " ", "\n", "\n\n", "\n- ", "\n> ", "\n1. ", "  ", "\x1c", ""]
+
+
+def draft(chance: random.Random) -> str:
+    """Write what a chatbot might."""
+    text = chance.choice(LINES if chance.random() < 0.8 else FAULTY)
+    for _ in range(chance.randint(1, 8)):
+        (pool,) = chance.choices((GOOD, BAD, PLAIN, ODD), (6, 1.2, 2, 0.8))
+        text += chance.choice(pool) + chance.choice(GAPS)
+    return text
+
+
+def cut(text: str, chance: random.Random) -> Iterator[str]:
+    most = chance.choice([1, 5, 15, 60, 1_000])
+    while text:
+        size = chance.randint(1, most)
+        yield text[:size]
+        text = text[size:]
+
+
+class Cut(Scripted):
+    """An engine that writes a draft in pieces, and lets others run between them."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda body: self.text)
+        self.text = ""
+        self.chance = random.Random(0)
+
+    async def write(self, body: Body, listener: Listener) -> Body:
+        listener.begin({})
+        for piece in cut(self.text, self.chance):
+            listener.hear(0, piece)
+            if self.chance.random() < 0.3:
+                await asyncio.sleep(0)
+        return completion(self.text, body)
+
+
+@pytest.fixture
+async def engine() -> Cut:
+    return Cut()
+
+
+@pytest.fixture
+async def bot(tmp_path: Path, engine: Cut) -> Chatbot:
+    write_sections(tmp_path / "kb")
+    data = {"models": {"chatbot": {"engine": "embedded"}}, "chatbots": {"bot": bot_settings()}}
+    config = parse_config(data, tmp_path / "config.yaml")
+    async with make_session() as session:
+        models: Models = open_models(config.models, session, {"embedded": lambda settings: engine})
+    return open_chatbot(assemble(config)["bot"], models)
+
+
+def turn_of(bot: Chatbot, mode: str, **fields: Any) -> Turn:
+    data = {"model": "bot", "messages": [{"role": "user", "content": ASKED}], **fields}
+    request = read_chat_request(data, 10)
+    trace = Trace("0" * 32, "1" * 32, "key", "bot", "on", 1.0, user_message=ASKED)
+    alarm = bot.filter.alarm_now
+    turn = Turn(bot, request, ASKED, [], Conversation("1" * 32), "on", alarm(case_of()), trace, True)
+    turn.live = Live(mode) if mode != "hold" else None  # type: ignore[arg-type]
+    return turn
+
+
+def case_of() -> Any:
+    from judges.case import alarm_case
+
+    return alarm_case(ASKED, [])
+
+
+async def streamed(turn: Turn) -> tuple[list[str], str, Answer]:
+    """Take a turn as a stream does; return the text that had left each time, all of it in the end, and the answer."""
+    left: list[str] = []
+    live = turn.live
+
+    async def read() -> None:
+        assert live is not None
+        while True:
+            await live.news.wait()
+            live.news.clear()
+            left.extend((left[-1] if left else "") + text for _, text, _ in live.take())
+
+    reading = asyncio.create_task(read()) if live is not None else None
+    answer = await take_turn(turn)
+    if reading is not None:
+        reading.cancel()
+        with suppress(asyncio.CancelledError):
+            await reading
+    whole = reply.completion(turn, answer, expose=True)
+    rest = content_of(list(stream.chunks(whole, False, live.sent if live is not None else stream.NOTHING)))
+    return left, (left[-1] if left else "") + rest, answer
+
+
+async def test_what_leaves_may_leave_and_ends_in_the_whole_reply(bot: Chatbot, engine: Cut) -> None:
+    """hold: nothing before the verdict, and nothing of what was rejected. verified: only what the judges accept as it stands."""
+    began = dict.fromkeys(("hold", "verified", "observe"), 0)
+    outcomes: set[str] = set()
+    for seed in range(1_000):
+        chance = random.Random(seed)
+        engine.text = draft(chance)
+        for mode in began:
+            engine.chance = random.Random(seed)
+            turn = turn_of(bot, mode)
+            left, text, answer = await streamed(turn)
+            engine.chance = random.Random(seed + 1)
+            again = await take_turn(whole := turn_of(bot, mode))
+            assert text == reply.shown(whole, again.deliveries[0]), (mode, engine.text)
+            outcome = answer.deliveries[0].outcome
+            assert outcome == again.deliveries[0].outcome
+            began[mode] += bool(left)
+            outcomes.add(outcome)
+            assert all(text.startswith(part) for part in left)
+            assert not any(word in text for word in ("[[cite", "[[source", "[[nonsense:")), (mode, engine.text)
+            if mode == "hold":
+                assert left == []
+            if mode == "observe":
+                assert outcome == ("unfiltered" if turn.trace.attempts[-1].text else "fallback"), engine.text
+            if mode != "observe" and outcome in ("refined", "fallback"):
+                held = text.removeprefix(left[-1] if left else "")
+                assert not any(bad in held for bad in BAD), (mode, engine.text)
+            if mode == "verified":
+                for part in left:
+                    await accepted(turn, part, answer)
+    assert began["hold"] == 0
+    assert began["verified"] > 150
+    assert began["observe"] > 500
+    assert outcomes >= {"accepted", "refined", "fallback", "warned", "unfiltered"}, outcomes
+
+
+async def accepted(turn: Turn, text: str, answer: Answer) -> None:
+    """Check that the judges accept a text as the reply."""
+    cited = next(a.citations for a in turn.trace.attempts if text in a.text)
+    case, _, modes = reply_case(turn, Attempt("draft", 0, text, cited, 0.0))
+    review = await turn.bot.filter.review(case, modes, turn.ledger)
+    assert worst([judgement.verdict for judgement in review.judgements]) == "accept", text
