@@ -24,10 +24,10 @@ from judges.local.spelling import Speller, Spelt
 from judges.local.spellings import KEYWORDS, SPELLING
 from judges.observation import Crisis, CrisisKind, Sign
 
-FIRES, CONCERN, CONCERN_AFTER = 1.8, 0.1, -1.0
+FIRES, CONCERN, CONCERN_AFTER = 2.2, -0.1, -1.1
 """Margins from which what was learned is sure, and from which it is a concern; the last is for after a crisis. README.md tells
 how they were chosen."""
-DOUBTS = -0.3
+DOUBTS = -0.6
 """Margin below which what was learned speaks so plainly against danger that explicit words are a concern alone."""
 CONCERNED = 0.4
 """How sure a concern is that no margin tells."""

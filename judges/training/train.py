@@ -40,6 +40,8 @@ def load(path: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
+FOREIGN = 3.0
+"""Weight of a harmless message that is not English: there are few, and danger is not to be told by language."""
 PLAIN = "explicit"
 """Label of danger that is told plainly; `yes` is any."""
 HINTED = 0.5
@@ -52,9 +54,21 @@ def talk() -> list[dict[str, str]]:
     rows = load(HERE / "talk" / "emergencies.jsonl")
     sure = [row for row in rows if row["label"] in ("explicit", "harmless", "program")]
     return [
-        {"text": row["text"], "label": row["label"] if row["label"] == PLAIN else "no", "sort": row.get("kind", "no")}
+        {
+            "text": row["text"],
+            "label": PLAIN if row["label"] == PLAIN else "no",
+            "sort": row.get("kind", "no"),
+            "language": row["language"],
+        }
         for row in sure
     ]
+
+
+def weight(row: dict[str, str]) -> float:
+    """Return how much a text counts."""
+    if row["label"] == "yes":
+        return HINTED
+    return FOREIGN if row["label"] == "no" and row.get("language", "en") != "en" else 1.0
 
 
 def scenarios() -> Iterator[tuple[str, dict[str, str]]]:
@@ -120,8 +134,10 @@ def fit(
         counts: How much each text counts.
         strength: Inverse of the regularisation.
     """
-    more = [part for tokens, label in zip(texts, labels, strict=True) if not label for part in sentences(tokens)]
-    texts, labels, counts = texts + more, labels + [0] * len(more), counts + [1.0] * len(more)
+    read = zip(texts, labels, counts, strict=True)
+    more = [(part, count) for tokens, label, count in read if not label for part in sentences(tokens)]
+    texts, labels = texts + [part for part, _ in more], labels + [0] * len(more)
+    counts = counts + [count for _, count in more]
     space = Space(texts)
     model = LogisticRegression(C=strength, max_iter=5000, class_weight="balanced").fit(
         space.vectors(texts), labels, sample_weight=counts
@@ -186,7 +202,7 @@ def main() -> None:
         groups.append(family)
     read = [emergency.tokens(row["text"]) for row in rows]
     labels = np.array([int(row["label"] != "no") for row in rows])
-    counts = np.array([HINTED if row["label"] == "yes" else 1.0 for row in rows])
+    counts = np.array([weight(row) for row in rows])
     scores = np.zeros(len(rows))
     folds = StratifiedGroupKFold(5, shuffle=True, random_state=SEED)
     for learn, test in folds.split(read, labels, groups):
