@@ -24,14 +24,14 @@ from judges.local.spelling import Speller, Spelt
 from judges.local.spellings import KEYWORDS, SPELLING
 from judges.observation import Crisis, CrisisKind, Sign
 
-FIRES, CONCERN, CONCERN_AFTER = 2.2, -0.1, -1.1
+FIRES, CONCERN, CONCERN_AFTER = 2.3, -0.1, -1.1
 """Margins from which what was learned is sure, and from which it is a concern; the last is for after a crisis. README.md tells
 how they were chosen."""
-DOUBTS = -0.6
+DOUBTS = -1.0
 """Margin below which what was learned speaks so plainly against danger that explicit words are a concern alone."""
 CONCERNED = 0.4
 """How sure a concern is that no margin tells."""
-ALONE, PAIR, CLAUSE = 0.3, 2.0, 1.5
+ALONE, PAIR, CLAUSE = 0.0, 1.0, 1.0
 """Margins that a sentence, two neighbours and a part of a sentence need when they are read as if nothing stood beside them: what
 stands there may say that it is a figure of speech."""
 ASKING = frozenset(
