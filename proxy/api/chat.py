@@ -38,7 +38,7 @@ from proxy.traces.trace import Trace
 from proxy.turn.background import tell_staff
 from proxy.turn.chatbot import Chatbot
 from proxy.turn.delivery import Answer, Turn
-from proxy.turn.stream_gate import Live
+from proxy.turn.stream_gate import StreamGate
 from proxy.turn.turn import cut_off, emergency, take_turn
 from proxy.wire.errors import ApiError, BadRequest, ModelNotFound, NotJson, TurnTimeout
 from proxy.wire.messages import ChatRequest, asked, read_chat_request, read_json, read_loosely
@@ -70,9 +70,9 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
             raise
     bot = _chatbot(service, access, data)
     if fault is None:
-        data, heard, fault = await dialect.understood(data, access.key_id)
+        data, heard, fault = await dialect.parse(data, access.key_id)
     else:
-        data = heard = dialect.heard(data)
+        data = heard = dialect.parse_leniently(data)
     if bot.settings.kind == "passthrough" and fault is None:
         async with service.meter.admitted(access.key, Ledger(service.telemetry)) as ledger:
             with Relaying(service, bot.name, access.key, ledger):
@@ -86,7 +86,7 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
     except ApiError as error:
         fault = fault or error
     said = asked(heard)
-    alarm = await _hear(bot, mode, said)
+    alarm = await _check_emergency_locally(bot, mode, said)
 
     async def serve(alarm: Review) -> web.StreamResponse:
         urgent = alarm.verdict == "reject"
@@ -100,9 +100,9 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
                 if not urgent:
                     raise
                 log.warning("emergency in a request that cannot be served", error=type(error).__name__)
-                least = _least(data, bot, said)
+                minimal = _minimal_request(data, bot, said)
                 turn, identity = await _begin(
-                    service, request, access, bot, mode, least, said, alarm, ledger, bare=True
+                    service, request, access, bot, mode, minimal, said, alarm, ledger, bare=True
                 )
             request[FIELDS].update(chatbot=bot.name, turn_id=turn.trace.turn_id)
             dialect.conversation_id = turn.trace.conversation_id
@@ -133,7 +133,7 @@ Said = tuple[str, list[str]]
 """The user's newest message and the earlier ones, of whatever can be read of a request."""
 
 
-async def _hear(bot: Chatbot, mode: Filter, said: Said) -> Review:
+async def _check_emergency_locally(bot: Chatbot, mode: Filter, said: Said) -> Review:
     """Ask the local emergency judge."""
     return await bot.filter.hear(alarm_case(*said)) if mode == "on" else Review()
 
@@ -143,7 +143,7 @@ def _as_emergency(alarm: Review) -> Review:
     return replace(alarm, decisive=[replace(alarm.alarms[-1], verdict="reject")])
 
 
-def _least(data: dict[str, Any], bot: Chatbot, said: Said) -> dict[str, Any]:
+def _minimal_request(data: dict[str, Any], bot: Chatbot, said: Said) -> dict[str, Any]:
     """Return the request reduced to what an emergency reply takes."""
     return {
         "model": bot.name,
@@ -192,18 +192,18 @@ async def _begin(
     turn = Turn(
         bot, asked_for, user_message, earlier, conversation, mode, alarm, trace, minted, ledger, reveals=access.trace
     )
-    turn.live = _live(turn)
+    turn.stream_gate = _stream_gate(turn)
     return turn, identity
 
 
-def _live(turn: Turn) -> Live | None:
+def _stream_gate(turn: Turn) -> StreamGate | None:
     """Return where the turn keeps what leaves before its reply is settled; None where that is nothing."""
     streaming = turn.bot.settings.streaming
     if streaming == "hold" or turn.request.wants_json or turn.request.raw.get("logprobs"):
         return None  # half a document is none, and the likelihoods of tokens are told with the text they spell
     if streaming == "verified" and not turn.judged:
         return None
-    return Live(streaming)
+    return StreamGate(streaming)
 
 
 def _explicit_id(request: web.Request, asked_for: ChatRequest) -> str | None:
@@ -228,7 +228,7 @@ async def _complete(service: Service, request: web.Request, turn: Turn, identity
                 answer = await take_turn(turn)
         except (TimeoutError, OutOfTime, ModelError) as error:
             alarm = turn.concern or turn.alarm
-            if not alarm.alarms or (turn.live is not None and turn.live.sent):
+            if not alarm.alarms or (turn.stream_gate is not None and turn.stream_gate.sent_chars):
                 raise
             turn.concern = turn.trace.concern = None
             log.warning(

@@ -19,17 +19,17 @@ class Dialect(Protocol):
     conversation_id: str
     """The conversation, as soon as it is known: what is kept of the reply is erased with it, also where no reply names it."""
 
-    def heard(self, data: Body) -> Body:
-        """Return as much of a request that nobody has validated as the emergency judge can hear, as a chat request."""
+    def parse_leniently(self, data: Body) -> Body:
+        """Return a chat request with as much of an invalid request as the emergency judge can read."""
 
-    async def understood(self, data: Body, key_id: str) -> tuple[Body, Body, Exception | None]:
+    async def parse(self, data: Body, key_id: str) -> tuple[Body, Body, Exception | None]:
         """Return the chat request that a request means, what the emergency judge can hear of it, and what is wrong with it.
 
         Both are the latter, if something is. They differ in what no chat request has a place for, which a person may have said.
         """
 
-    async def settled(self, completion: Body) -> Body:
-        """Take what the turn came to, keep what is to be kept of it, and return the body of the reply."""
+    async def render(self, completion: Body) -> Body:
+        """Return the body of the reply to a completion, and store what the client may ask for again."""
 
     def opening(self) -> bytes:
         """Return what a stream says before there is a verdict."""
@@ -50,13 +50,13 @@ class ChatDialect:
     verbatim = True
     conversation_id = ""
 
-    def heard(self, data: Body) -> Body:
+    def parse_leniently(self, data: Body) -> Body:
         return data
 
-    async def understood(self, data: Body, key_id: str) -> tuple[Body, Body, Exception | None]:
+    async def parse(self, data: Body, key_id: str) -> tuple[Body, Body, Exception | None]:
         return data, data, None
 
-    async def settled(self, completion: Body) -> Body:
+    async def render(self, completion: Body) -> Body:
         return completion
 
     def opening(self) -> bytes:

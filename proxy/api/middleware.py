@@ -46,7 +46,7 @@ async def _answered(request: web.Request, handler: Handler) -> web.StreamRespons
     except aiohttp.ClientConnectionResetError:  # the client has gone while it was written to
         raise asyncio.CancelledError from None
     except Exception as error:
-        return told(request, error).response()
+        return to_api_error(request, error).response()
 
 
 def _check_head(request: web.Request) -> None:
@@ -68,7 +68,7 @@ def _check_head(request: web.Request) -> None:
     raise fault
 
 
-def told(request: web.Request, error: Exception) -> ApiError:
+def to_api_error(request: web.Request, error: Exception) -> ApiError:
     """Return what the client is told of an error, and bind what the log line says of it."""
     fields = request[FIELDS]
     if isinstance(error, ModelError):

@@ -14,7 +14,7 @@ from models.request import text_of
 from models.usage import Call, Ledger, Usage
 from proxy.api import stream
 from proxy.api.logprobs import spelling
-from proxy.api.middleware import told
+from proxy.api.middleware import to_api_error
 from proxy.api.relayed import Relayed, estimated, usage_of
 from proxy.api.service import Service
 from proxy.audit.audited import tell_forwarded
@@ -90,7 +90,7 @@ async def passthrough(
             except ModelError as broken:  # the headers are gone: the stream says so itself, and ends without [DONE]
                 error = broken.kind
                 between = b"" if last.endswith((b"\n\n", b"\r\n\r\n")) else b"\n"
-                await response.write(between + stream.event(told(request, broken).body()))
+                await response.write(between + stream.event(to_api_error(request, broken).body()))
             return response
     except (asyncio.CancelledError, aiohttp.ClientConnectionResetError):
         if not last.endswith(DONE):  # who has got that may go

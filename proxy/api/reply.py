@@ -29,7 +29,7 @@ def completion(turn: Turn, answer: Answer, *, expose: bool) -> Body:
     """
     deliveries = answer.deliveries if answer.upstream else answer.deliveries * (turn.request.n or 1)
     # What leaves before there is an answer may be another's than the first draft's.
-    named = answer.upstream if turn.live is None else turn.live.head
+    named = answer.upstream if turn.stream_gate is None else turn.stream_gate.head
     body: Body = {
         **head(turn, named),
         "object": "chat.completion",

@@ -1,4 +1,4 @@
-"""A reply on its way to the client: in one piece, or as events, of which what may leaves before it is settled (live.py)."""
+"""A reply on its way to the client, in one piece or as events; what of it is sent before its verdict: turn/stream_gate.py."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ from aiohttp import web
 from models.client import Body
 from proxy.api import reply, stream
 from proxy.api.dialect import Dialect
-from proxy.api.middleware import told
+from proxy.api.middleware import to_api_error
 from proxy.api.service import Service
 from proxy.turn.delivery import Turn
 
@@ -30,8 +30,8 @@ async def respond(
         body = orjson.dumps((await _settled(work, dialect))[1])
         return web.Response(body=body, content_type="application/json")
     server = service.config.server
-    live = None if turn is None else turn.live
-    news = asyncio.Event() if live is None else live.news
+    gate = None if turn is None else turn.stream_gate
+    news = asyncio.Event() if gate is None else gate.news
     task = asyncio.create_task(_settled(work, dialect))
     task.add_done_callback(lambda _: news.set())
     try:
@@ -45,11 +45,11 @@ async def respond(
             await response.write(dialect.pieces(_pieces(turn)) or dialect.opening() or stream.KEEP_ALIVE)
             await _until(news, server.keep_alive_s)
         try:
-            sent = stream.NOTHING if live is None else live.sent
+            sent = stream.NOTHING if gate is None else gate.sent_chars
             events = b"".join(dialect.events(task.result()[0], turn is not None and turn.request.wants_usage, sent))
         except Exception as error:
             # The headers are gone: the stream says so itself, and ends without [DONE].
-            events = dialect.failure(told(request, error))
+            events = dialect.failure(to_api_error(request, error))
         await response.write(events)
         await response.write_eof()
         return response
@@ -71,16 +71,16 @@ async def _until(event: asyncio.Event, seconds: float) -> None:
 
 def _pieces(turn: Turn | None) -> Iterator[Body]:
     """Yield the chunks that can be sent before the turn is settled."""
-    if turn is None or turn.live is None:
+    if turn is None or turn.stream_gate is None:
         return
-    begun, pieces = bool(turn.live.sent), turn.live.take()
+    begun, pieces = bool(turn.stream_gate.sent_chars), turn.stream_gate.take_pieces()
     if pieces and not begun:
         turn.steps.append(("first_text", time.perf_counter() - turn.started))
-    named = reply.head(turn, turn.live.head)
+    named = reply.head(turn, turn.stream_gate.head)
     for index, text, first in pieces:
         yield from stream.piece_chunks(named, index, text, first, turn.request.wants_usage)
 
 
 async def _settled(work: Coroutine[Any, Any, Body], dialect: Dialect) -> tuple[Body, Body]:
     completion = await work
-    return completion, await dialect.settled(completion)
+    return completion, await dialect.render(completion)

@@ -13,7 +13,7 @@ from proxy.config.chatbot_settings import Filter
 from proxy.state.conversation import Conversation
 from proxy.traces.trace import Attempt, Outcome, Trace
 from proxy.turn.chatbot import Chatbot
-from proxy.turn.stream_gate import NOTHING, Fixed, Live
+from proxy.turn.stream_gate import NO_TEXT, CommittedText, StreamGate
 from proxy.turn.tool_calls import ToolCall
 from proxy.wire.messages import ChatRequest
 
@@ -44,8 +44,8 @@ class Turn:
     """Sources in use, each with the turn in which it was last cited or put in."""
     steps: list[tuple[str, float]] = field(default_factory=list)
     """What the turn has done, and the seconds that it took; in the order in which it ended."""
-    live: Live | None = None
-    """What has left of the reply before it is settled; None: nothing does."""
+    stream_gate: StreamGate | None = None
+    """What may be sent of the reply before its verdict; None: nothing may."""
     concern: Review | None = None
     """What the emergency judge said when it was not sure: the reply goes on, and ends with the emergency contact."""
     shadowed: list[Attempt] = field(default_factory=list)
@@ -64,9 +64,9 @@ class Turn:
         """Time what is done within the block; where telemetry is on it is a span too."""
         return Step(self, name)
 
-    def fixed(self, choice: int) -> Fixed:
-        """Return how a choice begins of which something has left already."""
-        return self.live.fixed(choice) if self.live is not None else NOTHING
+    def committed(self, choice: int) -> CommittedText:
+        """Return the beginning of a choice that may have been sent already."""
+        return self.stream_gate.committed(choice) if self.stream_gate is not None else NO_TEXT
 
     @property
     def judged(self) -> bool:

@@ -48,13 +48,13 @@ async def checked(turn: Turn, index: int, text: str, with_tools: bool) -> Attemp
     hard = turn.bot.settings.length.hard
     if estimate_tokens(attempt.text) <= hard or turn.request.wants_json:
         return attempt
-    if fixed := turn.fixed(index).text:  # which cannot be shortened any more
-        attempt.text = max(cut(attempt.text, hard), fixed, key=len)
+    if committed := turn.committed(index).text:  # which cannot be shortened any more
+        attempt.text = max(cut(attempt.text, hard), committed, key=len)
         return attempt
     shorter = await _ask_again(turn, index, context.shorten_messages(text, turn.bot.settings.length.soft))
     if shorter is not None:
         attempt, _ = attempt_of(turn, "shortened", index, shorter)
-    attempt.text = max(cut(attempt.text, hard), turn.fixed(index).text, key=len)
+    attempt.text = max(cut(attempt.text, hard), turn.committed(index).text, key=len)
     return attempt
 
 
@@ -72,7 +72,7 @@ async def _redrafted(turn: Turn, index: int, text: str, with_tools: bool) -> tup
             again = await _ask_again(turn, index)
         else:
             attempt.problems = [] if with_tools else _problems(turn, parsed)
-            if not attempt.problems or redrafts == MAX_REDRAFTS or turn.fixed(index).text:
+            if not attempt.problems or redrafts == MAX_REDRAFTS or turn.committed(index).text:
                 break
             redrafts += 1
             again = await _ask_again(turn, index, context.hard_check_messages(text, attempt.problems))
@@ -101,7 +101,7 @@ async def _ask_again(turn: Turn, index: int, extra: Sequence[Body] = ()) -> str 
         with turn.step("redraft"):
             answer = await _asked(turn, _body(turn, extra), "redraft", index)
     except ModelError as error:
-        if turn.live is not None and not turn.live.forget([index]):
+        if turn.stream_gate is not None and not turn.stream_gate.forget([index]):
             raise
         log.warning("redraft failed", turn_id=turn.trace.turn_id, error=error.kind)
         return None
@@ -111,7 +111,7 @@ async def _ask_again(turn: Turn, index: int, extra: Sequence[Body] = ()) -> str 
 async def _asked(turn: Turn, body: Body, step: str, index: int | None) -> Body:
     """Ask for a draft. Args: index: the choice it is for; None: all of them."""
     alias = turn.bot.settings.model
-    listener = None if turn.live is None else Drafting(turn, turn.live, index)
+    listener = None if turn.stream_gate is None else Drafting(turn, turn.stream_gate, index)
     answer = await turn.bot.models.complete(alias, body, step=step, ledger=turn.ledger, listener=listener)
     for choice in answer["choices"]:
         message = choice["message"]

@@ -20,7 +20,7 @@ from proxy.turn.cases import read_case, valid_citations
 from proxy.turn.delivery import Delivery, Turn
 from proxy.turn.draft import attempt_of, before, cut
 from proxy.turn.json_text import json_text
-from proxy.turn.stream_gate import NOTHING, Fixed
+from proxy.turn.stream_gate import NO_TEXT, CommittedText
 from proxy.turn.tool_calls import ToolCall, text_for_judges
 
 log = structlog.get_logger()
@@ -30,7 +30,7 @@ ACCEPTED: Outcome = "accepted"
 
 async def judged(turn: Turn, attempt: Attempt) -> Delivery:
     """Judge a checked draft; rewrite and judge again what is rejected; end on a delivery."""
-    fixed = turn.fixed(attempt.choice)
+    committed = turn.committed(attempt.choice)
     if not attempt.text:
         return fallback(turn, Review())
     if not turn.judged:
@@ -48,7 +48,7 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
     judgements, outcome = list(review.judgements), ACCEPTED
     warnings = [(j.rule, "") for j in review.objections if j.rule]
     if (
-        turn.live is not None and turn.live.mode == "observe"
+        turn.stream_gate is not None and turn.stream_gate.mode == "observe"
     ):  # it has left: what is wrong with it, the next turn is told
         return Delivery(attempt.text, "unfiltered", cited, judgements, [*warnings, *_length(turn, attempt)])
     verdict = review.verdict
@@ -68,7 +68,7 @@ async def judged(turn: Turn, attempt: Attempt) -> Delivery:
     if review.mended is not None and not review.failed_closed:
         attempt, outcome = _mended(turn, attempt, review.mended), "refined"
     elif review.failed_closed or verdict == "reject":
-        return fallback(turn, replace(review, judgements=judgements), warnings, fixed)
+        return fallback(turn, replace(review, judgements=judgements), warnings, committed)
     warnings += _length(turn, attempt)
     return Delivery(attempt.text, _passed(review, warnings, outcome), cited, judgements, warnings)
 
@@ -85,10 +85,10 @@ def _mender(turn: Turn, attempt: Attempt) -> Mend | None:
     if (
         turn.request.wants_json
         or attempt.kind == "tool_calls"
-        or (turn.live is not None and turn.live.mode == "observe")
+        or (turn.stream_gate is not None and turn.stream_gate.mode == "observe")
     ):
         return None
-    statements, sent = turn.bot.statements(turn.user_message), len(turn.fixed(attempt.choice).text)
+    statements, sent = turn.bot.statements(turn.user_message), len(turn.committed(attempt.choice).text)
 
     def mended(case: Case, problems: Sequence[Problem]) -> str | None:
         text = mend(case, problems, statements, sent)
@@ -160,11 +160,11 @@ async def _refined(turn: Turn, attempt: Attempt, case: Case, review: Review) -> 
     """Have a rejected draft rewritten, from where the user has not seen it; None when it cannot be."""
     if turn.bot.refiner is None:
         return None
-    fixed = turn.fixed(attempt.choice)
+    committed = turn.committed(attempt.choice)
     options = {k: v for k, v in turn.request.options.items() if k in ("response_format", "seed")}
     try:
         with turn.step("refine"):
-            rejected = Rejected(case, review.objections, turn.sources, options, fixed.text)
+            rejected = Rejected(case, review.objections, turn.sources, options, committed.text)
             text = await turn.bot.refiner.refine(rejected, turn.ledger)
     except ModelError as error:
         log.warning("refiner failed", turn_id=turn.trace.turn_id, error=error.kind)
@@ -179,11 +179,11 @@ async def _refined(turn: Turn, attempt: Attempt, case: Case, review: Review) -> 
     refined, parsed = attempt_of(turn, "refinement", attempt.choice, text)
     if turn.cites:
         refined.problems = citations.problems(parsed, turn.bot.sections, turn.in_use)
-    if fixed.text:
-        refined.text = before(continued(turn, fixed, refined.text), turn.request.stops)
-        refined.citations = [*dict.fromkeys((*fixed.citations, *refined.citations))]
+    if committed.text:
+        refined.text = before(continued(turn, committed, refined.text), turn.request.stops)
+        refined.citations = [*dict.fromkeys((*committed.citations, *refined.citations))]
     if not turn.request.wants_json:  # a document cut short is none
-        refined.text = max(cut(refined.text, turn.bot.settings.length.hard), fixed.text, key=len)
+        refined.text = max(cut(refined.text, turn.bot.settings.length.hard), committed.text, key=len)
     return refined if refined.text and not _ambiguous(turn, refined) else None
 
 
@@ -192,23 +192,25 @@ def _ambiguous(turn: Turn, attempt: Attempt) -> bool:
     return turn.request.wants_json and json_text(attempt.text).duplicate_keys
 
 
-def continued(turn: Turn, fixed: Fixed, rest: str) -> str:
+def continued(turn: Turn, committed: CommittedText, rest: str) -> str:
     """Join what the user has seen with what comes after it, which a model may have begun by saying it all again."""
-    said, told = rest.split(), fixed.text.split()
+    said, told = rest.split(), committed.text.split()
     if said[: len(told)] == told:
         rest = " ".join(rest.split(None, len(told))[len(told) :])
     between = " " if any(stop in "\n\n" for stop in turn.request.stops) else "\n\n"
-    return f"{fixed.text}{between}{rest}".strip()
+    return f"{committed.text}{between}{rest}".strip()
 
 
-def fallback(turn: Turn, review: Review, warnings: Sequence[tuple[str, str]] = (), fixed: Fixed = NOTHING) -> Delivery:
+def fallback(
+    turn: Turn, review: Review, warnings: Sequence[tuple[str, str]] = (), committed: CommittedText = NO_TEXT
+) -> Delivery:
     """Replace a reply that could not be made acceptable, or not be judged.
 
     Args:
-        fixed: What of it the user has seen, which stays and is followed by the fallback message.
+        committed: What of it the user has seen, which stays and is followed by the fallback message.
     """
     if turn.request.wants_json:
         return Delivery(None, "fallback", (), list(review.judgements), list(warnings), refused=True)
-    text = continued(turn, fixed, turn.fallback)
-    cited = tuple(dict.fromkeys((*fixed.citations, "not_in_sources")))
+    text = continued(turn, committed, turn.fallback)
+    cited = tuple(dict.fromkeys((*committed.citations, "not_in_sources")))
     return Delivery(text, "fallback", cited, list(review.judgements), list(warnings))

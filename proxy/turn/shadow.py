@@ -15,7 +15,7 @@ from judges.case import alarm_case
 from proxy.traces.trace import RANK, Outcome
 from proxy.turn.delivery import Answer, Turn
 from proxy.turn.judging import judged, judged_calls
-from proxy.turn.turn import heard_too, kind_of
+from proxy.turn.turn import kind_of, prepend_emergency_judgements
 
 log = structlog.get_logger()
 
@@ -48,14 +48,14 @@ class Shadows:
         try:
             await asyncio.sleep(AFTER_S)
             async with self._room, asyncio.timeout(limit_s):
-                turn.trace.would = await would(turn)
+                turn.trace.would = await judge_in_shadow(turn)
         except Exception as error:
             log.warning("not judged in shadow", turn_id=turn.trace.turn_id, reason=type(error).__name__)
         finally:
             self._waiting -= 1
 
 
-async def would(turn: Turn) -> Outcome:
+async def judge_in_shadow(turn: Turn) -> Outcome:
     """Return the outcome that a delivered turn would have had with the filter on; its trace gets the evidence."""
     filtered = replace(turn, filter="on", shadowed=[])
     if not filtered.judged:
@@ -75,5 +75,5 @@ async def would(turn: Turn) -> Outcome:
         await (judged_calls(filtered, attempt) if attempt.kind == "tool_calls" else judged(filtered, attempt))
         for attempt in turn.shadowed
     ]
-    answer = heard_too(filtered, alarm, Answer(settled))
+    answer = prepend_emergency_judgements(filtered, alarm, Answer(settled))
     return min([turn.trace.outcome, *(delivery.outcome for delivery in answer.deliveries)], key=RANK.index)

@@ -1,4 +1,4 @@
-"""What has left of a reply that is not settled yet: in the streaming modes `verified` and `observe`.
+"""The stream gate: what may be sent of a reply before its verdict, in the streaming modes `verified` and `observe`.
 
 A turn without a stream keeps the same record, though nobody reads it: so a chatbot answers alike whether it is streamed or not.
 """
@@ -14,19 +14,19 @@ Mode = Literal["verified", "observe"]
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
-    """How the text of a choice begins, whatever the judges say of the rest."""
+class CommittedText:
+    """The beginning of a choice's text that may be sent, whatever the judges say of the rest."""
 
     text: str = ""
     citations: tuple[str, ...] = ()
     """What it validly cites."""
 
 
-NOTHING = Fixed()
+NO_TEXT = CommittedText()
 
 
-class Live:
-    """What is fixed of each choice, and what of that has been sent."""
+class StreamGate:
+    """Holds back each choice's text until it is committed, and all of it until no emergency was found."""
 
     def __init__(self, mode: Mode) -> None:
         self.mode: Mode = mode
@@ -34,50 +34,50 @@ class Live:
         """What names the answer that it is of."""
         self.news = asyncio.Event()
         """Set when there is something to send."""
-        self.sent: dict[int, int] = {}
+        self.sent_chars: dict[int, int] = {}
         """By choice, how many characters have been sent; without those of which nothing has."""
-        self._fixed: dict[int, Fixed] = {}
-        self._cleared = False
+        self._committed: dict[int, CommittedText] = {}
+        self._opened = False
 
-    def fixed(self, index: int) -> Fixed:
-        """Return how a choice begins."""
-        return self._fixed.get(index, NOTHING)
+    def committed(self, index: int) -> CommittedText:
+        """Return the committed text of a choice."""
+        return self._committed.get(index, NO_TEXT)
 
-    def fix(self, index: int, text: str, citations: tuple[str, ...]) -> None:
-        """Let a choice's text leave up to here.
+    def commit(self, index: int, text: str, citations: tuple[str, ...]) -> None:
+        """Let a choice's text be sent up to here.
 
         Args:
-            text: All of it, with what was fixed before, which is never taken back.
+            text: All of it from its beginning; what was committed before is never taken back.
         """
-        if not text.startswith(self.fixed(index).text):
-            raise ValueError("a text does not go on from what is fixed of it")
-        self._fixed[index] = Fixed(text, citations)
-        if self._cleared:
+        if not text.startswith(self.committed(index).text):
+            raise ValueError("a text does not begin with what is committed of it")
+        self._committed[index] = CommittedText(text, citations)
+        if self._opened:
             self.news.set()
 
     def forget(self, choices: Iterable[int]) -> bool:
-        """Forget what is fixed of some choices, unless some of it has been sent; tell whether it is forgotten."""
+        """Forget what is committed of some choices, unless some of it has been sent; return whether it is forgotten."""
         drafted = set(choices)
-        if drafted & self.sent.keys():
+        if drafted & self.sent_chars.keys():
             return False
         for index in drafted:
-            self._fixed.pop(index, None)
+            self._committed.pop(index, None)
         return True
 
-    def clear(self) -> None:
-        """Say that there is no emergency: until then nothing leaves, also of what is fixed."""
-        self._cleared = True
-        if self._fixed:
+    def open(self) -> None:
+        """Let committed text be sent: the emergency judge has not fired. Until then nothing is."""
+        self._opened = True
+        if self._committed:
             self.news.set()
 
-    def take(self) -> list[tuple[int, str, bool]]:
+    def take_pieces(self) -> list[tuple[int, str, bool]]:
         """Return what is to be sent now: choice, text, and whether it is the choice's first."""
-        if not self._cleared:
+        if not self._opened:
             return []
         pieces = []
-        for index, fixed in self._fixed.items():
-            done = self.sent.get(index)
-            if len(fixed.text) > (done or 0):
-                pieces.append((index, fixed.text[done or 0 :], done is None))
-                self.sent[index] = len(fixed.text)
+        for index, committed in self._committed.items():
+            done = self.sent_chars.get(index)
+            if len(committed.text) > (done or 0):
+                pieces.append((index, committed.text[done or 0 :], done is None))
+                self.sent_chars[index] = len(committed.text)
         return pieces

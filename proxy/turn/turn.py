@@ -38,7 +38,7 @@ async def take_turn(turn: Turn) -> Answer:
         if turn.alarm.failed_closed:
             return Answer([fallback(turn, turn.alarm)])
         _go_on(turn, turn.alarm)
-        return heard_too(turn, turn.alarm, await _answer(turn))
+        return prepend_emergency_judgements(turn, turn.alarm, await _answer(turn))
     case = alarm_case(turn.user_message, turn.earlier)
     alarm = asyncio.create_task(turn.bot.filter.alarm(case, turn.ledger, turn.alarm))
     answer = asyncio.create_task(_answer(turn))
@@ -51,7 +51,7 @@ async def take_turn(turn: Turn) -> Answer:
         if review.failed_closed:
             return Answer([fallback(turn, heard)])
         _go_on(turn, heard)
-        return heard_too(turn, heard, await answer)
+        return prepend_emergency_judgements(turn, heard, await answer)
     finally:
         for task in (alarm, answer):
             task.cancel()
@@ -63,8 +63,8 @@ def _go_on(turn: Turn, alarm: Review) -> None:
     if alarm.verdict == "warn":
         turn.concern = alarm
         turn.trace.concern = kind_of(alarm)
-    if turn.live is not None:
-        turn.live.clear()
+    if turn.stream_gate is not None:
+        turn.stream_gate.open()
 
 
 async def _answer(turn: Turn) -> Answer:
@@ -113,26 +113,26 @@ async def _settle_text(turn: Turn, index: int, text: str, with_tools: bool) -> D
     attempt = await checked(turn, index, text, with_tools)
     if not attempt.text and with_tools:  # only a citation came with the calls
         return Delivery(None, "unfiltered")
-    fixed = turn.fixed(index)
-    attempt.left = len(fixed.text)
-    if not attempt.text.startswith(fixed.text):  # what has left was not the beginning of it: the rest of it is nobody's
+    committed = turn.committed(index)
+    attempt.left = len(committed.text)
+    if not attempt.text.startswith(committed.text):  # what was sent was another text's beginning
         log.error("draft does not go on from what has left", turn_id=turn.trace.turn_id)
-        return fallback(turn, Review(), (), fixed)
+        return fallback(turn, Review(), (), committed)
     return await judged(turn, attempt)
 
 
 def cut_off(turn: Turn) -> list[Attempt]:
     """Return what had been sent of choices that were still being written when the turn failed."""
     traced = {attempt.choice for attempt in turn.trace.attempts}
-    sent = turn.live.sent if turn.live is not None else {}
+    sent = turn.stream_gate.sent_chars if turn.stream_gate is not None else {}
     return [
-        Attempt("draft", index, fixed.text[:count], list(fixed.citations), turn.at_ms, left=count)
+        Attempt("draft", index, committed.text[:count], list(committed.citations), turn.at_ms, left=count)
         for index, count in sent.items()
-        if index not in traced and (fixed := turn.fixed(index))
+        if index not in traced and (committed := turn.committed(index))
     ]
 
 
-def heard_too(turn: Turn, alarm: Review, answer: Answer) -> Answer:
+def prepend_emergency_judgements(turn: Turn, alarm: Review, answer: Answer) -> Answer:
     """Add what the emergency judge said to a settled answer."""
     for delivery in answer.deliveries:
         delivery.judgements[:0] = alarm.judgements

@@ -17,7 +17,7 @@ from models.usage import BYTES_PER_TOKEN, estimate_tokens
 from proxy.traces.trace import Attempt
 from proxy.turn.cases import reply_case
 from proxy.turn.delivery import Turn
-from proxy.turn.stream_gate import Live
+from proxy.turn.stream_gate import StreamGate
 
 _SPACE = " \t\r\n"
 """What ends a sentence or a word. Other white space is invisible to the commands' reader, which sees the next word without it."""
@@ -34,36 +34,36 @@ class Drafting:
 
     Args:
         turn: The turn.
-        live: What has left of its reply.
+        gate: What has left of its reply.
         index: The choice that is drafted; None: all of them at once.
     """
 
-    def __init__(self, turn: Turn, live: Live, index: int | None) -> None:
-        self._turn, self._live, self._index = turn, live, index
+    def __init__(self, turn: Turn, gate: StreamGate, index: int | None) -> None:
+        self._turn, self._gate, self._index = turn, gate, index
         self._writers: dict[int, Writer] = {}
 
     def begin(self, head: Body) -> None:
-        if not self._live.sent:
-            self._live.head = head
+        if not self._gate.sent_chars:
+            self._gate.head = head
 
     def hear(self, index: int, piece: str) -> None:
         choice = index if self._index is None else self._index
         writer = self._writers.get(choice)
         if writer is None:
-            writer = self._writers[choice] = Writer(self._turn, self._live, choice)
+            writer = self._writers[choice] = Writer(self._turn, self._gate, choice)
         writer.hear(piece)
 
     def again(self) -> bool:
         drafted = [*self._writers]
         self._writers.clear()
-        return self._live.forget(drafted)
+        return self._gate.forget(drafted)
 
 
 class Writer:
     """Follows the draft of one choice."""
 
-    def __init__(self, turn: Turn, live: Live, index: int) -> None:
-        self._turn, self._live, self._index = turn, live, index
+    def __init__(self, turn: Turn, gate: StreamGate, index: int) -> None:
+        self._turn, self._gate, self._index = turn, gate, index
         self._hard = turn.bot.settings.length.hard
         self._stops = turn.request.stops
         self._raw = ""
@@ -78,7 +78,7 @@ class Writer:
         self._looks = 0
         """How often the judges have."""
         # Held is the draft of which nothing more may leave: something has come in the way, or an earlier draft has begun to leave.
-        self._held = bool(live.fixed(index).text) or any(len(stop) > LONGEST_STOP for stop in self._stops)
+        self._held = bool(gate.committed(index).text) or any(len(stop) > LONGEST_STOP for stop in self._stops)
 
     def hear(self, piece: str) -> None:
         """Take the next piece of the draft."""
@@ -96,7 +96,7 @@ class Writer:
                 self._held = True
                 return
             if not self._straddled(text) and self._may_leave(text):
-                self._live.fix(self._index, text, self._cited)
+                self._gate.commit(self._index, text, self._cited)
         # What is not looked at by now is longer than a reply may be.
         self._held = len(self._raw) - self._read > BYTES_PER_TOKEN * self._hard
 
@@ -123,7 +123,7 @@ class Writer:
         Only ends that no text to come can undo: of a word, with white space behind it; of a sentence, with more words behind that.
         """
         rest, at = self._raw[self._read :], self._read
-        if self._live.mode == "observe":
+        if self._gate.mode == "observe":
             yield from (at + word.end() for word in _WORD.finditer(rest))
             return
         for one in sentences(rest):
@@ -140,7 +140,7 @@ class Writer:
         return any(text.endswith(stop[:n]) for stop in self._stops for n in range(1, min(len(stop), len(text) + 1)))
 
     def _may_leave(self, text: str) -> bool:
-        if self._live.mode == "observe":
+        if self._gate.mode == "observe":
             return True
         if self._looks > FREE_LOOKS + len(text) // CHARACTERS_A_LOOK:
             return False

@@ -69,11 +69,11 @@ class ResponsesDialect:
         self.conversation_id = ""
         """Of the turn, as soon as it is known."""
 
-    def heard(self, data: Body) -> Body:
+    def parse_leniently(self, data: Body) -> Body:
         self._begin(str(data.get("model")), None)
         return loosely(data)
 
-    async def understood(self, data: Body, key_id: str) -> tuple[Body, Body, Exception | None]:
+    async def parse(self, data: Body, key_id: str) -> tuple[Body, Body, Exception | None]:
         self._key_id = key_id
         before: list[Body] = []
         try:
@@ -96,7 +96,7 @@ class ResponsesDialect:
         self._begin(sent.model, sent)
         return chat, loosely(data, before), None
 
-    async def settled(self, completion: Body) -> Body:
+    async def render(self, completion: Body) -> Body:
         body = response(self._frame, completion)
         sent = self._frame.sent
         if sent is None or not self._frame.kept:

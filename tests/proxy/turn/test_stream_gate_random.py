@@ -23,7 +23,7 @@ from proxy.traces.trace import Attempt, Trace
 from proxy.turn.cases import reply_case
 from proxy.turn.chatbot import Chatbot, open_chatbot
 from proxy.turn.delivery import Answer, Turn
-from proxy.turn.stream_gate import Live
+from proxy.turn.stream_gate import StreamGate
 from proxy.turn.turn import take_turn
 from proxy.wire.messages import read_chat_request
 from tests.proxy.api.test_stream import content_of
@@ -130,7 +130,7 @@ def turn_of(bot: Chatbot, mode: str, **fields: Any) -> Turn:
     trace = Trace("0" * 32, "1" * 32, "key", "bot", "on", 1.0, user_message=ASKED)
     alarm = bot.filter.alarm_now
     turn = Turn(bot, request, ASKED, [], Conversation("1" * 32), "on", alarm(case_of()), trace, True)
-    turn.live = Live(mode) if mode != "hold" else None  # type: ignore[arg-type]
+    turn.stream_gate = StreamGate(mode) if mode != "hold" else None  # type: ignore[arg-type]
     return turn
 
 
@@ -143,23 +143,23 @@ def case_of() -> Any:
 async def streamed(turn: Turn) -> tuple[list[str], str, Answer]:
     """Take a turn as a stream does; return the text that had left each time, all of it in the end, and the answer."""
     left: list[str] = []
-    live = turn.live
+    gate = turn.stream_gate
 
     async def read() -> None:
-        assert live is not None
+        assert gate is not None
         while True:
-            await live.news.wait()
-            live.news.clear()
-            left.extend((left[-1] if left else "") + text for _, text, _ in live.take())
+            await gate.news.wait()
+            gate.news.clear()
+            left.extend((left[-1] if left else "") + text for _, text, _ in gate.take_pieces())
 
-    reading = asyncio.create_task(read()) if live is not None else None
+    reading = asyncio.create_task(read()) if gate is not None else None
     answer = await take_turn(turn)
     if reading is not None:
         reading.cancel()
         with suppress(asyncio.CancelledError):
             await reading
     whole = reply.completion(turn, answer, expose=True)
-    rest = content_of(list(stream.chunks(whole, False, live.sent if live is not None else stream.NOTHING)))
+    rest = content_of(list(stream.chunks(whole, False, gate.sent_chars if gate is not None else stream.NOTHING)))
     return left, (left[-1] if left else "") + rest, answer
 
 
