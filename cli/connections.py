@@ -165,11 +165,7 @@ class Server(web.Server):
 
     def __init__(self, answer: Answer, make_request: Any, limits: Callable[[], Limits], metrics: Metrics) -> None:
         """Args: limits: returns those of now."""
-        super().__init__(
-            self._answer_whole, request_factory=self._make_request_unasked, handler_cancellation=True, access_log=None,
-            auto_decompress=False,  # aiohttp begins with it before anybody has looked at the key
-            lingering_time=LINGER_S,
-        )  # fmt: skip
+        super().__init__(self._answer_whole, request_factory=self._make_request_unasked, handler_cancellation=True)
         self._answer, self._make, self._limits, self._metrics = answer, make_request, limits, metrics
         self._open = 0
         self._heads: dict[web.RequestHandler, float] = {}
@@ -182,7 +178,13 @@ class Server(web.Server):
         metrics.connections.read(lambda: self._open)
 
     def __call__(self) -> Connection:
-        return Connection(self, loop=self._loop, **self._kwargs)  # as aiohttp makes its own
+        return Connection(
+            self,
+            loop=asyncio.get_running_loop(),
+            access_log=None,
+            auto_decompress=False,  # aiohttp begins with it before anybody has looked at the key
+            lingering_time=LINGER_S,
+        )
 
     def accept(self) -> asyncio.Protocol:
         """Return what talks with a client that has just connected."""

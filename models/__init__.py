@@ -16,7 +16,7 @@ In reading order:
     relay.py          forwarding where an alias has a guard or a fallback
     engine.py         Engine, a way to reach a model; Forwarded, a relayed answer
     writing.py        Listener, who hears an answer while it is written; assembly.py: pure, its chunks put together
-    openai_engine.py  any OpenAI-compatible server; exchange.py: a request and its answer; connections.py: what they go over
+    openai_engine.py  any OpenAI-compatible server
     litellm_engine.py every other provider; the only module that imports litellm, when it is used
     script.py         what a scripted model says: rules for demos and tests, in YAML
     scripted.py       the engine that says it

@@ -1,19 +1,20 @@
 """Any OpenAI-compatible server, over one pooled aiohttp session."""
 
 import asyncio
+import io
 import os
 import time
 from collections.abc import AsyncIterator, Mapping
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
+from types import MappingProxyType
 
 import aiohttp
 import orjson
-from multidict import istr
+from multidict import CIMultiDict
 from yarl import URL
 
 from models.assembly import Assembly
-from models.connections import Connector
 from models.engine import Body, Forwarded
 from models.errors import (
     ModelError,
@@ -24,7 +25,6 @@ from models.errors import (
     UpstreamUnavailable,
     error_for_status,
 )
-from models.exchange import Answer, Post
 from models.refusal import accused
 from models.request import as_completion
 from models.settings import ModelSettings
@@ -38,18 +38,16 @@ LINGER_S = 0.05
 """How long the end of a stream is waited for when all of it has come."""
 A_DAY_S = 86_400.0
 
-_PASSED_UP: tuple[str, ...] = tuple(
-    map(istr, ("Idempotency-Key", "OpenAI-Beta", "X-Client-Request-Id", "X-Request-Id", "traceparent", "tracestate"))
-)
+_PASSED_UP = ("Idempotency-Key", "OpenAI-Beta", "X-Client-Request-Id", "X-Request-Id", "traceparent", "tracestate")
 _PASSED_DOWN = frozenset(("content-type", "retry-after", "retry-after-ms", "x-request-id", "x-should-retry"))
 _BROKEN = (aiohttp.ClientError, OSError, TimeoutError)
 
 
 def make_session() -> aiohttp.ClientSession:
-    """Return the session that all engines share: as many connections as there are requests, no cookies, no redirects
-    to follow, and no limit on the total time, which each request sets itself. Call it in a running event loop."""
+    """Return the session that all engines share: as many connections as there are requests, no cookies, and no limit on the
+    total time, which each request sets itself. Call it in a running event loop."""
     return aiohttp.ClientSession(
-        connector=Connector(),
+        connector=aiohttp.TCPConnector(limit=0),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
         json_serialize=lambda value: orjson.dumps(value).decode(),
@@ -69,12 +67,12 @@ class OpenAIEngine:
         max_answer: int = MAX_ANSWER,
         path: str = "chat/completions",
     ) -> None:
-        url = URL(f"{settings.base_url}/{path}").with_query(settings.query)
-        headers = {"Content-Type": "application/json"} | secret_headers(settings, environ)
-        timeout = aiohttp.ClientTimeout(
+        self._session = session
+        self._url = URL(f"{settings.base_url}/{path}").with_query(settings.query)
+        self._headers = {"Content-Type": "application/json"} | secret_headers(settings, environ)
+        self._timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=min(CONNECT_S, settings.timeout_s), sock_read=settings.timeout_s
         )
-        self._post = Post(session, url, headers, timeout)
         self._timeout_s = settings.timeout_s
         self._alias = alias
         self._max_answer = max_answer
@@ -84,7 +82,7 @@ class OpenAIEngine:
     async def complete(self, body: Body) -> Body:
         """Answer a chat completion request. The time it may take as a whole is its caller's."""
         try:
-            async with await self._post.send(orjson.dumps(body), _trace()) as response:
+            async with await self._post(orjson.dumps(body)) as response:
                 raw = await self._read(response)
         except _BROKEN as error:
             raise translated(error) from None
@@ -107,12 +105,11 @@ class OpenAIEngine:
 
     async def _write(self, streamed: Body, body: Body, listener: Listener) -> Body:
         assembly = Assembly(listener, body.get("n") or 1)
-        asked = orjson.dumps(streamed)
         try:
-            async with await self._post.send(asked, _trace()) as response:
+            async with await self._post(orjson.dumps(streamed)) as response:
                 if not 200 <= response.status < 300:
                     raise _refusal(response, await self._read(response))
-                if not response.is_stream:
+                if not _is_stream(response):
                     answer = as_completion(_decoded(await self._read(response)))
                     read_out(answer, listener)
                     return answer
@@ -134,16 +131,13 @@ class OpenAIEngine:
         So are the upstream's own faults: pages of servers and gateways that fail quote requests with their headers.
         """
         try:
-            passed = {name: headers[name] for name in _PASSED_UP if name in headers}
-            response = await self._post.send(raw, {**passed, **_trace()})
+            response = await self._post(raw, {name: headers[name] for name in _PASSED_UP if name in headers})
             try:
                 if response.status in (401, 403) or 300 <= response.status < 400 or response.status >= 500:
                     raise error_for_status(response.status, retry_after=_wait(response))
                 down = passed_down(response.headers)
-                if response.is_stream:
+                if _is_stream(response):
                     return Forwarded(response.status, down, chunks=self._chunks(response), close=response.close)
-                if response.content.is_eof():
-                    return Forwarded(response.status, down, await self._read(response))
                 async with asyncio.timeout(self._timeout_s):  # as a whole: a body that drips is never silent
                     return Forwarded(response.status, down, await self._read(response))
             except BaseException:
@@ -155,15 +149,29 @@ class OpenAIEngine:
     async def close(self) -> None:
         """Nothing to do: the session is its owner's."""
 
-    async def _read(self, response: Answer) -> bytes:
-        """Read the body, as long as it is not too long."""
-        length, content = response.length, response.content
-        if length is not None and length <= self._max_answer:
-            # It has usually come with the headers, and then nothing is to be waited for.
-            return content.read_nowait() if content.is_eof() else await content.read()
+    async def _post(self, raw: bytes, headers: Mapping[str, str] = MappingProxyType({})) -> aiohttp.ClientResponse:
+        """Send a request once and wait for the head of its answer.
+
+        Args:
+            headers: A client's. One that is configured is not replaced, and one that could end its line is not sent.
+        """
+        sent = CIMultiDict(self._headers)
+        for name, value in {**headers, **(TRACE_HEADERS.get() or {})}.items():
+            if name not in sent and value.isprintable():
+                sent[name] = value
+        return await self._session.post(
+            self._url,
+            data=io.BytesIO(raw),  # aiohttp warns of bytes that are a megabyte
+            headers=sent,
+            timeout=self._timeout,
+            allow_redirects=False,  # to another address, which would get the key
+        )
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         return b"".join([part async for part in self._parts(response)])
 
-    async def _parts(self, response: Answer) -> AsyncIterator[bytes]:
+    async def _parts(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        """Read the body as it comes, as long as it is not too long."""
         size = 0
         async for part in response.content.iter_any():
             size += len(part)
@@ -171,7 +179,7 @@ class OpenAIEngine:
                 raise UpstreamGarbled(f"answered with more than {self._max_answer} bytes")
             yield part
 
-    async def _chunks(self, response: Answer) -> AsyncIterator[bytes]:
+    async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         try:
             async for chunk in response.content.iter_any():
                 yield chunk
@@ -185,10 +193,12 @@ def secret_headers(settings: ModelSettings, environ: Mapping[str, str]) -> dict[
     """Return the configured headers with their secrets filled in.
 
     Raises:
-        ModelSettingsError: an environment variable is not set.
+        ModelSettingsError: An environment variable is not set, or a value is no header's.
     """
     headers = {}
     for name, value in settings.headers.items():
+        if not value.isprintable():
+            raise ModelSettingsError(f"headers: write the value of {name} as one line of printable text")
         headers[name] = secret(value[4:], environ) if value.startswith("env:") else value
     if settings.api_key_env:
         headers["Authorization"] = f"Bearer {secret(settings.api_key_env, environ)}"
@@ -239,17 +249,17 @@ def translated(error: BaseException) -> ModelError:
     return UpstreamUnavailable(f"no connection, or one that broke ({type(error).__name__})")
 
 
-def _trace() -> Mapping[str, str]:
-    return TRACE_HEADERS.get() or {}
+def _is_stream(response: aiohttp.ClientResponse) -> bool:
+    return response.content_type == "text/event-stream"
 
 
-def _refusal(response: Answer, raw: bytes) -> ModelError:
+def _refusal(response: aiohttp.ClientResponse, raw: bytes) -> ModelError:
     body = _decoded(raw)
     code, param = accused(body.get("error") if isinstance(body, dict) else None)
     return error_for_status(response.status, retry_after=_wait(response), code=code, param=param)
 
 
-def _wait(response: Answer) -> float | None:
+def _wait(response: aiohttp.ClientResponse) -> float | None:
     return retry_after(response.headers.get("Retry-After"), time.time())
 
 
