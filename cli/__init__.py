@@ -8,8 +8,7 @@
 * `listening.py` runs the proxy on an address, for `serve`, `chat` and `drift`.
 * `serve` alone: `front.py` listens while the application behind it is exchanged, `connections.py` limits how many clients may
   connect and how long they may take, `reload.py` reads the configuration again,
-  `workers.py` keeps several processes running, `garbage.py` and `heap.py` keep them quick and small; `unpriced.py` finds models
-  without a price.
+  `workers.py` keeps several processes running; `unpriced.py` finds models without a price.
 * `conversation.py` is the client side of a chat: what is sent, what comes back.
 * `story.py` tells a trace.
 * `terminal.py` has what all share: exit codes, how errors are told, which configuration is meant.

@@ -12,7 +12,6 @@ from typing import Any
 from aiohttp import web
 
 from cli.connections import Server, limits_of
-from cli.garbage import keep_loaded
 from cli.listening import address_of, has_waiting, listen
 from proxy.api.middleware import METRICS
 from proxy.api.service import SERVICE
@@ -83,9 +82,7 @@ class Front:
             await runner.cleanup()
             raise
         self._generations.append(Generation(runner))
-        if len(self._generations) == 1:
-            keep_loaded()
-        else:
+        if len(self._generations) > 1:
             task = asyncio.create_task(self._retire(self._generations[-2]))
             self._retiring.add(task)
             task.add_done_callback(self._retiring.discard)
@@ -167,8 +164,6 @@ class Front:
         await old.settled()
         await old.close()
         self._generations.remove(old)
-        del old
-        keep_loaded()
 
     def _make_request(self, *parts: object) -> web.BaseRequest:
         return self._generations[-1].make_request(*parts)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.heap import keep_small, without
 from cli.terminal import ConfigOption, config_path, plain_errors
 from cli.unpriced import unpriced
 
@@ -46,9 +45,6 @@ def serve(
     """
     if log_level.lower() not in LEVELS:
         raise typer.BadParameter(f"{log_level!r} is none of {', '.join(LEVELS)}", param_hint="--log-level")
-    keep_small()
-    with without("rich", "greenlet"):  # for colours in tracebacks, and for another kind of threads
-        import structlog  # noqa: F401
     path = config_path(config)
     with _told_errors(path, log_level.lower()):
         from proxy.config.config import load_config
@@ -109,7 +105,6 @@ def _run(config: "Config", path: Path, log_level: str, workers: int) -> None:
     configure_logs(log_level)
     redact_libraries()
     sys.setswitchinterval(SWITCH_S)
-    _load_weights(config)
     loop_factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
     with suppress(ImportError):  # there is none for Windows
         import uvloop
@@ -117,18 +112,6 @@ def _run(config: "Config", path: Path, log_level: str, workers: int) -> None:
         loop_factory = uvloop.new_event_loop
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(_serve(config, path, workers))
-
-
-def _load_weights(config: "Config") -> None:
-    """Load most of what local judges have learned before the server is imported, which then fills the gaps that reading leaves.
-
-    Little is kept of a large text; loaded last, its gaps would be memory that nobody uses.
-    """
-    local = {judge.name for bot in config.chatbots.values() for judge in bot.judges if "local" in _stages(judge)}
-    if "emergency" in local:
-        from judges.local import evidence
-
-        evidence.load("emergency")
 
 
 async def _serve(config: "Config", path: Path, workers: int) -> None:

@@ -11,19 +11,9 @@ from proxy.traces.place import Database
 from tests.postgres_server import PASSWORD, PASSWORD_ENV, WHY_NOT, PostgresServer, installed
 
 
-@pytest.fixture(scope="session", autouse=True)
-def uncached_loggers() -> Iterator[None]:
-    """Keep the loggers of modules from holding on to what a test configures: it would outlive the test."""
-    configure = structlog.configure
-    structlog.configure = lambda **given: configure(**given | {"cache_logger_on_first_use": False})
-    yield
-    structlog.configure = configure
-
-
 @pytest.fixture(autouse=True)
-def logs_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def logs_of_its_own() -> Iterator[None]:
     """What a test configures does not reach the next: its standard error is closed by then."""
-    monkeypatch.setattr("proxy.telemetry.logs._lines", None)
     yield
     structlog.reset_defaults()
 

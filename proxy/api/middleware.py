@@ -11,7 +11,7 @@ from aiohttp import HttpVersion11, hdrs, web
 
 from models.errors import ModelError
 from proxy.api.request_body import CONTINUE, EXPECT
-from proxy.telemetry.logs import FIELDS, tell_request
+from proxy.telemetry.logs import FIELDS
 from proxy.telemetry.metrics import Metrics
 from proxy.wire.errors import ApiError, BadRequest, HttpFault, Internal, TooLarge, from_model_error
 
@@ -36,7 +36,7 @@ async def boundary(request: web.Request, handler: Handler) -> web.StreamResponse
         path = route.canonical if route is not None else "unknown"
         request.app[METRICS].answered(path, status)
         ms = round((time.perf_counter() - started) * 1000, 2)
-        tell_request({"method": request.method, "path": path, "status": status, "ms": ms, **fields})
+        log.info("request", method=request.method, path=path, status=status, ms=ms, **fields)
 
 
 async def _answered(request: web.Request, handler: Handler) -> web.StreamResponse:

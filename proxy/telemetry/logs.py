@@ -1,20 +1,17 @@
 """Structured logs: one canonical line per request. JSON, or readable on a terminal. No text of conversations above debug."""
 
-import atexit
 import json
 import logging
 import sys
 import traceback
 from collections.abc import MutableMapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from functools import partial
 from typing import Any, BinaryIO
 
 import orjson
 import structlog
 from aiohttp import web
-
-from proxy.telemetry.together import Together
 
 Event = MutableMapping[str, Any]
 
@@ -25,40 +22,17 @@ FIELDS = web.RequestKey("fields", dict[str, Any])
 
 def configure_logs(level: str = "info") -> None:
     """Set structlog up for the process: called by the commands that serve, not at import."""
-    global _lines
-    if sys.stderr.isatty():
-        _lines = None
-        processors: list[Any] = [
+    on_terminal = sys.stderr.isatty()
+    structlog.configure(
+        processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             _without_messages,
-            structlog.dev.ConsoleRenderer(),
-        ]
-        factory: Any = structlog.PrintLoggerFactory(sys.stderr)
-    else:
-        processors = [_json_line]
-        lines = Lines(sys.stderr.buffer)
-        _lines = lines if level in ("debug", "info") else None
-        atexit.register(lines.flush)
-
-        def factory(*_: Any) -> Lines:
-            return lines
-
-    structlog.configure(
-        processors=processors,
+            structlog.dev.ConsoleRenderer() if on_terminal else _encoded,
+        ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=factory,
-        cache_logger_on_first_use=True,
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr) if on_terminal else partial(Lines, sys.stderr.buffer),
     )
-
-
-def tell_request(fields: dict[str, Any]) -> None:
-    """Log the canonical line of a request; as JSON past structlog, whose steps are much of what a passed-through request costs."""
-    if _lines is None:
-        structlog.get_logger().info("request", **fields)
-    else:
-        fields |= {"event": "request", "level": "info", "timestamp": datetime.now(UTC)}
-        _lines.info(fields)
 
 
 def _without_messages(_: Any, __: str, event: Event) -> Event:
@@ -77,50 +51,22 @@ def _without_messages(_: Any, __: str, event: Event) -> Event:
     return event
 
 
-def _json_line(logger: Any, method: str, event: Event) -> bytes:
-    """Write a line as JSON. In one go: structlog's own chain of five costs a passed-through request a tenth of its CPU."""
-    event = _without_messages(logger, method, event)
-    event["level"], event["timestamp"] = method, datetime.now(UTC)
-    return _encoded(event)
-
-
-def _encoded(event: Event) -> bytes:
+def _encoded(_: Any, __: str, event: Event) -> bytes:
     try:
-        return orjson.dumps(event, default=str, option=orjson.OPT_UTC_Z)
-    except TypeError:  # half of a character, or an enormous number: the lines beside it are not to be lost with it
+        return orjson.dumps(event, default=str)
+    except TypeError:  # half of a character, or an enormous number
         return json.dumps(event, default=str).encode()
 
 
 class Lines:
-    """Writes log lines, those of one moment together: a system call for each costs as much as making it.
-
-    Warnings and worse are written at once.
-    """
+    """Writes each log line at once, as `structlog.BytesLogger` does; but a full disk costs lines, and no reply."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._together = Together[bytes | Event](self._write)
 
-    def info(self, line: bytes | Event) -> None:
-        """Write a line, or an event that is still to be made one."""
-        self._together.add(line)
-
-    def warning(self, line: bytes) -> None:
-        self._together.add(line)
-        self.flush()
-
-    debug = msg = info
-    error = critical = exception = fatal = warning
-
-    def flush(self) -> None:
-        self._together.flush()
-
-    def _write(self, lines: list[bytes | Event]) -> None:
-        written = [line if isinstance(line, bytes) else _encoded(line) for line in lines]
-        with suppress(OSError, ValueError):  # a full disk costs lines: no reply, and no emergency text
-            self._file.write(b"\n".join([*written, b""]))
+    def msg(self, line: bytes) -> None:
+        with suppress(OSError, ValueError):  # ValueError: it is closed
+            self._file.write(line + b"\n")
             self._file.flush()
 
-
-_lines: Lines | None = None
-"""Where requests are told of; None: structlog is set up for a terminal, or hears no `info`."""
+    debug = info = warning = error = critical = exception = fatal = msg

@@ -4,14 +4,12 @@ Labels are names of ours: routes, chatbots, aliases, judges, steps, kinds. Never
 who somebody is, and a metric for each is more than a Prometheus can hold.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from itertools import chain, product
-from typing import Any, Literal, TypeVar, get_args
+from itertools import product
+from typing import Literal, get_args
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.values import MutexValue, ValueClass
 
@@ -21,9 +19,7 @@ from judges.verdict import Judgement, Verdict
 from models.guard import Guard
 from models.usage import Call, Ledger
 from proxy.config.blueprint import Blueprint
-from proxy.telemetry.histogram import BatchHistogram
 from proxy.telemetry.reading import Reading
-from proxy.telemetry.together import Together
 from proxy.traces.trace import Outcome, Trace
 
 SECONDS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 60, 120)
@@ -43,8 +39,6 @@ Refusal = Literal["full", "idle", "late"]
 
 log = structlog.get_logger()
 
-Metric = TypeVar("Metric", Counter, BatchHistogram)
-
 
 class Metrics:
     """The counters and histograms of one app; with PROMETHEUS_MULTIPROC_DIR, of all processes that share that folder."""
@@ -52,18 +46,12 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._readings: list[Reading] = []
-        self._children: dict[tuple[object, ...], Any] = {}
-        self._sums = defaultdict[tuple[Any, ...], float](float)
-        """By how much counters are to go up, by counter and labels: most of what is counted in a moment is the same."""
-        self._times = defaultdict[tuple[Any, ...], list[float]](list)
-        """What histograms are to be told, in seconds, by histogram and label."""
-        self._together = Together[Callable[[], None]](self._count)
 
         def counter(name: str, what: str, *labels: str) -> Counter:
             return Counter(name, what, labels, registry=self.registry)
 
-        def histogram(name: str, what: str, label: str, buckets: Sequence[float]) -> BatchHistogram:
-            return BatchHistogram(name, what, [label], buckets=buckets, registry=self.registry)
+        def histogram(name: str, what: str, label: str, buckets: Sequence[float]) -> Histogram:
+            return Histogram(name, what, [label], buckets=buckets, registry=self.registry)
 
         def sum_of(name: str, what: str, *labels: str) -> Reading:
             return self._reading(Gauge(name, what, labels, registry=self.registry, multiprocess_mode="sum"))
@@ -126,7 +114,7 @@ class Metrics:
 
     def refused_connection(self, reason: Refusal) -> None:
         """Count a connection that was refused, or closed without a whole request."""
-        self._of(self.refused_connections, reason).inc()
+        self.refused_connections.labels(reason).inc()
 
     def expect(self, chatbots: Iterable[Blueprint]) -> None:
         """Show a 0 for whatever turns of these chatbots may come to.
@@ -134,63 +122,58 @@ class Metrics:
         Alarms ask for an increase, and a series that begins with 1 has none: the first emergency would raise no alarm.
         """
         for reason in get_args(Refusal):
-            self._of(self.refused_connections, reason)
+            self.refused_connections.labels(reason)
         for bot in chatbots:
             if bot.settings.kind == "passthrough":  # has no turns
                 continue
-            self._of(self.mended, bot.name)
+            self.mended.labels(bot.name)
             for outcome in (*get_args(Outcome), "error"):
-                self._of(self.turns, bot.name, outcome)
+                self.turns.labels(bot.name, outcome)
             for plan in bot.plans:
                 for stage, verdict in product(plan.stages, get_args(Verdict)):
-                    self._of(self.verdicts, plan.name, stage, verdict)
+                    self.verdicts.labels(plan.name, stage, verdict)
                 for kind in KINDS if plan.name == "emergency" else ():
-                    self._of(self.emergencies, bot.name, kind)
-                    self._of(self.concerns, bot.name, kind)
+                    self.emergencies.labels(bot.name, kind)
+                    self.concerns.labels(bot.name, kind)
 
     def turn(self, trace: Trace, ledger: Ledger, steps: Iterable[tuple[str, float]] = ()) -> None:
         """Count a finished turn."""
-        self._later(partial(self._turn, trace, tuple(ledger.calls), tuple(steps)))
-
-    def _turn(self, trace: Trace, calls: Iterable[Call], steps: Iterable[tuple[str, float]]) -> None:
         chatbot = trace.chatbot
-        sums = self._sums
-        sums[self.turns, chatbot, trace.outcome if trace.error is None else "error"] += 1
+        self.turns.labels(chatbot, trace.outcome if trace.error is None else "error").inc()
         if trace.filter == "shadow" and trace.error is None:
-            sums[self.shadow, chatbot, trace.would or "unknown"] += 1
-        sums[self.conversations, trace.memory] += 1
-        self._times[self.turn_seconds, chatbot].append(trace.ms / 1000)
+            self.shadow.labels(chatbot, trace.would or "unknown").inc()
+        self.conversations.labels(trace.memory).inc()
+        self.turn_seconds.labels(chatbot).observe(trace.ms / 1000)
         if trace.invalid_ids:
             self.invalid_ids.inc(trace.invalid_ids)
         if trace.outcome == "emergency" and trace.error is None:
-            sums[self.emergencies, chatbot, _kind(trace)] += 1
+            self.emergencies.labels(chatbot, _kind(trace)).inc()
         if trace.concern is not None and trace.error is None:
-            sums[self.concerns, chatbot, trace.concern] += 1
+            self.concerns.labels(chatbot, trace.concern).inc()
         self._judged(trace.emergency)
         for attempt in trace.attempts:
             self._judged(attempt.judgements)
             if attempt.kind == "mended" and trace.filter != "shadow":
-                sums[self.mended, chatbot] += 1
+                self.mended.labels(chatbot).inc()
         for warning in trace.warnings_added:
-            sums[self.warnings_added, chatbot, warning.rule] += 1
+            self.warnings_added.labels(chatbot, warning.rule).inc()
         if trace.warnings_shown:
-            sums[self.warnings_live, chatbot] += len(trace.warnings_shown)
+            self.warnings_live.labels(chatbot).inc(len(trace.warnings_shown))
         for name, seconds in steps:
-            self._times[self.step_seconds, name].append(seconds)
-        for call in calls:
-            self._called(call)
+            self.step_seconds.labels(name).observe(seconds)
+        self.forwarded(ledger)
 
     def answered(self, route: str, status: int) -> None:
         """Count a finished request."""
-        self._later(partial(self._answered, route, status))
-
-    def _answered(self, route: str, status: int) -> None:
-        self._sums[self.requests, route, str(status)] += 1
+        self.requests.labels(route, str(status)).inc()
 
     def forwarded(self, ledger: Ledger) -> None:
         """Count the calls of what was forwarded. It is no turn: nothing was decided."""
         for call in ledger.calls:
-            self._later(partial(self._called, call))
+            try:
+                self._called(call)
+            except (OverflowError, ValueError) as error:  # numbers are the upstream's; one that is none costs no reply
+                log.error("not counted", error=type(error).__name__)
 
     def guard(self, guards: Mapping[str, Guard]) -> None:
         """Show the queues and circuit breakers of these aliases, in place of those before a change of configuration."""
@@ -205,11 +188,7 @@ class Metrics:
                 self._not_sent.read(_of(guard.breaker, "refused"), alias)
 
     def refresh(self) -> None:
-        """Count what waits, and take over the numbers that others keep.
-
-        Where processes count together each must do so, whoever is asked.
-        """
-        self._together.flush()
+        """Take over the numbers that others keep. Where processes count together each must do so, whoever is asked."""
         for reading in self._readings:
             reading.refresh()
 
@@ -223,57 +202,24 @@ class Metrics:
         self._readings.append(reading)
         return reading
 
-    def _later(self, count: Callable[[], None]) -> None:
-        """Count in a moment. Where processes count together at once: one that is asked tells what all have counted."""
-        if SHARED:
-            self._count([count])
-        else:
-            self._together.add(count)
-
-    def _count(self, counts: Iterable[Callable[[], None]]) -> None:
-        for count in counts:
-            try:
-                count()
-            except Exception as error:  # a number that is none: the others' counts are not to be lost with it
-                log.error("not counted", error=type(error).__name__)
-        sums, self._sums = self._sums, defaultdict(float)
-        times, self._times = self._times, defaultdict(list)
-        for (metric, *labels), more in chain(sums.items(), times.items()):
-            try:
-                child = self._of(metric, *labels)
-                if isinstance(more, list):
-                    child.observe_all(more)
-                else:
-                    child.inc(more)
-            except Exception as error:
-                log.error("not counted", error=type(error).__name__)
-
     def _judged(self, judgements: Sequence[Judgement]) -> None:
         for i, one in enumerate(judgements):
-            self._sums[self.verdicts, one.judge, one.stage, one.verdict] += 1
-            self._times[self.step_seconds, f"{one.judge}.{one.stage}"].append(one.ms / 1000)
+            self.verdicts.labels(one.judge, one.stage, one.verdict).inc()
+            self.step_seconds.labels(f"{one.judge}.{one.stage}").observe(one.ms / 1000)
             if one.stage != "local" and any(before.judge == one.judge for before in judgements[:i]):
-                self._sums[self.escalations, one.judge, one.stage] += 1
+                self.escalations.labels(one.judge, one.stage).inc()
 
     def _called(self, call: Call) -> None:
-        alias, step, sums = call.alias, call.step, self._sums
-        sums[self.calls, alias, call.error or ""] += 1
-        sums[self.tokens, alias, step, "prompt"] += call.usage.prompt_tokens
-        sums[self.tokens, alias, step, "completion"] += call.usage.completion_tokens
+        alias, step = call.alias, call.step
+        self.calls.labels(alias, call.error or "").inc()
+        self.tokens.labels(alias, step, "prompt").inc(call.usage.prompt_tokens)
+        self.tokens.labels(alias, step, "completion").inc(call.usage.completion_tokens)
         if step != "forward":  # whose time is the client's, who may read slowly
-            self._times[self.call_seconds, alias].append(call.ms / 1000)
+            self.call_seconds.labels(alias).observe(call.ms / 1000)
         if call.attempts > 1:
-            sums[self.tries, alias] += call.attempts - 1
+            self.tries.labels(alias).inc(call.attempts - 1)
         if call.cost:
-            sums[self.cost, alias, step] += call.cost
-
-    def _of(self, metric: Metric, *labels: str) -> Metric:
-        """Return a metric's child, which the library takes longer to find than to count with. Labels are few, as said above."""
-        key = (metric, *labels)
-        child: Metric | None = self._children.get(key)
-        if child is None:
-            child = self._children[key] = metric.labels(*labels)
-        return child
+            self.cost.labels(alias, step).inc(call.cost)
 
 
 def _kind(trace: Trace) -> str:
