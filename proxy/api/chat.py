@@ -74,7 +74,7 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
     else:
         data = heard = dialect.parse_leniently(data)
     if bot.settings.kind == "passthrough" and fault is None:
-        async with service.meter.admitted(access.key, Ledger(service.telemetry)) as ledger:
+        async with service.meter.admit(access.key, Ledger(service.telemetry)) as ledger:
             with Relaying(service, bot.name, access.key, ledger):
                 if dialect.verbatim:
                     return await passthrough(request, bot, raw, data, ledger)
@@ -91,7 +91,7 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
     async def serve(alarm: Review) -> web.StreamResponse:
         urgent = alarm.verdict == "reject"
         # Whatever its key has used up, and wherever that is counted, a person in danger gets the emergency text: it costs no call.
-        async with service.meter.admitted(None if urgent else access.key, Ledger(service.telemetry)) as ledger:
+        async with service.meter.admit(None if urgent else access.key, Ledger(service.telemetry)) as ledger:
             try:
                 if fault is not None:
                     raise fault

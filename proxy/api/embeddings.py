@@ -102,7 +102,7 @@ async def embeddings(request: web.Request) -> web.Response:
     if name != upstream:
         raw = orjson.dumps({**data, "model": upstream})
     request[FIELDS]["model"] = first.name
-    async with service.meter.admitted(access.key, Ledger(service.telemetry)) as ledger:
+    async with service.meter.admit(access.key, Ledger(service.telemetry)) as ledger:
         with Relaying(service, embedder.chatbot or first.name, access.key, ledger):
             started = time.perf_counter()
 

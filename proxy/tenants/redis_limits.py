@@ -12,87 +12,88 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from proxy.tenants.keys import KeyRecord
-from proxy.tenants.limits import Meter, ProcessMeter, refuse
+from proxy.tenants.limits import Meter, ProcessMeter, limit_error
 from proxy.wire.errors import StoreUnavailable
 
 log = structlog.get_logger()
 
 PREFIX = "caf:meter:"
 
-# Redis' own clock counts, so that hosts whose clocks differ, or jump, agree. A request under way is a lease that runs out: a
-# process that was killed gives its place back, also when the clock was set back meanwhile. That gives no second budget, but a day
-# that only a wrong clock has seen must not last until it comes. One script is one step: two processes cannot both take the last
-# place. Both scripts fill first, so that the later one also counts right if Redis has lost its data in between; and without a
-# limit nothing is kept of it, for one that is set later is not to find a debt.
-_FILL = """
-local now = redis.call('TIME')
-now = tonumber(now[1]) + tonumber(now[2]) / 1e6
-local requests, tokens = tonumber(ARGV[1]), tonumber(ARGV[2])
-local kept = redis.call('HMGET', KEYS[1], 'requests', 'tokens', 'filled', 'day', 'spent')
-local passed = math.max(0, now - (tonumber(kept[3]) or now))
-local function filled(held, limit)
-  if limit == 0 then return 0 end
-  return math.min(limit, (tonumber(held) or limit) + passed * limit / 60)
+# KEYS[1] is a hash, what a key has used (`KeyUsage` in limits.py). KEYS[2] is a sorted set, the leases of its requests under way by
+# when they run out, so that a process that was killed gives its places back. ARGV[1] and ARGV[2] are requests and tokens a minute,
+# 0 without a limit. Each script is one step: two processes cannot both take the last place. Redis' own clock counts, so that hosts
+# whose clocks differ, or jump, agree.
+_UPDATE = """
+local time = redis.call('TIME')
+local now = tonumber(time[1]) + tonumber(time[2]) / 1e6
+local requests_per_minute, tokens_per_minute = tonumber(ARGV[1]), tonumber(ARGV[2])
+local stored = redis.call('HMGET', KEYS[1], 'requests', 'tokens', 'filled', 'day', 'spent')
+local minutes = math.max(0, now - (tonumber(stored[3]) or now)) / 60
+local function refill(level, per_minute)
+  if per_minute == 0 then return 0 end  -- a limit that is set later must not find a debt
+  return math.min(per_minute, (tonumber(level) or per_minute) + minutes * per_minute)
 end
-local left, words = filled(kept[1], requests), filled(kept[2], tokens)
-local before, spent = tonumber(kept[4]) or 0, tonumber(kept[5]) or 0
+local requests, tokens = refill(stored[1], requests_per_minute), refill(stored[2], tokens_per_minute)
+local stored_day, spent = tonumber(stored[4]) or 0, tonumber(stored[5]) or 0
 local today = math.floor(now / 86400)
-if before > today + 1 then before = today end
-local day = math.max(before, today)
-if day > before then spent = 0 end
+if stored_day > today + 1 then stored_day = today end  -- only a wrong clock has seen it: it must not last until it comes
+local day = math.max(stored_day, today)  -- a clock that was set back gives no second budget
+if day > stored_day then spent = 0 end
 """
-_KEEP = """
-redis.call('HSET', KEYS[1], 'requests', left, 'tokens', words, 'filled', now, 'day', day, 'spent', spent)
+_SAVE = """
+redis.call('HSET', KEYS[1], 'requests', requests, 'tokens', tokens, 'filled', now, 'day', day, 'spent', spent)
 redis.call('EXPIRE', KEYS[1], 172800)
 """
-# A request whose first answer was lost asks a second time, with the same lease: that is not in its own way.
-# Its first write is one that a full Redis refuses, before anything is paid for: what the turn leads to could not be kept either.
-_BEGIN = f"""{_FILL}
+# The first write needs memory: a full Redis refuses the script there, before anything is paid for.
+# A request whose first answer was lost asks again with the same lease, which must not count against it.
+_BEGIN = f"""{_UPDATE}
 redis.call('HSETNX', KEYS[1], 'filled', now)
-local budget, at_once, lease, lease_s = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6])
+local daily_budget, max_concurrent, lease, lease_s = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6])
 redis.call('ZREM', KEYS[2], lease)
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
-for _, one in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], now + lease_s, '+inf')) do
-  redis.call('ZADD', KEYS[2], now + lease_s, one)
+for _, other in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], now + lease_s, '+inf')) do
+  redis.call('ZADD', KEYS[2], now + lease_s, other)  -- given while the clock was ahead
 end
-local why, wait = '', 0
-if at_once > 0 and redis.call('ZCARD', KEYS[2]) >= at_once then why, wait = 'at_once', 1
-elseif budget > 0 and spent >= budget then why, wait = 'budget', 86400 - now % 86400
-elseif requests > 0 and left < 1 then why, wait = 'requests', (1 - left) * 60 / requests
-elseif tokens > 0 and words <= 0 then why, wait = 'tokens', (1 - words) * 60 / tokens
-end
-if why == '' then
-  if requests > 0 then left = left - 1 end
-  if at_once > 0 then
+local limit, wait = '', 0
+if max_concurrent > 0 and redis.call('ZCARD', KEYS[2]) >= max_concurrent then
+  limit, wait = 'concurrency', 1
+elseif daily_budget > 0 and spent >= daily_budget then
+  limit, wait = 'budget', 86400 - now % 86400
+elseif requests_per_minute > 0 and requests < 1 then
+  limit, wait = 'requests', (1 - requests) * 60 / requests_per_minute
+elseif tokens_per_minute > 0 and tokens <= 0 then
+  limit, wait = 'tokens', (1 - tokens) * 60 / tokens_per_minute
+else
+  if requests_per_minute > 0 then requests = requests - 1 end
+  if max_concurrent > 0 then
     redis.call('ZADD', KEYS[2], now + lease_s, lease)
     redis.call('EXPIRE', KEYS[2], math.ceil(lease_s) + 1)
   end
 end
-{_KEEP}
-return {{why, tostring(wait)}}
+{_SAVE}
+return {{limit, tostring(wait)}}
 """
-# Leases first: a full Redis refuses a script whose first write needs memory, and lets one finish that began by freeing some.
+# The first write frees memory: a full Redis then lets the script finish.
 _END = f"""
 for i = 5, #ARGV do redis.call('ZREM', KEYS[2], ARGV[i]) end
-{_FILL}
-if tokens > 0 then words = words - tonumber(ARGV[3]) end
+{_UPDATE}
+if tokens_per_minute > 0 then tokens = tokens - tonumber(ARGV[3]) end
 spent = spent + tonumber(ARGV[4])
-{_KEEP}
+{_SAVE}
 """
 
-AWAY = (RedisError, OSError, TimeoutError)
-"""What tells that Redis cannot be asked."""
+UNAVAILABLE = (RedisError, OSError, TimeoutError)
 RETRY_S = 0.5
-"""How often what could not be counted is tried again."""
-LAST_TRY_S = 1.0
-"""How long a meter that closes waits for Redis, twice: for what is being counted, and for what is owed."""
-MOST_LEASES = 1_000
-"""Places of a key that are given back late at most; older ones run out by themselves."""
+"""How long after a failure a report is sent again."""
+CLOSE_TIMEOUT_S = 1.0
+"""How long a meter that closes waits for Redis, twice: for reports being sent, and for deferred ones."""
+MAX_DEFERRED_LEASES = 1_000
+"""Leases of a key that are given back late, at most; older ones run out by themselves."""
 
 
 @dataclass(slots=True)
-class _Use:
-    """What requests of a key have used that Redis has not been told yet."""
+class _Report:
+    """What ended requests of a key have used, for Redis."""
 
     tokens: int = 0
     cost: float = 0.0
@@ -108,105 +109,108 @@ class RedisMeter(Meter):
     def __init__(self, client: Redis, lease_s: float, *, degrade: bool) -> None:
         self._client = client
         self._lease_s = lease_s
-        self._alone = ProcessMeter() if degrade else None
-        self._begin: Any = client.register_script(_BEGIN)
-        self._end: Any = client.register_script(_END)
-        self._owed: dict[str, tuple[KeyRecord, _Use]] = {}
-        self._counting: set[asyncio.Task[None]] = set()
-        self._paying: asyncio.Task[None] | None = None
+        self._fallback = ProcessMeter() if degrade else None
+        self._begin_script: Any = client.register_script(_BEGIN)
+        self._end_script: Any = client.register_script(_END)
+        self._sending: set[asyncio.Task[None]] = set()
+        self._deferred: dict[str, tuple[KeyRecord, _Report]] = {}
+        """What Redis did not confirm, by key id."""
+        self._retrying: asyncio.Task[None] | None = None
 
     async def begin(self, key: KeyRecord) -> str:
         lease = uuid.uuid4().hex
-        limits = [
-            key.requests_per_minute or 0,
-            key.tokens_per_minute or 0,
-            key.daily_budget or 0,
-            key.max_concurrent or 0,
-        ]
+        args = [*_rates(key), key.daily_budget or 0, key.max_concurrent or 0, lease, self._lease_s]
         try:
-            why, wait = await self._begin(keys=_places(key), args=[*limits, lease, self._lease_s])
+            limit, wait_s = await self._begin_script(keys=_redis_keys(key), args=args)
         except BaseException as error:
-            # Also of one that hung, or whose client has left: the place may have been taken, or be taken yet.
-            self._owe(key, _Use(leases=[lease]))
-            if not isinstance(error, AWAY):
+            # Also when the client has left: Redis may have given the lease, or give it yet.
+            self._defer(key, _Report(leases=[lease]))
+            if not isinstance(error, UNAVAILABLE):
                 raise
             self.failures += 1
-            log.error("limits unavailable", error=type(error).__name__, policy="degrade" if self._alone else "closed")
-            if self._alone is None:
+            log.error(
+                "limits unavailable", error=type(error).__name__, policy="degrade" if self._fallback else "closed"
+            )
+            if self._fallback is None:
                 raise StoreUnavailable from None
-            return await self._alone.begin(key)
-        if why:
-            raise refuse(why.decode(), key, float(wait))
+            return await self._fallback.begin(key)
+        if limit:
+            raise limit_error(limit.decode(), key, float(wait_s))
         return lease
 
     async def end(self, key: KeyRecord, lease: str, tokens: int, cost: float | None) -> None:
-        if not lease and self._alone is not None:
-            await self._alone.end(key, lease, tokens, cost)
-            self._owe(key, _Use(tokens, cost or 0.0))
+        if not lease and self._fallback is not None:
+            await self._fallback.end(key, lease, tokens, cost)
+            self._defer(key, _Report(tokens, cost or 0.0))
             return
         # In a task of its own: many clients leave at the last byte, which is no reason to forget what they used.
-        counting = asyncio.create_task(self._tell(key, _Use(tokens, cost or 0.0, [lease])))
-        self._counting.add(counting)
-        counting.add_done_callback(self._counting.discard)
-        await asyncio.shield(counting)
+        sending = asyncio.create_task(self._send_logged(key, _Report(tokens, cost or 0.0, [lease])))
+        self._sending.add(sending)
+        sending.add_done_callback(self._sending.discard)
+        await asyncio.shield(sending)
 
     async def close(self) -> None:
-        if self._counting:
-            await asyncio.wait(self._counting, timeout=LAST_TRY_S)
-        await _stop(self._counting)  # then it is owed
-        if self._paying is not None:
-            await _stop([self._paying])
+        if self._sending:
+            await asyncio.wait(self._sending, timeout=CLOSE_TIMEOUT_S)
+        await _cancel(self._sending)  # which defers them
+        if self._retrying is not None:
+            await _cancel([self._retrying])
         with suppress(TimeoutError):
-            async with asyncio.timeout(LAST_TRY_S):
-                await self._pay_once()
-        if self._owed:
-            log.error("use of keys never counted", keys=sorted(self._owed))
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await self._send_deferred()
+        if self._deferred:
+            log.error("use of keys never counted", keys=sorted(self._deferred))
         await self._client.aclose()
 
-    async def _tell(self, key: KeyRecord, use: _Use) -> None:
+    async def _send_logged(self, key: KeyRecord, report: _Report) -> None:
         try:
-            await self._count(key, use)
-        except AWAY as error:
+            await self._send(key, report)
+        except UNAVAILABLE as error:
             self.failures += 1
             log.error("use of a key not counted yet", key=key.id, error=type(error).__name__)
 
-    async def _count(self, key: KeyRecord, use: _Use) -> None:
-        """Tell Redis what requests have used, or owe it."""
-        limits = [key.requests_per_minute or 0, key.tokens_per_minute or 0]
+    async def _send(self, key: KeyRecord, report: _Report) -> None:
+        """Send a report to Redis; defer it if that fails or is cancelled."""
         try:
-            await self._end(keys=_places(key), args=[*limits, use.tokens, use.cost, *use.leases])
+            args = [*_rates(key), report.tokens, report.cost, *report.leases]
+            await self._end_script(keys=_redis_keys(key), args=args)
         except BaseException:
-            self._owe(key, use)
+            self._defer(key, report)
             raise
 
-    def _owe(self, key: KeyRecord, use: _Use) -> None:
-        owed = self._owed.setdefault(key.id, (key, _Use()))[1]
-        owed.tokens, owed.cost = owed.tokens + use.tokens, owed.cost + use.cost
-        owed.leases = (owed.leases + use.leases)[-MOST_LEASES:]
-        if self._paying is None:
-            self._paying = asyncio.create_task(self._pay())
+    def _defer(self, key: KeyRecord, report: _Report) -> None:
+        _, deferred = self._deferred.setdefault(key.id, (key, _Report()))
+        deferred.tokens += report.tokens
+        deferred.cost += report.cost
+        deferred.leases = (deferred.leases + report.leases)[-MAX_DEFERRED_LEASES:]
+        if self._retrying is None:
+            self._retrying = asyncio.create_task(self._retry())
 
-    async def _pay(self) -> None:
-        """Tell Redis what it was not told, as soon as it listens."""
-        while self._owed:
+    async def _retry(self) -> None:
+        """Send what was deferred, as soon as Redis takes it."""
+        while self._deferred:
             await asyncio.sleep(RETRY_S)
-            await self._pay_once()
-        self._paying = None
+            await self._send_deferred()
+        self._retrying = None
 
-    async def _pay_once(self) -> None:
-        for key, use in list(self._owed.values()):
-            del self._owed[key.id]  # what ends meanwhile is owed anew
-            with suppress(*AWAY):
-                await self._count(key, use)
+    async def _send_deferred(self) -> None:
+        for key, report in list(self._deferred.values()):
+            del self._deferred[key.id]  # what ends meanwhile is deferred anew
+            with suppress(*UNAVAILABLE):
+                await self._send(key, report)
 
 
-async def _stop(tasks: Iterable[asyncio.Task[None]]) -> None:
-    stopped = list(tasks)
-    for task in stopped:
+async def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:
+    cancelled = list(tasks)
+    for task in cancelled:
         task.cancel()
-    await asyncio.gather(*stopped, return_exceptions=True)
+    await asyncio.gather(*cancelled, return_exceptions=True)
 
 
-def _places(key: KeyRecord) -> list[str]:
-    """Return where a key's use and its leases are; the braces keep them on one node of a cluster."""
+def _rates(key: KeyRecord) -> list[int]:
+    return [key.requests_per_minute or 0, key.tokens_per_minute or 0]
+
+
+def _redis_keys(key: KeyRecord) -> list[str]:
+    """Return where a key's usage and leases are stored; the braces keep them on one node of a cluster."""
     return [f"{PREFIX}{{{key.id}}}", f"{PREFIX}{{{key.id}}}:running"]

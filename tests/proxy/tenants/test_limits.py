@@ -125,7 +125,7 @@ async def test_what_fails_is_counted_too() -> None:
     meter_, _ = meter()
     key = record(daily_budget=1.0)
     with pytest.raises(ValueError, match="broken"):  # noqa: PT012
-        async with meter_.admitted(key, Ledger()) as ledger:
+        async with meter_.admit(key, Ledger()) as ledger:
             ledger.add(Call("draft", "chatbot", 1.0, Usage(10, 10), 2.0, None))
             raise ValueError("broken")
     with pytest.raises(QuotaSpent):

@@ -162,7 +162,7 @@ async def test_a_client_that_leaves_while_its_use_is_counted_has_got_all(
     """Its request is answered, not broken off; one that failed before stays what it is."""
 
     async def ask(key: keys.KeyRecord, does: Callable[[], object]) -> object:
-        async with two[0].admitted(key, Ledger()):
+        async with two[0].admit(key, Ledger()):
             redis.freeze()
             return does()
 
