@@ -26,7 +26,7 @@ from proxy.audit.audited import open_audit
 from proxy.config.blueprint import assemble
 from proxy.config.config import Config
 from proxy.config.settings import MemorySettings
-from proxy.state.conversation_store import Memory, ProcessMemory
+from proxy.state.conversation_store import ConversationStore, LocalConversations
 from proxy.telemetry.metrics import SHARED, Metrics
 from proxy.telemetry.reading import Reading
 from proxy.telemetry.tracing import open_telemetry, traced
@@ -99,19 +99,19 @@ def create_app(
             if audit is not None:
                 stack.push_async_callback(asyncio.to_thread, audit.close)
                 lost.append((metrics.audit_dropped, lambda: audit.dropped))
-            memory = open_memory(config.memory, os.environ)
-            stack.push_async_callback(memory.close)
-            await memory.answers()  # if not, that is in the log now, and not only when the first request fails
+            conversations = open_conversations(config.memory, os.environ)
+            stack.push_async_callback(conversations.close)
+            await conversations.answers()  # if not, that is in the log now, and not only when the first request fails
             responses = open_responses(config.memory, os.environ)
             stack.push_async_callback(responses.close)
             meter = open_meter(config, os.environ)
             stack.push_async_callback(meter.close)
-            lost.append((metrics.memory_failures, lambda: memory.failures + responses.failures + meter.failures))
+            lost.append((metrics.memory_failures, lambda: conversations.failures + responses.failures + meter.failures))
             chatbots = {name: open_chatbot(blueprint, models) for name, blueprint in blueprints.items()}
             for chatbot in chatbots.values():
                 chatbot.filter.warm_up()
             app[SERVICE] = service = Service(
-                config, chatbots, memory, traces, metrics, session, keys, meter, audit, watch=watch, telemetry=telemetry,
+                config, chatbots, conversations, traces, metrics, session, keys, meter, audit, watch=watch, telemetry=telemetry,
                 responses=responses, throttle=Throttle(config.keys.failures_per_minute if config.keys else 0),
             )  # fmt: skip
             if after is not None:
@@ -149,14 +149,14 @@ def _embedded(settings: ModelSettings) -> Engine:
     return Embedded(settings)
 
 
-def open_memory(settings: MemorySettings, environ: Mapping[str, str]) -> Memory:
+def open_conversations(settings: MemorySettings, environ: Mapping[str, str]) -> ConversationStore:
     """Open the store of conversation states.
 
     Raises:
         ModelSettingsError: A secret of it is missing.
     """
     if settings.store == "process":
-        return ProcessMemory(settings.max_turns, settings.max_age_s)
+        return LocalConversations(settings.max_turns, settings.max_age_s)
     from proxy.state.redis_conversations import open_redis  # a library that most proxies do without
 
     return open_redis(settings, environ)
@@ -221,7 +221,7 @@ async def healthz(request: web.Request) -> web.Response:
 async def readyz(request: web.Request) -> web.Response:
     """Say that requests can be served; where there are keys, what is served only to one with `admin`."""
     service = request.app[SERVICE]
-    served = service.config.memory.on_error == "degrade" or await service.memory.answers()
+    served = service.config.memory.on_error == "degrade" or await service.conversations.answers()
     told: dict[str, object] = {"status": "ready" if served else "not ready"}
     try:
         access_of(request.headers, service.keys, "admin", direct=service.keys is None and asks_directly(request))

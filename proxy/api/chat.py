@@ -169,7 +169,7 @@ async def _begin(
     asked_for = read_chat_request(data, service.config.server.max_messages)
     explicit = None if bare else _explicit_id(request, asked_for)
     identity = Identity((access.key_id, asked_for.user or "", bot.name), asked_for.messages, explicit)
-    found, how = await recall(service.memory, identity, urgent=alarm.verdict in ("warn", "reject"))
+    found, how = await recall(service.conversations, identity, urgent=alarm.verdict in ("warn", "reject"))
     ids = secrets.token_hex(32)  # for both at once: it asks the kernel
     conversation = found or Conversation(explicit or ids[32:])
     user_message, earlier = said
@@ -237,7 +237,7 @@ async def _complete(service: Service, request: web.Request, turn: Turn, identity
             answer = Answer([emergency(turn, _as_emergency(alarm))])
         turn.ledger.until = math.inf  # what is judged in shadow has its own time
         with turn.step("remember"):
-            await remember(service.memory, turn, identity, answer)
+            await remember(service.conversations, turn, identity, answer)
         completion = reply.completion(turn, answer, expose=service.config.expose == "caf")
         turn.trace.outcome = reply.worst(answer.deliveries).outcome
         turn.trace.tool_calls = sum([len(d.calls) for d in answer.deliveries])

@@ -60,7 +60,7 @@ async def _once_more(service: Service, ident: str, asked: float) -> None:
 
 async def _erased(service: Service, ident: str) -> dict[str, int]:
     """Forget a conversation, and return how much of it there was in each place."""
-    states = await service.memory.forget(ident)
+    states = await service.conversations.forget(ident)
     responses = await service.responses.forget(ident)
     try:
         turns = await asyncio.to_thread(_traces, service.traces, place_of(service.config.privacy), ident)

@@ -2,7 +2,7 @@
 
 from proxy.api.responses.store import ProcessResponses
 from proxy.api.service import Service
-from proxy.state.conversation_store import ProcessMemory
+from proxy.state.conversation_store import LocalConversations
 from proxy.tenants.limits import ProcessMeter
 
 
@@ -13,9 +13,9 @@ def carry_on(old: Service, new: Service) -> None:
     kept outside of the process needs no carrying.
     """
     settings = new.config.memory
-    if isinstance(old.memory, ProcessMemory) and isinstance(new.memory, ProcessMemory):
-        old.memory.limit(settings.max_turns, settings.max_age_s)
-        new.memory = old.memory
+    if isinstance(old.conversations, LocalConversations) and isinstance(new.conversations, LocalConversations):
+        old.conversations.limit(settings.max_turns, settings.max_age_s)
+        new.conversations = old.conversations
     old.throttle.per_minute = new.throttle.per_minute
     new.throttle = old.throttle
     if isinstance(old.meter, ProcessMeter) and isinstance(new.meter, ProcessMeter):

@@ -11,7 +11,7 @@ from aiohttp import web
 from proxy.api.responses.store import ResponseStore
 from proxy.audit.log import AuditLog
 from proxy.config.config import Config
-from proxy.state.conversation_store import Memory
+from proxy.state.conversation_store import ConversationStore
 from proxy.telemetry.metrics import Metrics
 from proxy.tenants.access import Access, access_of, asks_directly
 from proxy.tenants.key_ring import KeyRing
@@ -34,7 +34,7 @@ class Service:
 
     config: Config
     chatbots: dict[str, Chatbot]
-    memory: Memory
+    conversations: ConversationStore
     traces: TraceStore
     metrics: Metrics
     session: aiohttp.ClientSession

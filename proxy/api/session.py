@@ -6,7 +6,7 @@ import structlog
 
 from proxy.api.reply import shown
 from proxy.state.conversation import Conversation, Identity
-from proxy.state.conversation_store import Memory, Unknown
+from proxy.state.conversation_store import ConversationStore, StateUnknown
 from proxy.traces.trace import HowFound
 from proxy.turn.delivery import Answer, Delivery, Turn
 from proxy.wire.canonical import digest, fold
@@ -14,7 +14,9 @@ from proxy.wire.canonical import digest, fold
 log = structlog.get_logger()
 
 
-async def recall(memory: Memory, identity: Identity, *, urgent: bool = False) -> tuple[Conversation | None, HowFound]:
+async def recall(
+    store: ConversationStore, identity: Identity, *, urgent: bool = False
+) -> tuple[Conversation | None, HowFound]:
     """Find what is remembered of a conversation, and say how it was found.
 
     Args:
@@ -22,8 +24,8 @@ async def recall(memory: Memory, identity: Identity, *, urgent: bool = False) ->
     """
     for key in identity.lookups():
         try:
-            found = await memory.get(key)
-        except Unknown:
+            found = await store.get(key)
+        except StateUnknown:
             return None, "missed"
         except Exception as error:
             if not urgent:
@@ -36,13 +38,13 @@ async def recall(memory: Memory, identity: Identity, *, urgent: bool = False) ->
     return None, "fresh" if new else "missed"
 
 
-async def remember(memory: Memory, turn: Turn, identity: Identity, answer: Answer) -> None:
+async def remember(store: ConversationStore, turn: Turn, identity: Identity, answer: Answer) -> None:
     """Keep the state that each choice leads to, also when the client leaves meanwhile."""
-    keeping = _keep(memory, turn, identity, answer)
-    await (asyncio.shield(keeping) if memory.waits else keeping)
+    keeping = _keep(store, turn, identity, answer)
+    await (asyncio.shield(keeping) if store.waits else keeping)
 
 
-async def _keep(memory: Memory, turn: Turn, identity: Identity, answer: Answer) -> None:
+async def _keep(store: ConversationStore, turn: Turn, identity: Identity, answer: Answer) -> None:
     """Keep the state that each choice leads to. Mere tool calls lead to none: the turn goes on with their results."""
     for delivery in answer.deliveries:
         if delivery.text is None and not delivery.refused:
@@ -51,7 +53,7 @@ async def _keep(memory: Memory, turn: Turn, identity: Identity, answer: Answer) 
         said = None if text is None else digest(fold(text))
         after = state_after(turn, identity, delivery, said)
         try:
-            await memory.put(identity.keys_after(said, after.id), after)
+            await store.put(identity.keys_after(said, after.id), after)
         except Exception as error:
             if delivery.outcome != "emergency":
                 raise

@@ -62,9 +62,9 @@ class MemorySettings(Settings):
     logged. The emergency text is sent either way."""
     max_turns: int = Field(10_000, ge=1, le=10_000_000)
     """Turns of conversations remembered in this process, at most, and as many kept responses; the longest unused are forgotten
-    first, of the turns a sixteenth at a time."""
+    first."""
     max_age_s: float = Field(86_400, gt=0)
-    """A conversation unused for this long is forgotten; in this process, up to a sixteenth sooner."""
+    """A conversation unused for this long is forgotten."""
 
     @field_validator("url")
     @classmethod

@@ -5,8 +5,7 @@ makes editing and branching work by themselves. Everything here is pure.
 """
 
 import hashlib
-import marshal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -14,11 +13,11 @@ import orjson
 from pydantic import with_config
 
 from judges.rules import RULES
-from proxy.state.generation import KEY_BYTES
 from proxy.traces.trace import HowFound, ShownWarning
-from proxy.wire.canonical import DIGEST_BYTES
 from proxy.wire.messages import Message
 
+KEY_BYTES = 16
+"""Length of a key that a state is stored under."""
 PAIRS_LOOKED_UP = 8
 """Exchanges that are looked up singly, newest first, when the whole history is not known."""
 REPLIES_KNOWN = 200
@@ -51,7 +50,7 @@ class Warned:
         return ShownWarning(self.rule, self.message(role), self.turn, self.expires)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Delivered:
     """A reply this proxy has sent."""
 
@@ -60,7 +59,7 @@ class Delivered:
 
 
 @with_config(val_json_bytes="hex")  # as Redis keeps them
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Conversation:
     """The state after some turn; states are never changed, each turn makes a new one."""
 
@@ -68,9 +67,9 @@ class Conversation:
     turn: int = 0
     """How many turns there were."""
     warnings: tuple[Warned, ...] = ()
-    sources: dict[str, int] = field(default_factory=dict)
+    sources: Mapping[str, int] = field(default_factory=dict)
     """Sources in use, each with the turn in which it was last put in or cited."""
-    delivered: dict[str, Delivered] = field(default_factory=dict)
+    delivered: Mapping[str, Delivered] = field(default_factory=dict)
     """Replies sent, by the hash of their text in hexadecimal digits."""
     pairs: tuple[bytes, ...] = ()
     """Keys of the last exchanges, oldest first."""
@@ -105,30 +104,6 @@ class Conversation:
             delivered.pop(next(iter(delivered)))
         pairs = (*self.pairs, pair)[-PAIRS_LOOKED_UP:]
         return Conversation(self.id, turn, self.warnings, self.sources, delivered, pairs)
-
-    def packed(self) -> bytes:
-        """Pack the state into a sixth of its memory, and into one object; only for this process, which trusts what it unpacks."""
-        warnings = [(w.rule, w.detail, w.turn, w.expires, w.times) for w in self.warnings]
-        hashes = bytes.fromhex("".join(self.delivered))
-        replies = [(reply.turn, reply.citations) for reply in self.delivered.values()]
-        return marshal.dumps((self.id, self.turn, warnings, self.sources, hashes, replies, b"".join(self.pairs)))
-
-    @classmethod
-    def unpacked(cls, packed: bytes) -> "Conversation":
-        """Return the state that was packed."""
-        ident, turn, warnings, sources, hashes, replies, pairs = marshal.loads(packed)
-        return cls(
-            ident,
-            turn,
-            tuple([Warned(*warning) for warning in warnings]),
-            sources,
-            {key.hex(): Delivered(*reply) for key, reply in zip(_cut(hashes, DIGEST_BYTES), replies, strict=True)},
-            tuple(_cut(pairs, KEY_BYTES)),
-        )
-
-
-def _cut(joined: bytes, size: int) -> Iterator[bytes]:
-    return (joined[start : start + size] for start in range(0, len(joined), size))
 
 
 class Identity:

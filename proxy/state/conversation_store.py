@@ -1,19 +1,19 @@
-"""Where conversations are remembered. One store for one process here; a shared one (redis_memory.py) has the same methods."""
+"""Where states of conversations are stored: `LocalConversations` for one process; redis_conversations.py for several."""
 
 import time
-from collections import deque
 from collections.abc import Sequence
 from typing import Protocol
 
+from cachetools import TTLCache
+
 from proxy.state.conversation import Conversation
-from proxy.state.generation import Generation
 
 
-class Unknown(Exception):
+class StateUnknown(Exception):
     """The store does not answer, and a turn goes on without it."""
 
 
-class Memory(Protocol):
+class ConversationStore(Protocol):
     """A store of conversation states under opaque keys."""
 
     waits: bool
@@ -22,14 +22,14 @@ class Memory(Protocol):
     """Reads and writes that failed since the start."""
 
     async def get(self, key: bytes) -> Conversation | None:
-        """Return the state kept under a key, or None when there is none or it has expired.
+        """Return the state stored under a key, or None when there is none or it has expired.
 
         Raises:
-            Unknown: Nobody can tell now: asking for further keys would only take time.
+            StateUnknown: Nobody can tell now: asking for further keys would only take time.
         """
 
     async def put(self, keys: Sequence[bytes], conversation: Conversation) -> None:
-        """Keep a state under several keys. A key that is taken gets the new state."""
+        """Store a state under several keys. A key that is taken gets the new state."""
 
     async def forget(self, conversation_id: str) -> int:
         """Forget all states of a conversation, whoever it is of, and return under how many keys they were."""
@@ -42,60 +42,42 @@ class Memory(Protocol):
 
 
 KEYS_PER_TURN = 3
-"""A turn is kept under its history, its last exchange, and its conversation id."""
-GENERATIONS = 16
+"""A turn is stored under its history, its last exchange, and its conversation id."""
 
 
-class ProcessMemory:
-    """Keeps states in this process, within a bound of age and number: the longest unused go first.
-
-    What is used goes to the newest of some generations. When that is full, or old, the next one begins, and what nobody has used
-    meanwhile goes with the oldest. So no state has a time and a place in a row of its own, which would take more memory than
-    the state. What this costs: the bound of age may come a sixteenth early, and of a large `max_turns` the last seven eighths
-    are sure.
-    """
+class LocalConversations:
+    """Stores states in this process, within bounds of number and age: the longest unused go first."""
 
     waits = False
 
     def __init__(self, max_turns: int, max_age_s: float) -> None:
-        self.limit(max_turns, max_age_s)
-        self._generations = deque([Generation(time.monotonic(), self._room)])
-        """Oldest first."""
+        self._states: TTLCache[bytes, Conversation] = _cache(max_turns, max_age_s)
         self.failures = 0
 
     def limit(self, max_turns: int, max_age_s: float) -> None:
-        """Set the bounds; what is over them goes as new states come."""
-        self._most = max_turns * KEYS_PER_TURN
-        self._room = max(1, max_turns // GENERATIONS) * KEYS_PER_TURN
-        """Keys of one generation."""
-        self._max_age_s = max_age_s
+        """Set the bounds: what is over them goes. If they differ from those before, the ages of states begin anew."""
+        states = _cache(max_turns, max_age_s)
+        if (states.maxsize, states.ttl) != (self._states.maxsize, self._states.ttl):
+            states.update(self._states)  # the longest unused first
+            self._states = states
 
     def __len__(self) -> int:
-        return sum(map(len, self._generations))
+        return len(self._states)
 
     async def get(self, key: bytes) -> Conversation | None:
-        now = time.monotonic()
-        for generation in reversed(self._generations):
-            packed = generation.get(key)
-            if packed is not None:
-                if generation.began < now - self._max_age_s:
-                    return None
-                if generation is not self._newest(now, 0):
-                    generation.drop(key)
-                    self._newest(now, 1).put([key], packed)
-                return Conversation.unpacked(packed)
-        return None
+        state = self._states.get(key)
+        if state is not None:
+            self._states[key] = state  # its age counts from its last use
+        return state
 
     async def put(self, keys: Sequence[bytes], conversation: Conversation) -> None:
-        self._newest(time.monotonic(), len(keys)).put(keys, conversation.packed())
+        self._states.update(dict.fromkeys(keys, conversation))
 
     async def forget(self, conversation_id: str) -> int:
-        named = conversation_id.encode(errors="surrogatepass")  # as it stands in what is packed
-
-        def is_meant(packed: bytes) -> bool:
-            return Conversation.unpacked(packed).id == conversation_id
-
-        return len(set().union(*[generation.forget(named, is_meant) for generation in self._generations]))
+        keys = [key for key, state in self._states.items() if state.id == conversation_id]
+        for key in keys:
+            self._states.pop(key, None)
+        return len(keys)
 
     async def answers(self) -> bool:
         return True
@@ -103,18 +85,6 @@ class ProcessMemory:
     async def close(self) -> None:
         """Nothing to let go of."""
 
-    def _newest(self, now: float, keys: int) -> Generation:
-        """Return the newest generation, in which some keys have room; begin one if the last is full or old."""
-        newest = self._generations[-1]
-        if min(newest.room, self._room - len(newest)) < keys or newest.began < now - self._max_age_s / GENERATIONS:
-            newest = Generation(now, self._room)
-            kept = len(self)
-            most = self._most // self._room + GENERATIONS  # what was put again, or went on to a newer one, leaves gaps
-            while self._generations and (
-                kept + self._room > self._most
-                or len(self._generations) >= most
-                or self._generations[0].began < now - self._max_age_s
-            ):
-                kept -= len(self._generations.popleft())
-            self._generations.append(newest)
-        return newest
+
+def _cache(max_turns: int, max_age_s: float) -> TTLCache[bytes, Conversation]:
+    return TTLCache(max_turns * KEYS_PER_TURN, max_age_s, time.monotonic)

@@ -21,7 +21,7 @@ from redis.exceptions import RedisError
 from models.errors import ModelSettingsError
 from proxy.config.settings import MemorySettings
 from proxy.state.conversation import Conversation
-from proxy.state.conversation_store import Unknown
+from proxy.state.conversation_store import StateUnknown
 from proxy.wire.errors import StoreUnavailable
 
 log = structlog.get_logger()
@@ -37,7 +37,7 @@ ASK_EVERY_S = 1.0
 """How old the answer to whether Redis answers may be."""
 
 
-class RedisMemory:
+class RedisConversations:
     """Keeps states under their keys with a time to live; one state's keys are set together or not at all."""
 
     waits = True
@@ -56,12 +56,12 @@ class RedisMemory:
         """Reads and writes that failed since the start."""
 
     async def get(self, key: bytes) -> Conversation | None:
-        """Raises: StoreUnavailable: Redis does not answer, and the policy is `closed`; Unknown: the same with `degrade`."""
+        """Raises: StoreUnavailable: Redis does not answer, and the policy is `closed`; StateUnknown: the same with `degrade`."""
         try:
             kept = await self._client.get(PREFIX + key.hex())
         except (RedisError, OSError, TimeoutError) as error:
             self._failed(error)
-            raise Unknown from None
+            raise StateUnknown from None
         if kept is None:
             return None
         try:
@@ -134,9 +134,9 @@ def _is_of(state: bytes | str | None, conversation_id: str) -> bool:
     return isinstance(found, dict) and found.get("id") == conversation_id
 
 
-def open_redis(settings: MemorySettings, environ: Mapping[str, str]) -> RedisMemory:
+def open_redis(settings: MemorySettings, environ: Mapping[str, str]) -> RedisConversations:
     """Open the store; see `connect`."""
-    return RedisMemory(connect(settings, environ), settings.max_age_s, settings.on_error, settings.timeout_s)
+    return RedisConversations(connect(settings, environ), settings.max_age_s, settings.on_error, settings.timeout_s)
 
 
 def connect(settings: MemorySettings, environ: Mapping[str, str]) -> Redis:

@@ -132,8 +132,8 @@ class TestRedis:
         ident = (await one.say("Hi"))["caf"]["conversation_id"]
         stays = (await one.say("Hello"))["caf"]["conversation_id"]
         assert (await erased(other, ident))[1]["states"] > 0
-        assert await one.app[SERVICE].memory.forget(ident) == 0
-        assert await one.app[SERVICE].memory.forget(stays) > 0
+        assert await one.app[SERVICE].conversations.forget(ident) == 0
+        assert await one.app[SERVICE].conversations.forget(stays) > 0
 
     async def test_lost_redis_is_not_taken_for_an_empty_one(self, start: Start, redis: RedisServer) -> None:
         """Also where turns are served without it."""

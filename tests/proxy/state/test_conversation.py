@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from proxy.api.session import recall
 from proxy.state.conversation import Conversation, Identity, Warned
-from proxy.state.conversation_store import ProcessMemory
+from proxy.state.conversation_store import LocalConversations
 from proxy.wire.canonical import digest, fold
 from proxy.wire.messages import Message
 from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, dialogue, text_of, warnings_in
@@ -469,7 +469,7 @@ async def test_state_remembers_a_bounded_number_of_replies() -> None:
 
 async def test_recall_says_how_it_found_the_state() -> None:
     """By history, by one exchange, by id, or not at all."""
-    memory = ProcessMemory(10, 100)
+    memory = LocalConversations(10, 100)
     first, hello = identity("Hi"), digest("Hello")
     state = Conversation("c").after(1, hello, (), first.pair_after(hello))
     await memory.put(first.keys_after(hello, "c"), state)

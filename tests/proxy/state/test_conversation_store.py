@@ -4,9 +4,8 @@ import hashlib
 
 import pytest
 
-from proxy.state.conversation import Conversation, Warned
-from proxy.state.conversation_store import KEYS_PER_TURN, ProcessMemory
-from proxy.state.generation import KEY_BYTES
+from proxy.state.conversation import KEY_BYTES, Conversation, Warned
+from proxy.state.conversation_store import KEYS_PER_TURN, LocalConversations
 from proxy.wire.canonical import digest
 from tests.proxy.conftest import Start, text_of, warnings_in
 
@@ -33,7 +32,7 @@ def key(name: object) -> bytes:
 
 async def test_state_is_found_under_each_of_its_keys() -> None:
     """All keys lead to the same state; a taken key gets the new one."""
-    memory = ProcessMemory(10, 100)
+    memory = LocalConversations(10, 100)
     await memory.put([key("a"), key("b")], state("1"))
     await memory.put([key("b"), key("c")], state("2"))
     assert [found and found.id for found in [await memory.get(key(k)) for k in "abcd"]] == [
@@ -45,8 +44,11 @@ async def test_state_is_found_under_each_of_its_keys() -> None:
 
 
 async def test_state_comes_back_as_it_was() -> None:
-    """Packing leaves nothing out."""
-    memory, kept = ProcessMemory(10, 100), Conversation("c", 1, (Warned("role", "Say less.", 1, 5, 3),), {"sleep": 1})
+    """With all that is remembered of a conversation."""
+    memory, kept = (
+        LocalConversations(10, 100),
+        Conversation("c", 1, (Warned("role", "Say less.", 1, 5, 3),), {"sleep": 1}),
+    )
     kept = kept.after(2, digest("Sleep well."), ("sleep", "no_claims"), bytes(range(16)))
     kept = kept.after(3, digest("Eat well."), (), bytes(range(16, 32)))
     await memory.put([key("a")], kept)
@@ -60,32 +62,17 @@ def keys(name: int) -> list[bytes]:
 @pytest.mark.parametrize("most", [1, 2, 10, 100, 1_000])
 async def test_number_of_turns_is_bounded(most: int) -> None:
     """Never are there more, and the last ones are there."""
-    memory = ProcessMemory(most, 100)
+    memory = LocalConversations(most, 100)
     for name in range(3 * most):
         await memory.put(keys(name), state(str(name)))
         assert len(memory) <= most * KEYS_PER_TURN
         assert await memory.get(keys(name)[0])
-    for name in range(3 * most - 1, 3 * most - 1 - round(0.6 * most), -1):
-        assert await memory.get(keys(name)[0])
-
-
-@pytest.mark.parametrize("most", [31, 47, 1_000])
-async def test_quiet_hours_take_no_room(most: int, clock: list[float]) -> None:
-    """Generations that begin because the last is old leave as many turns to the others."""
-    memory = ProcessMemory(most, 100)
-    for name in range(10):
-        await memory.put(keys(-name), state("quiet"))
-        clock[0] += 7
-    for name in range(2 * most):
-        await memory.put(keys(name), state(str(name)))
-    sure = int(0.85 * most)
-    assert all([await memory.get(keys(name)[0]) for name in range(2 * most - 1, 2 * most - 1 - sure, -1)])
-    assert len(memory) <= most * KEYS_PER_TURN
+    assert [bool(await memory.get(keys(name)[0])) for name in range(3 * most)] == [False] * 2 * most + [True] * most
 
 
 async def test_the_longest_unused_goes_first() -> None:
     """A state that is read now and then outlives those that are not, under the key that it is read by."""
-    memory = ProcessMemory(100, 100)
+    memory = LocalConversations(100, 100)
     for name in range(500):
         await memory.put(keys(name), state(str(name)))
         assert await memory.get(keys(0)[1])
@@ -96,7 +83,7 @@ async def test_the_longest_unused_goes_first() -> None:
 @pytest.mark.parametrize("before", [1, 100])
 async def test_fewer_turns_are_remembered_from_when_it_is_said(before: int) -> None:
     """What is too much then goes as new turns come, the longest unused first."""
-    memory = ProcessMemory(1_000, 100)
+    memory = LocalConversations(1_000, 100)
     for name in range(100 - before, 100):
         await memory.put(keys(name), state(str(name)))
     memory.limit(4, 100)
@@ -108,7 +95,7 @@ async def test_fewer_turns_are_remembered_from_when_it_is_said(before: int) -> N
 
 async def test_more_turns_are_remembered_from_when_it_is_said() -> None:
     """Those that were begun with stay as they are, and are found among them."""
-    memory = ProcessMemory(1, 100)
+    memory = LocalConversations(1, 100)
     await memory.put(keys(0), state("0"))
     memory.limit(1_000, 100)
     for name in range(1, 100):
@@ -116,36 +103,38 @@ async def test_more_turns_are_remembered_from_when_it_is_said() -> None:
     assert all([await memory.get(keys(name)[0]) for name in range(100)])
 
 
-async def test_what_is_put_again_and_again_fills_no_memory() -> None:
-    """A client may repeat a request for ever: its old states go with the oldest generations."""
-    memory, held = ProcessMemory(32, 1e9), []
-    for _ in range(3_000):
-        await memory.put(keys(0), state("0"))
-        held.append(size(memory))
-    assert max(held[1_000:]) <= max(held[:1_000])
-    assert await memory.get(keys(0)[2])
+async def test_same_bounds_again_leave_ages_as_they_were(clock: list[float]) -> None:
+    """A configuration that is read again makes no state last longer."""
+    memory = LocalConversations(10, 100)
+    await memory.put([key("a")], state("1"))
+    clock[0] += 60
+    memory.limit(10, 100)
+    clock[0] += 60
+    assert await memory.get(key("a")) is None
 
 
-async def test_what_is_read_again_and_again_fills_no_memory() -> None:
-    """It goes on to newer generations, and the older ones keep no room for what it was."""
-    memory, held = ProcessMemory(32, 1e9), []
-    for name in range(8):
-        await memory.put(keys(name), state(str(name)))
+async def test_an_age_set_lower_holds_for_what_is_there(clock: list[float]) -> None:
+    """From when it is set."""
+    memory = LocalConversations(10, 100)
+    await memory.put([key("a")], state("1"))
+    memory.limit(10, 20)
+    clock[0] += 21
+    assert await memory.get(key("a")) is None
+
+
+async def test_what_is_put_and_read_again_and_again_counts_once() -> None:
+    """A client may repeat a request for ever."""
+    memory = LocalConversations(32, 1e9)
     for _ in range(300):
-        assert all([await memory.get(key) for name in range(8) for key in keys(name)])
-        held.append(size(memory))
-    assert max(held[100:]) <= max(held[:100])
-
-
-def size(memory: ProcessMemory) -> int:
-    """Return the bytes of all records."""
-    return sum(len(generation._records) for generation in memory._generations)
+        await memory.put(keys(0), state("0"))
+        assert all([await memory.get(key) for key in keys(0)])
+    assert len(memory) == KEYS_PER_TURN
 
 
 @pytest.mark.parametrize("ident", ["c", "gespräch", "会話", "\ud800", "\0", ""])
 async def test_forgotten_state_is_gone_from_wherever_it_was(ident: str) -> None:
     """Also from where it was before its conversation went on, and each key counts once."""
-    memory = ProcessMemory(60, 100)
+    memory = LocalConversations(60, 100)
     for turn in range(10):
         await memory.put([key("id"), key(turn)], state(ident))
         await memory.put([key("of another"), key(f"{turn} of another")], state(f"{ident} as well"))
@@ -157,7 +146,7 @@ async def test_forgotten_state_is_gone_from_wherever_it_was(ident: str) -> None:
 
 async def test_state_unused_for_its_age_is_forgotten(clock: list[float]) -> None:
     """Age counts from the last use, and what is too old is not given out, even if nothing was put since."""
-    memory = ProcessMemory(10, 100)
+    memory = LocalConversations(10, 100)
     await memory.put([key("a")], state("1"))
     clock[0] += 90
     assert await memory.get(key("a"))
@@ -169,7 +158,7 @@ async def test_state_unused_for_its_age_is_forgotten(clock: list[float]) -> None
 
 async def test_what_is_too_old_is_let_go_of(clock: list[float]) -> None:
     """Old states do not wait for the memory to be full."""
-    memory = ProcessMemory(1_000, 100)
+    memory = LocalConversations(1_000, 100)
     for name in range(50):
         await memory.put([key(name)], state(str(name)))
     clock[0] += 101

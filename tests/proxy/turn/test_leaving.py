@@ -78,7 +78,7 @@ async def test_client_that_leaves_stops_everything(start: Start, step: str, stre
     assert [call.error for call in trace.calls].count("cancelled") == hang
     assert trace.replies == []
     await eventually(lambda: proxy.upstream.cancelled == hang)
-    assert len(proxy.app[SERVICE].memory) == 0
+    assert len(proxy.app[SERVICE].conversations) == 0
 
 
 async def test_client_that_leaves_a_forwarded_stream_stops_it(start: Start) -> None:
