@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.checked import Findings, check_files, is_configuration, many, unreviewed
+from cli.check_files import Findings, check_files, is_configuration, many, unreviewed
 from cli.terminal import PROBLEMS, ConfigOption, config_path, in_file, leave, printable
 
 if TYPE_CHECKING:

@@ -108,7 +108,7 @@ def export(
       caf scenario export --out scenarios.csv
       caf scenario export scenarios/mine rows.jsonl --out mine.parquet
     """
-    from cli.judging.shipped import SCENARIOS
+    from cli.judging.shipped_scenarios import SCENARIOS
     from scenarios import exchange, files
     from scenarios.scenario import load_all
 
@@ -151,7 +151,7 @@ def _mapped(given: list[str], family: str | None) -> dict[str, str]:
 
 def _check_judge(judge: str, config: Path | None) -> None:
     """Leave if no chatbot has such a judge; the configuration is read only for one that is not built in."""
-    from judges.evaluation.names import known_judges, no_such
+    from judges.evaluation.judge_names import known_judges, no_such
 
     if judge in known_judges([]):
         return

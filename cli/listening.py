@@ -14,7 +14,7 @@ from aiohttp import web
 
 from proxy.config.config import Config, ConfigError
 from proxy.config.settings import MemorySettings
-from proxy.traces.place import stored
+from proxy.traces.backend import stored
 
 GRACE_S = 10.0
 """How long open turns may still take when the proxy is told to stop."""

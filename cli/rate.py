@@ -10,7 +10,7 @@ from cli.terminal import leave, printable
 
 if TYPE_CHECKING:
     from scoring.people.page import Section
-    from scoring.people.returned import Accepted
+    from scoring.people.returned_ratings import Accepted
     from scoring.people.sheet import Key, Said, Sheet
     from scoring.transcript import Exchange
 
@@ -120,7 +120,7 @@ def import_(
     """
     from scoring.folder import RunError
     from scoring.people import folder as folder
-    from scoring.people.returned import ReturnError
+    from scoring.people.returned_ratings import ReturnError
 
     try:
         keys = folder.keys(run)
@@ -147,7 +147,7 @@ def import_(
 
 
 def _read(file: Path, keys: "Mapping[str, Key]", partial: bool) -> "tuple[str, Accepted]":
-    from scoring.people.returned import ReturnError, accept, key_of, parse
+    from scoring.people.returned_ratings import ReturnError, accept, key_of, parse
 
     try:
         text = file.read_bytes()

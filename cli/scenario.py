@@ -63,11 +63,11 @@ def from_trace(
     """
     path = config_path(config)
     with plain_errors(path):
-        from cli.traced import Traced, TracedError, scenario_of
+        from cli.trace_to_scenario import Traced, TracedError, scenario_of
         from proxy.config.blueprint import assemble
         from proxy.config.config import load_config
+        from proxy.traces.backend import place_of
         from proxy.traces.labels import labels
-        from proxy.traces.place import place_of
         from proxy.traces.query import earlier, show
         from scenarios import files
         from scenarios.scenario import Family, dumps

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.missing_prices import unpriced
 from cli.terminal import ConfigOption, config_path, plain_errors
-from cli.unpriced import unpriced
 
 if TYPE_CHECKING:
     from proxy.config.chatbot_settings import JudgeSettings
@@ -198,7 +198,7 @@ def _kind(config: "Config", name: str) -> str:
 
 
 def _traces(config: "Config") -> str:
-    from proxy.traces.place import place_of, stored
+    from proxy.traces.backend import place_of, stored
 
     kept = stored(config)
     if kept == "none":

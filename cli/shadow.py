@@ -42,7 +42,7 @@ def shadow(
     path = config_path(config)
     with plain_errors(path):
         from proxy.config.config import load_config
-        from proxy.traces.place import place_of
+        from proxy.traces.backend import place_of
         from proxy.traces.query import every
 
         found = count(every(file or place_of(load_config(path).privacy), chatbot=chatbot, since=earliest))

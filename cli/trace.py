@@ -13,8 +13,8 @@ from cli.terminal import ConfigOption, config_path, leave, plain_errors, printab
 
 if TYPE_CHECKING:
     from proxy.config.blueprint import Blueprint
+    from proxy.traces.backend import TraceBackend
     from proxy.traces.labels import Label
-    from proxy.traces.place import Place
     from proxy.traces.query import TurnLine
 
 app = typer.Typer(
@@ -44,12 +44,12 @@ SHORT = 8
 
 
 @contextmanager
-def _place(file: Path | None, config: Path | None) -> "Iterator[Place]":
+def _place(file: Path | None, config: Path | None) -> "Iterator[TraceBackend]":
     """Yield the file or database that is meant, and tell in a line what is wrong with it."""
     path = config_path(config)
     with plain_errors(path):
         from proxy.config.config import load_config
-        from proxy.traces.place import place_of
+        from proxy.traces.backend import place_of
 
         yield file or place_of(load_config(path).privacy)
 
@@ -152,8 +152,8 @@ def label(
       caf judges calibrate --traces
     """
     with _place(file, config) as path:
+        from proxy.traces.backend import TraceError
         from proxy.traces.labels import Label, add
-        from proxy.traces.place import TraceError
         from proxy.traces.query import show as read
 
         trace = read(path, turn)
@@ -165,7 +165,7 @@ def label(
                 f"no judge {judge!r} of the chatbot {trace['chatbot']!r} could have judged the turn "
                 f"{trace['turn_id'][:SHORT]}; there is {', '.join(known) or 'none'}"
             )
-        from cli.traced import TracedError, check_choice, cited
+        from cli.trace_to_scenario import TracedError, check_choice, cited
 
         try:
             check_choice(trace, choice)
@@ -194,7 +194,7 @@ def _judged_by(trace: dict[str, Any]) -> Iterator[str]:
 
 def _judgements(trace: dict[str, Any], judge: str, choice: int) -> list[str]:
     """Return the verdicts of a judge on the draft that labels are about."""
-    from cli.traced import judged_draft
+    from cli.trace_to_scenario import judged_draft
 
     draft = judged_draft(trace, choice)
     judgements = trace["emergency"] if judge == "emergency" else draft["judgements"] if draft else []

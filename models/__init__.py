@@ -20,7 +20,7 @@ In reading order:
     litellm_engine.py every other provider; the only module that imports litellm, when it is used
     script.py         what a scripted model says: rules for demos and tests, in YAML
     scripted.py       the engine that says it
-    recording.py      answers written down once and given again; remembering.py: asked only once
+    recording.py      answers written down once and given again; answer_cache.py: asked only once
     budget.py         what the calls of a run may cost together
     watch.py          watching the calls of a turn from outside
     completion.py     pure: an answer as the chat completion that a server would have sent

@@ -22,20 +22,20 @@ from proxy.api.openapi import document
 from proxy.api.responses.route import create_response, delete_response, read_response
 from proxy.api.responses.store import ProcessResponses, ResponseStore
 from proxy.api.service import SERVICE, Service
-from proxy.audit.audited import open_audit
+from proxy.audit.events import open_audit
 from proxy.config.blueprint import assemble
 from proxy.config.config import Config
 from proxy.config.settings import MemorySettings
 from proxy.state.conversation_store import ConversationStore, LocalConversations
+from proxy.telemetry.external_metric import Reading
 from proxy.telemetry.metrics import SHARED, Metrics
-from proxy.telemetry.reading import Reading
 from proxy.telemetry.tracing import open_telemetry, traced
 from proxy.telemetry.worker_metrics import refreshed
 from proxy.tenants.access import access_of, asks_directly
 from proxy.tenants.key_ring import open_key_ring
 from proxy.tenants.limits import Meter, ProcessMeter
 from proxy.tenants.throttle import Throttle
-from proxy.traces.place import place_of, stored
+from proxy.traces.backend import place_of, stored
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Trace
 from proxy.turn.chatbot import open_chatbot

@@ -16,7 +16,7 @@ LineT = TypeVar("LineT", bound=Line)
 
 FILES: dict[type[Line], str] = {Exchange: "transcripts.jsonl", Rated: "ratings.jsonl", Checked: "fidelity.jsonl"}
 ANSWERS = "answers.jsonl"
-"""What models answered; see `models.remembering.Memory`."""
+"""What models answered; see `models.answer_cache.Memory`."""
 MANIFEST = "manifest.json"
 LOCK = ".lock"
 ABOUT = ("created", "command", "versions", "budget", "replayed")

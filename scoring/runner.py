@@ -15,8 +15,8 @@ import structlog
 
 from facilitators.fidelity import Check
 from facilitators.voice import Voice
+from models.answer_cache import asked_for
 from models.errors import ModelError
-from models.remembering import asked_for
 from models.usage import Ledger
 from scenarios.checkpoint import Message
 from scoring.arm import Arm, NoReply

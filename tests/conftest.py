@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from proxy.traces.place import Database
+from proxy.traces.backend import Database
 from tests.postgres_server import PASSWORD, PASSWORD_ENV, WHY_NOT, PostgresServer, installed
 
 

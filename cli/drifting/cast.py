@@ -15,12 +15,12 @@ from cli.listening import listening, own
 from facilitators.fidelity import Check, LineCheck, ModelCheck
 from facilitators.voice import Lines, Played, Voice
 from knowledge_base.library import Library
+from models.answer_cache import Memory, Remembering, asked_for
 from models.budget import Budget, Budgeted, price_of
 from models.client import Body, Engine, Forwarded, Models, open_models
 from models.errors import ModelSettingsError, UpstreamRefused
 from models.fallback import with_fallbacks
 from models.openai_engine import make_session
-from models.remembering import Memory, Remembering, asked_for
 from models.settings import ModelSettings
 from models.usage import Call
 from proxy.app import create_app

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cli.judging import shipped
+from cli.judging import shipped_scenarios as shipped
 from cli.terminal import config_path, leave, plain_errors
 
 if TYPE_CHECKING:
-    from judges.evaluation.asking import Answer
     from judges.evaluation.labelled import Labelled, Setting
+    from judges.evaluation.run_cases import Answer
     from judges.evaluation.subject import Spec, Subject
     from judges.verdict import Stage
     from models.budget import Budget
@@ -193,7 +193,7 @@ class Bench:
             typer.echo(f"caf: {text}", err=True)
 
     def _read(self, data: list[Path]) -> "list[Read]":
-        from judges.evaluation.names import misnamed
+        from judges.evaluation.judge_names import misnamed
         from scenarios.files import ScenarioError
         from scenarios.scenario import load_all
 
@@ -251,11 +251,11 @@ async def open_bench(
         answers: Where answers are remembered; None: nothing is.
     """
     from assistants.embedded import Embedded
-    from judges.evaluation.names import known_judges
+    from judges.evaluation.judge_names import known_judges
+    from models.answer_cache import Memory, Remembering
     from models.budget import Budget, Budgeted
     from models.client import Engine, open_models
     from models.openai_engine import make_session
-    from models.remembering import Memory, Remembering
     from proxy.config.blueprint import assemble
     from proxy.config.config import load_config
 

@@ -30,13 +30,13 @@ from cli.judging.bench import (
     quiet_logs,
     write_page,
 )
-from cli.judging.looks import count_looks
+from cli.judging.holdout_uses import count_looks
 from cli.terminal import PROBLEMS, ConfigOption, leave, plain_errors
 
 if TYPE_CHECKING:
-    from judges.evaluation.asking import Answer
     from judges.evaluation.calibrate import Calibration
     from judges.evaluation.labelled import Labelled
+    from judges.evaluation.run_cases import Answer
     from judges.evaluation.traffic import Route
     from judges.verdict import Stage
     from proxy.config.blueprint import JudgePlan
@@ -177,8 +177,8 @@ def _cases(bench: Bench, choice: Choice, traces: bool) -> "tuple[list[Labelled],
     source = f"{names} ({split})"
     if not traces:
         return bench.cases(choice), [], source
-    from cli.traced import labelled_turns
-    from proxy.traces.place import place_of
+    from cli.trace_to_scenario import labelled_turns
+    from proxy.traces.backend import place_of
 
     with plain_errors(bench.path):
         read, left_out = labelled_turns(place_of(bench.config.privacy), bench.blueprint)
@@ -200,8 +200,8 @@ async def _calibrated(
     at_once: int,
     about: tuple[list[str], list[str], str, str | None],
 ) -> Outcome:
-    from judges.evaluation.asking import ask
     from judges.evaluation.calibrate import calibrate
+    from judges.evaluation.run_cases import ask
     from judges.evaluation.subject import Spec, Subject
     from judges.evaluation.traffic import Route
     from judges.judge import LocalJudge
@@ -230,7 +230,7 @@ async def _calibrated(
 
 async def _asked(bench: Bench, plan: "JudgePlan", route: "Route", at_once: int) -> "dict[Stage, list[Answer]]":
     """Put to each model stage what reaches it."""
-    from judges.evaluation.asking import ask
+    from judges.evaluation.run_cases import ask
     from judges.evaluation.subject import Spec
 
     cascade = plan.open(bench.models)

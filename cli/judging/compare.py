@@ -26,13 +26,13 @@ from cli.judging.bench import (
     progress,
     quiet_logs,
 )
-from cli.judging.looks import count_looks
+from cli.judging.holdout_uses import count_looks
 from cli.terminal import PROBLEMS, ConfigOption, leave
 
 if TYPE_CHECKING:
-    from judges.evaluation.asking import Answer
     from judges.evaluation.compare import Compared
     from judges.evaluation.labelled import Labelled
+    from judges.evaluation.run_cases import Answer
 
 
 def compare(
@@ -80,7 +80,7 @@ def compare(
     choice = Choice(data or [], judges_meant(judge, specs), split, tag or [], family or [], limit)
 
     async def main() -> "tuple[list[Answer], list[Answer], str | None]":
-        from judges.evaluation.asking import ask_all
+        from judges.evaluation.run_cases import ask_all
 
         async with open_bench(config, chatbot, budget=budget, answers=None if fresh else answers) as bench:
             cases = bench.cases(choice, unlabelled=bool(data))

@@ -29,12 +29,12 @@ from cli.judging.bench import (
     quiet_logs,
     write_page,
 )
-from cli.judging.looks import count_looks
+from cli.judging.holdout_uses import count_looks
 from cli.terminal import PROBLEMS, ConfigOption, leave
 
 if TYPE_CHECKING:
-    from judges.evaluation.asking import Answer
     from judges.evaluation.measures import Measured
+    from judges.evaluation.run_cases import Answer
 
 Stage = Literal["local", "swift", "chief", "cascade"]
 
@@ -100,8 +100,8 @@ def evaluate(
     choice = Choice(data or [], judges_meant(judge, [spec]), split, tag or [], family or [], limit)
 
     async def main() -> "tuple[dict[str, Measured], list[Answer], str | None]":
-        from judges.evaluation.asking import ask_all
         from judges.evaluation.measures import measure
+        from judges.evaluation.run_cases import ask_all
 
         async with open_bench(config, chatbot, budget=budget, answers=None if fresh else answers) as bench:
             cases = bench.cases(choice, unlabelled=bool(data))

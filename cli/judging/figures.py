@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from cli.terminal import printable
 
 if TYPE_CHECKING:
-    from judges.evaluation.asking import Answer
     from judges.evaluation.measures import Group, Measured
+    from judges.evaluation.run_cases import Answer
 
 SHOWN = 20
 """Misjudged cases that are listed; --json and --html have all."""

@@ -28,8 +28,8 @@ from cli.judging.bench import (
     progress,
     quiet_logs,
 )
-from cli.judging.looks import USES
-from cli.judging.tuned import decide, show, source_of, target_of
+from cli.judging.holdout_uses import USES
+from cli.judging.tune_report import decide, show, source_of, target_of
 from cli.terminal import PROBLEMS, ConfigOption, leave, printable
 
 if TYPE_CHECKING:

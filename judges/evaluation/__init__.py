@@ -3,16 +3,16 @@
 In reading order:
 
     labelled.py     a case with the verdict that is right, made of scenarios and a knowledge base
-    names.py        names in scenarios that no judge has
+    judge_names.py        names in scenarios that no judge has
     subject.py      what is measured: one stage of a judge with a prompt and a model, or its whole cascade
-    asking.py       have a subject judge the cases: concurrent, resumable, within a budget
+    run_cases.py       have a subject judge the cases: concurrent, resumable, within a budget
     measures.py     precision, recall, specificity, ROC AUC with intervals; agreement with oneself; exact tests
     report.py       the outcome as data, as a table, as a page
     compare.py      two subjects on the same cases
     tune.py         a model proposes edits of a prompt, measurement decides
     proposer.py     that model and what it is shown
     edits.py        applying its edits, or refusing them
-    proof.py        whether a wording is proven better
+    paired_proof.py        whether a wording is proven better
     journal.py      the folder of a run, from which it can go on
     holdout.py      how often a holdout has been used
     calibrate.py    thresholds for the local judges from labelled cases; calibration_page.py shows them

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
 
-from judges.evaluation.asking import Answer
 from judges.evaluation.measures import Share, share
+from judges.evaluation.run_cases import Answer
 
 FOLDS = 5
 FEWEST = 20

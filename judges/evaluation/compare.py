@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judges.evaluation.asking import Answer
 from judges.evaluation.labelled import Labelled
 from judges.evaluation.measures import Measured, Paired, measure, paired
 from judges.evaluation.report import figures, wanted
+from judges.evaluation.run_cases import Answer
 from judges.verdict import Verdict
 
 

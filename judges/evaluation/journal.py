@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 import structlog
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from judges.evaluation.asking import Answer
 from judges.evaluation.edits import Proposal, Wording
 from judges.evaluation.holdout import case_key
 from judges.evaluation.labelled import Labelled
+from judges.evaluation.run_cases import Answer
 from judges.prompt import Prompt
 from judges.reply_call import form_of
 from judges.verdict import Exchange, Judgement, Verdict

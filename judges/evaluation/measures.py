@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from judges.evaluation.asking import Answer
+from judges.evaluation.run_cases import Answer
 
 RESAMPLES = 2000
 SEED = 20261121

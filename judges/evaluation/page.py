@@ -6,9 +6,9 @@ from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
 
-from judges.evaluation.asking import Answer
 from judges.evaluation.measures import Group, Measured, Share, expected, roc_curve
 from judges.evaluation.report import misjudged
+from judges.evaluation.run_cases import Answer
 
 VERDICTS = ("accept", "warn", "reject", "unjudged")
 

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 import orjson
 
-from judges.evaluation.asking import Answer
 from judges.evaluation.edits import Proposal
 from judges.evaluation.journal import failed
 from judges.evaluation.measures import expected
+from judges.evaluation.run_cases import Answer
 from judges.observation import OBSERVATIONS, Observation
 from judges.prompt import Prompt
 from models.client import Models

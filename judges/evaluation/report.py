@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from judges.evaluation.asking import Answer
 from judges.evaluation.labelled import Labelled
 from judges.evaluation.measures import Measured, Share, expected
+from judges.evaluation.run_cases import Answer
 
 
 def as_data(measured: Mapping[str, Measured], answers: Sequence[Answer]) -> dict[str, Any]:

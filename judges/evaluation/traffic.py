@@ -8,9 +8,9 @@ from statistics import median
 
 import numpy as np
 
-from judges.evaluation.asking import Answer
 from judges.evaluation.calibrate import passes
 from judges.evaluation.measures import Measured, Share, measure, share
+from judges.evaluation.run_cases import Answer
 from judges.verdict import Stage
 
 

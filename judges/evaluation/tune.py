@@ -12,13 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from judges.evaluation.asking import Answer, ask_all
 from judges.evaluation.edits import Bounds, Proposal, Refused, Wording, edited
 from judges.evaluation.holdout import count_use
 from judges.evaluation.journal import Counted, Journal, Proposed, Ruled, failed
 from judges.evaluation.labelled import Labelled
-from judges.evaluation.proof import Proof, can_win, decide, given_up, recalls
+from judges.evaluation.paired_proof import Proof, can_win, decide, given_up, recalls
 from judges.evaluation.proposer import Proposer, Tried, guards, task
+from judges.evaluation.run_cases import Answer, ask_all
 from judges.evaluation.subject import Subject
 from judges.prompt import Prompt, load_prompt
 from judges.reply_call import form_of

@@ -12,7 +12,7 @@
 
 Other routes:
 
-    passthrough.py    a chatbot that only forwards; relayed.py: what that used
+    passthrough.py    a chatbot that only forwards; forwarded_usage.py: what that used
     embeddings.py     /v1/embeddings, forwarded
     responses/        /v1/responses, translated
     erasure.py        forgetting a conversation everywhere

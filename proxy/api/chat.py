@@ -29,7 +29,7 @@ from proxy.api.request_body import read_body, refuse_forms
 from proxy.api.respond import respond
 from proxy.api.service import SERVICE, Service
 from proxy.api.session import recall, remember
-from proxy.audit.audited import tell_turn
+from proxy.audit.events import tell_turn
 from proxy.config.chatbot_settings import Filter
 from proxy.state.conversation import Conversation, Identity
 from proxy.telemetry.logs import FIELDS

@@ -17,8 +17,8 @@ from models.fallback import chain
 from models.openai_engine import OpenAIEngine
 from models.relay import relay
 from models.usage import Call, Ledger
+from proxy.api.forwarded_usage import estimated
 from proxy.api.passthrough import Relaying
-from proxy.api.relayed import estimated
 from proxy.api.request_body import read_body, refuse_forms
 from proxy.api.service import SERVICE
 from proxy.config.config import Config

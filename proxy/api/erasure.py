@@ -16,7 +16,7 @@ from aiohttp import web
 from proxy.api.service import SERVICE, Service
 from proxy.audit.admin import tell_admin
 from proxy.traces import query
-from proxy.traces.place import Place, TraceError, place_of
+from proxy.traces.backend import TraceBackend, TraceError, place_of
 from proxy.traces.store import TraceStore
 from proxy.wire.errors import StoreUnavailable
 
@@ -70,7 +70,7 @@ async def _erased(service: Service, ident: str) -> dict[str, int]:
     return {"states": states, "responses": responses, "turns": turns}
 
 
-def _traces(store: TraceStore, place: Place, ident: str, begun_before: float = math.inf) -> int:
+def _traces(store: TraceStore, place: TraceBackend, ident: str, begun_before: float = math.inf) -> int:
     """Delete the traces of exactly this conversation, of turns that began before a Unix time. Blocks."""
     until = time.monotonic() + WRITTEN_S
     while store.waits_for(ident):

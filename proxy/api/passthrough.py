@@ -13,11 +13,11 @@ from models.errors import ModelError, error_for_status
 from models.request import text_of
 from models.usage import Call, Ledger, Usage
 from proxy.api import stream
+from proxy.api.forwarded_usage import Relayed, estimated, usage_of
 from proxy.api.logprobs import spelling
 from proxy.api.middleware import to_api_error
-from proxy.api.relayed import Relayed, estimated, usage_of
 from proxy.api.service import Service
-from proxy.audit.audited import tell_forwarded
+from proxy.audit.events import tell_forwarded
 from proxy.telemetry.logs import FIELDS
 from proxy.tenants.keys import KeyRecord
 from proxy.turn.chatbot import Chatbot

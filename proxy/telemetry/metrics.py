@@ -19,7 +19,7 @@ from judges.verdict import Judgement, Verdict
 from models.guard import Guard
 from models.usage import Call, Ledger
 from proxy.config.blueprint import Blueprint
-from proxy.telemetry.reading import Reading
+from proxy.telemetry.external_metric import Reading
 from proxy.traces.trace import Outcome, Trace
 
 SECONDS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 60, 120)

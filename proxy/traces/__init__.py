@@ -3,7 +3,7 @@
 trace.py      the trace of one turn
 redaction.py  what is left of it where no text is to be kept
 store.py      keeps traces while the proxy runs: a queue and a thread
-place.py      where they are: file.py (SQLite), database.py and schema.py (PostgreSQL)
+backend.py      where they are: file.py (SQLite), database.py and schema.py (PostgreSQL)
 query.py      what is asked of them, and purging
 labels.py     what a person says of a traced turn
 """

@@ -12,8 +12,8 @@ from typing import Any
 from sqlalchemy import Connection, CursorResult, Engine, NullPool, create_engine, make_url, text
 from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError
 
-from proxy.traces import place as trace_place
-from proxy.traces.place import KEEP, Database, Row, TraceError, Unreachable
+from proxy.traces import backend
+from proxy.traces.backend import KEEP, Database, Row, TraceError, Unreachable
 from proxy.traces.schema import VERSION, migrate, version
 
 CONNECT_S = 3
@@ -122,7 +122,7 @@ class _Opened:
 
 
 @contextmanager
-def connected(place: Database) -> Iterator[trace_place.Connection]:
+def connected(place: Database) -> Iterator[backend.Connection]:
     """Connect for as long as something is done with the traces.
 
     Raises:

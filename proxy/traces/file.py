@@ -19,7 +19,7 @@ from typing import Any, Literal
 import orjson
 from pydantic import BaseModel
 
-from proxy.traces.place import KEEP, Row, TraceError
+from proxy.traces.backend import KEEP, Row, TraceError
 from proxy.traces.trace import Trace
 
 SCHEMA_VERSION = 1

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from knowledge_base.library import Source
-from proxy.traces.place import Connection, Database, Place, TraceError
+from proxy.traces.backend import Connection, Database, TraceBackend, TraceError
 from proxy.traces.query import opened, resolve
 
 RightVerdict = Literal["accept", "warn", "reject"]
@@ -42,7 +42,7 @@ class Label:
     """What the draft cites, as it read when the label was given: the label is about that text, whatever becomes of it."""
 
 
-def add(place: Place, turn_id: str, label: Label) -> None:
+def add(place: TraceBackend, turn_id: str, label: Label) -> None:
     """Keep a label; an earlier one of the same judge on the same choice no longer counts.
 
     Args:
@@ -69,7 +69,7 @@ def add(place: Place, turn_id: str, label: Label) -> None:
             connection.execute("COMMIT")
 
 
-def labels(place: Place) -> dict[str, list[Label]]:
+def labels(place: TraceBackend) -> dict[str, list[Label]]:
     """Return the labels that count, by the turn's id: of each judge on each choice the last.
 
     Raises:
@@ -84,7 +84,7 @@ def labels(place: Place) -> dict[str, list[Label]]:
     return {turn_id: list(of_turn.values()) for turn_id, of_turn in found.items()}
 
 
-def _rows(connection: Connection, place: Place) -> Iterator[tuple[str, Label]]:
+def _rows(connection: Connection, place: TraceBackend) -> Iterator[tuple[str, Label]]:
     there = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'labels'"
     if not isinstance(place, Database) and connection.execute(there).fetchone() is None:
         return

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from proxy.traces import file as trace_file
+from proxy.traces.backend import Connection, Database, TraceBackend, TraceError
 from proxy.traces.file import decode
-from proxy.traces.place import Connection, Database, Place, TraceError
 from proxy.traces.trace import Outcome
 
 
@@ -45,7 +45,7 @@ class TurnLine:
 
 
 def list_turns(
-    place: Place,
+    place: TraceBackend,
     *,
     limit: int = 20,
     chatbot: str | None = None,
@@ -86,7 +86,7 @@ def list_turns(
         return [_line(decode(body)) for (body,) in rows]
 
 
-def show(place: Place, turn_id: str) -> dict[str, Any]:
+def show(place: TraceBackend, turn_id: str) -> dict[str, Any]:
     """Return one trace as the JSON object it was stored as: the fields of `proxy.traces.trace.Trace`.
 
     Args:
@@ -101,7 +101,7 @@ def show(place: Place, turn_id: str) -> dict[str, Any]:
         return decode(body)
 
 
-def earlier(place: Place, trace: dict[str, Any]) -> list[dict[str, Any]]:
+def earlier(place: TraceBackend, trace: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the traces of the same conversation that began before this one, oldest first.
 
     Raises:
@@ -115,7 +115,7 @@ def earlier(place: Place, trace: dict[str, Any]) -> list[dict[str, Any]]:
         return [decode(body) for (body,) in rows]
 
 
-def every(place: Place, *, chatbot: str | None = None, since: float | None = None) -> Iterator[dict[str, Any]]:
+def every(place: TraceBackend, *, chatbot: str | None = None, since: float | None = None) -> Iterator[dict[str, Any]]:
     """Yield the traces, oldest first.
 
     Args:
@@ -134,7 +134,7 @@ def every(place: Place, *, chatbot: str | None = None, since: float | None = Non
 
 
 def purge(
-    place: Place,
+    place: TraceBackend,
     *,
     everything: bool = False,
     conversation: str | None = None,
@@ -186,7 +186,7 @@ def resolve(connection: Connection, column: Literal["turn_id", "conversation_id"
 
 
 @contextmanager
-def opened(place: Place, mode: Literal["ro", "rw"]) -> Iterator[Connection]:
+def opened(place: TraceBackend, mode: Literal["ro", "rw"]) -> Iterator[Connection]:
     """Open a place for as long as something is done with it.
 
     Raises:
@@ -202,7 +202,7 @@ def opened(place: Place, mode: Literal["ro", "rw"]) -> Iterator[Connection]:
             yield file
 
 
-def _scrub(place: Place, connection: Connection, gone: int) -> None:
+def _scrub(place: TraceBackend, connection: Connection, gone: int) -> None:
     """Raises: TraceError: the text of what was deleted is still there."""
     if not isinstance(connection, sqlite3.Connection):
         connection.execute("VACUUM turns")

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection, text
 
-from proxy.traces.place import Database, TraceError
+from proxy.traces.backend import Database, TraceError
 
 STEPS: list[list[str]] = [
     [

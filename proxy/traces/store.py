@@ -10,7 +10,7 @@ from collections import deque
 from typing import Any, Literal
 
 from proxy.traces import file as trace_file
-from proxy.traces.place import Database, Place, Row, TraceError, Unreachable, Writer
+from proxy.traces.backend import Database, Row, TraceBackend, TraceError, Unreachable, Writer
 from proxy.traces.redaction import redact
 from proxy.traces.trace import Trace
 
@@ -31,7 +31,7 @@ RETRY_S = 1.0
 class TraceStore:
     """Keeps the traces of a running proxy. `record` costs the request path a few microseconds and never fails it."""
 
-    def __init__(self, place: Place, store: Literal["full", "redacted", "none"], days: float) -> None:
+    def __init__(self, place: TraceBackend, store: Literal["full", "redacted", "none"], days: float) -> None:
         self._place, self._store, self._days = place, store, days
         self._waiting: deque[tuple[Trace, int]] = deque()
         self._characters = 0
@@ -214,7 +214,7 @@ class TraceStore:
             _log().warning("traces_dropped", place=str(self._place), reason=why, dropped=self.dropped)
 
 
-def _writer(place: Place) -> Writer:
+def _writer(place: TraceBackend) -> Writer:
     if isinstance(place, Database):
         from proxy.traces.database import DatabaseWriter  # a library that most proxies do without
 

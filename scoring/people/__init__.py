@@ -2,6 +2,6 @@
 
 sheet.py     which replies a rater gets, in which order; what the ids on the page stand for
 page.py      the page
-returned.py  what a rater sent back, checked
+returned_ratings.py  what a rater sent back, checked
 folder.py    a run's folder, read and written for all this
 """

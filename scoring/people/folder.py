@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from scoring.folder import FILES, RunError, RunFolder
-from scoring.people.returned import Accepted, SelfAgreement
+from scoring.people.returned_ratings import Accepted, SelfAgreement
 from scoring.people.sheet import Key, Said
 from scoring.transcript import HUMAN, Exchange, Rated
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from scoring.people.returned import SelfAgreement
+from scoring.people.returned_ratings import SelfAgreement
 from scoring.reports.calls import calls_by_turn
-from scoring.reports.concord import apart, concord
 from scoring.reports.effect import difference, effect, ends, met
 from scoring.reports.origin import origin
+from scoring.reports.rater_agreement import apart, concord
 from scoring.reports.readability import grade, words_of
 from scoring.reports.specificity import mean, share, specificity, wording
 from scoring.rows import ORDINARY, Row

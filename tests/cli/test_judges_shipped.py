@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cli.judging import shipped
+from cli.judging import shipped_scenarios as shipped
 from judges.case import Topic
 from judges.evaluation.labelled import Setting
 from knowledge_base.library import load

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from proxy.traces.backend import Database
 from proxy.traces.labels import labels
-from proxy.traces.place import Database
 from proxy.traces.store import TraceStore
 from tests.cli.conftest import Ended
 from tests.cli.test_trace_label import CONFIG, SECTION, turn

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from judges.verdict import Judgement
+from proxy.traces.backend import TraceError
 from proxy.traces.labels import Label, add, labels
-from proxy.traces.place import TraceError
 from proxy.traces.query import list_turns, purge
 from proxy.traces.redaction import redact
 from proxy.traces.store import TraceStore

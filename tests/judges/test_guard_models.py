@@ -17,9 +17,9 @@ from judges.guard_model import FORMS, HAZARDS, Guard, question
 from judges.judge import ModelJudge
 from judges.prompt import Prompt, PromptError, load_prompt
 from judges.verdict import Judgement
+from models.answer_cache import Memory, Remembering
 from models.client import Models, open_models
 from models.openai_engine import make_session
-from models.remembering import Memory, Remembering
 from models.settings import ModelSettings
 from models.usage import Ledger
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from prometheus_client.metrics import MetricWrapperBase
 
+from proxy.telemetry.external_metric import Reading
 from proxy.telemetry.metrics import Metrics
-from proxy.telemetry.reading import Reading
 from tests.proxy.conftest import Start
 
 DASHBOARD = json.loads((Path(__file__).parents[2] / "docs" / "grafana.json").read_text())

@@ -5,8 +5,8 @@ from typing import Any
 
 from judges.cascade import Cascade
 from judges.case import Case
-from judges.evaluation.asking import Answer
 from judges.evaluation.labelled import Labelled
+from judges.evaluation.run_cases import Answer
 from judges.evaluation.subject import Spec, Subject
 from judges.judge import ModelJudge
 from judges.prompt import Prompt

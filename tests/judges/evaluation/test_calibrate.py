@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judges.case import Case
-from judges.evaluation.asking import Answer
 from judges.evaluation.calibrate import (
     at_recall,
     calibrate,
@@ -20,6 +19,7 @@ from judges.evaluation.calibrate import (
     passes,
 )
 from judges.evaluation.labelled import Labelled
+from judges.evaluation.run_cases import Answer
 from judges.evaluation.traffic import Route, traffic
 from judges.verdict import Judgement, Stage, Verdict
 from models.usage import Usage

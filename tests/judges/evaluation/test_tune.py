@@ -16,7 +16,7 @@ from judges.evaluation.edits import Bounds, Edit, Proposal, Refused, Wording, ed
 from judges.evaluation.holdout import HoldoutError, count_use, told
 from judges.evaluation.journal import Journal
 from judges.evaluation.labelled import Labelled
-from judges.evaluation.proof import Proof, can_win, decide
+from judges.evaluation.paired_proof import Proof, can_win, decide
 from judges.evaluation.proposer import FAILING, Proposer, task
 from judges.evaluation.subject import Spec, Subject
 from judges.evaluation.tune import BudgetEnded, NothingToTune, Terms, Tuned, TuneError, Tuning

@@ -11,7 +11,7 @@ import structlog
 from aiohttp import web
 
 from proxy.api.service import SERVICE
-from proxy.traces.place import TraceError
+from proxy.traces.backend import TraceError
 from proxy.traces.query import list_turns, show
 from tests.proxy.conftest import NO_PROBLEMS, Body, Start, dialogue, eventually, screening, text_of, warnings_in
 

@@ -14,9 +14,9 @@ import pytest
 from proxy.config.config import ConfigError, parse_config
 from proxy.traces import schema as trace_schema
 from proxy.traces import store as trace_store
+from proxy.traces.backend import Database, Row, TraceError, Unreachable
 from proxy.traces.database import DatabaseWriter
 from proxy.traces.labels import Label, add, labels
-from proxy.traces.place import Database, Row, TraceError, Unreachable
 from proxy.traces.query import every, list_turns, purge, show
 from proxy.traces.store import TraceStore
 from tests.postgres_server import PASSWORD, PASSWORD_ENV, PostgresServer

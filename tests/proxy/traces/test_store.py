@@ -25,8 +25,8 @@ from judges.verdict import Exchange, Judgement
 from models.usage import Call, Usage
 from proxy.traces import file as trace_file
 from proxy.traces import store as trace_store
+from proxy.traces.backend import Database, Row, TraceBackend, TraceError, Unreachable
 from proxy.traces.file import decode, encode
-from proxy.traces.place import Database, Place, Row, TraceError, Unreachable
 from proxy.traces.query import list_turns, purge, show
 from proxy.traces.redaction import redact
 from proxy.traces.store import TraceStore
@@ -72,7 +72,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(params=["file", "database"])
-def place(request: pytest.FixtureRequest, path: Path) -> Place:
+def place(request: pytest.FixtureRequest, path: Path) -> TraceBackend:
     """Both places that traces may be in: what is true of one is true of the other."""
     if request.param == "file":
         return path
@@ -80,7 +80,9 @@ def place(request: pytest.FixtureRequest, path: Path) -> Place:
     return database
 
 
-def stored(place: Place, *traces: Trace, store: typing.Literal["full", "redacted", "none"] = "full") -> TraceStore:
+def stored(
+    place: TraceBackend, *traces: Trace, store: typing.Literal["full", "redacted", "none"] = "full"
+) -> TraceStore:
     """Run a store for some traces, from start to close."""
     kept = TraceStore(place, store, days=30)
     kept.start()
@@ -95,7 +97,7 @@ def bytes_of(path: Path) -> bytes:
     return b"".join(one.read_bytes() for one in sorted(path.parent.iterdir()))
 
 
-def test_a_recorded_trace_can_be_shown_with_its_evidence(place: Place) -> None:
+def test_a_recorded_trace_can_be_shown_with_its_evidence(place: TraceBackend) -> None:
     """Every field of the trace comes back, the judges' observations and their quotes too."""
     stored(place, trace())
     shown = show(place, "turn-1")
@@ -119,7 +121,7 @@ def test_a_long_trace_is_compressed_and_still_whole() -> None:
     assert decode(encode(trace()))["user_message"] == SECRET
 
 
-def test_a_lone_surrogate_costs_a_character_not_the_trace(place: Place) -> None:
+def test_a_lone_surrogate_costs_a_character_not_the_trace(place: TraceBackend) -> None:
     """A model may write what UTF-8 cannot hold."""
     store = stored(place, trace(user_message="a\ud800b"))
     assert show(place, "turn-1")["user_message"] == "a?b"
@@ -150,7 +152,7 @@ def wait_for(condition: typing.Callable[[], object], seconds: float = 5) -> None
         time.sleep(0.01)
 
 
-def test_traces_can_be_read_while_the_proxy_runs(place: Place) -> None:
+def test_traces_can_be_read_while_the_proxy_runs(place: TraceBackend) -> None:
     """A turn is listed within a second, without waiting for the store to close."""
     store = TraceStore(place, "full", 30)
     store.start()
@@ -177,7 +179,7 @@ def test_a_reader_takes_no_log_away_that_a_store_still_writes(path: Path) -> Non
     second.close()
 
 
-def test_the_list_is_the_newest_first_and_can_be_narrowed(place: Place) -> None:
+def test_the_list_is_the_newest_first_and_can_be_narrowed(place: TraceBackend) -> None:
     """By chatbot, outcome, conversation and time, and to so many."""
     now = time.time()
     stored(
@@ -201,7 +203,7 @@ def test_the_list_is_the_newest_first_and_can_be_narrowed(place: Place) -> None:
     ]
 
 
-def test_an_id_may_be_shortened_while_it_is_unique(place: Place) -> None:
+def test_an_id_may_be_shortened_while_it_is_unique(place: TraceBackend) -> None:
     """As with git; a whole id wins over longer ones that begin with it."""
     stored(
         place, trace("abc1"), trace("abd2"), trace("abd"), trace("ABC1")
@@ -253,7 +255,7 @@ def test_purging_gives_the_space_back(path: Path) -> None:
     assert path.stat().st_size < before / 20
 
 
-def test_purge_takes_what_it_is_told_and_nothing_else(place: Place) -> None:
+def test_purge_takes_what_it_is_told_and_nothing_else(place: TraceBackend) -> None:
     """One turn, one conversation, what is older, or all; the count is what went."""
     now = time.time()
     stored(place, *(trace(f"t{n}", f"c{n % 2}", started=now - n * 86_400) for n in range(6)))
@@ -306,7 +308,7 @@ def test_none_stores_nothing_and_makes_no_file(path: Path) -> None:
     assert store.dropped == 0
 
 
-def test_none_still_lets_older_traces_age_out(place: Place) -> None:
+def test_none_still_lets_older_traces_age_out(place: TraceBackend) -> None:
     """Switching storage off is no reason to keep for ever what was stored before."""
     stored(place, trace("old", started=time.time() - 40 * 86_400), trace("new"))
     store = TraceStore(place, "none", days=30)
@@ -422,7 +424,7 @@ def test_redaction_keeps_what_statistics_need() -> None:
 
 
 def test_a_full_queue_drops_and_counts_and_logs_once(
-    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    place: TraceBackend, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A disk that hangs costs traces, not requests or memory."""
     monkeypatch.setattr(trace_store, "MOST_WAITING", 5)
@@ -443,7 +445,9 @@ def test_what_a_trace_repeats_is_stored_once() -> None:
     assert len(encode(trace(user_message=draft * 3))) < 1.1 * len(encode(trace(user_message=draft)))
 
 
-def test_enough_traces_are_encoded_at_once_and_written_together(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_enough_traces_are_encoded_at_once_and_written_together(
+    place: TraceBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As rows they take little memory; small commits would write the same pages again and again."""
     monkeypatch.setattr(trace_store, "BATCH_S", 60)
     store = TraceStore(place, "full", 30)
@@ -502,7 +506,7 @@ def test_an_outage_is_asked_about_once_in_a_while_however_many_wait(
     assert store._characters == 0
 
 
-def test_long_texts_fill_the_queue_sooner(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_texts_fill_the_queue_sooner(place: TraceBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound is on memory, not only on a count."""
     monkeypatch.setattr(trace_store, "MOST_CHARACTERS", 10_000)
     store = TraceStore(place, "full", 30)
@@ -552,7 +556,7 @@ def test_a_file_deleted_under_the_proxy_is_made_anew(path: Path) -> None:
     assert [line.turn_id for line in list_turns(path)] == ["after"]
 
 
-def test_a_trace_that_cannot_be_encoded_costs_only_itself(place: Place) -> None:
+def test_a_trace_that_cannot_be_encoded_costs_only_itself(place: TraceBackend) -> None:
     """Others of its batch are stored."""
     odd = trace("odd")
     odd.replies = [{(1, 2): 3}]  # type: ignore[list-item]
@@ -571,7 +575,7 @@ def test_closing_writes_what_waits_and_ends_the_thread(path: Path) -> None:
     assert store.dropped == 1
 
 
-def test_recording_takes_microseconds(place: Place) -> None:
+def test_recording_takes_microseconds(place: TraceBackend) -> None:
     """The request place hands over and goes on; 20 us are allowed, 2 were measured."""
     store = TraceStore(place, "full", 30)
     store.start()
@@ -633,7 +637,7 @@ def test_a_missing_or_empty_file_is_a_sentence_to_readers(path: Path) -> None:
         list_turns(path)
 
 
-def test_two_proxies_may_share_a_place(place: Place) -> None:
+def test_two_proxies_may_share_a_place(place: TraceBackend) -> None:
     """Both keep everything, however their commits interleave."""
     stores = [TraceStore(place, "full", 30) for _ in range(2)]
     for store in stores:

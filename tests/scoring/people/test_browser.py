@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scoring.people.page import Section, page
-from scoring.people.returned import accept, parse
+from scoring.people.returned_ratings import accept, parse
 from scoring.people.sheet import Said, sheet
 from tests.scoring.people.made_up_run import ROLES, exchanges
 

@@ -6,7 +6,7 @@ import pytest
 
 from scoring.folder import RunError
 from scoring.people import folder
-from scoring.people.returned import SelfAgreement
+from scoring.people.returned_ratings import SelfAgreement
 
 
 def test_what_was_rated_twice_is_read_back(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from scoring.people.returned import Given, SelfAgreement, Twins
+from scoring.people.returned_ratings import Given, SelfAgreement, Twins
 from scoring.reports.caveats import caveats
 from scoring.reports.figures import percent, points
 from scoring.reports.headline import headline

@@ -14,8 +14,8 @@ from cli.judging.bench import Bench
 from cli.terminal import leave, printable
 
 if TYPE_CHECKING:
-    from judges.evaluation.asking import Answer
     from judges.evaluation.journal import Journal, Settings
+    from judges.evaluation.run_cases import Answer
     from judges.evaluation.tune import Held, Tuned
     from judges.verdict import Stage
     from models.budget import Budget

@@ -2,7 +2,7 @@
 
 from prometheus_client import Gauge
 
-from proxy.telemetry.reading import Reading
+from proxy.telemetry.external_metric import Reading
 
 
 def test_what_was_lost_before_a_change_of_configuration_stays_counted() -> None:

@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from judges.evaluation.asking import Answer
 from judges.evaluation.journal import failed
 from judges.evaluation.measures import paired
+from judges.evaluation.run_cases import Answer
 from judges.verdict import Verdict
 
 RECALL_MARGIN = 0.02

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from judges.quotes import quoted
 from knowledge_base import citations
 from knowledge_base.library import Library, Source
+from proxy.traces.backend import TraceBackend
 from proxy.traces.labels import Label, RightVerdict, labels
-from proxy.traces.place import Place
 from proxy.traces.query import earlier, show
 from proxy.turn.cases import HISTORY_FOR_JUDGES
 from proxy.wire.canonical import unlined
@@ -98,7 +98,7 @@ def scenario_of(
     return scenario, doubts
 
 
-def labelled_turns(place: Place, bot: "Blueprint") -> tuple[list[Read], list[str]]:
+def labelled_turns(place: TraceBackend, bot: "Blueprint") -> tuple[list[Read], list[str]]:
     """Return the labelled turns of a chatbot as families of scenarios, one for each conversation, and what had to be left out.
 
     Raises:

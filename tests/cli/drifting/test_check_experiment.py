@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cli.drifting.examined import examine
+from cli.drifting.check_experiment import examine
 from tests.cli.conftest import ROOT, Ended
 
 Written = Callable[..., Path]

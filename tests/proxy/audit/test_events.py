@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from proxy.app import assemble
-from proxy.audit.audited import fingerprint
+from proxy.audit.events import fingerprint
 from proxy.audit.folder import files_of, verify
 from proxy.config.config import parse_config
 from proxy.tenants.keys import KeyRecord, create, save

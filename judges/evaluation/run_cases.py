@@ -8,7 +8,7 @@ from itertools import takewhile
 from judges.evaluation.labelled import Labelled
 from judges.evaluation.subject import Subject
 from judges.verdict import Judgement, Stage, Verdict
-from models.remembering import remembered
+from models.answer_cache import remembered
 from models.usage import Ledger, Usage
 
 _SCORES: dict[Verdict, float] = {"accept": 0.0, "warn": 0.5, "reject": 1.0, "unjudged": 0.5}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from models.usage import Usage
-from proxy.api.relayed import TAIL, WHOLE, Relayed, usage_of
+from proxy.api.forwarded_usage import TAIL, WHOLE, Relayed, usage_of
 
 SENT = 80
 WORDS = [f" word{n:03d}" for n in range(78)]

@@ -6,10 +6,10 @@ import stat
 import pytest
 
 from judges.observation import Opinion
+from models.answer_cache import Memory, Remembering, remembered
 from models.client import Models
 from models.errors import ModelSettingsError, UpstreamGarbled
 from models.recording import request_key
-from models.remembering import Memory, Remembering, remembered
 from models.scripted import Scripted
 from models.settings import ModelSettings
 from models.usage import Ledger

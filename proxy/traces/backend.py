@@ -34,7 +34,7 @@ class Database:
         return self.url
 
 
-Place = Path | Database
+TraceBackend = Path | Database
 
 
 class Row(NamedTuple):
@@ -65,7 +65,7 @@ def stored(config: Config) -> Literal["full", "redacted", "none"]:
     return "full" if config.keys is None and is_loopback(config.server.host) else "redacted"
 
 
-def place_of(privacy: PrivacySettings) -> Place:
+def place_of(privacy: PrivacySettings) -> TraceBackend:
     """Return where a configuration has its traces."""
     return privacy.path if privacy.url is None else Database(privacy.url, privacy.password_env)
 

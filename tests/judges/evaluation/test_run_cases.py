@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from judges.evaluation.asking import ask, ask_all
 from judges.evaluation.measures import measure
+from judges.evaluation.run_cases import ask, ask_all
+from models.answer_cache import Memory, Remembering
 from models.budget import Budget, Budgeted
 from models.errors import UpstreamUnavailable
-from models.remembering import Memory, Remembering
 from models.scripted import Scripted
 from tests.judges.evaluation.builders import PRICE, by_draft, case, says, settings, subject
 

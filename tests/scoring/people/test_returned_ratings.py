@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from scoring.people.returned import ReturnError, accept, key_of, parse
+from scoring.people.returned_ratings import ReturnError, accept, key_of, parse
 from scoring.people.sheet import sheet
 from tests.scoring.people.made_up_run import exchanges
 

@@ -210,7 +210,7 @@ def is_configuration(path: Path) -> bool:
 
 def _load_each(kind: Kind, paths: Sequence[Path], findings: Findings) -> None:
     """Load files of one kind, and tell what is wrong with them."""
-    from cli.drifting.examined import examine
+    from cli.drifting.check_experiment import examine
     from facilitators import facilitator
     from judges.prompt import PromptError, load_prompt
     from scenarios import checkpoint, questions
@@ -284,7 +284,7 @@ def _scenarios(groups: Sequence[Sequence[Path]], chatbots: "list[Blueprint] | No
 
 
 def _unknown_judges(read: "list[Read]", chatbots: "list[Blueprint]") -> list[str]:
-    from judges.evaluation.names import known_judges, misnamed
+    from judges.evaluation.judge_names import known_judges, misnamed
 
     return misnamed(read, known_judges(plan.name for bot in chatbots for plan in bot.plans))
 
