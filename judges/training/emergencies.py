@@ -3,7 +3,8 @@
     python -m judges.training.emergencies [holdout|dev|learned] [--by language|form|kind]
 
 talk/emergencies.jsonl is what patterns and weights were made with. talk/dev.jsonl is by four authors who saw neither; the
-thresholds at the top of judges/local/emergency.py were chosen on it, nothing else. talk/holdout.jsonl is by two more authors, and nothing was chosen on it.
+thresholds at the top of judges/local/emergency.py were chosen on it, nothing else. talk/holdout.jsonl is by two more authors, and
+nothing was chosen on it.
 """
 
 import argparse

@@ -114,14 +114,9 @@ async def test_a_small_addition_on_a_sensitive_topic_is_read_by_the_chief(quote)
     """Also where the words that are quoted do not name the topic, and their sentence does."""
     draft = f"{CASE.draft} Lithium is gentle on most people."
     case = replace(CASE, draft=draft, topics=TOPICS)
-    found, steps = await review(
-        sharing(ALL, always(flagged("beyond", 1, quote)), always(assessed(INVENTED))), case=case
-    )
-    assert steps == ["reply.swift", "reply.chief"]
-    found, steps = await review(
-        sharing(ALL, always(flagged("beyond", 1, quote)), always(assessed(INVENTED))), case=replace(case, topics=())
-    )
-    assert steps == ["reply.swift"]
+    judges = sharing(ALL, always(flagged("beyond", 1, quote)), always(assessed(INVENTED)))
+    assert (await review(judges, case=case))[1] == ["reply.swift", "reply.chief"]
+    assert (await review(judges, case=replace(case, topics=())))[1] == ["reply.swift"]
 
 
 async def test_the_screening_call_may_be_the_last_stage():
