@@ -62,6 +62,11 @@ def touches_topic(text: str, topics: tuple[Topic, ...]) -> bool:
     return bool(topics) and _terms(topics).touched_by(plain(text))
 
 
+def sentences_with(quote: str, text: str) -> list[str]:
+    """Return the sentences of a text that hold a quote, whatever the case of its letters."""
+    return [sentence for sentence in sentences(text) if quote.strip().casefold() in sentence.casefold()]
+
+
 _ASKS_LEAVE = re.compile(
     r"\b(?:(?:should|can|could|may|shall) i|is it (?:ok|okay|safe|fine|all right) (?:if i|to)) "
     r"(?!(?:\w+ )?(?:ask|tell|talk|speak|see|call|discuss|contact|keep|continue)\b)"

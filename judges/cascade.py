@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from judges.advice import unsupported_advice
+from judges.advice import sentences_with, touches_topic, unsupported_advice
 from judges.case import Case
 from judges.judge import Judge, LocalJudge
 from judges.modes import Mode
@@ -66,7 +66,7 @@ class Cascade:
         """
         if judgement.verdict == "accept":
             seen = judgement.observation
-            if isinstance(seen, Screening) and is_flagged(seen.problems):
+            if isinstance(seen, Screening) and (is_flagged(seen.problems) or is_delicate(judgement, case)):
                 return False
             may_accept = judgement.stage != "local" or any(
                 isinstance(judge, LocalJudge) and judge.accept_below is not None for judge in self.stages
@@ -81,3 +81,13 @@ class Cascade:
             # What an earlier stage flagged stays flagged when the stage that should decide has failed.
             last = next((j for j in reversed(judgements) if j.verdict in ("warn", "reject")), last)
         return Review(list(judgements), [last], last.verdict == "unjudged" and self.on_error == "closed")
+
+
+def is_delicate(judgement: Judgement, case: Case) -> bool:
+    """Tell whether a screening lists anything, however small, in a sentence that touches a sensitive topic."""
+    seen = judgement.observation
+    return isinstance(seen, Screening) and any(
+        touches_topic(sentence, case.topics)
+        for problem in seen.problems
+        for sentence in (problem.quote, *sentences_with(problem.quote, case.draft))
+    )

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from judges.advice import touches_topic, unsupported_advice
-from judges.cascade import Cascade
+from judges.advice import unsupported_advice
+from judges.cascade import Cascade, is_delicate
 from judges.case import Case
 from judges.claims import additions, improvises
 from judges.judge import LocalJudge, log_crash
@@ -109,11 +109,7 @@ class Panel:
         if found[cascade.name].verdict == "reject" and stage in cascade.reject_alone:
             return False
         talked_round = not found.keys().isdisjoint(CLAIMS_JUDGES) and unsupported_advice(self.case) is not None
-        return talked_round or any(j.verdict != "accept" or self._is_delicate(j) for j in found.values())
-
-    def _is_delicate(self, judgement: Judgement) -> bool:
-        """Tell whether a judge listed anything, however small, that touches a sensitive topic."""
-        return any(touches_topic(problem.quote, self.case.topics) for problem in _problems(judgement, self.case))
+        return talked_round or any(j.verdict != "accept" or is_delicate(j, self.case) for j in found.values())
 
     async def _mended(self, found: Mapping[str, Judgement]) -> str | None:
         """Return the reply without its faults, where they are few, small and all that was found."""

@@ -2,8 +2,9 @@
 
     python -m judges.training.emergencies [holdout|dev|learned] [--by language|form|kind]
 
-talk/emergencies.jsonl is what patterns and weights were made with. talk/dev.jsonl is by two authors who saw neither; four numbers
-were chosen on it (judges/local/README.md), nothing else. talk/holdout.jsonl is by two more authors, and nothing was chosen on it.
+talk/emergencies.jsonl is what patterns and weights were made with. talk/dev.jsonl is by four authors who saw neither; the
+thresholds at the top of judges/local/emergency.py were chosen on it, nothing else. talk/holdout.jsonl is by two more authors, and
+nothing was chosen on it.
 """
 
 import argparse

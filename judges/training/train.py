@@ -43,7 +43,7 @@ def load(path: Path) -> list[dict[str, str]]:
 FOREIGN = 3.0
 """Weight of a harmless message that is not English: there are few, and danger is not to be told by language."""
 PLAIN = "explicit"
-"""Label of danger that is told plainly; `yes` is any."""
+"""Label of danger that is told plainly; the label `yes` says nothing of how."""
 HINTED = 0.5
 """Weight of a text whose danger may only be hinted at."""
 UNSORTED = "?"
@@ -223,7 +223,7 @@ def main() -> None:
     bias -= cut
     for path in args.holdout:
         held = load(path)
-        truth = np.array([int(row["label"] == "yes") for row in held])
+        truth = np.array([int(row["label"] in ("yes", PLAIN)) for row in held])
         got = margins(bias, weights, direction, [emergency.tokens(row["text"]) for row in held])
         print(
             f"{path}: recall {(got[truth == 1] > 0).mean():.3f}, specificity {(got[truth == 0] <= 0).mean():.3f}, "

@@ -109,6 +109,16 @@ async def test_small_addition_changes_nothing():
     assert (found.verdict, steps, found.alarms) == ("accept", ["reply.swift"], [])
 
 
+@pytest.mark.parametrize("quote", ["Lithium is gentle on most people", "gentle on most people"])
+async def test_a_small_addition_on_a_sensitive_topic_is_read_by_the_chief(quote):
+    """Also where the words that are quoted do not name the topic, and their sentence does."""
+    draft = f"{CASE.draft} Lithium is gentle on most people."
+    case = replace(CASE, draft=draft, topics=TOPICS)
+    judges = sharing(ALL, always(flagged("beyond", 1, quote)), always(assessed(INVENTED)))
+    assert (await review(judges, case=case))[1] == ["reply.swift", "reply.chief"]
+    assert (await review(judges, case=replace(case, topics=())))[1] == ["reply.swift"]
+
+
 async def test_the_screening_call_may_be_the_last_stage():
     """Where no chief is configured, its word decides."""
     for answer, verdict in ((GOOD, "accept"), (flagged("beyond", 2), "warn"), (flagged("changed", 3), "reject")):
