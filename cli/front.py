@@ -17,8 +17,7 @@ from proxy.api.middleware import METRICS
 from proxy.api.service import SERVICE
 
 LAST_S = 1.0
-"""Seconds that is left in any case for writing what has been answered, and for what is done in the background."""
-
+"""Seconds left in any case to write answers, and for work in the background."""
 
 IDLE_S = 0.5
 """Seconds that connections without a request stay open when the server stops."""
@@ -37,7 +36,7 @@ class Generation:
         self.requests: set[asyncio.Task[Any]] = set()
         self._closing: asyncio.Task[None] | None = None
 
-    async def settled(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until nothing is being done any more: no request, no judging in shadow, nobody being told of an emergency."""
         for doing in (self.requests, self.runner.app[SERVICE].background):
             if doing:
@@ -107,13 +106,13 @@ class Front:
             yield address_of(listener, host)
             self._stopping = True
             now = asyncio.get_running_loop().time()
-            await self._accept_last(listener, now + self.grace_s / 2)
+            await self._accept_waiting(listener, now + self.grace_s / 2)
             listener.close()
-            await self._hear_last(server, min(IDLE_S, self.grace_s))
+            await self._answer_kept_connections(server, min(IDLE_S, self.grace_s))
             server.pre_shutdown()
             await self._drain(now + self.grace_s)
 
-    async def _accept_last(self, listener: asyncio.Server, until: float) -> None:
+    async def _accept_waiting(self, listener: asyncio.Server, until: float) -> None:
         """Accept who has connected before the port is closed: the kernel resets whoever is left.
 
         Args:
@@ -122,7 +121,7 @@ class Front:
         while has_waiting(listener) and asyncio.get_running_loop().time() < until:  # noqa: ASYNC110
             await asyncio.sleep(0)
 
-    async def _hear_last(self, server: Server, seconds: float) -> None:
+    async def _answer_kept_connections(self, server: Server, seconds: float) -> None:
         """Answer what is sent over open connections, and close each behind its answer.
 
         A proxy before this one cannot know that a connection is about to be closed, and cannot ask another host what it has sent.
@@ -143,7 +142,7 @@ class Front:
         try:
             async with asyncio.timeout_at(until), asyncio.TaskGroup() as group:
                 for generation in self._generations:
-                    group.create_task(generation.settled())
+                    group.create_task(generation.wait_until_idle())
         except TimeoutError:
             for generation in self._generations:
                 for request in generation.requests:
@@ -157,11 +156,11 @@ class Front:
             # A request that was cancelled may have an emergency to tell of, too.
             with suppress(TimeoutError):
                 async with asyncio.timeout(LAST_S):
-                    await generation.settled()
+                    await generation.wait_until_idle()
             await generation.close()
 
     async def _retire(self, old: Generation) -> None:
-        await old.settled()
+        await old.wait_until_idle()
         await old.close()
         self._generations.remove(old)
 

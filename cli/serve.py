@@ -85,7 +85,7 @@ def _supervise(config: "Config", path: Path, log_level: str, number: int) -> Non
     command = [sys.executable, "-m", "cli", "serve", "--config", str(path), "--host", host, "--port", str(port)]
     configure_logs(log_level)
     with held, shared_folder():
-        code = workers.Crew([*command, "--log-level", log_level, "--workers", str(number)], number).run()
+        code = workers.Supervisor([*command, "--log-level", log_level, "--workers", str(number)], number).run()
     raise typer.Exit(code)
 
 

@@ -370,7 +370,7 @@ def test_processes_count_together() -> None:
 
 
 async def test_a_number_that_cannot_be_counted_costs_none_beside_it() -> None:
-    """What waits is counted one by one."""
+    """An upstream may say anything; the calls before and after it are counted, and no reply fails."""
     metrics = Metrics()
     for tokens in (1, 10**400, 2):
         ledger = Ledger()
