@@ -72,7 +72,7 @@ class Target:
 
 
 TARGETS = (
-    Target("passthrough_ratio", "pass-through: requests/s over those of the bare one", 0.75, least=True),
+    Target("passthrough_ratio", "pass-through: requests/s over those of the bare one", 0.6, least=True),
     Target("on_cpu_ms", "all local judges, state, full traces on: CPU of a turn", 1.5, unit="ms"),
     Target("judges_cpu_ms", "of which the four judges: reply that restates its section", 1.0, unit="ms"),
     Target("judges_drifted_cpu_ms", "of which the four judges: reply that goes beyond", 1.0, unit="ms"),
