@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from models.settings import ModelSettings
     from proxy.config.blueprint import Blueprint
     from proxy.config.config import Config
-    from proxy.tenants.keys import KeyRing
+    from proxy.tenants.key_ring import KeyRing
 
 DISTRIBUTION = "critical-analysis-filter"
 PACKAGES = (
@@ -108,11 +108,11 @@ def examine(path: Path, given: list[Path]) -> Findings:
 def _keys(config: "Config") -> "tuple[KeyRing | None, list[str]]":
     """Return the keys and what is wrong with them; of their environment variable this machine's shell need not be told."""
     from proxy.config.config import ConfigError
-    from proxy.tenants.reach import key_ring
+    from proxy.tenants.key_ring import open_key_ring
 
     stand_in = {config.keys.env: "[]"} if config.keys and config.keys.env else {}
     try:
-        return key_ring(config, stand_in | os.environ), []
+        return open_key_ring(config, stand_in | os.environ), []
     except ConfigError as error:
         return None, error.problems
 

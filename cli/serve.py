@@ -16,7 +16,7 @@ from cli.unpriced import unpriced
 if TYPE_CHECKING:
     from proxy.config.chatbot_settings import JudgeSettings
     from proxy.config.config import Config
-    from proxy.tenants.keys import KeyRing
+    from proxy.tenants.key_ring import KeyRing
 
 
 def serve(
@@ -77,10 +77,10 @@ def _supervise(config: "Config", path: Path, log_level: str, number: int) -> Non
     from proxy.config.config import ConfigError
     from proxy.telemetry.logs import configure_logs
     from proxy.telemetry.worker_metrics import shared_folder
-    from proxy.tenants.reach import key_ring
+    from proxy.tenants.key_ring import open_key_ring
 
     workers.check(config, number)
-    key_ring(config)  # what is wrong with them is told now, not by a worker
+    open_key_ring(config)  # what is wrong with them is told now, not by a worker
     host = config.server.host
     try:
         held, port = workers.reserve(host, config.server.port)

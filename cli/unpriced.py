@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from proxy.config.config import Config
-    from proxy.tenants.keys import KeyRing
+    from proxy.tenants.key_ring import KeyRing
 
 
 def unpriced(config: "Config", keys: "KeyRing | None") -> Iterator[str]:

@@ -32,8 +32,8 @@ from proxy.telemetry.reading import Reading
 from proxy.telemetry.tracing import open_telemetry, traced
 from proxy.telemetry.worker_metrics import refreshed
 from proxy.tenants.access import access_of, asks_directly
+from proxy.tenants.key_ring import open_key_ring
 from proxy.tenants.limits import Meter, ProcessMeter
-from proxy.tenants.reach import key_ring
 from proxy.tenants.throttle import Throttle
 from proxy.traces.place import place_of, stored
 from proxy.traces.store import TraceStore
@@ -67,7 +67,7 @@ def create_app(
         ModelSettingsError: At start-up, when a model's secret is missing.
     """
     blueprints = assemble(config)
-    keys = key_ring(config)
+    keys = open_key_ring(config)
     metrics = Metrics() if after is None else after[METRICS]
     telemetry = open_telemetry(os.environ)
     app = web.Application(middlewares=[traced(telemetry), boundary], client_max_size=config.server.max_body_bytes)

@@ -6,7 +6,7 @@ import zlib
 from aiohttp import hdrs, web
 
 from proxy.api.service import SERVICE
-from proxy.tenants.keys import KeyRing
+from proxy.tenants.key_ring import KeyRing
 from proxy.wire.errors import BadRequest, BodyTimeout, NotJson
 
 EXPECT = web.RequestKey("expect", str)

@@ -14,7 +14,8 @@ from proxy.config.config import Config
 from proxy.state.conversation_store import Memory
 from proxy.telemetry.metrics import Metrics
 from proxy.tenants.access import Access, access_of, asks_directly
-from proxy.tenants.keys import KeyRing, Permission
+from proxy.tenants.key_ring import KeyRing
+from proxy.tenants.keys import Permission
 from proxy.tenants.limits import Meter, ProcessMeter
 from proxy.tenants.throttle import Throttle
 from proxy.traces.store import TraceStore

@@ -14,7 +14,8 @@ from models.usage import Call
 from proxy.audit.log import AuditLog
 from proxy.config.blueprint import Blueprint
 from proxy.config.config import Config
-from proxy.tenants.keys import KeyRecord, KeyRing
+from proxy.tenants.key_ring import KeyRing
+from proxy.tenants.keys import KeyRecord
 from proxy.traces.trace import Trace
 
 
@@ -32,7 +33,7 @@ def open_audit(config: Config, blueprints: Mapping[str, Blueprint], keys: KeyRin
     audit.record("config", sha256=fingerprint(config, blueprints), chatbots=modes)
     if keys is not None:
         audit.record("keys", keys=[{"key": record.id, **rights(record)} for record in keys.records])
-        keys.changed = lambda before, after: tell_keys(audit, before, after)
+        keys.on_change = lambda before, after: tell_keys(audit, before, after)
     return audit
 
 

@@ -9,7 +9,8 @@ from aiohttp import HttpVersion11, web
 from aiohttp.hdrs import AUTHORIZATION, HOST, ORIGIN
 
 from proxy.config.chatbot_settings import Filter
-from proxy.tenants.keys import KeyRecord, KeyRing, Permission
+from proxy.tenants.key_ring import KeyRing
+from proxy.tenants.keys import KeyRecord, Permission
 from proxy.tenants.loopback import is_loopback
 from proxy.wire.errors import BadRequest, Forbidden, Unauthorized
 

@@ -10,12 +10,11 @@ import json
 import os
 import re
 import secrets
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -23,8 +22,6 @@ Permission = Literal["chat", "trace", "admin", "unfiltered"]
 """chat: ask chatbots. trace: see reasons and rejected drafts. admin: read /metrics, erase. unfiltered: choose the filter."""
 
 _KEY = re.compile(r"caf-([0-9a-f]{8})-([A-Za-z0-9_-]{43})")
-LOOK_EVERY_S = 1.0
-"""How soon a change of the file is noticed: a revoked key works no longer than this."""
 
 
 class KeyFileError(Exception):
@@ -32,7 +29,7 @@ class KeyFileError(Exception):
 
 
 class KeyRecord(BaseModel):
-    """What is kept of one key."""
+    """A key as the file has it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -100,78 +97,21 @@ def _hash(salt: str, secret: str) -> str:
     return hashlib.sha256(bytes.fromhex(salt) + secret.encode()).hexdigest()
 
 
+_DUMMY = ("0" * 32, "0" * 64)
+"""Salt and hash that are compared when no key has the id, so that an unknown id takes as long as a wrong secret."""
+
+
+def find_valid(records: Mapping[str, KeyRecord], text: str) -> KeyRecord | None:
+    """Return the record of a key, by its text, if it is right and not revoked."""
+    match = _KEY.fullmatch(text)
+    ident, secret = (match[1], match[2]) if match else ("", "")
+    record = records.get(ident)
+    salt, expected = (record.salt, record.hash) if record else _DUMMY
+    right = hmac.compare_digest(_hash(salt, secret), expected)
+    return record if right and record is not None and record.revoked is None else None
+
+
 _RECORDS = TypeAdapter(tuple[KeyRecord, ...])
-_NOBODY = ("0" * 32, "0" * 64)
-"""Salt and hash that are compared with when no key has the id, so that an unknown id takes as long as a wrong secret."""
-
-
-class KeyRing:
-    """The keys of a proxy: from a file, which is read again when it changes, and from an environment variable."""
-
-    def __init__(self, file: Path | None, environ_value: str | None = None) -> None:
-        """Raises: KeyFileError: they cannot be read."""
-        self._file = file
-        self._fixed = {} if environ_value is None else _by_id(environ_value, "the environment variable of `keys.env`")
-        self._records: Mapping[str, KeyRecord] = {}
-        self._stamp: tuple[int, int, int] | None = None
-        self._looked = float("-inf")
-        self._unread = False
-        self._recognised: dict[bytes, KeyRecord] = {}
-        """Valid keys that were sent, by a code that only this process can make of them."""
-        self._code = secrets.token_bytes(32)
-        self.changed: Callable[[Mapping[str, KeyRecord], Mapping[str, KeyRecord]], None] | None = None
-        """Is told the file's keys before and after a change."""
-        if file is not None:
-            self._stamp = _stamp(file)
-            self._records = load(file)
-
-    def find(self, text: str) -> KeyRecord | None:
-        """Return the record of a key that is valid now."""
-        if time.monotonic() - self._looked > LOOK_EVERY_S:
-            self._look()
-        code = hashlib.blake2b(text.encode(errors="replace"), key=self._code, digest_size=32).digest()
-        known = self._recognised.get(code)
-        if known is None and (known := self._compared(text)) is not None:
-            self._recognised[code] = known
-        return known
-
-    def _compared(self, text: str) -> KeyRecord | None:
-        match = _KEY.fullmatch(text)
-        ident, secret = (match[1], match[2]) if match else ("", "")
-        record = self._records.get(ident) or self._fixed.get(ident)
-        salt, kept = (record.salt, record.hash) if record else _NOBODY
-        right = hmac.compare_digest(_hash(salt, secret), kept)
-        return record if right and record is not None and record.revoked is None else None
-
-    def _look(self) -> None:
-        """Read the file again if it has changed. One that cannot be read leaves the keys as they were."""
-        self._looked = time.monotonic()
-        if self._file is None:
-            return
-        stamp = _stamp(self._file)
-        if stamp != self._stamp:
-            before = self._records
-            try:
-                self._records = load(self._file)
-            except KeyFileError as error:  # half written, perhaps: looked at again a second later
-                if not self._unread:
-                    _log().error("keys not read again: those of before stay valid, revoked ones too", reason=str(error))
-                self._unread = True
-                return
-            self._unread = False
-            self._recognised = {}
-            if self.changed is not None:
-                self.changed(before, self._records)
-            self._stamp = stamp
-
-    @property
-    def records(self) -> list[KeyRecord]:
-        return [*self._fixed.values(), *self._records.values()]
-
-    @property
-    def valid(self) -> list[KeyRecord]:
-        """The records of keys that are not revoked."""
-        return [record for record in self.records if record.revoked is None]
 
 
 def load(path: Path) -> dict[str, KeyRecord]:
@@ -187,20 +127,28 @@ def load(path: Path) -> dict[str, KeyRecord]:
         raise KeyFileError(f"{path}: cannot be read: {error}; make it with `caf key create NAME`") from None
     if os.name == "posix" and mode & 0o022:
         raise KeyFileError(f"{path}: others may write it, and with it give themselves keys; run chmod 600 {path}")
-    return _by_id(text, str(path))
+    return parse(text, str(path))
 
 
-def _by_id(text: str, where: str) -> dict[str, KeyRecord]:
+def parse(text: str, source: str) -> dict[str, KeyRecord]:
+    """Read keys from JSON, by id.
+
+    Args:
+        source: What the text comes from, for messages.
+
+    Raises:
+        KeyFileError: It holds something else.
+    """
     try:
         records = _RECORDS.validate_json(text)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise KeyFileError(f"{where}: {place + ': ' if place else ''}{first['msg']}") from None
-    found = {record.id: record for record in records}
-    if len(found) < len(records):
-        raise KeyFileError(f"{where}: an id stands twice")
-    return found
+        raise KeyFileError(f"{source}: {place + ': ' if place else ''}{first['msg']}") from None
+    by_id = {record.id: record for record in records}
+    if len(by_id) < len(records):
+        raise KeyFileError(f"{source}: an id stands twice")
+    return by_id
 
 
 def save(records: Sequence[KeyRecord], path: Path) -> None:
@@ -220,17 +168,3 @@ def save(records: Sequence[KeyRecord], path: Path) -> None:
         target.replace(path)
     except OSError as error:
         raise KeyFileError(f"{path}: cannot be written: {error.strerror}") from None
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_mtime_ns, status.st_size
-
-
-def _log() -> Any:
-    import structlog  # here, because it takes 0.1 s to import and `caf key` has no use for it
-
-    return structlog.get_logger("caf.keys")

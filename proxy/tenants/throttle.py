@@ -1,24 +1,32 @@
 """How many requests without a valid key an address may send. Requests with one are never counted.
 
-Not with the library `limits`: it keeps every address for its whole window, however many there are, and goes through all of them at
-each hit: 10 ms a wrong key with 100,000 addresses, 89 ms with 400,000, where this takes 0.003 ms.
+A fixed window in a bounded cache, and not the library `limits`, which keeps all addresses of a minute, however many, and looks
+through them at each failure: 10 ms a wrong key with 100,000 addresses, 89 ms with 400,000 (measured), where this takes 0.014 ms.
 """
 
 import ipaddress
 import time
+from dataclasses import dataclass
+
+from cachetools import TTLCache
 
 WINDOW_S = 60.0
 MAX_ADDRESSES = 10_000
-"""Addresses counted at once; the oldest windows are dropped first."""
+"""Addresses counted at once; those that failed longest ago are dropped first."""
+
+
+@dataclass(slots=True)
+class _Window:
+    start: float
+    failures: int = 0
 
 
 class Throttle:
-    """Counts failures to authenticate by address, in fixed windows that begin with a first failure."""
+    """Counts failures to authenticate by address, in windows that begin with a first failure."""
 
     def __init__(self, per_minute: int) -> None:
         self.per_minute = per_minute
-        self._windows: dict[str, tuple[float, int]] = {}
-        """By address: when its window began, and failures since; the oldest window first."""
+        self._windows: TTLCache[str, _Window] = TTLCache(MAX_ADDRESSES, WINDOW_S, time.monotonic)
 
     def count_failure(self, address: str | None) -> float:
         """Count a failure, and return how many seconds its address is to stay away; 0 while it has not failed too often.
@@ -27,14 +35,11 @@ class Throttle:
             address: The peer's IP address; None if it has none.
         """
         network, now = _network_of(address or ""), time.monotonic()
-        start, failures = self._windows.get(network, (now, 0))
-        if now - start >= WINDOW_S or not failures:
-            self._windows.pop(network, None)  # so that it is the last
-            start, failures = now, 0
-            if len(self._windows) >= MAX_ADDRESSES:
-                del self._windows[next(iter(self._windows))]
-        self._windows[network] = start, failures + 1
-        return start + WINDOW_S - now if failures >= self.per_minute else 0
+        window = self._windows.get(network)
+        if window is None:
+            window = self._windows[network] = _Window(now)
+        window.failures += 1
+        return window.start + WINDOW_S - now if window.failures > self.per_minute else 0
 
 
 def _network_of(address: str) -> str:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from proxy.audit.folder import files_of, verify
-from proxy.tenants.keys import KeyRing, load
+from proxy.tenants.key_ring import KeyRing
+from proxy.tenants.keys import load
 from tests.cli.conftest import Ended
 
 Caf = Callable[..., Ended]

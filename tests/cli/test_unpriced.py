@@ -8,7 +8,8 @@ import yaml
 
 from cli.serve import unsafe
 from proxy.config.config import parse_config
-from proxy.tenants.keys import KeyRing, create, save
+from proxy.tenants.key_ring import KeyRing
+from proxy.tenants.keys import create, save
 from tests.cli.conftest import Ended
 
 PRICE = {"input": 1, "output": 2}

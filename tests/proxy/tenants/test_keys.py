@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from proxy.tenants import keys
-from proxy.tenants.keys import KeyFileError, KeyRing
+from proxy.tenants import key_ring, keys
+from proxy.tenants.key_ring import KeyRing
+from proxy.tenants.keys import KeyFileError
 
 
 def ring(tmp_path: Path, *made: keys.NewKey) -> tuple[KeyRing, Path]:
@@ -45,7 +46,7 @@ def test_the_file_holds_no_secret(tmp_path: Path) -> None:
 
 def test_a_revoked_key_is_refused_without_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file is read again when it changes."""
-    monkeypatch.setattr(keys, "LOOK_EVERY_S", 0)
+    monkeypatch.setattr(key_ring, "CHECK_EVERY_S", 0)
     one = keys.create("one")
     found, path = ring(tmp_path, one)
     assert found.find(one.text) is not None
@@ -55,7 +56,7 @@ def test_a_revoked_key_is_refused_without_a_restart(tmp_path: Path, monkeypatch:
 
 def test_a_half_written_file_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Valid keys go on working; the file is looked at again."""
-    monkeypatch.setattr(keys, "LOOK_EVERY_S", 0)
+    monkeypatch.setattr(key_ring, "CHECK_EVERY_S", 0)
     one, new = keys.create("one"), keys.create("new")
     found, path = ring(tmp_path, one)
     path.write_text("[{")

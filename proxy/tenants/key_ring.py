@@ -1,0 +1,105 @@
+"""The keys of a running proxy: those of its configuration, read again when the file changes."""
+
+import os
+import time
+from collections import ChainMap
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import structlog
+
+from proxy.config.config import Config, ConfigError
+from proxy.tenants.keys import KeyFileError, KeyRecord, find_valid, load, parse
+from proxy.tenants.loopback import is_loopback
+
+log = structlog.get_logger("caf.keys")
+
+CHECK_EVERY_S = 1.0
+"""How soon a change of the file is noticed: a revoked key works no longer than this."""
+
+
+class KeyRing:
+    """Keys from a file, from an environment variable, or both."""
+
+    def __init__(self, file: Path | None, environ_value: str | None = None) -> None:
+        """Raises: KeyFileError: they cannot be read."""
+        self._file = file
+        self._environ_records = (
+            {} if environ_value is None else parse(environ_value, "the environment variable of `keys.env`")
+        )
+        self._file_records: dict[str, KeyRecord] = {}
+        self._file_version: tuple[int, int, int] | None = None
+        self._checked_at = float("-inf")
+        self._failing = False
+        self.on_change: Callable[[Mapping[str, KeyRecord], Mapping[str, KeyRecord]], None] | None = None
+        """Gets the file's keys before and after a change."""
+        if file is not None:
+            self._file_version = _version(file)
+            self._file_records = load(file)
+
+    def find(self, text: str) -> KeyRecord | None:
+        """Return the record of a key that is valid now."""
+        if time.monotonic() - self._checked_at > CHECK_EVERY_S:
+            self._reload_if_changed()
+        return find_valid(ChainMap(self._file_records, self._environ_records), text)
+
+    def _reload_if_changed(self) -> None:
+        """Read the file again if it has changed. One that cannot be read leaves the keys as they were."""
+        self._checked_at = time.monotonic()
+        if self._file is None or (version := _version(self._file)) == self._file_version:
+            return
+        before = self._file_records
+        try:
+            self._file_records = load(self._file)
+        except KeyFileError as error:  # half written, perhaps: read again a second later
+            if not self._failing:
+                log.error("keys not read again: those of before stay valid, revoked ones too", reason=str(error))
+            self._failing = True
+            return
+        self._failing = False
+        if self.on_change is not None:
+            self.on_change(before, self._file_records)
+        self._file_version = version
+
+    @property
+    def records(self) -> list[KeyRecord]:
+        return [*self._environ_records.values(), *self._file_records.values()]
+
+    @property
+    def valid(self) -> list[KeyRecord]:
+        """The records of keys that are not revoked."""
+        return [record for record in self.records if record.revoked is None]
+
+
+def _version(path: Path) -> tuple[int, int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def open_key_ring(config: Config, environ: Mapping[str, str] = os.environ) -> KeyRing | None:
+    """Open the keys of a configuration; None: it has none, and only this machine can connect.
+
+    Raises:
+        ConfigError: They cannot be read, or are missing where strangers can connect.
+    """
+    settings = config.keys
+    if settings is None:
+        if not is_loopback(config.server.host):
+            raise ConfigError(
+                [
+                    f"server.host: {config.server.host!r} is no loopback address, and there are no `keys`: anybody could ask. Run "
+                    "`caf key create NAME`, and set keys: {file: data/keys.json}"
+                ]
+            )
+        return None
+    if settings.env is not None and settings.env not in environ:
+        raise ConfigError(
+            [f"keys.env: the environment variable {settings.env!r} is not set; export it before starting"]
+        )
+    try:
+        return KeyRing(settings.file, None if settings.env is None else environ[settings.env])
+    except KeyFileError as error:
+        raise ConfigError([f"keys: {error}"]) from None
