@@ -22,7 +22,7 @@ from proxy.api.openapi import document
 from proxy.api.responses.route import create_response, delete_response, read_response
 from proxy.api.responses.store import ProcessResponses, ResponseStore
 from proxy.api.service import SERVICE, Service
-from proxy.audit.audited import open_audit
+from proxy.audit.records import open_audit_log
 from proxy.config.blueprint import assemble
 from proxy.config.config import Config
 from proxy.config.settings import MemorySettings
@@ -95,7 +95,7 @@ def create_app(
             lost.append((metrics.traces_dropped, lambda: traces.dropped))
             stack.push_async_callback(asyncio.to_thread, traces.close)
             await asyncio.to_thread(traces.start)  # a database that is away takes seconds to find out
-            audit = open_audit(config, blueprints, keys)
+            audit = open_audit_log(config, blueprints, keys)
             if audit is not None:
                 stack.push_async_callback(asyncio.to_thread, audit.close)
                 lost.append((metrics.audit_dropped, lambda: audit.dropped))

@@ -29,7 +29,7 @@ from proxy.api.request_body import read_body, refuse_forms
 from proxy.api.respond import respond
 from proxy.api.service import SERVICE, Service
 from proxy.api.session import recall, remember
-from proxy.audit.audited import tell_turn
+from proxy.audit.records import record_turn
 from proxy.config.chatbot_settings import Filter
 from proxy.state.conversation import Conversation, Identity
 from proxy.telemetry.logs import FIELDS
@@ -272,7 +272,7 @@ def _finish(service: Service, request: web.Request, turn: Turn) -> None:
         unjudged=sum([judgement.verdict == "unjudged" for judgement in trace.judgements]),
     )  # fmt: skip
     if service.audit is not None:
-        tell_turn(service.audit, trace, keyed=service.keys is not None)
+        record_turn(service.audit, trace, keyed=service.keys is not None)
     if turn.filter != "shadow" or trace.error is not None:  # in shadow, the judging is still to come
         _keep(service, turn)
 
