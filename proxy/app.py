@@ -31,7 +31,7 @@ from proxy.telemetry.metrics import SHARED, Metrics
 from proxy.telemetry.reading import Reading
 from proxy.telemetry.tracing import open_telemetry, traced
 from proxy.telemetry.worker_metrics import refreshed
-from proxy.tenants.access import access_of, asks_directly
+from proxy.tenants.access import asks_directly, authorize
 from proxy.tenants.key_ring import open_key_ring
 from proxy.tenants.limits import Meter, ProcessMeter
 from proxy.tenants.throttle import Throttle
@@ -195,7 +195,7 @@ async def models(request: web.Request) -> web.Response:
     """List the chatbots that a client may ask, as OpenAI lists models."""
     service = request.app[SERVICE]
     access = service.access(request)
-    names = access.chatbots(service.chatbots)
+    names = access.visible_chatbots(service.chatbots)
     return _json({"object": "list", "data": [_model(name) for name in names]})
 
 
@@ -203,7 +203,7 @@ async def model(request: web.Request) -> web.Response:
     """Show one chatbot, as OpenAI shows a model."""
     service = request.app[SERVICE]
     access = service.access(request)
-    name, known = request.match_info["id"], access.chatbots(service.chatbots)
+    name, known = request.match_info["id"], access.visible_chatbots(service.chatbots)
     if name not in known:
         raise ModelNotFound(f"There is no chatbot {name[:64]!r} here; there is: {', '.join(known)}.", param="model")
     return _json(_model(name))
@@ -224,7 +224,7 @@ async def readyz(request: web.Request) -> web.Response:
     served = service.config.memory.on_error == "degrade" or await service.memory.answers()
     told: dict[str, object] = {"status": "ready" if served else "not ready"}
     try:
-        access_of(request.headers, service.keys, "admin", direct=service.keys is None and asks_directly(request))
+        authorize(request.headers, service.keys, "admin", direct=service.keys is None and asks_directly(request))
         told["chatbots"] = list(service.chatbots)
         if not served:
             told["reason"] = "the store of conversations does not answer"

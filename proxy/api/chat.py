@@ -123,8 +123,8 @@ def _chatbot(service: Service, access: Access, data: dict[str, Any]) -> Chatbot:
     if not isinstance(name, str) or not name:
         raise BadRequest("model: the name of a chatbot is missing.", param="model")
     bot = service.chatbots.get(name)
-    if bot is None or not access.knows(name):  # one that the key may not ask is as unknown as one that is not there
-        known = ", ".join(access.chatbots(service.chatbots)) or "none that this key may ask"
+    if bot is None or not access.may_ask(name):  # one that the key may not ask is as unknown as one that is not there
+        known = ", ".join(access.visible_chatbots(service.chatbots)) or "none that this key may ask"
         raise ModelNotFound(f"There is no chatbot {name[:64]!r} here; there is: {known}.", param="model")
     return bot
 
