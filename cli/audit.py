@@ -79,11 +79,11 @@ def head_(folder: FolderArgument = None, config: ConfigOption = None) -> None:
       caf audit head | mail -s "audit heads" auditor@example.org
     """
     from proxy.audit.chain import head_line
-    from proxy.audit.folder import FolderFault, heads
+    from proxy.audit.folder import FolderFault, last_heads
 
     path = _folder(folder, config)
     try:
-        found = heads(path)
+        found = last_heads(path)
     except OSError as error:
         leave(f"{error.filename or path}: cannot be read: {error.strerror}")
     except FolderFault as fault:
@@ -105,7 +105,7 @@ def told(report: "Report") -> "Iterator[str]":
 def _ending(chain: "Chain", report: "Report") -> str:
     if chain.ending == "closed":
         return "closed"
-    if chain.name in report.written:
+    if chain.name in report.open_chains:
         return "being written"
     where = " within a line" if chain.ending == "torn" else ""
     return f"not closed: its process crashed, or the end was cut off{where}"

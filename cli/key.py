@@ -182,9 +182,9 @@ def _save(records: "list[KeyRecord]", path: Path, config: "Config | None", actio
         if audit is None:
             keys.save(records, path)
             return
-        from proxy.audit.admin import commanded
+        from proxy.audit.admin import record_command
 
-        with commanded(audit, action, key) as log:
+        with record_command(audit, action, key) as log:
             keys.save(records, path)
     except keys.KeyFileError as error:
         leave(str(error))

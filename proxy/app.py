@@ -22,7 +22,7 @@ from proxy.api.openapi import document
 from proxy.api.responses.route import create_response, delete_response, read_response
 from proxy.api.responses.store import ProcessResponses, ResponseStore
 from proxy.api.service import SERVICE, Service
-from proxy.audit.events import open_audit
+from proxy.audit.records import open_audit_log
 from proxy.config.blueprint import assemble
 from proxy.config.config import Config
 from proxy.config.settings import MemorySettings
@@ -31,7 +31,7 @@ from proxy.telemetry.external_metric import Reading
 from proxy.telemetry.metrics import SHARED, Metrics
 from proxy.telemetry.tracing import open_telemetry, traced
 from proxy.telemetry.worker_metrics import refreshed
-from proxy.tenants.access import access_of, asks_directly
+from proxy.tenants.access import asks_directly, authorize
 from proxy.tenants.key_ring import open_key_ring
 from proxy.tenants.limits import Meter, ProcessMeter
 from proxy.tenants.throttle import Throttle
@@ -95,7 +95,7 @@ def create_app(
             lost.append((metrics.traces_dropped, lambda: traces.dropped))
             stack.push_async_callback(asyncio.to_thread, traces.close)
             await asyncio.to_thread(traces.start)  # a database that is away takes seconds to find out
-            audit = open_audit(config, blueprints, keys)
+            audit = open_audit_log(config, blueprints, keys)
             if audit is not None:
                 stack.push_async_callback(asyncio.to_thread, audit.close)
                 lost.append((metrics.audit_dropped, lambda: audit.dropped))
@@ -195,7 +195,7 @@ async def models(request: web.Request) -> web.Response:
     """List the chatbots that a client may ask, as OpenAI lists models."""
     service = request.app[SERVICE]
     access = service.access(request)
-    names = access.chatbots(service.chatbots)
+    names = access.visible_chatbots(service.chatbots)
     return _json({"object": "list", "data": [_model(name) for name in names]})
 
 
@@ -203,7 +203,7 @@ async def model(request: web.Request) -> web.Response:
     """Show one chatbot, as OpenAI shows a model."""
     service = request.app[SERVICE]
     access = service.access(request)
-    name, known = request.match_info["id"], access.chatbots(service.chatbots)
+    name, known = request.match_info["id"], access.visible_chatbots(service.chatbots)
     if name not in known:
         raise ModelNotFound(f"There is no chatbot {name[:64]!r} here; there is: {', '.join(known)}.", param="model")
     return _json(_model(name))
@@ -224,7 +224,7 @@ async def readyz(request: web.Request) -> web.Response:
     served = service.config.memory.on_error == "degrade" or await service.conversations.answers()
     told: dict[str, object] = {"status": "ready" if served else "not ready"}
     try:
-        access_of(request.headers, service.keys, "admin", direct=service.keys is None and asks_directly(request))
+        authorize(request.headers, service.keys, "admin", direct=service.keys is None and asks_directly(request))
         told["chatbots"] = list(service.chatbots)
         if not served:
             told["reason"] = "the store of conversations does not answer"

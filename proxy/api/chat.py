@@ -29,7 +29,7 @@ from proxy.api.request_body import read_body, refuse_forms
 from proxy.api.respond import respond
 from proxy.api.service import SERVICE, Service
 from proxy.api.session import recall, remember
-from proxy.audit.events import tell_turn
+from proxy.audit.records import record_turn
 from proxy.config.chatbot_settings import Filter
 from proxy.state.conversation import Conversation, Identity
 from proxy.telemetry.logs import FIELDS
@@ -123,8 +123,8 @@ def _chatbot(service: Service, access: Access, data: dict[str, Any]) -> Chatbot:
     if not isinstance(name, str) or not name:
         raise BadRequest("model: the name of a chatbot is missing.", param="model")
     bot = service.chatbots.get(name)
-    if bot is None or not access.knows(name):  # one that the key may not ask is as unknown as one that is not there
-        known = ", ".join(access.chatbots(service.chatbots)) or "none that this key may ask"
+    if bot is None or not access.may_ask(name):  # one that the key may not ask is as unknown as one that is not there
+        known = ", ".join(access.visible_chatbots(service.chatbots)) or "none that this key may ask"
         raise ModelNotFound(f"There is no chatbot {name[:64]!r} here; there is: {known}.", param="model")
     return bot
 
@@ -272,7 +272,7 @@ def _finish(service: Service, request: web.Request, turn: Turn) -> None:
         unjudged=sum([judgement.verdict == "unjudged" for judgement in trace.judgements]),
     )  # fmt: skip
     if service.audit is not None:
-        tell_turn(service.audit, trace, keyed=service.keys is not None)
+        record_turn(service.audit, trace, keyed=service.keys is not None)
     if turn.filter != "shadow" or trace.error is not None:  # in shadow, the judging is still to come
         _keep(service, turn)
 

@@ -14,7 +14,7 @@ import structlog
 from aiohttp import web
 
 from proxy.api.service import SERVICE, Service
-from proxy.audit.admin import tell_admin
+from proxy.audit.admin import record_admin
 from proxy.traces import query
 from proxy.traces.backend import TraceBackend, TraceError, place_of
 from proxy.traces.store import TraceStore
@@ -38,7 +38,7 @@ async def erase(request: web.Request) -> web.Response:
         outcome = "erased" if any(found.values()) else "not found"
     finally:
         if service.audit is not None:
-            tell_admin(service.audit, "erase", outcome, key=None, by=access.key)
+            record_admin(service.audit, "erase", outcome, key=None, by=access.key)
     log.warning("conversation erased", **found)
     service.later(_once_more(service, ident, asked))
     answer = {"id": ident, "object": "conversation", "deleted": True, **found}

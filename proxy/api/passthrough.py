@@ -17,7 +17,7 @@ from proxy.api.forwarded_usage import Relayed, estimated, usage_of
 from proxy.api.logprobs import spelling
 from proxy.api.middleware import to_api_error
 from proxy.api.service import Service
-from proxy.audit.events import tell_forwarded
+from proxy.audit.records import record_passthrough
 from proxy.telemetry.logs import FIELDS
 from proxy.tenants.keys import KeyRecord
 from proxy.turn.chatbot import Chatbot
@@ -40,7 +40,7 @@ class Relaying:
     ) -> None:
         self._service.metrics.forwarded(self._ledger)
         if self._service.audit is not None:
-            tell_forwarded(self._service.audit, self._chatbot, self._key, self._ledger.calls, error)
+            record_passthrough(self._service.audit, self._chatbot, self._key, self._ledger.calls, error)
 
 
 DONE = (b"data: [DONE]\n\n", b"data: [DONE]\r\n\r\n", b"data: [DONE]\n")

@@ -13,7 +13,7 @@ from proxy.audit.log import AuditLog
 from proxy.config.config import Config
 from proxy.state.conversation_store import ConversationStore
 from proxy.telemetry.metrics import Metrics
-from proxy.tenants.access import Access, access_of, asks_directly
+from proxy.tenants.access import Access, asks_directly, authorize
 from proxy.tenants.key_ring import KeyRing
 from proxy.tenants.keys import Permission
 from proxy.tenants.limits import Meter, ProcessMeter
@@ -58,7 +58,7 @@ class Service:
         """
         try:
             direct = self.keys is None and asks_directly(request)
-            return access_of(request.headers, self.keys, needed, direct=direct)
+            return authorize(request.headers, self.keys, needed, direct=direct)
         except Unauthorized:
             if wait_s := self.throttle.count_failure(request.remote):
                 raise TooManyFailures(wait_s) from None

@@ -1,6 +1,6 @@
-"""What the audit log is told of what somebody does by hand: keys made and revoked, conversations erased.
+"""The records of what somebody does by hand: keys made and revoked, conversations erased.
 
-It is told that it was done, how that ended, and by which key: not whose conversation it was, whose id a client may have chosen.
+They hold what was done, how it ended, and by which key: not whose conversation it was, whose id a client may have chosen.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from proxy.config.settings import AuditSettings
 from proxy.tenants.keys import KeyRecord
 
 
-def tell_admin(audit: AuditLog, action: str, outcome: str, *, key: KeyRecord | None, by: KeyRecord | None) -> None:
+def record_admin(audit: AuditLog, action: str, outcome: str, *, key: KeyRecord | None, by: KeyRecord | None) -> None:
     """Record something done by hand.
 
     Args:
@@ -24,7 +24,7 @@ def tell_admin(audit: AuditLog, action: str, outcome: str, *, key: KeyRecord | N
 
 
 @contextmanager
-def commanded(settings: AuditSettings, action: str, key: KeyRecord) -> Iterator[AuditLog]:
+def record_command(settings: AuditSettings, action: str, key: KeyRecord) -> Iterator[AuditLog]:
     """Record what the block does to a key, in a chain of its own, which is begun before anything is done.
 
     Raises:
@@ -37,5 +37,5 @@ def commanded(settings: AuditSettings, action: str, key: KeyRecord) -> Iterator[
         yield audit
         outcome = "done"
     finally:
-        tell_admin(audit, action, outcome, key=key, by=None)
+        record_admin(audit, action, outcome, key=key, by=None)
         audit.close()

@@ -61,22 +61,22 @@ class Chain:
     """Of the lines that were asked for, by `seq`."""
 
 
-def write(record: Mapping[str, Any], seq: int, prev: str) -> tuple[bytes, str]:
+def write_line(record: Mapping[str, Any], seq: int, prev: str) -> tuple[bytes, str]:
     """Return the line of a record, and its hash.
 
     Raises:
         TypeError: The record holds what JSON has not (orjson.JSONEncodeError).
     """
     body = {**record, "seq": seq, "prev": prev}
-    found = hashlib.sha256(_canonical(body)).hexdigest()
-    return _canonical({**body, "hash": found}) + b"\n", found
+    digest = hashlib.sha256(_canonical(body)).hexdigest()
+    return _canonical({**body, "hash": digest}) + b"\n", digest
 
 
 def _canonical(body: Mapping[str, Any]) -> bytes:
     return orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
 
 
-def check(lines: Iterable[bytes], wanted: Iterable[int] = ()) -> Chain:
+def check_chain(lines: Iterable[bytes], wanted: Iterable[int] = ()) -> Chain:
     """Check the lines of a chain, each with its line end.
 
     Args:
@@ -94,7 +94,7 @@ def check(lines: Iterable[bytes], wanted: Iterable[int] = ()) -> Chain:
         if not line.endswith(b"\n"):
             ending = "torn"
             continue
-        record = read(line, seq, prev)
+        record = read_line(line, seq, prev)
         event, prev = record["event"], record["hash"]
         if (event == "start") != (seq == 0):
             raise Fault(seq + 1, "a chain begins with its `start` record" if seq == 0 else "a second `start` record")
@@ -109,11 +109,11 @@ def check(lines: Iterable[bytes], wanted: Iterable[int] = ()) -> Chain:
         seq += 1
     if not first:
         raise Fault(1, "the chain has no first line")
-    name = name_of(first["at"], first["chain"])
+    name = chain_file_name(first["at"], first["chain"])
     return Chain(name, Head(name, seq - 1, prev), ending, first, lost, hashes)  # type: ignore[arg-type]
 
 
-def read(line: bytes, seq: int, prev: str) -> dict[str, Any]:
+def read_line(line: bytes, seq: int, prev: str) -> dict[str, Any]:
     """Return the record of a line that is to have this number and follow the line with this hash.
 
     Raises:
@@ -133,12 +133,12 @@ def read(line: bytes, seq: int, prev: str) -> dict[str, Any]:
         raise Fault(seq + 1, "does not follow the line before it: lines were taken out, put in or moved")
     if record.get("seq") != seq:
         raise Fault(seq + 1, f"has the number {record.get('seq')!r}, not {seq}")
-    if not _sound(record):
+    if not _is_record(record):
         raise Fault(seq + 1, "is no record of an audit log")
     return record
 
 
-def _sound(record: Mapping[str, Any]) -> bool:
+def _is_record(record: Mapping[str, Any]) -> bool:
     if not isinstance(record.get("event"), str) or not _matches(_AT, record.get("at")):
         return False
     if record["event"] == "gap":
@@ -159,12 +159,12 @@ def _matches(pattern: re.Pattern[str], value: object) -> bool:
     return isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
-def name_of(at: str, chain: str) -> str:
+def chain_file_name(at: str, chain: str) -> str:
     """Return the file name of a chain: sorted by name, chains are sorted by their start."""
     return f"{at.replace('-', '').replace(':', '')}-{chain}{SUFFIX}"
 
 
-def heads_before(first: Mapping[str, Any]) -> list[Head]:
+def earlier_heads(first: Mapping[str, Any]) -> list[Head]:
     """Return the lines of earlier chains that a first record vouches for."""
     return [Head(one["name"], one["seq"], one["hash"]) for one in first["before"]]
 
@@ -185,8 +185,8 @@ def read_heads(text: str) -> list[Head]:
         if not line.strip() or line.startswith("#"):
             continue
         match line.split():
-            case [name, seq, found] if seq.isascii() and seq.isdecimal() and len(seq) < 19 and _matches(_HASH, found):
-                heads.append(Head(name, int(seq), found))
+            case [name, seq, digest] if seq.isascii() and seq.isdecimal() and len(seq) < 19 and _matches(_HASH, digest):
+                heads.append(Head(name, int(seq), digest))
             case _:
                 raise ValueError(f"line {number} is not NAME NUMBER HASH, as `caf audit head` writes them")
     return heads

@@ -9,10 +9,10 @@ from typing import BinaryIO
 
 import orjson
 
-from proxy.audit.chain import GENESIS, SUFFIX, Chain, Fault, Head, check, heads_before, read
+from proxy.audit.chain import GENESIS, SUFFIX, Chain, Fault, Head, check_chain, earlier_heads, read_line
 
-LONGEST = 1_000_000
-"""Bytes of a line; a longer one is nothing that we wrote, and must not fill the memory."""
+MAX_LINE_BYTES = 1_000_000
+"""A longer line is nothing that we wrote, and must not fill the memory."""
 ELSEWHERE = "kept elsewhere"
 Claims = dict[str, list[tuple[str, Head]]]
 """By file name: a line that is to be there, and who says so."""
@@ -20,7 +20,7 @@ Claims = dict[str, list[tuple[str, Head]]]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What checking a folder came to."""
+    """The result of checking a folder."""
 
     chains: list[Chain] = field(default_factory=list)
     """Those that are whole, oldest first."""
@@ -28,7 +28,7 @@ class Report:
     """The first one of each chain that is not, with file and line."""
     notes: list[str] = field(default_factory=list)
     """What is no fault of a line, but should be known."""
-    written: frozenset[str] = frozenset()
+    open_chains: frozenset[str] = frozenset()
     """Names of the chains that some process is writing now."""
 
 
@@ -36,41 +36,44 @@ class FolderFault(Exception):
     """A chain is not as it was written; the message says where."""
 
 
-def verify(folder: Path, kept: Iterable[Head] = ()) -> Report:
-    """Check all chains of a folder: each by itself, against what later chains say of it, and against heads kept elsewhere.
+def verify(folder: Path, anchors: Iterable[Head] = ()) -> Report:
+    """Check all chains of a folder: each by itself, and against what later chains say of it.
+
+    Args:
+        anchors: Heads that were kept elsewhere, to check against, too.
 
     Raises:
         OSError: A file cannot be read.
     """
-    files = files_of(folder)
+    files = chain_files(folder)
     claims: Claims = defaultdict(list)
-    for head in kept:
+    for head in anchors:
         claims[head.name].append((ELSEWHERE, head))
     for path in files:
-        for head in _vouched(path):
+        for head in _claimed_heads(path):
             claims[head.name].append((f"named by {path.name}", head))
-    report = Report(written=frozenset(path.name for path in files if being_written(path)))
+    report = Report(open_chains=frozenset(path.name for path in files if is_being_written(path)))
     for path in files:
         try:
-            chain = _checked(path, (head.seq for _, head in claims[path.name]))
+            chain = _check_file(path, (head.seq for _, head in claims[path.name]))
         except Fault as fault:
             report.faults.append(f"{path}:{fault.line}: {fault.problem}")
         else:
             report.chains.append(chain)
-            report.faults.extend(_broken(path, chain, claims[path.name]))
-    _tell_missing(folder, {path.name for path in files}, claims, report)
+            report.faults.extend(_broken_claims(path, chain, claims[path.name]))
+    _report_missing(folder, {path.name for path in files}, claims, report)
     return report
 
 
-def _checked(path: Path, wanted: Iterable[int]) -> Chain:
+def _check_file(path: Path, wanted: Iterable[int]) -> Chain:
     with path.open("rb") as file:
-        chain = check(_lines(file), wanted)
+        chain = check_chain(_lines(file), wanted)
     if chain.name != path.name:
         raise Fault(1, f"the chain was written as {chain.name}: the file has been renamed or copied")
     return chain
 
 
-def _broken(path: Path, chain: Chain, claims: Iterable[tuple[str, Head]]) -> Iterator[str]:
+def _broken_claims(path: Path, chain: Chain, claims: Iterable[tuple[str, Head]]) -> Iterator[str]:
     for who, head in claims:
         if head.seq > chain.head.seq:
             yield f"{path}:{chain.head.seq + 1}: ends here, but line {head.seq + 1} is {who}: the end was cut off"
@@ -78,30 +81,30 @@ def _broken(path: Path, chain: Chain, claims: Iterable[tuple[str, Head]]) -> Ite
             yield f"{path}:{head.seq + 1}: has not the hash that is {who}: the chain was written anew"
 
 
-def _began(name: str) -> str:
+def _start_time(name: str) -> str:
     """Return when a chain was begun, to the millisecond. Processes that start together begin theirs in the same one."""
     return name.partition("-")[0]
 
 
-def _tell_missing(folder: Path, there: Collection[str], claims: Claims, report: Report) -> None:
-    """Tell of chains that are gone: a fault, unless nothing older is there and only chains miss them: those were tidied away."""
+def _report_missing(folder: Path, there: Collection[str], claims: Claims, report: Report) -> None:
+    """Report chains that are gone: a fault, unless nothing older is there and only chains name them: those were tidied away."""
     for name in sorted(claims.keys() - there):
         who = claims[name][0][0]
-        if who != ELSEWHERE and _began(name) <= _began(min(there)):
+        if who != ELSEWHERE and _start_time(name) <= _start_time(min(there)):
             report.notes.append(f"{folder / name}: is gone, and so is all before it; it is {who}")
         else:
             report.faults.append(f"{folder / name}:0: is gone; it is {who}")
 
 
-def _vouched(path: Path) -> list[Head]:
-    """Return what the first line of a chain says of others; nothing when it is not as it was written, which is told elsewhere."""
+def _claimed_heads(path: Path) -> list[Head]:
+    """Return the heads that a chain's first line names; none when it is not as it was written, which `_check_file` reports."""
     with suppress(Fault), path.open("rb") as file:
-        first = read(file.readline(LONGEST), 0, GENESIS)
-        return heads_before(first) if first["event"] == "start" else []
+        first = read_line(file.readline(MAX_LINE_BYTES), 0, GENESIS)
+        return earlier_heads(first) if first["event"] == "start" else []
     return []
 
 
-def heads(folder: Path) -> list[Head]:
+def last_heads(folder: Path) -> list[Head]:
     """Return the last line of each chain in a folder, oldest first.
 
     Raises:
@@ -109,9 +112,9 @@ def heads(folder: Path) -> list[Head]:
         FolderFault: A chain is not as it was written.
     """
     found = []
-    for path in files_of(folder):
+    for path in chain_files(folder):
         try:
-            found.append(_checked(path, ()).head)
+            found.append(_check_file(path, ()).head)
         except Fault as fault:
             raise FolderFault(f"{path}:{fault.line}: {fault.problem}") from None
     return found
@@ -121,14 +124,14 @@ def last_head(path: Path) -> Head | None:
     """Return the last whole line of a chain without looking at the others; None when there is none that can be read."""
     with suppress(OSError, ValueError, KeyError, TypeError), path.open("rb") as file:
         file.seek(0, 2)
-        file.seek(max(0, file.tell() - LONGEST))
+        file.seek(max(0, file.tell() - MAX_LINE_BYTES))
         *_, last = (line for line in file.readlines() if line.endswith(b"\n"))
         record = orjson.loads(last)
         return Head(path.name, int(record["seq"]), str(record["hash"]))
     return None
 
 
-def files_of(folder: Path) -> list[Path]:
+def chain_files(folder: Path) -> list[Path]:
     """Return the files of the chains, oldest first.
 
     Raises:
@@ -138,10 +141,10 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    return iter(lambda: file.readline(LONGEST), b"")
+    return iter(lambda: file.readline(MAX_LINE_BYTES), b"")
 
 
-def being_written(path: Path) -> bool:
+def is_being_written(path: Path) -> bool:
     """Tell whether a process has the chain open: it holds a lock as long as it lives."""
     try:
         import fcntl

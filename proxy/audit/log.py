@@ -3,8 +3,8 @@
 It holds random ids, times and outcomes: no text, no user, no secret, and no conversation id, which a client may have chosen. A
 turn's id leads to its trace as long as there is one. So erasing a conversation needs no edit of the log.
 
-What is recorded is in `audited.py`. It goes into a bounded queue; one thread writes it. What the disk or the queue does not take is
-counted (`dropped`) and told in the chain, as a `gap` record, as soon as it can be written to again.
+What is recorded is in `records.py`. It goes into a bounded queue; one thread writes it. What the disk or the queue does not take is
+counted (`dropped`) and stands in the chain, as a `gap` record, as soon as it can be written to again.
 """
 
 import errno
@@ -18,23 +18,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from proxy.audit.chain import FORMAT, GENESIS, name_of, write
-from proxy.audit.folder import files_of, last_head
+from proxy.audit.chain import FORMAT, GENESIS, chain_file_name, write_line
+from proxy.audit.folder import chain_files, last_head
 from proxy.config.config import ConfigError
 
-MOST_WAITING = 10_000
-"""Records that wait for the writer at most: some megabytes."""
-BATCH = 1_000
-"""Records that are written at once."""
-GATHER_S = 0.05
+MAX_QUEUED = 10_000
+"""Records: some megabytes."""
+MAX_BATCH = 1_000
+"""Records in one write."""
+BATCH_DELAY_S = 0.05
 """How long a record waits for others to be written with."""
 SYNC_S = 1.0
 """How often `sync: second` has the disk confirm."""
 RETRY_S = 1.0
-VOUCHED = 8
+LINKED_CHAINS = 8
 """Earlier chains whose last line a new chain names."""
 
-Waiting = tuple[float, dict[str, Any]]
+QueuedRecord = tuple[float, dict[str, Any]]
 
 
 class AuditLog:
@@ -42,22 +42,21 @@ class AuditLog:
 
     def __init__(self, folder: Path, sync: Literal["turn", "second"]) -> None:
         self._folder, self._sync = folder, sync
-        self._queue: deque[Waiting] = (
-            deque()
-        )  # appended to by the event loop, emptied by the writer: that needs no lock
-        self._batch: list[Waiting] = []
-        self._arrived, self._closing = threading.Event(), threading.Event()
+        # Appended to by the event loop, emptied by the writer: that needs no lock.
+        self._queue: deque[QueuedRecord] = deque()
+        self._batch: list[QueuedRecord] = []
+        self._wake, self._closing = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._file = -1
         self._size, self._seq, self._prev = 0, 0, GENESIS
         self._unsynced, self._synced_at = False, 0.0
         self._failing = False
-        self._refused, self._unwritten, self._told = 0, 0, 0
+        self._lost_in_queue, self._lost_at_disk, self._reported_lost = 0, 0, 0
 
     @property
     def dropped(self) -> int:
         """Records lost to a full queue or a failing disk since the start."""
-        return self._refused + self._unwritten
+        return self._lost_in_queue + self._lost_at_disk
 
     def start(self) -> None:
         """Begin a chain and start the writer.
@@ -79,23 +78,22 @@ class AuditLog:
 
     def record(self, event: str, **fields: Any) -> None:
         """Hand a record to the writer. Its values are ids, names from the configuration, numbers and codes."""
-        if len(self._queue) >= MOST_WAITING or self._closing.is_set():
-            self._refused += 1
+        if len(self._queue) >= MAX_QUEUED or self._closing.is_set():
+            self._lost_in_queue += 1
             return
         self._queue.append((time.time(), {"event": event, **fields}))
-        if not self._arrived.is_set():
-            self._arrived.set()
+        self._wake.set()
 
     def close(self, timeout_s: float = 5.0) -> None:
         """Write what waits and the closing record. Blocks, `timeout_s` at most."""
         self._closing.set()
-        self._arrived.set()
+        self._wake.set()
         if self._thread is None:
             return
         self._thread.join(timeout_s)
         lost = len(self._queue) + len(self._batch)
         if lost or self._thread.is_alive():
-            self._unwritten += lost
+            self._lost_at_disk += lost
             _log().error("audit not closed", folder=str(self._folder), dropped=self.dropped)
         self._thread = None
 
@@ -103,46 +101,48 @@ class AuditLog:
 
     def _run(self) -> None:
         while True:
-            self._arrived.wait(self._pause())
+            self._wake.wait(self._wait_s())
             if not self._closing.is_set():
-                self._closing.wait(RETRY_S if self._failing else GATHER_S)
-            self._arrived.clear()
+                self._closing.wait(RETRY_S if self._failing else BATCH_DELAY_S)
+            self._wake.clear()
             done = self._closing.is_set()
             try:
                 self._write(last=done)
             except OSError as error:
-                self._trouble(error)
+                self._log_failure(error)
             except Exception as error:  # a record of some odd shape must not cost those that come after it
-                self._unwritten += len(self._batch)
+                self._lost_at_disk += len(self._batch)
                 self._batch.clear()
-                self._trouble(error)
+                self._log_failure(error)
             if done:
                 break
         if self._file >= 0:
             with suppress(OSError):
                 os.close(self._file)  # which gives the lock up
 
-    def _pause(self) -> float | None:
+    def _wait_s(self) -> float | None:
         """Return how long nothing is to be done unless something arrives; None: for ever."""
         if self._failing or self._batch:
             return RETRY_S
         return max(0.0, self._synced_at + SYNC_S - time.monotonic()) if self._unsynced else None
 
     def _write(self, *, last: bool) -> None:
-        self._still_there()
+        self._reopen_if_deleted()
         more = True
         while more:
-            while self._queue and len(self._batch) < BATCH:
+            while self._queue and len(self._batch) < MAX_BATCH:
                 self._batch.append(self._queue.popleft())
             more, dropped = bool(self._queue), self.dropped
-            records = [{"at": stamp(at), **record} for at, record in self._batch]
-            if dropped > self._told:
-                records.append({"at": stamp(time.time()), "event": "gap", "lost": dropped - self._told})
+            records = [{"at": utc_timestamp(at), **record} for at, record in self._batch]
+            if dropped > self._reported_lost:
+                records.append(
+                    {"at": utc_timestamp(time.time()), "event": "gap", "lost": dropped - self._reported_lost}
+                )
             if last and not more:
-                records.append({"at": stamp(time.time()), "event": "close"})
+                records.append({"at": utc_timestamp(time.time()), "event": "close"})
             self._append(records)
             self._batch.clear()
-            self._told = dropped
+            self._reported_lost = dropped
         if self._unsynced and (last or self._sync == "turn" or time.monotonic() >= self._synced_at + SYNC_S):
             os.fsync(self._file)
             self._unsynced, self._synced_at = False, time.monotonic()
@@ -150,10 +150,10 @@ class AuditLog:
             self._failing = False
             _log().info("audit written again", folder=str(self._folder), dropped=self.dropped)
 
-    def _still_there(self) -> None:
+    def _reopen_if_deleted(self) -> None:
         """Begin another chain when somebody deleted the file: what is written there just vanishes."""
         if self._file >= 0 and os.fstat(self._file).st_nlink == 0:
-            self._unwritten += self._seq
+            self._lost_at_disk += self._seq
             os.close(self._file)
             self._file = -1
         if self._file < 0:
@@ -167,7 +167,7 @@ class AuditLog:
         """
         seq, prev, lines = self._seq, self._prev, bytearray()
         for record in records:
-            line, prev = write(record, seq, prev)
+            line, prev = write_line(record, seq, prev)
             seq += 1
             lines += line
         if not lines:
@@ -183,13 +183,13 @@ class AuditLog:
 
     def _open(self) -> None:
         """Begin a chain: its first line is there when its file is."""
-        before = [head for path in reversed(files_of(self._folder)[-VOUCHED:]) if (head := last_head(path))]
-        chain, at = secrets.token_hex(16), stamp(time.time())
+        before = [head for path in reversed(chain_files(self._folder)[-LINKED_CHAINS:]) if (head := last_head(path))]
+        chain, at = secrets.token_hex(16), utc_timestamp(time.time())
         first = {
             "event": "start", "format": FORMAT, "chain": chain, "at": at, "pid": os.getpid(),
             "before": [{"name": head.name, "seq": head.seq, "hash": head.hash} for head in before],
         }  # fmt: skip
-        target = self._folder / name_of(at, chain)
+        target = self._folder / chain_file_name(at, chain)
         new = target.with_name(f".{target.name}.new")
         self._file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
         self._size, self._seq, self._prev = 0, 0, GENESIS
@@ -206,14 +206,14 @@ class AuditLog:
             raise
         self._unsynced, self._synced_at = False, time.monotonic()
 
-    def _trouble(self, error: Exception) -> None:
+    def _log_failure(self, error: Exception) -> None:
         if not self._failing:  # a line for each would bury the log
             self._failing = True
             reason = getattr(error, "strerror", None) or type(error).__name__
             _log().error("audit cannot be written", folder=str(self._folder), error=reason)
 
 
-def stamp(seconds: float) -> str:
+def utc_timestamp(seconds: float) -> str:
     """Write a time (Unix, seconds) as UTC, to the millisecond."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 

@@ -19,7 +19,7 @@ FILTER_HEADER = "X-CAF-Filter"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A client, as far as it is known."""
+    """What a client may do."""
 
     key_id: str
     """Part of every conversation's identity. Without configured keys: a hash of whatever key the client sent."""
@@ -28,18 +28,18 @@ class Access:
     trace: bool = False
     """Whether it may see judges' own reasons and rejected drafts."""
     key: KeyRecord | None = None
-    """Its key, on a proxy that has keys: its limits count."""
+    """Its key, with its limits, on a proxy that has keys."""
 
-    def knows(self, chatbot: str) -> bool:
-        """Tell whether it may know of a chatbot."""
+    def may_ask(self, chatbot: str) -> bool:
+        """Tell whether it may ask a chatbot, and so know of it."""
         return self.key is None or self.key.chatbots is None or chatbot in self.key.chatbots
 
-    def chatbots(self, all_of_them: Iterable[str]) -> list[str]:
-        """Return which of some chatbots it may know of."""
-        return [name for name in all_of_them if self.knows(name)]
+    def visible_chatbots(self, names: Iterable[str]) -> list[str]:
+        """Return those chatbots that it may ask."""
+        return [name for name in names if self.may_ask(name)]
 
 
-def access_of(
+def authorize(
     headers: Mapping[str, str], keys: KeyRing | None, needed: Permission = "chat", *, direct: bool = False
 ) -> Access:
     """Recognise a client.
@@ -55,7 +55,7 @@ def access_of(
         Forbidden: Its key lacks the permission.
     """
     if keys is None:
-        access = keyless(headers, direct=direct)
+        access = keyless_access(headers, direct=direct)
         if needed != "chat" and not access.unfiltered:
             raise Forbidden(f"This needs the permission `{needed}`. {ASK_DIRECTLY}")
         return access
@@ -68,7 +68,7 @@ def access_of(
     return Access(record.id, "unfiltered" in record.permissions, "trace" in record.permissions, record)
 
 
-def keyless(headers: Mapping[str, str], *, direct: bool = False) -> Access:
+def keyless_access(headers: Mapping[str, str], *, direct: bool = False) -> Access:
     """Return the access of a client to a proxy without keys, which listens on loopback alone.
 
     A program on this machine that asks it directly may do all but `trace`; who comes through another server or a web page may chat.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.audit.folder import files_of
+from proxy.audit.folder import chain_files
 from proxy.audit.log import AuditLog
 from tests.cli.conftest import COMMAND, Ended
 
@@ -23,7 +23,7 @@ def write(folder: Path, count: int = 2) -> Path:
     for number in range(count):
         log.record("turn", turn=f"{number}", outcome="accepted")
     log.close()
-    return files_of(folder)[-1]
+    return chain_files(folder)[-1]
 
 
 def test_a_log_that_stands_is_told_chain_by_chain(inside: Caf, tmp_path: Path) -> None:
@@ -137,9 +137,9 @@ def test_a_changed_configuration_begins_a_chain_of_its_own(
     assert ended.code == 0
     assert ended.out.count(", closed\n") == 2
     one, other = (
-        [json.loads(line) for line in path.read_bytes().splitlines()] for path in files_of(tmp_path / "audit")
+        [json.loads(line) for line in path.read_bytes().splitlines()] for path in chain_files(tmp_path / "audit")
     )
-    assert [head["name"] for head in other[0]["before"]] == [files_of(tmp_path / "audit")[0].name]
+    assert [head["name"] for head in other[0]["before"]] == [chain_files(tmp_path / "audit")[0].name]
     for chain, mode in ((one, "on"), (other, "off")):
         assert [record["event"] for record in chain] == ["start", "config", "turn", "close"]
         assert (chain[1]["chatbots"], chain[2]["filter"]) == ({"bot": mode}, mode)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.audit.folder import files_of, verify
+from proxy.audit.folder import chain_files, verify
 from proxy.tenants.key_ring import KeyRing
 from proxy.tenants.keys import load
 from tests.cli.conftest import Ended
@@ -105,7 +105,7 @@ def audited(folder: Path, audit: str = "log") -> None:
 def recorded(folder: Path) -> list[tuple[str, str, str]]:
     """Return action, outcome and key of what was done by hand, from chains that stand."""
     assert verify(folder).faults == []
-    lines = [json.loads(line) for path in files_of(folder) for line in path.read_bytes().splitlines()]
+    lines = [json.loads(line) for path in chain_files(folder) for line in path.read_bytes().splitlines()]
     return [(one["action"], one["outcome"], one["key"]) for one in lines if one["event"] == "admin"]
 
 
@@ -116,7 +116,7 @@ def test_what_is_done_to_keys_is_in_the_audit_log(inside: Caf, tmp_path: Path) -
     ident = text.split("-")[1]
     assert inside("key", "revoke", ident).code == 0
     assert recorded(tmp_path / "log") == [("key_create", "done", ident), ("key_revoke", "done", ident)]
-    raw = b"".join(path.read_bytes() for path in files_of(tmp_path / "log"))
+    raw = b"".join(path.read_bytes() for path in chain_files(tmp_path / "log"))
     record = load(tmp_path / "k.json")[ident]
     for secret in ("CLINIC", text.split("-", 2)[2], record.salt, record.hash):
         assert secret.encode() not in raw

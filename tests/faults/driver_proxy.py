@@ -17,7 +17,7 @@ from typing import Any
 import aiohttp
 import yaml
 
-from proxy.audit.folder import files_of, verify
+from proxy.audit.folder import chain_files, verify
 from proxy.traces.file import decode
 from tests.cli.conftest import COMMAND, clean_environment
 from tests.faults.driver_told import Metrics, Noted, Reply, Told, agree
@@ -226,7 +226,7 @@ class Proxy:
 
     def audit(self) -> list[Body]:
         """Return the audit log's records of turns that are whole."""
-        raw = b"".join(path.read_bytes() for path in files_of(self.folder / "audit"))
+        raw = b"".join(path.read_bytes() for path in chain_files(self.folder / "audit"))
         records = [json.loads(line) for line in raw.splitlines(keepends=True) if line.endswith(b"\n")]
         return [record for record in records if record["event"] == "turn"]
 

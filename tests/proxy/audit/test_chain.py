@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proxy.audit.chain import GENESIS, Chain, Fault, Head, check, head_line, name_of, read_heads, write
+from proxy.audit.chain import (
+    GENESIS,
+    Chain,
+    Fault,
+    Head,
+    chain_file_name,
+    check_chain,
+    head_line,
+    read_heads,
+    write_line,
+)
 
 AT = "2026-01-31T14:00:00.000Z"
 START = {"event": "start", "at": AT, "chain": "0" * 32, "before": []}
@@ -26,7 +36,7 @@ def chain(turns: list[dict[str, Any]], *, closed: bool = True) -> list[bytes]:
     lines, prev = [], GENESIS
     end = [{"event": "close", "at": AT}] if closed else []
     for seq, record in enumerate([START, *turns, *end]):
-        line, prev = write(record, seq, prev)
+        line, prev = write_line(record, seq, prev)
         lines.append(line)
     return lines
 
@@ -38,14 +48,14 @@ def split(raw: bytes) -> list[bytes]:
 
 def faulty_line(lines: list[bytes]) -> int:
     with pytest.raises(Fault) as caught:
-        check(lines)
+        check_chain(lines)
     return caught.value.line
 
 
 def noticed(lines: list[bytes], whole: Chain) -> bool:
     """Tell whether a change shows: as a fault, or as an end that is not the closing record; and always to who kept the head."""
     try:
-        found = check(lines, [whole.head.seq])
+        found = check_chain(lines, [whole.head.seq])
     except Fault:
         return True
     assert found.hashes.get(whole.head.seq) != whole.head.hash
@@ -57,10 +67,10 @@ def noticed(lines: list[bytes], whole: Chain) -> bool:
 def test_a_chain_as_written_is_whole(turns: list[dict[str, Any]]) -> None:
     """Each record comes in its place, and the last hash is the head."""
     lines = chain(turns)
-    found = check(lines, range(len(lines)))
+    found = check_chain(lines, range(len(lines)))
     assert (found.ending, found.head.seq) == ("closed", len(turns) + 1)
     assert found.head.hash == orjson.loads(lines[-1])["hash"] == found.hashes[found.head.seq]
-    assert check(chain(turns, closed=False)).ending == "unclosed"
+    assert check_chain(chain(turns, closed=False)).ending == "unclosed"
 
 
 @settings(deadline=None, max_examples=400)
@@ -68,7 +78,7 @@ def test_a_chain_as_written_is_whole(turns: list[dict[str, Any]]) -> None:
 def test_any_changed_byte_is_found(turns: list[dict[str, Any]], data: st.DataObject) -> None:
     """Changed, taken out or put in; in all but the last line end, the fault names the line."""
     lines = chain(turns)
-    raw, whole = b"".join(lines), check(lines)
+    raw, whole = b"".join(lines), check_chain(lines)
     at = data.draw(st.integers(0, len(raw) - 1))
     bytes_ = st.sampled_from([b" ", b"\n", b"\r", b"0", b'"', b"{"]) | st.binary(min_size=1, max_size=1)
     new = data.draw(bytes_.filter(lambda byte: byte != raw[at : at + 1]))
@@ -89,7 +99,7 @@ def test_any_line_taken_out_is_found(turns: list[dict[str, Any]], data: st.DataO
     first = data.draw(st.integers(0, len(lines) - 1))
     count = data.draw(st.integers(1, len(lines)))
     rest = lines[:first] + lines[first + count :]
-    assert noticed(rest, check(lines))
+    assert noticed(rest, check_chain(lines))
     if first + count < len(lines) or first == 0:
         assert faulty_line(rest) == first + 1
 
@@ -100,7 +110,7 @@ def test_any_line_put_in_or_moved_is_found(turns: list[dict[str, Any]], data: st
     """A line of this chain or of another one, forged lines with a right hash of their own, any other order."""
     lines = chain(turns)
     at = data.draw(st.integers(0, len(lines)))
-    forged, _ = write(
+    forged, _ = write_line(
         {"event": "turn", "at": AT, "outcome": "accepted"}, at, data.draw(st.sampled_from([GENESIS, "1" * 64]))
     )
     line = data.draw(st.sampled_from([*lines, forged, b"\n", b"{}\n"]))
@@ -130,7 +140,7 @@ def test_a_line_replaced_by_a_forged_one_is_found(turns: list[dict[str, Any]], d
     lines = chain(turns)
     at = data.draw(st.integers(1, len(lines) - 2))
     right = orjson.loads(lines[at])["prev"]
-    forged, _ = write(
+    forged, _ = write_line(
         {"event": "turn", "at": AT, "outcome": "forged"}, at, data.draw(st.sampled_from([right, "1" * 64]))
     )
     assert faulty_line([*lines[:at], forged, *lines[at + 1 :]]) in (at + 1, at + 2)
@@ -141,7 +151,7 @@ def test_a_line_replaced_by_a_forged_one_is_found(turns: list[dict[str, Any]], d
 def test_nothing_stands_after_the_closing_record(turns: list[dict[str, Any]]) -> None:
     """Also when it is bound to it as it should be."""
     lines = chain(turns)
-    more, _ = write({"event": "turn", "at": AT}, len(lines), check(lines).head.hash)
+    more, _ = write_line({"event": "turn", "at": AT}, len(lines), check_chain(lines).head.hash)
     assert faulty_line([*lines, more]) == len(lines) + 1
 
 
@@ -149,10 +159,10 @@ def test_nothing_stands_after_the_closing_record(turns: list[dict[str, Any]]) ->
 @given(records, st.data())
 def test_a_chain_written_anew_is_found_by_who_kept_its_head(turns: list[dict[str, Any]], data: st.DataObject) -> None:
     """Who can write the file can forge a whole chain; not one that has the hash that somebody keeps elsewhere."""
-    whole = check(chain(turns))
+    whole = check_chain(chain(turns))
     forged = [*turns, {"event": "turn", "at": AT, "outcome": "refined"}]
     forged = data.draw(st.permutations(forged))
-    found = check(chain(forged), [whole.head.seq])
+    found = check_chain(chain(forged), [whole.head.seq])
     assert found.hashes[whole.head.seq] != whole.head.hash
 
 
@@ -169,7 +179,7 @@ def test_a_chain_written_anew_is_found_by_who_kept_its_head(turns: list[dict[str
 )
 def test_a_first_line_that_names_no_chain_is_refused(record: dict[str, Any]) -> None:
     """Also with a right hash."""
-    assert faulty_line([write(record, 0, GENESIS)[0]]) == 1
+    assert faulty_line([write_line(record, 0, GENESIS)[0]]) == 1
 
 
 def test_an_empty_file_is_no_chain() -> None:
@@ -192,7 +202,7 @@ def test_garbage_is_a_fault_and_nothing_else(raw: bytes) -> None:
 def test_hashed_garbage_is_a_fault_and_nothing_else(value: Any, data: st.DataObject) -> None:
     """Also when somebody has given it the right hash."""
     field = data.draw(st.sampled_from(["at", "chain", "before", "event", "seq", "prev"]))
-    line, _ = write({**START, field: value}, 0, GENESIS)
+    line, _ = write_line({**START, field: value}, 0, GENESIS)
     if check_fails([line]):
         return
     assert field in ("seq", "prev") or (field, value) == ("before", [])  # the first two are what `write` sets
@@ -200,7 +210,7 @@ def test_hashed_garbage_is_a_fault_and_nothing_else(value: Any, data: st.DataObj
 
 def check_fails(lines: list[bytes]) -> bool:
     try:
-        check(lines)
+        check_chain(lines)
     except Fault:
         return True
     return False
@@ -209,7 +219,7 @@ def check_fails(lines: list[bytes]) -> bool:
 def test_chains_are_sorted_by_their_start() -> None:
     """That is what their names are for."""
     times = ["2025-12-31T23:59:59.999Z", AT, "2026-01-31T14:00:01.000Z", "2026-10-01T00:00:00.000Z"]
-    names = [name_of(at, f"{9 - i}" * 32) for i, at in enumerate(times)]
+    names = [chain_file_name(at, f"{9 - i}" * 32) for i, at in enumerate(times)]
     assert names == sorted(names)
     assert all(one < other for one, other in itertools.pairwise(names))
 

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from proxy.audit import log as module
-from proxy.audit.folder import Report, files_of, heads, verify
+from proxy.audit.folder import Report, chain_files, last_heads, verify
 from proxy.audit.log import AuditLog
 from proxy.config.config import ConfigError
 
@@ -31,7 +31,7 @@ def until(holds: Callable[[], Any], seconds: float = 10) -> None:
 def written(folder: Path, count: int = 3, *, closed: bool = True) -> Path:
     """Write a chain with some turns; return its file."""
     log = AuditLog(folder, "second")
-    before = set(files_of(folder)) if folder.exists() else set()
+    before = set(chain_files(folder)) if folder.exists() else set()
     log.start()
     for number in range(count):
         log.record("turn", turn=f"{number}", outcome="accepted")
@@ -39,13 +39,13 @@ def written(folder: Path, count: int = 3, *, closed: bool = True) -> Path:
         log.close()
     else:
         until(lambda: len(lines(folder)) > count)
-    (path,) = set(files_of(folder)) - before
+    (path,) = set(chain_files(folder)) - before
     return path
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
     """Return the records of the newest chain."""
-    raw = files_of(folder)[-1].read_bytes()
+    raw = chain_files(folder)[-1].read_bytes()
     return [
         orjson.loads(line) for line in raw.splitlines(keepends=True) if line.endswith(b"\n")
     ]  # it may be being written
@@ -88,9 +88,9 @@ def test_a_chain_that_goes_on_is_told_from_one_that_crashed(tmp_path: Path) -> N
     log = AuditLog(tmp_path, "second")
     log.start()
     report = verify(tmp_path)
-    assert (endings(report), len(report.written)) == (["unclosed"], 1)
+    assert (endings(report), len(report.open_chains)) == (["unclosed"], 1)
     log.close()
-    assert not verify(tmp_path).written
+    assert not verify(tmp_path).open_chains
 
 
 SCRIPT = """
@@ -126,7 +126,7 @@ def test_a_killed_process_leaves_a_chain_that_stands(tmp_path: Path, sync: str) 
     process.send_signal(signal.SIGKILL)
     process.communicate()
     report = verify(tmp_path)
-    assert (endings(report), report.faults, report.written) == (["unclosed"], [], frozenset())
+    assert (endings(report), report.faults, report.open_chains) == (["unclosed"], [], frozenset())
     written(tmp_path)
     assert endings(verify(tmp_path)) == ["unclosed", "closed"]
 
@@ -185,7 +185,7 @@ print(log.dropped)
 
 def test_a_full_queue_is_counted_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The memory must not fill, and nothing is lost silently."""
-    monkeypatch.setattr(module, "MOST_WAITING", 10)
+    monkeypatch.setattr(module, "MAX_QUEUED", 10)
     log = AuditLog(tmp_path, "second")
     log.start()
     for number in range(1_000):  # faster than the writer, which waits for others to come
@@ -202,7 +202,7 @@ def test_a_deleted_file_is_missed_at_once(tmp_path: Path) -> None:
     log.start()
     log.record("turn", turn="gone")
     until(lambda: len(lines(tmp_path)) == 2)
-    files_of(tmp_path)[0].unlink()
+    chain_files(tmp_path)[0].unlink()
     log.record("turn", turn="kept")
     log.close()
     assert [(one["event"], one.get("lost")) for one in lines(tmp_path)[1:]] == [
@@ -269,7 +269,7 @@ def test_of_chains_begun_together_any_may_be_the_oldest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: int
 ) -> None:
     """Workers start in the same millisecond, and their chains are tidied away one by one: that is no fault."""
-    monkeypatch.setattr(module, "stamp", lambda seconds: "2001-01-01T00:00:00.000Z")
+    monkeypatch.setattr(module, "utc_timestamp", lambda seconds: "2001-01-01T00:00:00.000Z")
     two = sorted([written(tmp_path), written(tmp_path)])
     monkeypatch.undo()
     written(tmp_path)
@@ -292,11 +292,11 @@ def test_a_chain_that_went_on_still_has_the_head_that_was_kept(tmp_path: Path) -
     """Heads are of any time, not only of the end."""
     log = AuditLog(tmp_path, "second")
     log.start()
-    kept = heads(tmp_path)
+    kept = last_heads(tmp_path)
     log.record("turn")
     log.close()
     assert verify(tmp_path, kept).faults == []
-    files_of(tmp_path)[0].unlink()
+    chain_files(tmp_path)[0].unlink()
     (fault,) = verify(tmp_path, kept).faults
     assert fault == f"{tmp_path / kept[0].name}:0: is gone; it is kept elsewhere"
 

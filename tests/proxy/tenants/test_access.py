@@ -8,7 +8,7 @@ import pytest
 
 from proxy.config.config import ConfigError
 from proxy.tenants import keys
-from proxy.tenants.access import keyless
+from proxy.tenants.access import keyless_access
 from proxy.tenants.loopback import is_loopback
 from tests.proxy.conftest import Body, Start, bot_settings, dialogue, text_of, warnings_in
 
@@ -31,10 +31,10 @@ def test_anything_else_may_be_reached_by_others(host: str) -> None:
 
 def test_key_is_told_apart_and_not_kept() -> None:
     """Two keys are two clients; the id does not hold the key."""
-    ids = {keyless({"Authorization": f"Bearer sk-{n}"}).key_id for n in range(100)} | {keyless({}).key_id}
+    ids = {keyless_access({"Authorization": f"Bearer sk-{n}"}).key_id for n in range(100)} | {keyless_access({}).key_id}
     assert len(ids) == 101
     assert not any("sk-" in key_id for key_id in ids)
-    assert keyless({"Authorization": "Bearer \udcff"}).key_id
+    assert keyless_access({"Authorization": "Bearer \udcff"}).key_id
 
 
 @pytest.mark.parametrize(("mode", "status"), [("off", 403), ("shadow", 403), ("on", 200), ("ON ", 200)])

@@ -120,7 +120,7 @@ def test_a_class_has_no_name_of_ours_and_none_twice(tmp_path: Path) -> None:
 
 async def test_another_class_is_another_configuration(tmp_path: Path) -> None:
     """The audit log's hash of the configuration is of the classes' source too."""
-    from proxy.audit.events import fingerprint
+    from proxy.audit.records import fingerprint
 
     def found() -> str:
         config = parse_config(

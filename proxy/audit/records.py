@@ -1,4 +1,4 @@
-"""What the audit log is told: the configuration, the keys, how each turn ended. What is done by hand: `admin.py`."""
+"""The records of the audit log: the configuration, the keys, how each turn ended. What is done by hand: `admin.py`."""
 
 import asyncio
 import hashlib
@@ -19,8 +19,8 @@ from proxy.tenants.keys import KeyRecord
 from proxy.traces.trace import Trace
 
 
-def open_audit(config: Config, blueprints: Mapping[str, Blueprint], keys: KeyRing | None) -> AuditLog | None:
-    """Begin the audit log of a proxy that starts, and have it told of what changes; None: the configuration wants none.
+def open_audit_log(config: Config, blueprints: Mapping[str, Blueprint], keys: KeyRing | None) -> AuditLog | None:
+    """Begin the audit log of a proxy that starts, and record changes of its keys; None: none is configured.
 
     Raises:
         ConfigError: Its folder cannot be written to.
@@ -32,19 +32,19 @@ def open_audit(config: Config, blueprints: Mapping[str, Blueprint], keys: KeyRin
     modes = {name: bot.filter if bot.kind != "passthrough" else bot.kind for name, bot in config.chatbots.items()}
     audit.record("config", sha256=fingerprint(config, blueprints), chatbots=modes)
     if keys is not None:
-        audit.record("keys", keys=[{"key": record.id, **rights(record)} for record in keys.records])
-        keys.on_change = lambda before, after: tell_keys(audit, before, after)
+        audit.record("keys", keys=[{"key": record.id, **describe_rights(record)} for record in keys.records])
+        keys.on_change = lambda before, after: record_key_changes(audit, before, after)
     return audit
 
 
 def fingerprint(config: Config, blueprints: Mapping[str, Blueprint]) -> str:
     """Return a hash of all that decides what is delivered: settings, roles, prompts, classes and sections."""
-    read = [
+    plans = [
         [name, sorted(one_hash for plan in one.plans for one_hash in plan.hashes.values()), _sections(one)]
         for name, one in sorted(blueprints.items())
     ]
     settings = config.model_dump(mode="json")
-    return hashlib.sha256(orjson.dumps([settings, read], option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return hashlib.sha256(orjson.dumps([settings, plans], option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def _sections(blueprint: Blueprint) -> list[tuple[str, str, str, str]]:
@@ -52,7 +52,7 @@ def _sections(blueprint: Blueprint) -> list[tuple[str, str, str, str]]:
     return sorted((ident, source.title, source.summary, source.text) for ident, source in library.items())
 
 
-def tell_turn(audit: AuditLog, trace: Trace, *, keyed: bool) -> None:
+def record_turn(audit: AuditLog, trace: Trace, *, keyed: bool) -> None:
     """Record how a turn ended.
 
     Args:
@@ -64,7 +64,7 @@ def tell_turn(audit: AuditLog, trace: Trace, *, keyed: bool) -> None:
     )  # fmt: skip
 
 
-def tell_forwarded(
+def record_passthrough(
     audit: AuditLog, chatbot: str, key: KeyRecord | None, calls: Sequence[Call], fault: BaseException | None
 ) -> None:
     """Record a request that a passthrough chatbot has relayed: nobody checks it, so its outcome is `unfiltered`.
@@ -84,18 +84,20 @@ def tell_forwarded(
     )  # fmt: skip
 
 
-def tell_keys(audit: AuditLog, before: Mapping[str, KeyRecord], after: Mapping[str, KeyRecord]) -> None:
+def record_key_changes(audit: AuditLog, before: Mapping[str, KeyRecord], after: Mapping[str, KeyRecord]) -> None:
     """Record every key that differs between two readings of the keys."""
     for ident in sorted(before.keys() | after.keys()):
         old, new = before.get(ident), after.get(ident)
         if old != new:
-            audit.record("key", key=ident, change=_change(old, new), **({} if new is None else rights(new)))
+            audit.record("key", key=ident, change=_change(old, new), **({} if new is None else describe_rights(new)))
 
 
-def rights(key: KeyRecord) -> dict[str, Any]:
+def describe_rights(key: KeyRecord) -> dict[str, Any]:
     """Return what a key may do and whether it is valid: not whose it is, and nothing of its secret."""
-    kept = key.model_dump(mode="json", exclude={"id", "name", "salt", "hash", "created", "revoked"}, exclude_none=True)
-    return {"valid": key.revoked is None, "rights": kept}
+    rights = key.model_dump(
+        mode="json", exclude={"id", "name", "salt", "hash", "created", "revoked"}, exclude_none=True
+    )
+    return {"valid": key.revoked is None, "rights": rights}
 
 
 def _change(old: KeyRecord | None, new: KeyRecord | None) -> Literal["created", "removed", "revoked", "changed"]:

@@ -9,8 +9,8 @@ import pytest
 from aiohttp import web
 
 from proxy.app import assemble
-from proxy.audit.events import fingerprint
-from proxy.audit.folder import files_of, verify
+from proxy.audit.folder import chain_files, verify
+from proxy.audit.records import fingerprint
 from proxy.config.config import parse_config
 from proxy.tenants.keys import KeyRecord, create, save
 from tests.proxy.conftest import Body, Proxy, Start, bot_settings, dialogue, eventually
@@ -22,7 +22,7 @@ HELLO = "[[cite: no_claims]]\nHello."
 
 def records(folder: Path, event: str | None = None) -> list[Body]:
     """Return the records of all chains, oldest first."""
-    raw = b"".join(path.read_bytes() for path in files_of(folder))
+    raw = b"".join(path.read_bytes() for path in chain_files(folder))
     found = [
         json.loads(line) for line in raw.splitlines(keepends=True) if line.endswith(b"\n")
     ]  # they may be being written
@@ -118,7 +118,7 @@ async def test_the_log_holds_no_word_and_nobody(start: Start, tmp_path: Path) ->
     body = await proxy.say("WORDOFUSER: which supplements?", text, "And?", **who)
     assert body["caf"]["conversation_id"] == "CHOSEN"
     assert [one["key"] for one in await turns(folder, 2)] == [None, None]  # not even a hash of what it sent
-    raw = b"".join(path.read_bytes() for path in files_of(folder))
+    raw = b"".join(path.read_bytes() for path in chain_files(folder))
     for secret in ("WORDOF", "magnesium", "USERNAME", "sk-KEY", "CHOSEN"):
         assert secret.encode() not in raw
     assert {key for one in records(folder, "turn") for key in one} == {
@@ -153,7 +153,7 @@ async def test_keys_are_recorded_by_their_random_ids(start: Start, tmp_path: Pat
         (other.record.id, "changed"): {"permissions": ["chat"]},
         (new.id, "created"): {"permissions": ["chat"], "requests_per_minute": 5},
     }
-    raw = b"".join(path.read_bytes() for path in files_of(folder))
+    raw = b"".join(path.read_bytes() for path in chain_files(folder))
     for secret in ("CLINIC", "WARD", "NEW", *(value for key in (one, changed, new) for value in secrets_of(key))):
         assert secret.encode() not in raw
 
@@ -178,7 +178,7 @@ async def test_erasing_a_conversation_is_recorded_without_saying_which(start: St
     await eventually(lambda: len(records(folder, "admin")) >= 3, 5)
     found = [(one["action"], one["outcome"], one["key"], one["by"]) for one in records(folder, "admin")]
     assert found == [("erase", outcome, None, admin.record.id) for outcome in ("erased", "not found", "failed")]
-    raw = b"".join(path.read_bytes() for path in files_of(folder))
+    raw = b"".join(path.read_bytes() for path in chain_files(folder))
     assert b"CHOSEN" not in raw
     assert b"ADMIN" not in raw
 
@@ -228,7 +228,7 @@ async def test_what_the_log_loses_is_in_the_metrics(start: Start, tmp_path: Path
     await proxy.say("Hi")
     await turns(folder, 1)
     assert "caf_audit_dropped 0.0" in (await proxy.get("/metrics"))[1]
-    for path in files_of(folder):
+    for path in chain_files(folder):
         path.unlink()
     await proxy.say("Hi")
     await eventually(lambda: records(folder, "gap"), 5)
