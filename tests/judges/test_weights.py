@@ -14,7 +14,7 @@ from judges.weights import SCORED_BY, weights_id
 
 ROOT = Path(__file__).parents[2]
 JUDGES = ROOT / "judges"
-FORMS = {"judges", "judges.local", "judges.case", "judges.kept", "judges.observation"}
+FORMS = {"judges", "judges.local", "judges.case", "judges.text_cache", "judges.observation"}
 """Modules that a local judge imports and that decide no score: what goes in, what comes out, what is remembered between."""
 
 
