@@ -203,7 +203,7 @@ def sentence_edges(tokens: Sequence[str]) -> list[int]:
     """
     edges = [0]
     for place, token in enumerate(tokens, start=1):
-        ends = token in ENDS and tokens[place : place + 1] and tokens[place] not in ENDS
+        ends = token in ENDS and place < len(tokens) and tokens[place] not in ENDS
         if ends or place - edges[-1] == WINDOW:
             edges.append(place)
     return edges if len(edges) > 1 and edges[-1] == len(tokens) else [*edges, len(tokens)]
