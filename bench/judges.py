@@ -24,7 +24,7 @@ from models.client import Models
 from models.usage import Ledger, estimate_tokens
 from proxy.config.blueprint import assemble
 from proxy.config.config import load_config
-from proxy.turn.chatbot import Chatbot
+from proxy.turn.chatbot import Chatbot, open_chatbot
 
 CASES = 400
 
@@ -32,7 +32,7 @@ CASES = 400
 def chatbot() -> Chatbot:
     """Return the shipped chatbot, without models."""
     config = load_config(ROOT / "config.yaml")
-    return assemble(config)[SHIPPED].open(Models({}, {}))
+    return open_chatbot(assemble(config)[SHIPPED], Models({}, {}))
 
 
 def cases(bot: Chatbot) -> tuple[list[Case], list[Case]]:
@@ -60,8 +60,7 @@ def unheard(cases: Sequence[Case]) -> Iterator[Case]:
 def timed(cases: Iterable[Case], judge: Callable[[Case], object], seconds: float) -> list[float]:
     """Return the CPU milliseconds that judging took, case by case; the first ones are to warm up.
 
-    Cases that come again do so after all the others, so no cache of whole replies helps. What is known of sentences does: sections
-    are restated word for word.
+    Cases that come again do so after all the others, so no cache of whole replies helps.
     """
     coming = iter(cases)
     for case in islice(coming, CASES):

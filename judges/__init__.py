@@ -25,7 +25,7 @@ In reading order:
     filter.py       the team: all judges at once
     mend.py         takes small additions out of a reply, or discloses them; clauses.py: parts of a sentence; deletable.py: words
     refiner.py      rewrites what was rejected
-    kept.py         what was found out of a text, kept for a while
+    text_cache.py   what was found out of a text, cached within bounds
     local/          judges and refiner without a model
     prompts/        a markdown file for each stage: of the calls that judges share, of the emergency judge, of the refiner
     training/       where the local judges' weights come from; not needed to serve

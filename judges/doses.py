@@ -5,8 +5,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from math import gcd
 
-from judges.kept import EMPTY, kept
-from judges.quotes import folded
+from judges.quotes import LONGEST_CACHED, folded
+from judges.text_cache import cache_texts
 
 Dose = tuple[str, str]
 """A number in digits and its unit."""
@@ -68,11 +68,11 @@ _KEYED = re.compile(
 """As JSON has it: `dose_mg: 900`."""
 
 
-@kept
+@cache_texts(most=512, longest=LONGEST_CACHED)
 def doses(text: str) -> frozenset[Dose]:
     """Return every amount of a medicine or the like in a text: `5-10 mg` is two, `two pills` and `2 tablets` are one."""
     text = folded(in_digits(text))
-    return frozenset(_named(text)) if _HAS_NUMBER.search(text) else EMPTY
+    return frozenset(_named(text)) if _HAS_NUMBER.search(text) else frozenset()
 
 
 def in_digits(text: str) -> str:

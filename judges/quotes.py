@@ -8,12 +8,14 @@ from functools import lru_cache
 from rapidfuzz import fuzz
 from rapidfuzz.distance import Levenshtein
 
-from judges.kept import kept
+from judges.text_cache import cache_texts
 
 SHORTEST_QUOTE = 12
 """Characters below which a quote supports nothing, and so does a part of one: single words are found anywhere."""
 LONGEST_GAP = 40
 """Words that an ellipsis may stand for."""
+LONGEST_CACHED = 12_000
+"""Characters of the texts of which is cached what was found out: sections are shorter."""
 NEAR = 92.0
 """rapidfuzz partial ratio (0-100) from which somebody is taken to have said something."""
 
@@ -67,7 +69,7 @@ def said(quote: str, text: str) -> bool:
     return len(part) <= len(whole) and fuzz.partial_ratio(part, whole, score_cutoff=NEAR) > 0
 
 
-@kept
+@cache_texts(most=512, longest=LONGEST_CACHED)
 def folded(text: str) -> str:
     """Fold what must not matter when texts are compared: compatibility forms, invisible characters, case, white space."""
     plain = text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_PLAIN)
@@ -79,13 +81,13 @@ _PLAIN = {ord(c): None for c in "\u00ad\u200b\u200c\u200d\u2060\ufeff"} | {
 }  # fmt: skip
 
 
-@kept
+@cache_texts(most=512, longest=LONGEST_CACHED)
 def _spaced(text: str) -> str:
     """Return the words of a text with a space on either side of each, so that they are only found whole."""
     return f" {' '.join(_WORD.findall(folded(text)))} "
 
 
-@kept
+@cache_texts(most=512, longest=LONGEST_CACHED)
 def _telling(text: str) -> tuple[str, ...]:
     return tuple(word for word in _spaced(text).split() if word not in _IDLE)
 

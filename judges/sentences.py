@@ -1,4 +1,4 @@
-"""A text, normalised, cut into sentences, and into stretches that often come again. Pure."""
+"""A text, normalised, and cut into sentences. Pure."""
 
 import re
 import unicodedata
@@ -77,11 +77,3 @@ def _sentence(text: str, start: int, end: int) -> Sentence | None:
     begin = end - len(bare)
     body = bare.rstrip()
     return Sentence(text[start:begin], body, begin) if body else None
-
-
-def stretches(text: str) -> list[str]:
-    """Cut a text after its lines and most of its sentences, quickly; a word never runs from one stretch into the next.
-
-    Replies restate their sources, so that what is known of a stretch often spares the look at each of its words.
-    """
-    return text.replace(". ", ".\n").split("\n")

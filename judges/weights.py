@@ -7,9 +7,9 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 
-_EVERY = ("sentences.py", "local/language.py", "local/tongues.py")
-_WORDS = ("local/table.py", "local/vectors.py", "local/weights/vectors.npy", "local/weights/words.txt")
-_PHRASES = ("doses.py", "phrases.py", "quotes.py")
+_EVERY = ("local/language.py", "local/tongues.py")
+_WORDS = ("local/vectors.py", "local/weights/vectors.npy", "local/weights/words.txt")
+_PHRASES = ("doses.py", "phrases.py", "quotes.py", "sentences.py")
 _CLAIMS = (
     *_EVERY, *_WORDS, *_PHRASES, "topics.py", "local/claims.py", "local/support.py", "local/topics.py", "local/words.py",
     "local/weights/claims.json",

@@ -2,26 +2,24 @@
 
 A linear model over words, pairs of words, the letters within them and what they mean (vectors.py): rules of thumb that are
 weighed, instead of one that decides. `judges/training` makes the weights and says how well they do on texts they have not seen. A
-long text is read window by window of whole sentences, so that one sentence counts wherever it stands. What a sentence comes to
-is kept: replies restate their sources.
+long text is read window by window of whole sentences, so that one sentence counts wherever it stands.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import accumulate, chain, compress, count, pairwise
+from itertools import accumulate, pairwise
 from math import exp, log, sqrt
-from operator import add, gt, itemgetter, sub
-from struct import Struct
+from operator import add, attrgetter, itemgetter, sub
+from typing import NamedTuple
 
 import numpy as np
 
-from judges.kept import Answers
 from judges.local import vectors
 from judges.local.spelling import QUESTION, STOP
-from judges.local.table import Pairs, Table, code, hashes
+from judges.text_cache import cache_texts
 
 WINDOW = 48
 """Tokens of a window, about: a window ends with the sentence that reaches this. A sentence that is longer is read in pieces of
@@ -35,31 +33,27 @@ LETTERS = (3, 4, 5)
 LONGEST_WORD = 24
 MOST_TOLL = 2.5
 """Padding must not buy silence."""
-MOST_ENTRIES, FEW_ENTRIES = 16_384, 1024
-"""Words whose weights are kept at hand: fewer for what tells sorts apart, which only flagged texts are asked for."""
-MOST_SENTENCES = 1024
-"""Sentences whose sums are kept at hand."""
-AT_ONCE = 256
-"""Words that are looked up together."""
+MOST_WORDS = 4096
+"""Words whose weights are cached."""
 START = "^"
-
-_WEIGHTS = 6
-_PACK = Struct(f"qq{_WEIGHTS}d").pack
-_ROW = np.dtype([("first", np.int64), ("second", np.int64), ("sums", np.float64, _WEIGHTS)])
-"""What was learned of one word, as it lies packed: its code, as the first and as the second of a pair; the weights of the word,
-of its letters and of its meaning, and how many of each there are."""
+_FIRST = ("", START)
+"""What stands before the first word of a text."""
 ENDS = frozenset((STOP, QUESTION))
 """Tokens that end a sentence."""
 
-Stretch = tuple[str, ...]
-"""Words, after the two that stand before them: these weigh nothing here, but pairs begin with them."""
-_FIRST = ("", START)
-"""What stands before the first word of a text."""
-_LEADING = len(_FIRST)
-_LEAD = b"".join(_PACK(code(word), 0, *[0.0] * _WEIGHTS) for word in _FIRST)
 
-Told = tuple[float, ...]
-"""What a stretch comes to: its margin, three sums of weights, and of how many weights each is the sum."""
+class Sums(NamedTuple):
+    """Sums of the weights that some words have, and how many weights each is the sum of."""
+
+    words: float = 0.0
+    """Of words and of pairs."""
+    letters: float = 0.0
+    """Of runs of letters."""
+    senses: float = 0.0
+    """Of meanings."""
+    known: float = 0.0
+    runs: float = 0.0
+    sensed: float = 0.0
 
 
 @dataclass(slots=True)
@@ -82,7 +76,6 @@ class Evidence:
         sorts: "Mapping[str, Evidence]",
         direction: Sequence[float] | None = None,
         toll: float = 0.0,
-        entries: int = MOST_ENTRIES,
     ) -> None:
         """Prepare to weigh.
 
@@ -93,65 +86,54 @@ class Evidence:
             direction: Weight of each dimension of the word vectors.
             toll: What each window of a text pays for the logarithm of their number: the more there are, the likelier one
                 of them speaks for the class by chance.
-            entries: Words whose weights are kept at hand.
         """
         self._bias = bias
         self._toll = toll
         self._sorts = sorts
-        single = {feature: weight for feature, weight in weights.items() if " " not in feature}
-        self._features = Table(hashes(single), single.values())
-        self._pairs = Pairs(
-            [
-                (feature.partition(" ")[0], feature.rpartition(" ")[2], feature.count(" ") > 1, weight)
-                for feature, weight in weights.items()
-                if " " in feature
-            ]
-        )
-        self._learned = Answers[str, bytes](entries)
-        """What was learned of words."""
-        self._known = Answers[Stretch, Told](MOST_SENTENCES)
-        """What stretches come to."""
-        self._senses = None if direction is None else vectors.rows() @ np.array(direction, np.float32)
+        self._weights = weights
+        self._senses: list[float] | None = None
+        """The weight of each meaning, in the order of the word vectors."""
+        if direction is not None:
+            self._senses = (vectors.rows() @ np.array(direction, np.float32)).tolist()
+        self._of_word = cache_texts(MOST_WORDS, LONGEST_WORD)(self._add_up_word)
 
     def strongest(self, tokens: Sequence[str]) -> Window:
         """Return the window that speaks most strongly for the class, in time linear in the number of tokens."""
         if len(tokens) <= WINDOW:
             return Window(self.margin(tokens), 0, len(tokens))
-        edges, told = self._by_sentence(tokens)
-        running = [*accumulate([sums for _, *sums in told], _plus, initial=[0.0] * _WEIGHTS)]
+        edges, sums = self._by_sentence(tokens)
+        running = [*accumulate(sums, _plus, initial=Sums())]
         ends = _windows(edges)
-        windows = [(list(map(sub, running[end], running[start])), start, end) for start, end in enumerate(ends)]
+        spans = {(start, end): _minus(running[end], running[start]) for start, end in enumerate(ends)}
+        spans |= {
+            (n, n + 1): sums[n] for n, end in enumerate(ends) if end > n + 1 and edges[n + 1] - edges[n] >= SHORTEST
+        }
         found = [
-            (self._margin(*sums), start, end)
-            for sums, start, end in windows
+            (self._margin(sums), start, end)
+            for (start, end), sums in spans.items()
             if self._is_spoken(sums, edges[end] - edges[start])
         ]
-        found += [
-            (margin, n, n + 1)
-            for n, (margin, *_) in enumerate(told)
-            if ends[n] > n + 1 and (length := edges[n + 1] - edges[n]) >= SHORTEST and self._is_spoken(told[n], length)
-        ]
-        margin, start, end = max(found, key=itemgetter(0), default=(self._bias, 0, len(told)))
+        margin, start, end = max(found, key=itemgetter(0), default=(self._bias, 0, len(sums)))
         toll = min(self._toll * log(len(found) or 1), MOST_TOLL)
         return Window(margin - toll, edges[start], edges[end])
 
     def apart(self, tokens: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[Window]:
         """Weigh stretches of a text, each as if nothing stood beside it."""
-        short = len(tokens) <= WINDOW
-        told = self._told([(*_FIRST, *tokens[start:end]) for start, end in spans])
-        return [
-            Window(one[0] if short or self._is_spoken(one, end - start) else self._bias, start, end)
-            for one, (start, end) in zip(told, spans, strict=True)
-        ]
+        found = []
+        for start, end in spans:
+            sums = self._add_up(tokens[start:end])
+            spoken = len(tokens) <= WINDOW or self._is_spoken(sums, end - start)
+            found.append(Window(self._margin(sums) if spoken else self._bias, start, end))
+        return found
 
     def telling(self, tokens: Sequence[str], window: Window) -> list[Window]:
         """Return the sentences of a window that speak for the class by themselves, or the one that comes nearest to it."""
-        edges, told = self._by_sentence(tokens[window.start : window.end])
-        places = [window.start + edge for edge in edges]
+        edges, sums = self._by_sentence(tokens[window.start : window.end])
         sentences = [
-            Window(margin, start, end) for (margin, *_), start, end in zip(told, places, places[1:], strict=False)
+            Window(self._margin(one), window.start + start, window.start + end)
+            for one, (start, end) in zip(sums, pairwise(edges), strict=True)
         ]
-        return [s for s in sentences if s.margin > 0] or [max(sentences, key=lambda s: s.margin)]
+        return [s for s in sentences if s.margin > 0] or [max(sentences, key=attrgetter("margin"))]
 
     def sort(self, tokens: Sequence[str]) -> str:
         """Return the sort of the class that a text most likely is."""
@@ -159,73 +141,58 @@ class Evidence:
 
     def margin(self, tokens: Sequence[str]) -> float:
         """Return how strongly a text as a whole speaks for the class."""
-        rows = np.frombuffer(_LEAD + b"".join(self._learned_of(tokens)), _ROW)
-        _, weights = self._pairs.find(rows["first"], rows["second"])
-        words, letters, senses, known, runs, sensed = np.add.reduce(rows["sums"]).tolist()
-        return self._margin(words + sum(weights.tolist()), letters, senses, known + len(weights), runs, sensed)
+        return self._margin(self._add_up(tokens))
 
-    def margins(self, texts: Sequence[Sequence[str]]) -> list[float]:
-        """Return how strongly each of some texts speaks for the class; those of texts that were asked for lately are known."""
-        return [margin for margin, *_ in self._told([(*_FIRST, *text) for text in texts])]
-
-    def _by_sentence(self, tokens: Sequence[str]) -> tuple[list[int], list[Told]]:
+    def _by_sentence(self, tokens: Sequence[str]) -> tuple[list[int], list[Sums]]:
         """Return where the sentences of a text begin and where the last one ends, and what each comes to."""
         edges = sentence_edges(tokens)
         words = (*_FIRST, *tokens)
-        return edges, self._told([words[start : end + _LEADING] for start, end in pairwise(edges)])
+        return edges, [self._add_up(tokens[start:end], words[start : start + 2]) for start, end in pairwise(edges)]
 
-    def _told(self, stretches: Sequence[Stretch]) -> list[Told]:
-        """Return what each stretch comes to; those that were asked for lately are known."""
-        return self._known.of(list(map(hash, stretches)), stretches, self._weighed)
+    def _add_up(self, tokens: Sequence[str], before: Sequence[str] = _FIRST) -> Sums:
+        """Add up the weights of some words, and of the pairs that end with them.
 
-    def _weighed(self, stretches: Sequence[Stretch]) -> list[Told]:
-        """Add up what was learned of the words of each stretch, and of their pairs."""
-        words = [*chain.from_iterable(stretches)]
-        rows = np.frombuffer(bytearray().join(self._learned_of(words)), _ROW)
-        starts = np.array([*accumulate(map(len, stretches[:-1]), initial=0)])
-        # What stands before a stretch is the first of pairs, but neither weighs anything here nor is it the second of any.
-        rows.view(np.float64).reshape(len(rows), -1)[np.add.outer(starts, range(_LEADING)), 1:] = 0
-        places, weights = self._pairs.find(rows["first"], rows["second"])
-        within = starts.searchsorted(places % (len(rows) - _LEADING) + _LEADING, side="right") - 1
-        told = np.empty((len(starts), 1 + _WEIGHTS))
-        sums = np.add.reduceat(rows["sums"], starts, out=told[:, 1:])
-        sums[:, 0] += np.bincount(within, weights, len(starts))
-        sums[:, 3] += np.bincount(within, minlength=len(starts))
-        shares = sums[:, :3] / np.sqrt(np.maximum(sums[:, 3:], 1))
-        told[:, 0] = self._bias + shares[:, 0] + shares[:, 1] + shares[:, 2]  # as `_margin` of each
-        return list(map(tuple, told.tolist()))
+        Args:
+            before: The two words that stand before them.
+        """
+        words = letters = senses = known = runs = sensed = 0.0
+        first, second = before
+        for token in tokens:
+            one = self._of_word(token)
+            words += one.words
+            letters += one.letters
+            senses += one.senses
+            known += one.known
+            runs += one.runs
+            sensed += one.sensed
+            for pair in (f"{second} {token}", f"{first} _ {token}"):
+                weight = self._weights.get(pair)
+                if weight is not None:
+                    words += weight
+                    known += 1
+            first, second = second, token
+        return Sums(words, letters, senses, known, runs, sensed)
 
-    def _is_spoken(self, sums: Sequence[float], length: int) -> bool:
+    def _add_up_word(self, word: str) -> Sums:
+        """Add up the weights of a word, of its letters and of its meaning."""
+        weight = self._weights.get(word)
+        letters = [self._weights[run] for run in letter_runs(word) if run in self._weights]
+        sense = self._sense(word)
+        return Sums(weight or 0.0, sum(letters), sense or 0.0, weight is not None, len(letters), sense is not None)
+
+    def _sense(self, word: str) -> float | None:
+        """Return the weight of a word's meaning; None: none is known."""
+        if self._senses is None:
+            return None
+        place = vectors.load().place(word)
+        return None if place is None else self._senses[place]
+
+    def _is_spoken(self, sums: Sums, length: int) -> bool:
         """Tell whether enough tokens of a stretch are words."""
-        return self._senses is None or length < SHORTEST or sums[-1] >= LEAST_KNOWN * length
+        return self._senses is None or length < SHORTEST or sums.sensed >= LEAST_KNOWN * length
 
-    def _learned_of(self, words: Sequence[str]) -> list[bytes]:
-        """Return what was learned of each word; what was asked for lately is known."""
-        return self._learned.of(list(map(hash, words)), words, self._learn_all)
-
-    def _learn_all(self, words: Sequence[str]) -> Iterator[bytes]:
-        """Look up all that was learned of some words, of not too many at once: other threads wait meanwhile."""
-        for start in range(0, len(words), AT_ONCE):
-            yield from self._learn(words[start : start + AT_ONCE])
-
-    def _learn(self, words: Sequence[str]) -> list[bytes]:
-        """Look up all that was learned of some words."""
-        rows = np.zeros(len(words), _ROW)
-        rows["first"] = rows["second"] = np.fromiter(map(code, words), np.int64, len(words))
-        sums = rows["sums"]
-        places, weights = self._features.find(hashes(words))
-        sums[places, 0], sums[places, 3] = weights, 1
-        runs = [letter_runs(word) for word in words]
-        places, weights = self._features.find(hashes([*chain.from_iterable(runs)]))
-        within = np.repeat(range(len(words)), [*map(len, runs)])[places]
-        sums[:, 1], sums[:, 4] = np.bincount(within, weights, len(words)), np.bincount(within, minlength=len(words))
-        if self._senses is not None:
-            places, senses = vectors.load().places(words)
-            sums[places, 2], sums[places, 5] = self._senses[senses], 1
-        data, size = rows.tobytes(), _ROW.itemsize
-        return [data[start : start + size] for start in range(0, len(data), size)]
-
-    def _margin(self, words: float, letters: float, senses: float, known: float, runs: float, sensed: float) -> float:
+    def _margin(self, sums: Sums) -> float:
+        words, letters, senses, known, runs, sensed = sums
         return self._bias + words / sqrt(known or 1) + letters / sqrt(runs or 1) + senses / sqrt(sensed or 1)
 
 
@@ -234,14 +201,20 @@ def sentence_edges(tokens: Sequence[str]) -> list[int]:
 
     Marks without a word between them end one sentence.
     """
-    marks = [*map(ENDS.__contains__, tokens), True]
-    ends = compress(count(1), map(gt, marks, marks[1:]))  # a mark, and no mark behind it
-    starts = chain.from_iterable(range(start, end, WINDOW) for start, end in pairwise([0, *ends, len(tokens)]))
-    return [*starts, len(tokens)] if tokens else [0, 0]
+    edges = [0]
+    for place, token in enumerate(tokens, start=1):
+        ends = token in ENDS and place < len(tokens) and tokens[place] not in ENDS
+        if ends or place - edges[-1] == WINDOW:
+            edges.append(place)
+    return edges if len(edges) > 1 and edges[-1] == len(tokens) else [*edges, len(tokens)]
 
 
-def _plus(one: list[float], other: list[float]) -> list[float]:
-    return list(map(add, one, other))
+def _plus(one: Sums, other: Sums) -> Sums:
+    return Sums(*map(add, one, other))
+
+
+def _minus(one: Sums, other: Sums) -> Sums:
+    return Sums(*map(sub, one, other))
 
 
 def _windows(edges: Sequence[int]) -> list[int]:
@@ -289,7 +262,5 @@ def load(name: str) -> Evidence:
     """Load learned weights; they are read once, when they are first needed."""
     # Not orjson: the keys that it keeps for the next time would hold all the memory that they lie in.
     data = json.loads(files("judges.local").joinpath(f"weights/{name}.json").read_bytes())
-    sorts = {
-        sort: Evidence(one["bias"], one["weights"], {}, entries=FEW_ENTRIES) for sort, one in data["sorts"].items()
-    }
+    sorts = {sort: Evidence(one["bias"], one["weights"], {}) for sort, one in data["sorts"].items()}
     return Evidence(data["bias"], data["weights"], sorts, data.get("direction"), data.get("toll", 0.0))

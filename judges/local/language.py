@@ -1,19 +1,15 @@
 """Is a text English enough for the local judges to read it?"""
 
 import re
-from functools import lru_cache
 
-from judges.kept import Remembered
 from judges.local import tongues
 from judges.observation import Unreadable as Unreadable
-from judges.sentences import stretches
+from judges.text_cache import cache_texts
 
 _LETTERS = re.compile(r"[a-z\u00df-\u024f]+(?:'[a-z]+)*")
 _ALIEN = re.compile(r"[^\x00-\u024f]")
 _LEET = re.compile(r"\b[A-Za-z]+[0134578@$][A-Za-z0134578@$]*[A-Za-z]+\b|\b[0134578@$][a-z]{2,}\b")
 _LONGEST_WORD = 40
-LONG, MOST_KEPT = 400, 1024
-"""Stretches of text longer than the first are not kept: an attack would fill the memory with them; and so many are at most."""
 
 WORD, ENGLISH, FOREIGN, SINGLE, NOISE, END = "wef1# "
 """What a chunk tells that stands between spaces: a sign for each word, for each common English or foreign one, for a single
@@ -30,7 +26,7 @@ def check(text: str) -> None:
         letters = sum(map(str.isalpha, text))
         if alien > 0.1 * letters:
             raise Unreadable(f"{alien} of {letters} letters are not Latin")
-    signs = _signs(text)
+    signs = "".join(map(_signs, text.split()))
     single = signs.count(SINGLE)
     noise = signs.count(NOISE) + (3 * single if single > 7 and single > 0.25 * signs.count(END) else 0)
     if noise > 24 and noise > 0.08 * len(text):
@@ -42,19 +38,9 @@ def check(text: str) -> None:
         raise Unreadable(f"{english} of {count} words are common English ones")
 
 
-@lru_cache(maxsize=8)
-def _signs(text: str) -> str:
-    """Return what all chunks of a text tell; kept for the judges that check the same text next."""
-    return "".join(map(_SIGNS.__getitem__, stretches(text)))
-
-
-def _tell_all(stretch: str) -> str:
-    """Return what the chunks of a stretch of text tell."""
-    return "".join(map(_SIGNS_OF_CHUNKS.__getitem__, stretch.split()))
-
-
-def _tell(chunk: str) -> str:
-    """Return what a chunk between spaces tells."""
+@cache_texts(most=16_384, longest=_LONGEST_WORD)
+def _signs(chunk: str) -> str:
+    """Return the signs of a chunk between spaces."""
     words = _LETTERS.findall(chunk.lower())
     english, foreign = tongues.ENGLISH, tongues.FOREIGN
     known = [ENGLISH if word in english else FOREIGN for word in words if word in english or word in foreign]
@@ -62,10 +48,6 @@ def _tell(chunk: str) -> str:
     long = len(chunk) >= _LONGEST_WORD
     noise = len(chunk) if long else sum(len(match[0]) for match in _LEET.finditer(chunk))
     return "".join((WORD * len(words), *known, NOISE * noise, SINGLE if len(chunk) == 1 else "", END))
-
-
-_SIGNS_OF_CHUNKS = Remembered(_tell)
-_SIGNS = Remembered(_tell_all, MOST_KEPT, LONG)
 
 
 def _is_list(text: str) -> bool:

@@ -7,14 +7,11 @@ message those were, so that a quote stays verbatim.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate, chain
 
-from judges.kept import Remembered
-from judges.local.language import LONG, MOST_KEPT
-from judges.sentences import stretches
+from judges.text_cache import cache_texts
 
 STOP, QUESTION = ".", "?"
 """The tokens that end a sentence."""
@@ -43,8 +40,8 @@ _ENDINGS = {
     "'d": ("would",),
     "'s": (),
 }
-MOST_ENTRIES = 4096
-"""Pieces of texts whose tokens are kept at hand."""
+MOST_CACHED, LONGEST_CACHED = 4096, 40
+"""Pieces of texts whose tokens are cached, and their characters."""
 _LONGEST = 14
 _SPACED = 4
 NUMBER = "0"
@@ -90,8 +87,7 @@ class Speller:
             self._known.setdefault(word, (word,))
             for variant in (word, *_without_one(word)):
                 self._near.setdefault(variant, word)
-        self._in_ascii = _Memory(partial(self._spell_all, not self._near))
-        self._elsewhere = _Memory(partial(self._spell_all, False))
+        self._spell_piece = cache_texts(MOST_CACHED, LONGEST_CACHED)(self._spell_chunks)
 
     def canonical(self, word: str) -> tuple[str, ...]:
         """Return the tokens of one word of a phrase."""
@@ -101,8 +97,8 @@ class Speller:
         """Read a text, in time linear in its length."""
         if self._near and _LETTERS.search(text):
             meanings = self.spell(_CHUNK.findall(text), text)[0]
-        else:  # chunks hold no spaces, and what stands between spaces often comes again
-            meanings = map(self._memory(text).stretches.__getitem__, stretches(text))
+        else:
+            meanings = map(self._spell_piece, text.split())
         return Spelt(text, list(chain.from_iterable(meanings)), self)
 
     def spell(self, chunks: Sequence[str], text: str) -> tuple[Iterable[tuple[str, ...]], Sequence[int], Sequence[int]]:
@@ -111,19 +107,11 @@ class Speller:
         lasts = firsts
         if self._near and _LETTERS.search(text):
             chunks, firsts, lasts = self._join_letters(chunks)
-        return map(self._memory(text).pieces.__getitem__, chunks), firsts, lasts
+        return map(self._spell_piece, chunks), firsts, lasts
 
-    def _memory(self, text: str) -> "_Memory":
-        return self._in_ascii if text.isascii() else self._elsewhere
-
-    def _spell_all(self, plain: bool, piece: str) -> tuple[str, ...]:
+    def _spell_chunks(self, piece: str) -> tuple[str, ...]:
         """Return the tokens of some chunks without spaces between them."""
-        return tuple(token for chunk in _CHUNK.findall(piece) for token in self._spell_one(chunk.lower(), plain))
-
-    def _spell_one(self, word: str, plain: bool) -> tuple[str, ...]:
-        if word in self._known:
-            return self._known[word]
-        return (word,) if plain and word.isalpha() else self._spell(word)
+        return tuple(token for chunk in _CHUNK.findall(piece) for token in self.canonical(chunk.lower()))
 
     def _join_letters(self, chunks: Sequence[str]) -> tuple[list[str], list[int], list[int]]:
         """Join runs of single letters, as in `k i l l  m y s e l f`, and cut them into words.
@@ -206,17 +194,6 @@ class Speller:
         if parts == [word] or not parts:
             return (word,)
         return tuple(token for part in parts for token in self.canonical(part))
-
-
-class _Memory:
-    """The tokens of pieces of texts without spaces, and of whole stretches."""
-
-    def __init__(self, spell: Callable[[str], tuple[str, ...]]) -> None:
-        self.pieces = Remembered(spell, MOST_ENTRIES)
-        self.stretches = Remembered(self._join, MOST_KEPT, LONG)
-
-    def _join(self, stretch: str) -> tuple[str, ...]:
-        return tuple(chain.from_iterable(map(self.pieces.__getitem__, stretch.split())))
 
 
 def fold(word: str) -> str:

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import chain
 from math import exp, inf
 from typing import NamedTuple
 
@@ -17,7 +18,6 @@ import orjson
 from rapidfuzz.distance import LCSseq
 
 from judges import phrases
-from judges.kept import EMPTY
 from judges.local.words import ABSOLUTES, HEDGES, Word, Words, read, stem
 from judges.sentences import normalise, sentences
 from knowledge_base.library import Source
@@ -49,11 +49,10 @@ class Index:
         cut = list(sentences(text))
         readings = [read(one.text.lower()) for one in cut]
         self.passages = [Passage(source.id, one.text, words) for one, words in zip(cut, readings, strict=True)]
-        self.content = EMPTY.union(*[words.content for words in readings])
-        self.numbers = EMPTY.union(*[words.numbers for words in readings])
-        self.stems = EMPTY.union(
-            *[[word.stem for word in words.words] for words in (*readings, read(normalise(source.title).lower()))]
-        )
+        self.content = frozenset(chain.from_iterable(words.content for words in readings))
+        self.numbers = frozenset(chain.from_iterable(words.numbers for words in readings))
+        title = read(normalise(source.title).lower())
+        self.stems = frozenset(word.stem for words in (*readings, title) for word in words.words)
         self.sentences_with: defaultdict[str, list[int]] = defaultdict(list)
         for number, words in enumerate(readings):
             for key in words.content:
@@ -171,7 +170,7 @@ _NAME = re.compile(r"[A-Z](?<=[a-z0-9,;:'\")] .)[a-zA-Z]+")
 
 def _opposes(words: Words, theirs: Words) -> bool:
     mine = words.texts - theirs.texts
-    return any(not OPPOSITES.get(text, EMPTY).isdisjoint(theirs.texts - words.texts) for text in mine)
+    return any(not OPPOSITES.get(text, frozenset()).isdisjoint(theirs.texts - words.texts) for text in mine)
 
 
 class _Match(NamedTuple):

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judges.local.table import Table, hashes
-
 _COMMON, _RARE = 50, 30_000
 """Ranks by frequency: below the first a word is as common as can be, from the second on as rare."""
 _LEAST = 0.15
@@ -20,17 +18,11 @@ class Vectors:
     """The most frequent English words."""
 
     def __init__(self, words: Sequence[str]) -> None:
-        self._places = Table(hashes(words), range(len(words)))
+        self._places = {word: place for place, word in enumerate(words)}
 
     def place(self, word: str) -> int | None:
         """Return the row of a word, which is its rank by frequency; None: it is not among them."""
-        found = self._places.find(hashes([word]))[1].tolist()
-        return int(found[0]) if found else None
-
-    def places(self, words: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return which of some words are among them, by their place among these, and their rows."""
-        found, rows = self._places.find(hashes(words))
-        return found, rows.astype(np.intp)
+        return self._places.get(word)
 
     def rarity(self, word: str) -> float:
         """Return how rare a lower-case word is, 0.15 to 1."""

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from judges.kept import Remembered
 from judges.local import vectors
+from judges.text_cache import cache_texts
 
 WORD = re.compile(r"[a-z\u00df-\u024f]+(?>(?:['-][a-z\u00df-\u024f]+){0,99})|\d+(?>(?:[.,:/]\d+){0,99})|[%£€$]|[,;:()]")
 LEAST_WEIGHT = 0.4
@@ -99,7 +99,7 @@ class Words:
 
 def read(lowered: str) -> Words:
     """Read a normalised lower-case sentence."""
-    words = tuple(map(_WORDS.__getitem__, WORD.findall(lowered)))
+    words = tuple(map(_word, WORD.findall(lowered)))
     return Words(
         words,
         {word.stem: word.weight for word in words if word.weight},
@@ -128,6 +128,7 @@ def _denied(words: Sequence[Word]) -> frozenset[str]:
     return frozenset(found)
 
 
+@cache_texts(most=16_384, longest=40)
 def _word(text: str) -> Word:
     if text[0].isdigit():
         return Word(text, _digits(text), 1.0, is_number=True)
@@ -143,9 +144,6 @@ def _word(text: str) -> Word:
     if bare in STOP_WORDS:
         return Word(text, bare, 0.0)
     return Word(text, stem(bare), max(LEAST_WEIGHT, vectors.load().rarity(bare)))
-
-
-_WORDS = Remembered(_word)
 
 
 def _digits(text: str) -> str:

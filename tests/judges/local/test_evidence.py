@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judges.local.evidence import (
-    MOST_SENTENCES,
     MOST_TOLL,
+    MOST_WORDS,
     SHORTEST,
     WINDOW,
     Evidence,
@@ -87,13 +87,18 @@ def summed(tokens: list[str], start: int = 0, end: int | None = None) -> float:
     return -1.0 + sum(sum(weights) / sqrt(len(weights) or 1) for weights in known)
 
 
-@given(st.lists(SPOKEN, max_size=4))
-def test_margin_is_the_sum_over_the_features(texts: list[list[str]]) -> None:
-    """What lies packed and hashed weighs as much as the features by name, for one text and for several at once."""
-    learned = Evidence(-1.0, LEARNED, {})
-    expected = [pytest.approx(summed(tokens)) for tokens in texts]
-    assert learned.margins(texts) == expected
-    assert [learned.margin(tokens) for tokens in texts] == expected
+@given(SPOKEN)
+def test_margin_is_the_sum_over_the_features(tokens: list[str]) -> None:
+    """Of words, pairs and letters."""
+    assert Evidence(-1.0, LEARNED, {}).margin(tokens) == pytest.approx(summed(tokens))
+
+
+@given(SPOKEN, st.integers(0, 150), st.integers(0, 150))
+def test_a_stretch_is_weighed_as_if_nothing_stood_beside_it(tokens: list[str], one: int, other: int) -> None:
+    """Not even the pairs that it begins with."""
+    start, end = sorted((one, other))
+    [window] = Evidence(-1.0, LEARNED, {}).apart(tokens, [(start, end)])
+    assert window.margin == pytest.approx(summed(tokens[start:end]))
 
 
 @given(
@@ -118,25 +123,12 @@ def test_no_window_is_stronger_than_the_strongest(tokens: list[str]) -> None:
     assert window.margin == pytest.approx(max(summed(tokens, *span) for span in spans) - toll)
 
 
-def numbered(first: int, end: int) -> list[str]:
-    """Return a text of sentences that are all different."""
-    return [word for n in range(first, end) for word in ("i", f"w{n}", "die", ".")]
-
-
 def test_what_was_asked_before_makes_no_difference() -> None:
-    """Also where the same sentence stood after another one, and past the bound of what is kept; which holds."""
+    """Also where the same sentence stood after another one, and past the bound of the cache of words."""
     learned = Evidence(-1.0, LEARNED, {})
-    texts = [["i", "sleep", ".", "die", "."] * 12, ["i", "want", ".", "die", "."] * 12]
-    most = MOST_SENTENCES
-    texts += [numbered(0, most - 100), numbered(most - 200, most + 200), numbered(0, 2 * most), numbered(0, 3 * most)]
-    texts += [numbered(0, most), numbered(0, most + 1)]
-    for text in texts:
-        fresh = Evidence(-1.0, LEARNED, {})
-        assert learned.strongest(text) == fresh.strongest(text)
-        assert len(learned._known) <= most
-        parts = [text[:8], text[4:12], text[:8]]
-        assert learned.margins(parts) == fresh.margins(parts)
-        assert len(learned._known) <= most
+    numbered = [word for n in range(2 * MOST_WORDS) for word in ("i", f"w{n}", "die", ".")]
+    for text in (["i", "sleep", ".", "die", "."] * 12, ["i", "want", ".", "die", "."] * 12, numbered, numbered[::-1]):
+        assert learned.strongest(text) == Evidence(-1.0, LEARNED, {}).strongest(text)
 
 
 def test_letter_runs_mark_the_edges_of_a_word() -> None:
