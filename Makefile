@@ -2,21 +2,33 @@
 # make test    lint, types, tests
 # make bench   what the proxy itself costs, as ratios
 # make experiment   a drift experiment with embedded parts, and its report
-.PHONY: serve test setup clients bench experiment
+# Each first installs into .venv what it needs; the first part alone: make serving, make lab (judges and experiments), make setup (all).
+.PHONY: serve test serving lab setup clients bench experiment
 # The system's own where it will do, whatever else is first on the path: systems build theirs with profile-guided optimisation, pyenv
 # does not, and judging then takes a seventh longer. Another one: make PYTHON=python3.12 setup
 PYTHON ?= $(shell own=/usr/bin/python3; $$own -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& echo $$own || echo python3)
 VENV := .venv
-STAMP := $(VENV)/.installed
+UV ?= $(shell command -v uv)
+INSTALL := $(if $(UV),$(UV) pip install --python $(VENV)/bin/python,$(VENV)/bin/pip install --disable-pip-version-check)
 NODE_CLIENT := tests/clients/node_modules/.package-lock.json
 
-setup: $(STAMP)
+serving: $(VENV)/.serving
+lab: $(VENV)/.lab
+setup: $(VENV)/.dev
 
-$(STAMP): pyproject.toml constraints.txt
-	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[litellm,dev]'
-	touch $(STAMP)
+# A larger installation has all of the smaller ones.
+$(VENV)/.serving: EXTRAS :=
+$(VENV)/.lab: EXTRAS := [lab]
+$(VENV)/.dev: EXTRAS := [dev]
+$(VENV)/.serving: STAMPS := .serving
+$(VENV)/.lab: STAMPS := .serving .lab
+$(VENV)/.dev: STAMPS := .serving .lab .dev
+
+$(VENV)/.serving $(VENV)/.lab $(VENV)/.dev: pyproject.toml constraints.txt
+	@test -x $(VENV)/bin/python || { echo "Making $(VENV) with $(PYTHON)"; $(PYTHON) -m venv $(VENV); }
+	$(INSTALL) -c constraints.txt -e '.$(EXTRAS)'
+	@cd $(VENV) && touch $(STAMPS)
 
 # The openai SDK for Node, which some tests run; they are skipped where there is no npm.
 clients: $(if $(shell command -v npm),$(NODE_CLIENT))
@@ -25,7 +37,8 @@ $(NODE_CLIENT): tests/clients/package-lock.json
 	npm ci --prefix tests/clients --ignore-scripts --no-audit --no-fund --silent
 	touch $@
 
-serve: setup
+serve: serving
+	@echo "To talk to it, in another terminal: $(VENV)/bin/caf chat --url http://127.0.0.1:8080"
 	$(VENV)/bin/caf serve
 
 # Whole files go to one process: their tests share servers.
@@ -35,8 +48,8 @@ test: setup clients
 	$(VENV)/bin/mypy .
 	$(VENV)/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
-bench: setup
+bench: lab
 	$(VENV)/bin/python -m bench
 
-experiment: setup
+experiment: lab
 	$(VENV)/bin/caf drift run scenarios/experiments/embedded.yaml

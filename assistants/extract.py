@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-import blingfire
 from rapidfuzz import fuzz, process
 
 from knowledge_base.words import terms
@@ -24,6 +23,10 @@ MOST_ASKED = 40
 _LEANS = re.compile(r"(?:They|Them|It|Its|He|She|This|These|Those|Such|That|Then|Other|Others|Another|One of these|For that|"
                     r"Examples?|About \d|Both|So|Also|Instead|Often these|In such)\b")  # fmt: skip
 """How a sentence begins that cannot stand without the one before."""
+_END = re.compile(
+    r"(?:(?<=[.!?])|(?<=[.!?][\"')\]]))(?<!\b[DM]r\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\be\.g\.)(?<!\bi\.e\.)\s+(?![a-zß-ÿ])"
+)
+"""The gap after a sentence: it follows no usual abbreviation, and no lower-case letter follows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,7 @@ def coverage(question: str, text_terms: frozenset[str]) -> float:
 
 def sentences(text: str) -> list[str]:
     """Split a text into sentences."""
-    return [sentence for sentence in blingfire.text_to_sentences(text).split("\n") if sentence]
+    return [sentence for sentence in _END.split(text.strip()) if sentence]
 
 
 def _corrected(term: str, sections: Sequence[Section]) -> str:

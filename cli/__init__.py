@@ -11,6 +11,7 @@
   `workers.py` keeps several processes running; `missing_prices.py` finds models without a price.
 * `conversation.py` is the client side of a chat: what is sent, what comes back.
 * `story.py` tells a trace.
+* `extras.py` says what to install when a library is missing that serving does not need.
 * `terminal.py` has what all share: exit codes, how errors are told, which configuration is meant.
 
 What a verb needs is imported inside it, so that `caf --help` does not load a web server.

@@ -8,6 +8,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
+from cli.extras import missing_extras
+
 VERBS = {
     "serve": "cli.serve:serve",
     "chat": "cli.chat:chat",
@@ -76,4 +78,5 @@ def main() -> None:
     for stream in (sys.stdin, sys.stdout, sys.stderr):  # texts may hold what the terminal's encoding has not
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    app(prog_name="caf")
+    with missing_extras():
+        app(prog_name="caf")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.extras import LabCommand
 from cli.terminal import leave, printable
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ app = typer.Typer(
 )
 
 
-@app.command("export")
+@app.command("export", cls=LabCommand)
 def export(
     run: RunArgument,
     rater: Annotated[
@@ -99,7 +100,7 @@ def export(
     typer.echo(f"caf: --seed {chance} draws the same replies for further raters", err=True)
 
 
-@app.command("import")
+@app.command("import", cls=LabCommand)
 def import_(
     run: RunArgument,
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="What raters downloaded from their pages.")],

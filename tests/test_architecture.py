@@ -1,8 +1,10 @@
 """Dependencies point one way."""
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -124,6 +126,38 @@ def test_the_rules_and_the_table_are_among_the_pure() -> None:
     assert {"problems.py", "advice.py", "quotes.py"} <= {path.name for path in PURE if path.parent == ROOT / "judges"}
 
 
+BASE = set(
+    "aiohttp multidict numpy orjson prometheus_client pydantic rapidfuzz redis rich structlog typer uvloop yaml yarl".split()
+)
+"""What is installed with the proxy alone, of which everything may be imported everywhere. Listed, since each costs every user."""
+EXTRAS = {
+    "judges/evaluation": {"jinja2", "scipy"},
+    "judges/training": {"scipy", "sklearn"},
+    "scenarios/tables.py": {"datasets"},
+    "scoring": {"blingfire", "jinja2", "krippendorff", "markdown_it", "markupsafe", "scipy", "sklearn"},
+    "proxy/traces/database.py": {"sqlalchemy"},
+    "proxy/traces/schema.py": {"sqlalchemy"},
+    "proxy/telemetry/spans.py": {"opentelemetry"},
+}
+"""What a file, or the files of a folder, may import besides. litellm is imported by its name alone, when it is first asked."""
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_only_the_lab_and_few_others_import_what_the_proxy_alone_has_not(package: str) -> None:
+    """Everything else runs with what `make serve` installs."""
+    for path in (ROOT / package).rglob("*.py"):
+        name = path.relative_to(ROOT).as_posix()
+        more = (libraries for place, libraries in EXTRAS.items() if name == place or name.startswith(f"{place}/"))
+        assert imports(path) - sys.stdlib_module_names - set(MAY_IMPORT) <= BASE.union(*more), name
+
+
+def test_the_proxy_alone_is_what_is_listed() -> None:
+    """pyproject.toml installs for everybody what may be imported everywhere; two of it come with aiohttp."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    installed = {re.split(r"[^\w-]", one)[0].lower().replace("-", "_") for one in project["dependencies"]}
+    assert {"pyyaml" if name == "yaml" else name for name in BASE} - {"multidict", "yarl"} <= installed
+
+
 def test_serving_loads_no_heavy_library() -> None:
     """What only some configurations need is not imported before one of them needs it."""
     heavy = {
@@ -138,6 +172,12 @@ def test_serving_loads_no_heavy_library() -> None:
         "krippendorff",
         "opentelemetry",
         "scipy",
+        "blingfire",
+        "jinja2",
+        "pandas",
+        "pyarrow",
+        "numpy",  # for local judges
+        "redis",  # for several workers
     }
     code = f"import sys, proxy.app, cli.serve; print(*({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

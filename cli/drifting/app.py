@@ -3,6 +3,7 @@
 import typer
 
 from cli.drifting import compare, find, run
+from cli.extras import LabCommand
 
 app = typer.Typer(
     help="""Measure whether the filter helps.
@@ -18,6 +19,6 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-app.command("run")(run.run)
-app.command("find")(find.find)
-app.command("compare")(compare.compare)
+app.command("run", cls=LabCommand)(run.run)
+app.command("find", cls=LabCommand)(find.find)
+app.command("compare", cls=LabCommand)(compare.compare)

@@ -2,6 +2,7 @@
 
 import typer
 
+from cli.extras import LabCommand
 from cli.judging import calibrate, compare, evaluate, tune
 
 app = typer.Typer(
@@ -20,7 +21,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-app.command("eval")(evaluate.evaluate)
-app.command("compare")(compare.compare)
-app.command("tune")(tune.tune)
-app.command("calibrate")(calibrate.calibrate)
+app.command("eval", cls=LabCommand)(evaluate.evaluate)
+app.command("compare", cls=LabCommand)(compare.compare)
+app.command("tune", cls=LabCommand)(tune.tune)
+app.command("calibrate", cls=LabCommand)(calibrate.calibrate)

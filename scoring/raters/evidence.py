@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-import blingfire
-
 from knowledge_base.library import Source
 from scoring.raters import words
 
@@ -116,6 +114,8 @@ def _parts(text: str) -> tuple[Sentence, ...]:
 
 def sentences(text: str) -> list[str]:
     """Split running text into sentences."""
+    import blingfire  # of the lab; `caf check` looks at an experiment and its rater without it
+
     return [one for one in blingfire.text_to_sentences(text).split("\n") if one.strip()]
 
 

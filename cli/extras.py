@@ -1,0 +1,46 @@
+"""What is not installed with the proxy alone: the libraries of pyproject.toml's extras, and what to do where one is missing."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+from cli.terminal import USAGE
+
+LIBRARIES = {
+    "lab": ("blingfire", "datasets", "jinja2", "krippendorff", "markdown_it", "markupsafe", "scipy", "sklearn"),
+    "postgres": ("greenlet", "psycopg", "sqlalchemy"),
+}
+"""By extra, the names under which its libraries are imported. The others are looked for where the configuration asks for them."""
+
+
+class LabCommand(TyperCommand):
+    """A command that measures judges or runs experiments: without the lab it ends before it does anything, but its help works."""
+
+    def invoke(self, ctx: Any) -> Any:
+        for library in LIBRARIES["lab"]:
+            if find_spec(library) is None:  # looked for, not imported: an import may come after calls that cost money
+                raise ModuleNotFoundError(name=library)
+        return super().invoke(ctx)
+
+
+@contextmanager
+def missing_extras() -> Iterator[None]:
+    """Say in one line what to install when a library of an extra is missing, and leave with the exit code for wrong usage."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        library = (error.name or "").partition(".")[0]
+        extra = next((name for name, libraries in LIBRARIES.items() if library in libraries), None)
+        if extra is None:
+            raise
+        checkout = " (in a checkout: make lab)" if extra == "lab" else ""
+        typer.echo(
+            f"caf: this needs {library}, which is not installed: "
+            f"pip install 'critical-analysis-filter[{extra}]'{checkout}",
+            err=True,
+        )
+        raise SystemExit(USAGE) from None
