@@ -127,7 +127,8 @@ def test_the_rules_and_the_table_are_among_the_pure() -> None:
 
 
 BASE = set(
-    "aiohttp cachetools multidict numpy orjson prometheus_client pydantic rapidfuzz redis rich structlog typer uvloop yaml yarl".split()
+    "aiohttp cachetools multidict numpy orjson prometheus_client pydantic rapidfuzz redis rich structlog typer uvloop yaml "
+    "yarl".split()
 )
 """What is installed with the proxy alone, of which everything may be imported everywhere. Listed, since each costs every user."""
 EXTRAS = {
