@@ -41,7 +41,7 @@ class Claim(Form):
     text: str
     """The claim, in the reply's words."""
     support: Literal["supported", "small", "excusable", "specific"]
-    """supported by the sources given; else small (a harmless aside that nobody would act on), excusable, or specific."""
+    """supported by the sources given; else small (one harmless aside to supported content), excusable, or specific."""
 
 
 class Observed(Form):
