@@ -6,7 +6,6 @@ import sys
 import traceback
 from collections.abc import MutableMapping
 from contextlib import suppress
-from functools import partial
 from typing import Any, BinaryIO
 
 import orjson
@@ -22,7 +21,7 @@ FIELDS = web.RequestKey("fields", dict[str, Any])
 
 def configure_logs(level: str = "info") -> None:
     """Set structlog up for the process: called by the commands that serve, not at import."""
-    on_terminal = sys.stderr.isatty()
+    on_terminal, lines = sys.stderr.isatty(), Lines(sys.stderr.buffer)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -31,7 +30,7 @@ def configure_logs(level: str = "info") -> None:
             structlog.dev.ConsoleRenderer() if on_terminal else _encoded,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr) if on_terminal else partial(Lines, sys.stderr.buffer),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr) if on_terminal else lambda *_names: lines,
     )
 
 

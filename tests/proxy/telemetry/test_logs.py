@@ -100,6 +100,12 @@ def test_a_line_that_cannot_be_written_as_it_is_costs_none_beside_it(stderr: Std
     assert [line["path"] for line in stderr.lines] == ["/one", "/\ud800", "/two"]
 
 
+def test_a_logger_that_is_asked_for_by_name_writes_as_any(stderr: Stderr) -> None:
+    """structlog hands the name on to whatever makes its loggers."""
+    structlog.get_logger("models.breaker").error("circuit opened")
+    assert [line["event"] for line in stderr.lines] == ["circuit opened"]
+
+
 def test_a_line_is_there_when_it_has_been_logged(capfd: pytest.CaptureFixture[str]) -> None:
     """Nothing waits in the process: a crash loses no line."""
     code = (

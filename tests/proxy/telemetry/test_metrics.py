@@ -146,7 +146,7 @@ async def test_a_configuration_that_is_refused_late_shows_nothing_of_its_own(
     service = proxy.app[SERVICE]
     shown: list[Any] = []
     monkeypatch.setattr(service.metrics, "guard", shown.append)
-    monkeypatch.setattr("proxy.app.open_audit", unusable)
+    monkeypatch.setattr("proxy.app.open_audit_log", unusable)
     refused = create_app(service.config, after=proxy.app)
     with pytest.raises(OSError, match="no such folder"):
         await web.AppRunner(refused).setup()
