@@ -82,8 +82,8 @@ TARGETS = (
         for delay in (20, 50, 200)
     ),
     Target("start_s", "process start to the first answered request", 1.0, unit="s"),
-    Target("rss_start_mb", "resident memory after the first request", 100, unit="MB"),
-    Target("rss_under_load_mb", "resident memory after all load", 100, unit="MB"),
+    Target("rss_start_mb", "resident memory after the first request", 150, unit="MB"),
+    Target("rss_under_load_mb", "resident memory after all load", 150, unit="MB"),
     Target("imported_litellm", "litellm imported while serving", 0),
 )
 
