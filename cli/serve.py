@@ -116,6 +116,7 @@ def _run(config: "Config", path: Path, log_level: str, workers: int) -> None:
 
 async def _serve(config: "Config", path: Path, workers: int) -> None:
     import asyncio
+    import gc
     import signal
     from contextlib import suppress
 
@@ -147,6 +148,7 @@ async def _serve(config: "Config", path: Path, workers: int) -> None:
             end_with_parent()
         limits = limits_of(config.server)
         await front.take(create_app(config))
+        gc.freeze()  # what is loaded stays; to look through it at each full collection holds all requests for 50 ms
         async with front.listening(config.server.host, config.server.port, shared=worker) as address:
             if worker:
                 tell_parent()
