@@ -16,7 +16,7 @@ from models.settings import ModelSettings
 from proxy.api.chat import chat
 from proxy.api.embeddings import EMBEDDERS, embedding_names, embeddings, open_embedders
 from proxy.api.erasure import erase
-from proxy.api.handover import carry_on
+from proxy.api.handover import hand_over
 from proxy.api.middleware import METRICS, boundary
 from proxy.api.openapi import document
 from proxy.api.responses.route import create_response, delete_response, read_response
@@ -115,7 +115,7 @@ def create_app(
                 responses=responses, throttle=Throttle(config.keys.failures_per_minute if config.keys else 0),
             )  # fmt: skip
             if after is not None:
-                carry_on(after[SERVICE], service)
+                hand_over(after[SERVICE], service)
             app[EMBEDDERS] = open_embedders(config, models, session)
             # From here on nothing can be refused: an application that is shows nothing of its own.
             metrics.expect(blueprints.values())

@@ -34,18 +34,18 @@ MEANING = 0.5
 """How much the word vectors count beside the words themselves before anything is learned."""
 LEAST = 0.3
 """Weights nearer to 0 are left out: on unseen texts they change no verdict, and they are most of the file."""
-
-
-def load(path: Path) -> list[dict[str, str]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-
-
 FOREIGN = 3.0
 """Weight of a harmless message that is not English: there are few, and danger is not to be told by language."""
 PLAIN = "explicit"
 """Label of danger that is told plainly; the label `yes` says nothing of how."""
 HINTED = 0.5
 """Weight of a text whose danger may only be hinted at."""
+
+
+def load(path: Path) -> list[dict[str, str]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
 UNSORTED = "?"
 
 

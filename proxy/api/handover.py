@@ -6,11 +6,11 @@ from proxy.state.conversation_store import LocalConversations
 from proxy.tenants.limits import ProcessMeter
 
 
-def carry_on(old: Service, new: Service) -> None:
-    """Have a new service go on with what an old one keeps in this process.
+def hand_over(old: Service, new: Service) -> None:
+    """Give a new service what an old one holds in this process: conversations, limits, stored responses.
 
-    Both then work on the same: a turn that is open in the old one leaves its state for the next, which the new one gets. What is
-    kept outside of the process needs no carrying.
+    Both then share it: a turn that is still open in the old one leaves its state where the next turn finds it in the new one.
+    What is stored outside of the process needs no handover.
     """
     settings = new.config.memory
     if isinstance(old.conversations, LocalConversations) and isinstance(new.conversations, LocalConversations):
