@@ -1,17 +1,13 @@
 """POST /v1/chat/completions: from the request to a guarded reply. `responses/` comes the same way, in a dialect of its own.
 
-chat ── hear      the local emergency judge, before anything can refuse the request
-   ├── begin      validate, recognise the conversation
-   ├── complete   take the turn, remember it, write the reply
-   └── respond    as JSON, or streamed (respond.py)
+chat ── check_emergency   the local emergency judge, before anything can refuse the request
+   ├── begin_turn        validate, recognise the conversation
+   ├── run_turn          take the turn, remember it, write the reply, trace it (run_turn.py)
+   └── respond           as JSON, or streamed (respond.py)
 """
 
-import asyncio
-import math
 import re
 import secrets
-import time
-from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -19,35 +15,29 @@ from aiohttp import web
 
 from judges.case import alarm_case
 from judges.review import Review
-from models.client import Body
-from models.errors import ModelError, OutOfTime
 from models.usage import Ledger
-from proxy.api import reply
 from proxy.api.dialect import ChatDialect, Dialect
 from proxy.api.passthrough import Relaying, passed_through, passthrough
 from proxy.api.request_body import read_body, refuse_forms
 from proxy.api.respond import respond
+from proxy.api.run_turn import run_turn
 from proxy.api.service import SERVICE, Service
-from proxy.api.session import recall, remember
-from proxy.audit.records import record_turn
 from proxy.config.chatbot_settings import Filter
 from proxy.state.conversation import Conversation, Identity
+from proxy.state.recall import recall
 from proxy.telemetry.logs import FIELDS
 from proxy.tenants.access import Access, requested_filter
-from proxy.traces.trace import Trace
-from proxy.turn.background import tell_staff
 from proxy.turn.chatbot import Chatbot
-from proxy.turn.delivery import Answer, Turn
+from proxy.turn.inputs import Turn
+from proxy.turn.results import TurnResults
 from proxy.turn.stream_gate import StreamGate
-from proxy.turn.turn import cut_off, emergency, take_turn
-from proxy.wire.errors import ApiError, BadRequest, ModelNotFound, NotJson, TurnTimeout
+from proxy.turn.turn import as_emergency
+from proxy.wire.errors import ApiError, BadRequest, ModelNotFound, NotJson
 from proxy.wire.messages import ChatRequest, asked, read_chat_request, read_json, read_loosely
 
 log = structlog.get_logger()
 
-_MINTED = re.compile(r"[0-9a-f]{32}")
-RESERVE, RESERVE_S = 0.05, 1.0
-"""What no model call gets of a turn's time: this share of it, and at most so many seconds."""
+_GENERATED_ID = re.compile(r"[0-9a-f]{32}")
 
 
 async def chat(request: web.Request) -> web.StreamResponse:
@@ -95,18 +85,18 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
             try:
                 if fault is not None:
                     raise fault
-                turn, identity = await _begin(service, request, access, bot, mode, data, said, alarm, ledger)
+                turn, identity = await _begin_turn(service, request, access, bot, mode, data, said, alarm, ledger)
             except Exception as error:
                 if not urgent:
                     raise
                 log.warning("emergency in a request that cannot be served", error=type(error).__name__)
                 minimal = _minimal_request(data, bot, said)
-                turn, identity = await _begin(
+                turn, identity = await _begin_turn(
                     service, request, access, bot, mode, minimal, said, alarm, ledger, bare=True
                 )
-            request[FIELDS].update(chatbot=bot.name, turn_id=turn.trace.turn_id)
-            dialect.conversation_id = turn.trace.conversation_id
-            work = _complete(service, request, turn, identity)
+            request[FIELDS].update(chatbot=bot.name, turn_id=turn.id)
+            dialect.conversation_id = turn.conversation.id
+            work = run_turn(service, request, turn, identity)
             return await respond(service, request, dialect, work, turn.request.stream is True, turn)
 
     try:
@@ -115,7 +105,7 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
         if alarm.verdict == "reject" or not alarm.alarms:
             raise
         log.warning("concern in a request that cannot be served", error=type(error).__name__)
-        return await serve(_as_emergency(alarm))
+        return await serve(as_emergency(alarm))
 
 
 def _chatbot(service: Service, access: Access, data: dict[str, Any]) -> Chatbot:
@@ -138,11 +128,6 @@ async def _check_emergency_locally(bot: Chatbot, mode: Filter, said: Said) -> Re
     return await bot.filter.hear(alarm_case(*said)) if mode == "on" else Review()
 
 
-def _as_emergency(alarm: Review) -> Review:
-    """Return what the emergency judge said as if it had been sure: for somebody who would get no answer at all."""
-    return replace(alarm, decisive=[replace(alarm.alarms[-1], verdict="reject")])
-
-
 def _minimal_request(data: dict[str, Any], bot: Chatbot, said: Said) -> dict[str, Any]:
     """Return the request reduced to what an emergency reply takes."""
     return {
@@ -152,7 +137,7 @@ def _minimal_request(data: dict[str, Any], bot: Chatbot, said: Said) -> dict[str
     }
 
 
-async def _begin(
+async def _begin_turn(
     service: Service,
     request: web.Request,
     access: Access,
@@ -166,138 +151,49 @@ async def _begin(
     bare: bool = False,
 ) -> tuple[Turn, Identity]:
     """Validate the request and recognise its conversation."""
-    asked_for = read_chat_request(data, service.config.server.max_messages)
-    explicit = None if bare else _explicit_id(request, asked_for)
-    identity = Identity((access.key_id, asked_for.user or "", bot.name), asked_for.messages, explicit)
-    found, how = await recall(service.conversations, identity, urgent=alarm.verdict in ("warn", "reject"))
+    chat_request = read_chat_request(data, service.config.server.max_messages)
+    explicit = None if bare else _explicit_id(request, chat_request)
+    identity = Identity((access.key_id, chat_request.user or "", bot.name), chat_request.messages, explicit)
+    found, how_found = await recall(service.conversations, identity, urgent=alarm.verdict in ("warn", "reject"))
     ids = secrets.token_hex(32)  # for both at once: it asks the kernel
     conversation = found or Conversation(explicit or ids[32:])
     user_message, earlier = said
-    trace = Trace(
-        turn_id=ids[:32],
-        conversation_id=conversation.id,
-        key_id=access.key_id,
-        chatbot=bot.name,
-        filter=mode,
-        started=time.time(),
-        turn=conversation.turn + 1,
-        user_message=user_message,
-        memory=how,
-        emergency=list(alarm.judgements),
-    )
-    if mode == "on":
-        trace.warnings_shown = [w.shown(bot.settings.role) for w in conversation.live_warnings(trace.turn)]
-    # An id that the client chose, in this turn or an earlier one, may say who somebody is: no log holds it.
-    minted = explicit is None and _MINTED.fullmatch(conversation.id) is not None
     turn = Turn(
-        bot, asked_for, user_message, earlier, conversation, mode, alarm, trace, minted, ledger, reveals=access.trace
+        id=ids[:32],
+        key_id=access.key_id,
+        bot=bot,
+        request=chat_request,
+        user_message=user_message,
+        earlier=earlier,
+        conversation=conversation,
+        how_found=how_found,
+        filter=mode,
+        results=TurnResults(alarm),
+        # An id that the client chose, in this turn or an earlier one, may say who somebody is: no log holds it.
+        generated_id=explicit is None and _GENERATED_ID.fullmatch(conversation.id) is not None,
+        reveals=access.trace,
+        stream_gate=_open_stream_gate(bot, chat_request, mode),
+        ledger=ledger,
     )
-    turn.stream_gate = _stream_gate(turn)
     return turn, identity
 
 
-def _stream_gate(turn: Turn) -> StreamGate | None:
-    """Return where the turn keeps what leaves before its reply is settled; None where that is nothing."""
-    streaming = turn.bot.settings.streaming
-    if streaming == "hold" or turn.request.wants_json or turn.request.raw.get("logprobs"):
+def _open_stream_gate(bot: Chatbot, request: ChatRequest, mode: Filter) -> StreamGate | None:
+    """Return where the turn keeps what is sent before its reply is settled; None where that is nothing."""
+    streaming = bot.settings.streaming
+    if streaming == "hold" or request.wants_json or request.raw.get("logprobs"):
         return None  # half a document is none, and the likelihoods of tokens are told with the text they spell
-    if streaming == "verified" and not turn.judged:
+    if streaming == "verified" and (mode != "on" or bot.filter.empty):
         return None
     return StreamGate(streaming)
 
 
-def _explicit_id(request: web.Request, asked_for: ChatRequest) -> str | None:
+def _explicit_id(request: web.Request, chat_request: ChatRequest) -> str | None:
     header = request.headers.get("X-Conversation-Id")
-    given = header or (asked_for.metadata or {}).get("conversation_id")
+    given = header or (chat_request.metadata or {}).get("conversation_id")
     if given is None:
         return None
     if not isinstance(given, str) or not 0 < len(given) <= 200 or not given.isprintable():
         field = "X-Conversation-Id" if header else "metadata.conversation_id"
         raise BadRequest(f"{field}: must be 1 to 200 printable characters.", param=field)
     return given
-
-
-async def _complete(service: Service, request: web.Request, turn: Turn, identity: Identity) -> Body:
-    """Take the turn, remember it, and write the completion."""
-    limit = service.config.server.turn_timeout_s
-    # No call goes on until the very end: what is left then is for the fallback message, when judges or a refiner hang.
-    turn.ledger.until = asyncio.get_running_loop().time() + limit - min(RESERVE_S, limit * RESERVE)
-    try:
-        try:
-            async with asyncio.timeout(limit):
-                answer = await take_turn(turn)
-        except (TimeoutError, OutOfTime, ModelError) as error:
-            alarm = turn.concern or turn.alarm
-            if not alarm.alarms or (turn.stream_gate is not None and turn.stream_gate.sent_chars):
-                raise
-            turn.concern = turn.trace.concern = None
-            log.warning(
-                "concern in a turn that cannot be served", turn_id=turn.trace.turn_id, error=type(error).__name__
-            )
-            answer = Answer([emergency(turn, _as_emergency(alarm))])
-        turn.ledger.until = math.inf  # what is judged in shadow has its own time
-        with turn.step("remember"):
-            await remember(service.conversations, turn, identity, answer)
-        completion = reply.completion(turn, answer, expose=service.config.expose == "caf")
-        turn.trace.outcome = reply.worst(answer.deliveries).outcome
-        turn.trace.tool_calls = sum([len(d.calls) for d in answer.deliveries])
-        turn.trace.replies = [choice["message"]["content"] for choice in completion["choices"]]
-        refusals = [choice["message"]["refusal"] for choice in completion["choices"]]
-        turn.trace.refusals = refusals if any(refusals) else []
-    except (TimeoutError, OutOfTime):
-        turn.trace.error = "turn_timeout"
-        raise TurnTimeout(f"The turn took longer than {limit:g} s and was cancelled.") from None
-    except BaseException as error:
-        turn.trace.error = error.kind if isinstance(error, ModelError) else type(error).__name__
-        if isinstance(error, asyncio.CancelledError):  # the client has left, or the proxy was told to stop at once
-            turn.trace.error = "cancelled"
-        raise
-    finally:
-        _finish(service, request, turn)
-    _after(service, turn, answer)
-    return completion
-
-
-def _finish(service: Service, request: web.Request, turn: Turn) -> None:
-    """Complete the trace, count it, and bind what the log line will say."""
-    trace = turn.trace
-    trace.calls, trace.ms = turn.ledger.calls, turn.at_ms
-    trace.sources_in_use = list(turn.in_use)
-    if trace.error is not None:
-        trace.attempts += cut_off(turn)
-    request[FIELDS].update(
-        conversation_id=trace.conversation_id if turn.minted_id else None, turn=trace.turn,
-        memory=trace.memory, filter=trace.filter,
-        outcome=trace.outcome if trace.error is None else None, calls=len(trace.calls), turn_ms=trace.ms,
-        unjudged=sum([judgement.verdict == "unjudged" for judgement in trace.judgements]),
-    )  # fmt: skip
-    if service.audit is not None:
-        record_turn(service.audit, trace, keyed=service.keys is not None)
-    if turn.filter != "shadow" or trace.error is not None:  # in shadow, the judging is still to come
-        _keep(service, turn)
-
-
-def _after(service: Service, turn: Turn, answer: Answer) -> None:
-    """Start what no reply waits for."""
-    first = answer.deliveries[0]
-    settings = turn.bot.settings.emergency
-    if first.outcome == "emergency" and settings is not None and settings.webhook:
-        service.later(tell_staff(service.session, settings.webhook, turn, first))
-    if turn.filter == "shadow":
-        service.later(_shadow(service, turn))
-
-
-async def _shadow(service: Service, turn: Turn) -> None:
-    try:
-        await service.shadows.judge(turn, service.config.server.turn_timeout_s)
-    finally:
-        _keep(service, turn)
-
-
-def _keep(service: Service, turn: Turn) -> None:
-    service.metrics.turn(turn.trace, turn.ledger, turn.steps)
-    if service.telemetry is not None:
-        service.telemetry.judged(turn.trace)
-    service.traces.record(turn.trace)
-    if service.watch is not None:
-        service.watch(turn.trace)
