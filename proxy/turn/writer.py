@@ -68,9 +68,11 @@ class DraftStream:
 
     async def commit(self) -> None:
         """Commit what may be sent as it comes, until the draft has ended."""
-        while not self._ended:
+        ended = False
+        while not ended:
             await self._news.wait()
             self._news.clear()
+            ended = self._ended
             unread, self._unread = self._unread, {}
             for choice, pieces in unread.items():
                 if choice not in self._writers:

@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -197,14 +198,14 @@ async def test_what_leaves_may_leave_and_ends_in_the_whole_reply(bot: Chatbot, e
                 assert not any(bad in held for bad in BAD), (mode, engine.text)
             if mode == "verified":
                 for part in left:
-                    await accepted(turn, part, answer)
+                    await accepted(replace(turn, in_use=answer.deliveries[0].in_use), part)
     assert began["hold"] == 0
     assert began["verified"] > 150
     assert began["observe"] > 500
     assert outcomes >= {"accepted", "refined", "fallback", "warned", "unfiltered"}, outcomes
 
 
-async def accepted(turn: Turn, text: str, answer: Answer) -> None:
+async def accepted(turn: Turn, text: str) -> None:
     """Check that the judges accept a text as the reply."""
     cited = next(a.citations for a in turn.results.attempts if text in a.text)
     judged = reply_case(turn, Attempt("draft", 0, text, cited, 0.0))
