@@ -1,13 +1,15 @@
 """POST /v1/chat/completions: from the request to a guarded reply. `responses/` comes the same way, in a dialect of its own.
 
-chat ── check_emergency   the local emergency judge, before anything can refuse the request
-   ├── begin_turn        validate, recognise the conversation
-   ├── run_turn          take the turn, remember it, write the reply, trace it (run_turn.py)
-   └── respond           as JSON, or streamed (respond.py)
+chat ── read                       as far as the request can be
+   ├── check_emergency_locally    before anything can refuse it
+   └── serve ── begin_turn        validate, recognise the conversation
+          ├── run_turn            take the turn, remember it, write the reply, trace it (run_turn.py)
+          └── respond             as JSON, or streamed (respond.py)
 """
 
 import re
 import secrets
+from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
@@ -15,6 +17,7 @@ from aiohttp import web
 
 from judges.case import alarm_case
 from judges.review import Review
+from models.engine import Body
 from models.usage import Ledger
 from proxy.api.dialect import ChatDialect, Dialect
 from proxy.api.passthrough import Relaying, passed_through, passthrough
@@ -33,7 +36,8 @@ from proxy.turn.results import TurnResults
 from proxy.turn.stream_gate import StreamGate
 from proxy.turn.turn import as_emergency
 from proxy.wire.errors import ApiError, BadRequest, ModelNotFound, NotJson
-from proxy.wire.messages import ChatRequest, asked, read_chat_request, read_json, read_loosely
+from proxy.wire.messages import ChatRequest, read_chat_request, read_json
+from proxy.wire.user_texts import find_user_texts, read_json_leniently
 
 log = structlog.get_logger()
 
@@ -45,9 +49,56 @@ async def chat(request: web.Request) -> web.StreamResponse:
     return await converse(request, ChatDialect())
 
 
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A request, as far as it could be read."""
+
+    request: web.Request
+    dialect: Dialect
+    access: Access
+    bot: Chatbot
+    filter: Filter
+    raw: bytes
+    data: Body
+    """What it means as a chat request."""
+    user_message: str
+    earlier: list[str]
+    """The user's earlier messages, oldest first."""
+    fault: Exception | None
+    """What is wrong with it."""
+
+    def reduce(self) -> "Incoming":
+        """Return what an emergency reply takes of it."""
+        messages = [{"role": "user", "content": self.user_message}]
+        data = {"model": self.bot.name, "messages": messages, "stream": self.data.get("stream") is True}
+        return replace(self, data=data, fault=None)
+
+
 async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse:
     """Answer a request in the form that its client speaks."""
     service = request.app[SERVICE]
+    incoming = await _read(service, request, dialect)
+    if incoming.bot.settings.kind == "passthrough" and incoming.fault is None:
+        return await _pass_through(service, incoming)
+    alarm = Review()
+    if incoming.filter == "on":
+        case = alarm_case(incoming.user_message, incoming.earlier)
+        alarm = await incoming.bot.filter.check_emergency_locally(case)
+    try:
+        return await _serve(service, incoming, alarm)
+    except ApiError as error:
+        if alarm.verdict == "reject" or not alarm.alarms:
+            raise
+        log.warning("concern in a request that cannot be served", error=type(error).__name__)
+        return await _serve(service, incoming, as_emergency(alarm))
+
+
+async def _read(service: Service, request: web.Request, dialect: Dialect) -> Incoming:
+    """Read a request as far as it can be. What is wrong with it is kept for after the emergency judge.
+
+    Raises:
+        ApiError: It is not known which chatbot it is for, or its client may not ask that.
+    """
     access = service.access(request)
     raw = await read_body(request)
     fault: Exception | None = None
@@ -55,57 +106,61 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
         refuse_forms(request, service.keys)
         data = read_json(raw)
     except (BadRequest, NotJson) as error:
-        data, fault = read_loosely(raw), error
+        data, fault = read_json_leniently(raw), error
         if not isinstance(data.get("model"), str) or data["model"] not in service.chatbots:
             raise
     bot = _chatbot(service, access, data)
     if fault is None:
-        data, heard, fault = await dialect.parse(data, access.key_id)
+        data, readable, fault = await dialect.parse(data, access.key_id)
     else:
-        data = heard = dialect.parse_leniently(data)
-    if bot.settings.kind == "passthrough" and fault is None:
-        async with service.meter.admit(access.key, Ledger(service.telemetry)) as ledger:
-            with Relaying(service, bot.name, access.key, ledger):
-                if dialect.verbatim:
-                    return await passthrough(request, bot, raw, data, ledger)
-                work = passed_through(request, bot, data, ledger)
-                return await respond(service, request, dialect, work, data.get("stream") is True)
+        data = readable = dialect.parse_leniently(data)
     mode = bot.settings.filter
-    try:
-        mode = requested_filter(request.headers, access, bot.settings.filter)
-    except ApiError as error:
-        fault = fault or error
-    said = asked(heard)
-    alarm = await _check_emergency_locally(bot, mode, said)
+    if bot.settings.kind != "passthrough" or fault is not None:
+        try:
+            mode = requested_filter(request.headers, access, mode)
+        except ApiError as error:
+            fault = fault or error
+    user_message, earlier = find_user_texts(readable)
+    return Incoming(request, dialect, access, bot, mode, raw, data, user_message, earlier, fault)
 
-    async def serve(alarm: Review) -> web.StreamResponse:
-        urgent = alarm.verdict == "reject"
-        # Whatever its key has used up, and wherever that is counted, a person in danger gets the emergency text: it costs no call.
-        async with service.meter.admit(None if urgent else access.key, Ledger(service.telemetry)) as ledger:
-            try:
-                if fault is not None:
-                    raise fault
-                turn, identity = await _begin_turn(service, request, access, bot, mode, data, said, alarm, ledger)
-            except Exception as error:
-                if not urgent:
-                    raise
-                log.warning("emergency in a request that cannot be served", error=type(error).__name__)
-                minimal = _minimal_request(data, bot, said)
-                turn, identity = await _begin_turn(
-                    service, request, access, bot, mode, minimal, said, alarm, ledger, bare=True
-                )
-            request[FIELDS].update(chatbot=bot.name, turn_id=turn.id)
-            dialect.conversation_id = turn.conversation.id
-            work = run_turn(service, request, turn, identity)
-            return await respond(service, request, dialect, work, turn.request.stream is True, turn)
 
-    try:
-        return await serve(alarm)
-    except ApiError as error:
-        if alarm.verdict == "reject" or not alarm.alarms:
-            raise
-        log.warning("concern in a request that cannot be served", error=type(error).__name__)
-        return await serve(as_emergency(alarm))
+async def _pass_through(service: Service, incoming: Incoming) -> web.StreamResponse:
+    """Relay a request of a chatbot that only forwards."""
+    request, bot, data, key = incoming.request, incoming.bot, incoming.data, incoming.access.key
+    async with service.meter.admit(key, Ledger(service.telemetry)) as ledger:
+        with Relaying(service, bot.name, key, ledger):
+            if incoming.dialect.verbatim:
+                return await passthrough(request, bot, incoming.raw, data, ledger)
+            work = passed_through(request, bot, data, ledger)
+            return await respond(service, request, incoming.dialect, work, data.get("stream") is True)
+
+
+async def _serve(service: Service, incoming: Incoming, alarm: Review) -> web.StreamResponse:
+    """Take a turn and answer with what it comes to.
+
+    Args:
+        service: What handlers share.
+        incoming: The request.
+        alarm: What the local emergency judge says.
+    """
+    urgent = alarm.verdict == "reject"
+    key = None if urgent else incoming.access.key
+    # Whatever its key has used up, and wherever that is counted, a person in danger gets the emergency text: it costs no call.
+    async with service.meter.admit(key, Ledger(service.telemetry)) as ledger:
+        try:
+            if incoming.fault is not None:
+                raise incoming.fault
+            turn, identity = await _begin_turn(service, incoming, alarm, ledger)
+        except Exception as error:
+            if not urgent:
+                raise
+            log.warning("emergency in a request that cannot be served", error=type(error).__name__)
+            turn, identity = await _begin_turn(service, incoming.reduce(), alarm, ledger, bare=True)
+        incoming.request[FIELDS].update(chatbot=turn.bot.name, turn_id=turn.id)
+        incoming.dialect.conversation_id = turn.conversation.id
+        work = run_turn(service, incoming.request, turn, identity)
+        streamed = turn.request.stream is True
+        return await respond(service, incoming.request, incoming.dialect, work, streamed, turn)
 
 
 def _chatbot(service: Service, access: Access, data: dict[str, Any]) -> Chatbot:
@@ -119,60 +174,32 @@ def _chatbot(service: Service, access: Access, data: dict[str, Any]) -> Chatbot:
     return bot
 
 
-Said = tuple[str, list[str]]
-"""The user's newest message and the earlier ones, of whatever can be read of a request."""
-
-
-async def _check_emergency_locally(bot: Chatbot, mode: Filter, said: Said) -> Review:
-    """Ask the local emergency judge."""
-    return await bot.filter.hear(alarm_case(*said)) if mode == "on" else Review()
-
-
-def _minimal_request(data: dict[str, Any], bot: Chatbot, said: Said) -> dict[str, Any]:
-    """Return the request reduced to what an emergency reply takes."""
-    return {
-        "model": bot.name,
-        "messages": [{"role": "user", "content": said[0]}],
-        "stream": data.get("stream") is True,
-    }
-
-
 async def _begin_turn(
-    service: Service,
-    request: web.Request,
-    access: Access,
-    bot: Chatbot,
-    mode: Filter,
-    data: dict[str, Any],
-    said: Said,
-    alarm: Review,
-    ledger: Ledger,
-    *,
-    bare: bool = False,
+    service: Service, incoming: Incoming, alarm: Review, ledger: Ledger, *, bare: bool = False
 ) -> tuple[Turn, Identity]:
-    """Validate the request and recognise its conversation."""
-    chat_request = read_chat_request(data, service.config.server.max_messages)
-    explicit = None if bare else _explicit_id(request, chat_request)
+    """Validate the request and recognise its conversation. Args: bare: whether it is reduced, and names no conversation."""
+    access, bot = incoming.access, incoming.bot
+    chat_request = read_chat_request(incoming.data, service.config.server.max_messages)
+    explicit = None if bare else _explicit_id(incoming.request, chat_request)
     identity = Identity((access.key_id, chat_request.user or "", bot.name), chat_request.messages, explicit)
     found, how_found = await recall(service.conversations, identity, urgent=alarm.verdict in ("warn", "reject"))
     ids = secrets.token_hex(32)  # for both at once: it asks the kernel
     conversation = found or Conversation(explicit or ids[32:])
-    user_message, earlier = said
     turn = Turn(
         id=ids[:32],
         key_id=access.key_id,
         bot=bot,
         request=chat_request,
-        user_message=user_message,
-        earlier=earlier,
+        user_message=incoming.user_message,
+        earlier=incoming.earlier,
         conversation=conversation,
         how_found=how_found,
-        filter=mode,
+        filter=incoming.filter,
         results=TurnResults(alarm),
         # An id that the client chose, in this turn or an earlier one, may say who somebody is: no log holds it.
         generated_id=explicit is None and _GENERATED_ID.fullmatch(conversation.id) is not None,
         reveals=access.trace,
-        stream_gate=_open_stream_gate(bot, chat_request, mode),
+        stream_gate=_open_stream_gate(bot, chat_request, incoming.filter),
         ledger=ledger,
     )
     return turn, identity

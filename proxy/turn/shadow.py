@@ -66,8 +66,8 @@ async def judge_in_shadow(turn: Turn, answer: Answer) -> Outcome:
         return outcome
     judges = turn.bot.filter
     case = alarm_case(turn.user_message, turn.earlier)
-    heard = await judges.hear(case)
-    alarm = turn.results.emergency = heard + await judges.alarm(case, turn.ledger, heard)
+    heard = await judges.check_emergency_locally(case)
+    alarm = turn.results.emergency = heard + await judges.judge_emergency_by_models(case, turn.ledger, heard)
     if alarm.verdict == "reject":
         return "emergency"
     if alarm.failed_closed:

@@ -66,7 +66,7 @@ async def _answer_unless_emergency(turn: Turn) -> Answer:
         _open_gate(turn)
         return add_emergency_review(turn, await _answer(turn))
     case = alarm_case(turn.user_message, turn.earlier)
-    asking = asyncio.create_task(turn.bot.filter.alarm(case, turn.ledger, alarm))
+    asking = asyncio.create_task(turn.bot.filter.judge_emergency_by_models(case, turn.ledger, alarm))
     answering = asyncio.create_task(_answer(turn))
     try:
         review = await asking

@@ -140,7 +140,7 @@ def turn_of(bot: Chatbot, mode: Literal["hold", "verified", "observe"]) -> Turn:
         conversation=Conversation("1" * 32),
         how_found="fresh",
         filter="on",
-        results=TurnResults(bot.filter.alarm_now(alarm_case(ASKED, []))),
+        results=TurnResults(bot.filter.judge_emergency_locally(alarm_case(ASKED, []))),
         stream_gate=None if mode == "hold" else StreamGate(mode),
     )
 
