@@ -115,11 +115,12 @@ async def _read(service: Service, request: web.Request, dialect: Dialect) -> Inc
     else:
         data = readable = dialect.parse_leniently(data)
     mode = bot.settings.filter
-    if bot.settings.kind != "passthrough" or fault is not None:
-        try:
-            mode = requested_filter(request.headers, access, mode)
-        except ApiError as error:
-            fault = fault or error
+    if bot.settings.kind == "passthrough" and fault is None:  # nobody reads it
+        return Incoming(request, dialect, access, bot, mode, raw, data, "", [], None)
+    try:
+        mode = requested_filter(request.headers, access, mode)
+    except ApiError as error:
+        fault = fault or error
     user_message, earlier = find_user_texts(readable)
     return Incoming(request, dialect, access, bot, mode, raw, data, user_message, earlier, fault)
 
