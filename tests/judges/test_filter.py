@@ -392,7 +392,9 @@ async def test_local_emergency_judge_settles_what_calibration_allows():
     bounded = Filter([replace(one.emergency, stages=(LocalJudge("emergency", 0.9), *stages[1:]))])
     assert await bounded.judge_emergency_by_models(QUIET, Ledger(), bounded.judge_emergency_locally(QUIET)) == Review()
     assert engine.requests == []
-    assert (await one.judge_emergency_by_models(QUIET, Ledger(), one.judge_emergency_locally(QUIET))).verdict == "reject"
+    assert (
+        await one.judge_emergency_by_models(QUIET, Ledger(), one.judge_emergency_locally(QUIET))
+    ).verdict == "reject"
 
 
 async def test_local_emergency_judge_may_be_told_to_ask_first():
@@ -401,10 +403,14 @@ async def test_local_emergency_judge_may_be_told_to_ask_first():
     asking = Filter([replace(one.emergency, reject_alone=frozenset())])
     heard = asking.judge_emergency_locally(DANGER)
     assert (heard.verdict, [j.verdict for j in heard.judgements]) == ("accept", ["reject"])
-    assert (await asking.judge_emergency_by_models(DANGER, Ledger(), heard)).verdict == "warn"  # they disagree: a concern
+    assert (
+        await asking.judge_emergency_by_models(DANGER, Ledger(), heard)
+    ).verdict == "warn"  # they disagree: a concern
     down, _ = watched(DOWN, on_error="open")
     deaf = Filter([replace(down.emergency, reject_alone=frozenset())])
-    assert (await deaf.judge_emergency_by_models(DANGER, Ledger(), deaf.judge_emergency_locally(DANGER))).verdict == "reject"
+    assert (
+        await deaf.judge_emergency_by_models(DANGER, Ledger(), deaf.judge_emergency_locally(DANGER))
+    ).verdict == "reject"
 
 
 async def test_emergency_judge_does_not_judge_replies():
