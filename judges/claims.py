@@ -4,15 +4,18 @@ import re
 from collections.abc import Iterable, Mapping
 from itertools import chain
 
+from judges.advice import touches_topic
 from judges.case import Case
 from judges.deletable import has_foreign, in_english
 from judges.doses import Dose, doses
+from judges.numbers import numbers_hold
 from judges.observation import Assertion, Claims, Denial, GradedAssertion, GradedClaims, Problem, Severity, Strength
 from judges.phrases import asserts_nothing
 from judges.problems import score_of_weight, verdict_of
 from judges.quotes import folded, quoted, said
 from judges.sentences import normalise, sentences
 from judges.verdict import Finding
+from knowledge_base.library import Source
 
 PLAINLY = 3
 """Statements of a reply from which a judge that lists no assertion has not done its work."""
@@ -159,11 +162,11 @@ def claims_score(assertions: Iterable[Assertion], admits: Strength, verifies: St
 def verified(assertions: Iterable[Assertion], case: Case) -> list[Assertion]:
     """Downgrade assertions whose own words belie them.
 
-    Support that its quote does not prove is none, nor is one for a dose that the source does not name; and what has a number
-    in it is not basic, whatever a judge says.
+    Support that its quote does not prove is none, nor is one for a dose that the source does not name, or for a number that a
+    document does not; and what has a number in it is not basic, whatever a judge says.
     """
-    sources: dict[str | None, str] = {source.id: source.text for source in case.cited}
-    return [a if _holds(a, sources) else _downgraded(a) for a in assertions]
+    sources: dict[str | None, Source] = {source.id: source for source in case.cited}
+    return [a if _holds(a, sources, case) else _downgraded(a) for a in assertions]
 
 
 def _downgraded(assertion: Assertion) -> Assertion:
@@ -171,16 +174,25 @@ def _downgraded(assertion: Assertion) -> Assertion:
     return assertion.model_copy(update={"support": "unsupported", **graded})
 
 
-def _holds(assertion: Assertion, sources: Mapping[str | None, str]) -> bool:
+def _holds(assertion: Assertion, sources: Mapping[str | None, Source], case: Case) -> bool:
     if assertion.support == "unsupported":
         return True
     named = doses(assertion.text)
     if assertion.support == "basic":
         return not named and not any(map(str.isdigit, assertion.text))
     source = sources.get(assertion.source_id)
-    if source is None or assertion.quote is None or not quoted(assertion.quote, source):
+    if source is None or assertion.quote is None or not quoted(assertion.quote, source.text):
         return False
-    return not named or named <= doses(source)
+    if source.is_document and not (
+        _may_license(source, assertion, case) and numbers_hold(assertion.text, source, case)
+    ):
+        return False
+    return not named or named <= doses(source.text)
+
+
+def _may_license(source: Source, assertion: Assertion, case: Case) -> bool:
+    """Tell whether a document may carry an assertion: one that anybody may have made up, none on a sensitive topic."""
+    return source.trusted or not (_is_sensitive(assertion, case) or touches_topic(assertion.text, case.topics))
 
 
 def _missing(claims: Claims) -> str:

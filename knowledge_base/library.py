@@ -28,7 +28,7 @@ class KnowledgeBaseError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One section of a knowledge base."""
+    """One section of a knowledge base, or a document that somebody else brought (`doc:1`)."""
 
     id: str
     title: str
@@ -37,6 +37,8 @@ class Source:
     references: tuple[str, ...] = ()
     reviewed_by: str | None = None
     reviewed_on: date | None = None
+    trusted: bool = True
+    """Whether the operator answers for its text; not so for documents that a client sent, who may have made them up."""
     tokens: int = field(init=False, repr=False, compare=False)
     """About how many tokens the text takes."""
     shown: str = field(init=False, repr=False, compare=False)
@@ -46,6 +48,11 @@ class Source:
         inert = neutralise(self.text).replace("</source>", "")
         object.__setattr__(self, "tokens", estimate_tokens(self.text))
         object.__setattr__(self, "shown", f'<source id="{self.id}" title="{self.title}">\n{inert}\n</source>')
+
+    @property
+    def is_document(self) -> bool:
+        """Whether it is a document. No section has such an id."""
+        return self.id.startswith("doc:")
 
 
 class Library(Mapping[str, Source]):

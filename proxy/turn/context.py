@@ -1,6 +1,6 @@
 """What the upstream model sees: role, catalogue, sources in use, history and warnings, within the token budget. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -51,6 +51,8 @@ def guarded_messages(
     budget: int,
     *,
     cites: bool = True,
+    documents: str = "",
+    tool_messages: Mapping[int, str] | None = None,
 ) -> list[Sent]:
     """Write what a guarded chatbot's model is sent.
 
@@ -65,14 +67,18 @@ def guarded_messages(
         turn: The number of this turn.
         budget: Estimated tokens to stay within; the oldest exchanges are left out first, the newest message never.
         cites: Whether the reply is to begin with a citation command; not so for replies in JSON.
+        documents: What it is shown of documents that were brought for this turn.
+        tool_messages: Ids of documents, by the place of the message that each is.
     """
     catalogue = library.catalogue if cites and library is not None else None
     head = [{"role": "system", "content": _role(role, contact, catalogue)}]
     if sources:
         head.append({"role": "system", "content": "\n\n".join([source.shown for source in sources])})
+    if documents:
+        head.append({"role": "system", "content": documents})
     if note := _client_note(parsed):
         head.append({"role": "system", "content": note})
-    history = _history(messages, parsed, conversation, cites)
+    history = _history(messages, parsed, conversation, cites, tool_messages or {})
     warnings = conversation.live_warnings(turn)
     spent = sum([estimate_tokens(sent["content"]) for sent in head])
     spent += sum([estimate_tokens(warning.message(role)) for warning in warnings])
@@ -130,17 +136,23 @@ def _client_note(messages: Sequence[Message]) -> str:
 
 
 def _history(
-    messages: Sequence[Sent], parsed: Sequence[Message], conversation: Conversation, cites: bool
+    messages: Sequence[Sent],
+    parsed: Sequence[Message],
+    conversation: Conversation,
+    cites: bool,
+    tool_messages: Mapping[int, str],
 ) -> list[tuple[int | None, Sent]]:
     """Return the client's messages as the model sees them, each with the turn whose delivered reply it is."""
     history: list[tuple[int | None, Sent]] = []
-    for sent, message in zip(messages, parsed, strict=True):
+    for place, (sent, message) in enumerate(zip(messages, parsed, strict=True)):
         if message.role in ("system", "developer"):
             continue
         known = conversation.known(message)
         if message.role == "user" or (message.role in ("tool", "function") and message.content):
             # What a tool returns, a search say, is written by strangers.
             sent = {**sent, "content": _inert(sent.get("content"))}
+            if place in tool_messages:
+                sent["content"] = f"{tool_messages[place]}\n{neutralise(message.text)}"
         elif message.is_reply:
             # Whatever stands in the line of sources is not known to be ours.
             text = neutralise(message.text if known is None else unlined(message.text))

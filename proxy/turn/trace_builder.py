@@ -1,11 +1,12 @@
 """The trace of a turn, built from its results."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from knowledge_base.library import Source
 from models.client import Body
 from proxy.state.conversation import Warned
-from proxy.traces.trace import Attempt, Outcome, Trace
+from proxy.traces.trace import Attempt, Outcome, Trace, TracedDocument
 from proxy.turn.inputs import Turn
 from proxy.turn.results import Answer
 
@@ -22,10 +23,12 @@ def build_trace(turn: Turn, answer: Answer, messages: Sequence[Body], warnings_a
     outcome = answer.worst.outcome
     refusals = [message["refusal"] for message in messages]
     in_use = [delivery.in_use or {} for delivery in answer.deliveries]
+    documents = {one.id: one for delivery in answer.deliveries for one in (*turn.documents, *delivery.documents)}
     return replace(
         _what_happened(turn),
         outcome=outcome,
         sources_in_use=list(dict.fromkeys(source for sources in in_use for source in sources)),
+        documents=_traced(documents.values()),
         concern=None if outcome == "emergency" else turn.results.concern,
         warnings_added=[warning.shown(turn.bot.settings.role) for warning in warnings_added],
         replies=[message["content"] for message in messages],
@@ -82,6 +85,7 @@ def _what_happened(turn: Turn) -> Trace:
         selection_note=results.retrievals[0].note if results.retrievals else "",
         invalid_ids=sum(retrieval.invalid_ids for retrieval in results.retrievals),
         sources_in_use=list(results.retrievals[-1].in_use) if results.retrievals else [],
+        documents=_traced(turn.documents),
         warnings_shown=[warning.shown(role) for warning in warnings],
         emergency=list(results.emergency.judgements),
         attempts=[_with_reviews(turn, attempt) for attempt in results.attempts],
@@ -89,6 +93,10 @@ def _what_happened(turn: Turn) -> Trace:
         calls=list(turn.ledger.calls),
         ms=turn.at_ms,
     )
+
+
+def _traced(documents: Iterable[Source]) -> list[TracedDocument]:
+    return [TracedDocument(one.id, one.title, one.text, one.trusted) for one in documents]
 
 
 def _with_reviews(turn: Turn, attempt: Attempt) -> Attempt:
