@@ -23,7 +23,7 @@ LABELS, VALUES = 116, 66
 """Room for labels on the left of a dot plot, and for values on its right."""
 LONGEST = 17
 """Letters that fit beside a row; the whole label stands in the table."""
-ROW, TOP, FOOT, LEFT, RIGHT = 24, 8, 20, 34, 12
+ROW, TOP, FOOT, LEFT, RIGHT = 24, 8, 22, 34, 12
 HEIGHT = 150
 """Of the frame that curves are drawn in."""
 
@@ -36,7 +36,7 @@ SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none", "text.parse_math": False, "font.size": 11, "text.color": COLOURS["ink"],
     "axes.axisbelow": True, "axes.labelcolor": COLOURS["soft"], "axes.labelsize": 10, "grid.color": COLOURS["line"],
     "grid.linewidth": 1, "xtick.labelsize": 10, "ytick.labelsize": 10, "xtick.color": COLOURS["soft"],
-    "ytick.color": COLOURS["soft"], "xtick.major.size": 0, "ytick.major.size": 0, "xtick.major.pad": 5, "ytick.major.pad": 6,
+    "ytick.color": COLOURS["soft"], "xtick.major.size": 0, "ytick.major.size": 0, "xtick.major.pad": 7, "ytick.major.pad": 6,
     "axes.spines.left": False, "axes.spines.right": False, "axes.spines.top": False, "axes.spines.bottom": False,
 }  # fmt: skip
 NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
