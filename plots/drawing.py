@@ -6,6 +6,7 @@ bytes.
 """
 
 import io
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,8 @@ SETTINGS: dict[Any, Any] = {
     "axes.spines.left": False, "axes.spines.right": False, "axes.spines.top": False, "axes.spines.bottom": False,
 }  # fmt: skip
 NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+"""What no XML document can hold."""
 SVG = "{http://www.w3.org/2000/svg}"
 XLINK = "{http://www.w3.org/1999/xlink}href"
 
@@ -182,16 +185,11 @@ def _frame(left: int, right: int, height: int, foot: int) -> tuple[Figure, Axes]
 
 
 def _ticks(axis: Axis) -> tuple[list[float], list[str]]:
-    return [value for value, _ in axis.ticks], [_printable(label) for _, label in axis.ticks]
+    return [value for value, _ in axis.ticks], [label for _, label in axis.ticks]
 
 
 def _short(label: str) -> str:
-    return _printable(label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…")
-
-
-def _printable(label: str) -> str:
-    """Return a label without what XML cannot hold."""
-    return "".join(letter for letter in label if letter.isprintable())
+    return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
 
 
 def _svg(figure: Figure, about: str) -> Markup:
@@ -200,7 +198,7 @@ def _svg(figure: Figure, about: str) -> Markup:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")  # the browser has the font, not we
         figure.savefig(written, format="svg", transparent=True, metadata=NO_METADATA)
-    root = ElementTree.fromstring(written.getvalue())
+    root = ElementTree.fromstring(NO_XML.sub("", written.getvalue()))
     for definitions in root.findall(f"{SVG}defs"):
         root.remove(definitions)  # a style sheet that would hold for the whole page, and frames to clip by
     for element in root.iter():
@@ -209,7 +207,12 @@ def _svg(figure: Figure, about: str) -> Markup:
         if element.tag != "text":
             element.text = None
         element.attrib = dict(_attributes(element))
-    root.attrib = {"class": "plot", "viewBox": root.attrib["viewBox"], "role": "img", "aria-label": _printable(about)}
+    root.attrib = {
+        "class": "plot",
+        "viewBox": root.attrib["viewBox"],
+        "role": "img",
+        "aria-label": NO_XML.sub("", about),
+    }
     return Markup(ElementTree.tostring(root, encoding="unicode"))  # in which all texts are escaped
 
 

@@ -133,7 +133,7 @@ BASE = set(
 )
 """What is installed with the proxy alone, of which everything may be imported everywhere. Listed, since each costs every user."""
 EXTRAS = {
-    "judges/evaluation": {"jinja2", "scipy"},
+    "judges/evaluation": {"jinja2", "markupsafe", "scipy"},
     "judges/training": {"scipy", "sklearn"},
     "plots": {"markupsafe", "matplotlib"},
     "scenarios/tables.py": {"datasets"},
