@@ -85,6 +85,7 @@ def test_misjudged_cases_can_be_unfolded(shown):
         "missed", "unjudged", "false alarm",
     ]  # fmt: skip
     alarm = shown.partition("alarm-1</span>")[2].partition("</details>")[0]
+    assert '<span class="said">How are you?</span>' in alarm.partition("</summary>")[0]
     for term, text in {
         "user message": "How are you?", "reply": "alarm-1", "cited sources": "s", "expected": "accept",
         "verdict": "warn (swift)", "score": "0.60", "reason": "too loud", "family, tags": "f2",
