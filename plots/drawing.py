@@ -9,6 +9,7 @@ import io
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
@@ -92,7 +93,7 @@ def draw_dots(rows: Sequence[Line], axis: Axis, about: str) -> Markup:
     Args:
         about: What a reader who cannot see the drawing is told.
     """
-    with matplotlib.rc_context(SETTINGS | {"svg.hashsalt": about}):
+    with _settings(about):
         figure, axes = _frame(LABELS, WIDTH - VALUES, ROW * len(rows), FOOT)
         axes.set_xlim(axis.low, axis.high)
         axes.set_ylim(len(rows), 0)
@@ -136,7 +137,7 @@ def draw_curves(
         stepped: Keep each value until the next one, as a share of survivors does.
         height: Of the frame.
     """
-    with matplotlib.rc_context(SETTINGS | {"svg.hashsalt": about}):
+    with _settings(about):
         figure, axes = _frame(LEFT + (14 if y.title else 0), WIDTH - RIGHT, height, FOOT + (16 if x.title else 0))
         axes.set(xlim=(x.low, x.high), ylim=(y.low, y.high), xlabel=x.title, ylabel=y.title)
         axes.set_xticks(*_ticks(x))
@@ -163,6 +164,12 @@ def _draw_curve(axes: Axes, x: Axis, y: Axis, points: Sequence[Point], marked: b
     axes.plot(*places, color=colour, linewidth=2 if style != "soft" else 1, linestyle=dashes, drawstyle=drawstyle)
     if marked:
         axes.plot(*places, color=colour, linestyle="none", **_marker(style))
+
+
+def _settings(about: str) -> AbstractContextManager[None]:
+    """Return matplotlib's own settings and ours, whatever the user's matplotlibrc says."""
+    own = {name: value for name, value in matplotlib.rcParamsDefault.items() if "backend" not in name}
+    return matplotlib.rc_context(own | SETTINGS | {"svg.hashsalt": about})
 
 
 def _colour(style: str) -> str:

@@ -2,6 +2,7 @@
 
 import re
 
+import matplotlib
 import pytest
 
 from plots.drawing import COLOURS, Axis, Line, Point, draw_curves, draw_dots
@@ -45,6 +46,13 @@ def test_the_same_numbers_give_the_same_drawing() -> None:
     first = dots(Point(0.5, 0.1, 0.9))
     curve(Point(0.5, x=1), about="Another.")
     assert dots(Point(0.5, 0.1, 0.9)) == first
+
+
+def test_the_users_own_settings_change_nothing() -> None:
+    """Whoever works with matplotlib has a matplotlibrc; reports are the same for everybody."""
+    first = dots(Point(0.5, 0.1, 0.9))
+    with matplotlib.rc_context({"axes.grid": True, "text.usetex": True, "font.weight": "bold", "grid.linestyle": ":"}):
+        assert dots(Point(0.5, 0.1, 0.9)) == first
 
 
 def test_drawings_of_a_page_have_names_of_their_own() -> None:
