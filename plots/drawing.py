@@ -111,7 +111,7 @@ def draw_dots(rows: Sequence[Line], axis: Axis, about: str) -> Markup:
                 row.value,
                 transform=axes.get_yaxis_transform(),
                 ha="right",
-                va="center",
+                va="center_baseline",
                 weight="bold",
             )
             known = [point for point in row.points if point.value is not None]
