@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 def unpriced(config: "Config", keys: "KeyRing | None") -> Iterator[str]:
     """Name what keys with a daily budget may ask and models without a price answer, one sentence each."""
-    from models.fallback import with_fallbacks
+    from models.fallback import with_all_asked
     from proxy.app import assemble
     from proxy.config.config import ConfigError
 
@@ -19,7 +19,7 @@ def unpriced(config: "Config", keys: "KeyRing | None") -> Iterator[str]:
         return
 
     def told(name: str, aliases: set[str], ids: list[str]) -> Iterator[str]:
-        free = sorted(alias for alias in with_fallbacks(aliases, config.models) if _unpriced(config, alias))
+        free = sorted(alias for alias in with_all_asked(aliases, config.models) if _unpriced(config, alias))
         if free and ids:
             of = ", ".join(f"models.{alias}" for alias in free)
             yield f"{name}: {of} without a `price`: counts in no daily budget, as of the key {_few(ids)}"

@@ -11,7 +11,7 @@ import structlog
 from pydantic import BaseModel
 
 from models.alias import Alias
-from models.engine import Body, Engine, Forwarded
+from models.engine import ActingEngine, AsksModels, Body, Engine, Forwarded
 from models.errors import ModelError, ModelSettingsError, UnreadableAnswer, UpstreamRefused
 from models.fallback import chain
 from models.litellm_engine import LiteLLMEngine
@@ -208,6 +208,11 @@ class Models:
         answer.alias = alias
         return answer
 
+    def acting_engine(self, alias: str) -> ActingEngine | None:
+        """Return the engine of an alias if it can act outside."""
+        engine = self._alias(alias).engine
+        return engine if isinstance(engine, ActingEngine) else None
+
     async def close(self) -> None:
         """Close all engines; the session stays its owner's."""
         for alias in self._aliases.values():
@@ -248,7 +253,11 @@ def open_models(
             engines[alias] = around(alias, _engine(alias, one, session, extra, environ))
         except ModelSettingsError as error:
             raise ModelSettingsError(f"models.{alias}: {error}") from None
-    return Models(settings, engines)
+    models = Models(settings, engines)
+    for engine in engines.values():
+        if isinstance(engine, AsksModels):
+            engine.use_models(models)
+    return models
 
 
 def _engine(

@@ -3,11 +3,14 @@
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import orjson
 
 from models.errors import UpstreamRefused
+
+if TYPE_CHECKING:
+    from models.client import Models
 
 Body = dict[str, Any]
 """An OpenAI chat completion request or response."""
@@ -26,6 +29,29 @@ class Engine(Protocol):
 
     async def close(self) -> None:
         """Let go of what the engine holds."""
+
+
+@runtime_checkable
+class AsksModels(Engine, Protocol):
+    """An engine that asks other models itself."""
+
+    def use_models(self, models: "Models") -> None:
+        """Take the models that it may ask, before it is asked anything."""
+
+
+@runtime_checkable
+class ActingEngine(Engine, Protocol):
+    """An engine that acts outside when a user has confirmed what it proposed."""
+
+    async def act(self, action: Body) -> str:
+        """Do it, and return what to tell the user.
+
+        Args:
+            action: The message's `action`.
+
+        Raises:
+            ModelError: It was not done.
+        """
 
 
 class Forwarded:

@@ -8,11 +8,10 @@ from contextlib import AsyncExitStack
 import orjson
 from aiohttp import hdrs, web
 
+from assistants.registry import ENGINES
 from models.client import Around, EngineFactory, open_models, plain
-from models.engine import Engine
-from models.fallback import with_fallbacks
+from models.fallback import with_all_asked
 from models.openai_engine import make_session
-from models.settings import ModelSettings
 from proxy.api.chat import chat
 from proxy.api.embeddings import EMBEDDERS, embedding_names, embeddings, open_embedders
 from proxy.api.erasure import erase
@@ -85,9 +84,9 @@ def create_app(
             # An alias that nobody asks needs no key.
             asked = {alias for alias, _ in embedding_names(config).values()}
             asked = asked.union(*(blueprint.aliases for blueprint in blueprints.values()))
-            asked = with_fallbacks(asked, config.models)
+            asked = with_all_asked(asked, config.models)
             used = {alias: settings for alias, settings in config.models.items() if alias in asked}
-            models = open_models(used, session, engines or {"embedded": _embedded}, around=around)
+            models = open_models(used, session, engines or ENGINES, around=around)
             stack.push_async_callback(models.close)
             if SHARED:
                 await stack.enter_async_context(refreshed(metrics))
@@ -141,12 +140,6 @@ def _leave(lost: Iterable[tuple[Reading, Callable[[], float]]]) -> None:
 async def _unnamed(request: web.Request, response: web.StreamResponse) -> None:
     """Leave out of a response which versions of Python and aiohttp are at work: strangers get it, too."""
     response.headers.pop("Server", None)
-
-
-def _embedded(settings: ModelSettings) -> Engine:
-    from assistants.embedded import Embedded  # most proxies stand in front of another chatbot
-
-    return Embedded(settings)
 
 
 def open_conversations(settings: MemorySettings, environ: Mapping[str, str]) -> ConversationStore:

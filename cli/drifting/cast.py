@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from assistants.embedded import Embedded
+from assistants.registry import ENGINES
 from cli.listening import listening, own
 from facilitators.fidelity import Check, LineCheck, ModelCheck
 from facilitators.voice import Lines, Played, Voice
@@ -19,7 +19,7 @@ from models.answer_cache import Memory, Remembering, asked_for
 from models.budget import Budget, Budgeted, price_of
 from models.client import Body, Engine, Forwarded, Models, open_models
 from models.errors import ModelSettingsError, UpstreamRefused
-from models.fallback import with_fallbacks
+from models.fallback import with_all_asked
 from models.openai_engine import make_session
 from models.settings import ModelSettings
 from models.usage import Call
@@ -124,8 +124,8 @@ async def open_cast(
         clash = servers.keys() & base.models.keys()
         if clash:
             raise ModelSettingsError(f"the alias {min(clash)!r} is taken by an arm; rename it in the configuration")
-        used = {alias: base.models[alias] for alias in with_fallbacks(aliases(experiment, base), base.models)} | servers
-        models = open_models(used, session, {"embedded": Embedded}, around=around(used))
+        used = {alias: base.models[alias] for alias in with_all_asked(aliases(experiment, base), base.models)} | servers
+        models = open_models(used, session, ENGINES, around=around(used))
         stack.push_async_callback(models.close)
         arms: dict[str, Arm] = {}
         for name, arm in experiment.arms.items():

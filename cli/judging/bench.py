@@ -250,7 +250,7 @@ async def open_bench(
     Args:
         answers: Where answers are remembered; None: nothing is.
     """
-    from assistants.embedded import Embedded
+    from assistants.registry import ENGINES
     from judges.evaluation.judge_names import known_judges
     from models.answer_cache import Memory, Remembering
     from models.budget import Budget, Budgeted
@@ -277,7 +277,7 @@ async def open_bench(
 
         session = make_session()
         try:
-            models = open_models(loaded.models, session, {"embedded": Embedded}, around=around)
+            models = open_models(loaded.models, session, ENGINES, around=around)
             yield Bench(loaded, path, blueprint, models, purse, known)
         finally:
             await session.close()

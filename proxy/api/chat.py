@@ -18,6 +18,7 @@ from aiohttp import web
 from judges.case import alarm_case
 from judges.review import Review
 from models.engine import Body
+from models.turn_scope import Principal
 from models.usage import Ledger
 from proxy.api.dialect import ChatDialect, Dialect
 from proxy.api.passthrough import Relaying, passed_through, passthrough
@@ -205,6 +206,7 @@ async def _begin_turn(
         generated_id=explicit is None and _GENERATED_ID.fullmatch(conversation.id) is not None,
         reveals=access.trace,
         stream_gate=_open_stream_gate(bot, chat_request, incoming.filter),
+        principal=Principal(access.key_id, chat_request.user or "", access.permissions),
         documents=documents,
         tool_messages=tool_messages,
         ledger=ledger,

@@ -63,8 +63,8 @@ def check_limits(documents: Sequence[Source], limits: DocumentLimits) -> None:
         )
 
 
-def read_upstream_evidence(choice: Body, already: int, limits: DocumentLimits) -> tuple[Source, ...]:
-    """Return the documents that came with a choice of a completion; what is no document, or too much, is left out.
+def read_upstream_evidence(choice: Body, already: int, limits: DocumentLimits) -> Mapping[str, Source]:
+    """Return the documents that came with a choice of a completion, by their own ids; what is no document, or too much, is left out.
 
     Args:
         choice: The choice.
@@ -72,7 +72,7 @@ def read_upstream_evidence(choice: Body, already: int, limits: DocumentLimits) -
         limits: Of documents in a turn.
     """
     given = choice["message"].get("documents")
-    documents: list[Source] = []
+    documents: dict[str, Source] = {}
     left = limits.bytes
     for one in given if isinstance(given, list) else ():
         if not isinstance(one, dict) or not isinstance(text := one.get("text"), str) or not text.strip():
@@ -80,8 +80,9 @@ def read_upstream_evidence(choice: Body, already: int, limits: DocumentLimits) -
         left -= len(text.encode(errors="replace"))
         if left < 0 or already + len(documents) == limits.count:
             break
-        documents.append(_document(already + len(documents) + 1, one.get("title"), text, True))
-    return tuple(documents)
+        number = already + len(documents) + 1
+        documents[str(one.get("id") or f"doc:{number}")] = _document(number, one.get("title"), text, True)
+    return documents
 
 
 def shown_documents(documents: Sequence[Source], tool_messages: Mapping[int, str]) -> str:

@@ -17,6 +17,7 @@ from judges.case import alarm_case
 from judges.review import Review, signs
 from models.client import Body
 from models.errors import ModelError, OutOfTime
+from models.turn_scope import SCOPE, TurnScope
 from proxy.traces.trace import DroppedCall, Outcome
 from proxy.turn.draft import check_draft, draft
 from proxy.turn.evidence import read_upstream_evidence
@@ -43,6 +44,7 @@ async def take_turn(turn: Turn, limit_s: float = math.inf) -> Answer:
     """
     # No call goes on until the very end: what is left then is for the fallback message, when judges or a refiner hang.
     until = asyncio.get_running_loop().time() + limit_s
+    SCOPE.set(TurnScope(turn.ledger, turn.principal, turn.results.notes))
     turn.ledger.until = until if limit_s == math.inf else until - min(RESERVE_S, limit_s * RESERVE)
     try:
         async with asyncio.timeout(None if limit_s == math.inf else limit_s):
@@ -129,7 +131,9 @@ def _with_upstream_evidence(turn: Turn, choice: Body) -> Turn:
     if "upstream" not in settings.evidence or not turn.bot.models.settings[settings.model].trusted_evidence:
         return turn
     found = read_upstream_evidence(choice, len(turn.documents), settings.document_limits)
-    return replace(turn, documents=(*turn.documents, *found))
+    documents = (*turn.documents, *found.values())
+    own_ids = {name: document.id for name, document in found.items() if not name.startswith("doc:")}
+    return replace(turn, documents=documents, own_ids=own_ids)
 
 
 def _declared_calls(turn: Turn, index: int, message: Body) -> list[ToolCall]:

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from models.client import open_models
 from models.errors import CircuitOpen, OutOfTime, UpstreamBusy, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
-from models.fallback import chain, fallback_problems, with_fallbacks
+from models.fallback import chain, fallback_problems, with_all_asked
 from models.settings import ModelSettings
 from models.usage import Ledger
 from tests.models.conftest import completion, cut, give, hang, refuse, say, stream
@@ -227,7 +227,7 @@ def test_who_stands_in_is_opened_too():
     """Also those that stand in for them."""
     models = settings(a="bc", b="d", c="d", d="", e="a")
     assert chain("a", models) == ("a", "b", "d", "c")
-    assert with_fallbacks({"c"}, models) == {"c", "d"}
+    assert with_all_asked({"c"}, models) == {"c", "d"}
 
 
 async def test_no_time_is_left_for_a_retry(models, upstream):
