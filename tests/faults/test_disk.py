@@ -79,12 +79,12 @@ async def test_a_full_disk_costs_no_reply_and_both_logs_tell_what_they_lost(
             disk.fill(proxy.process.pid)
             traces = await proxy.counted("caf_traces_dropped")
             await proxy.told("traces_dropped")
-            await proxy.told("audit cannot be written")
+            await proxy.told(folder=str(folder), level="error")
             await load.more(20)
             assert {reply.status for reply in load.answers} == {200}
             disk.free(proxy.process.pid)
             await proxy.told("traces_stored_again")
-            await proxy.told("audit written again")
+            await proxy.told(folder=str(folder), level="info")
             await load.more(20)
         assert await proxy.count("caf_traces_dropped") >= traces
         await expect_counted(load, proxy)

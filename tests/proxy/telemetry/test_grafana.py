@@ -13,7 +13,7 @@ from prometheus_client import Counter, Gauge, Histogram
 from proxy.telemetry.metrics import Metrics
 from tests.proxy.conftest import Start
 
-DASHBOARD = json.loads((Path(__file__).parents[2] / "docs" / "grafana.json").read_text())
+DASHBOARD = json.loads((Path(__file__).parents[3] / "docs" / "grafana.json").read_text())
 PANELS: list[dict[str, Any]] = DASHBOARD["panels"]
 QUERIES = [target["expr"] for panel in PANELS for target in panel.get("targets", ())]
 QUERIES += [DASHBOARD["templating"]["list"][1]["query"]["query"]]
