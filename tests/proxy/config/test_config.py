@@ -894,6 +894,8 @@ BROKEN: list[tuple[Body, str, str]] = [
     (bot(max_refinements=-1), "chatbots.bot.max_refinements", "greater than or equal to 0"),
     (bot(kind="passthrough"), "chatbots.bot", "does not use emergency, role"),
     (valid(models={"chatbot": {"engine": "openai"}}), "models.chatbot", "base_url"),
+    (valid(models={"chatbot": {"engine": "embedded", "fallback": ["x"]}}), "models.chatbot.fallback", "no model alias 'x'"),
+    (valid(models={"chatbot": {"engine": "embedded", "fallback": ["chatbot"]}}), "models.chatbot.fallback", "in a circle"),
 ]  # fmt: skip
 
 
