@@ -16,9 +16,9 @@ from models.usage import Ledger
 from proxy.tenants import keys
 from proxy.tenants.redis_limits import RedisMeter
 from proxy.wire.errors import ApiError, QuotaSpent, RateLimited, StoreUnavailable
-from tests.redis_server import INSTALLED, RedisServer
+from tests.redis_server import RedisServer, needs_redis
 
-pytestmark = pytest.mark.skipif(not INSTALLED, reason="needs redis-server: apt-get install redis-server")
+pytestmark = needs_redis
 
 
 @pytest.fixture(scope="module")
