@@ -281,8 +281,9 @@ async def test_a_meter_that_closes_tries_once_more(redis: RedisServer, hanging: 
     assert await told(redis, key) == (5.0, 0)
 
 
-async def test_a_meter_that_closes_does_not_wait_for_ever(redis: RedisServer) -> None:
+async def test_a_meter_that_closes_does_not_wait_for_ever(redis: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that hangs: the keys whose use it was not told are named in the log."""
+    monkeypatch.setattr("proxy.tenants.redis_limits.CLOSE_TIMEOUT_S", 0.1)
     meter = RedisMeter(Redis.from_url(redis.url), 60, degrade=False)
     key = record(daily_budget=1.0)
     lease = await meter.begin(key)
@@ -290,7 +291,8 @@ async def test_a_meter_that_closes_does_not_wait_for_ever(redis: RedisServer) ->
     try:
         await interrupt(asyncio.create_task(meter.end(key, lease, 10, 5.0)))
         with structlog.testing.capture_logs() as logs:
-            await meter.close()
+            async with asyncio.timeout(2):
+                await meter.close()
     finally:
         redis.thaw()
     assert [(line["log_level"], line["keys"]) for line in logs if "keys" in line] == [("error", [key.id])]
