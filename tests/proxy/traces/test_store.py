@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from judges.observation import Assertion, Claims, Crisis, Sign
-from judges.verdict import Exchange, Judgement
+from judges.verdict import Judgement
 from models.usage import Call, Usage
 from proxy.traces import file as trace_file
 from proxy.traces import store as trace_store
@@ -404,21 +404,9 @@ def test_all_but_text_survives_redaction() -> None:
         return "text" if isinstance(value, str) and (value == "secret" or value.endswith("characters]")) else value
 
     whole = filled(Trace, itertools.repeat("secret"))
-    assert skeleton(decode(encode(redact(whole)))) == skeleton(decode(encode(whole)))
-
-
-def test_redaction_keeps_what_statistics_need() -> None:
-    """Ids, verdicts, times and counts of a redacted trace are those of the whole one, and the trace is not changed."""
-    exchange = Exchange("gpt", "abc", SECRET)
-    judged = Judgement("role", "chief", "warn", "role", SECRET, 12.0, 0.4, None, exchange)
-    whole = trace(attempts=[Attempt("draft", 0, SECRET, ["no_claims"], 2.0, judgements=[judged])])
-    after = redact(whole)
-    kept = after.attempts[0].judgements[0]
-    assert (kept.verdict, kept.rule, kept.ms, kept.score) == ("warn", "role", 12.0, 0.4)
-    assert kept.exchange == Exchange("gpt", "abc", f"[{len(SECRET)} characters]")
-    assert after.attempts[0].citations == ["no_claims"]
-    assert after.calls == whole.calls
-    assert whole.user_message == SECRET
+    before = encode(whole)
+    assert skeleton(decode(encode(redact(whole)))) == skeleton(decode(before))
+    assert encode(whole) == before
 
 
 # --- when things go wrong ---
