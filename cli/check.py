@@ -94,9 +94,9 @@ def examine(path: Path, given: list[Path]) -> Findings:
         findings.notes += [f"{path}: {note}" for note in (*_unset(config), *_audit(config), *_literal(config.models))]
         keys, problems = _keys(config)
         findings.problems += [f"{path}: {problem}" for problem in problems]
-        from cli.serve import unsafe
+        from proxy.serving.unsafe_settings import unsafe_settings
 
-        findings.notes += [f"{path}: not safe: {warning}" for warning in unsafe(config, keys)]
+        findings.notes += [f"{path}: not safe: {warning}" for warning in unsafe_settings(config, keys)]
         from proxy.config.thresholds import ignored_thresholds
 
         findings.notes += [f"{path}: {ignored}" for ignored in ignored_thresholds(config)]

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,21 @@ def test_package_imports_only_what_lies_below_it(package: str) -> None:
         assert imports(path) & set(MAY_IMPORT) <= allowed, name
 
 
+def import_graph() -> dict[str, set[str]]:
+    """Return for each module of the packages the modules that it imports, wherever in its file; imports for types count."""
+    paths = [path for package in (*MAY_IMPORT, "bench") for path in (ROOT / package).rglob("*.py")]
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+    return {name: (modules(path) & names.keys()) - {name} for name, path in names.items()}
+
+
+def test_no_modules_import_each_other() -> None:
+    """No way along imports leads back to where it began: each module can be read with those that it imports, and no others."""
+    try:
+        TopologicalSorter(import_graph()).prepare()
+    except CycleError as error:
+        pytest.fail(f"imported in a circle: {' <- '.join(error.args[1])}")
+
+
 JUDGING = (
     "verdict",
     "case",
@@ -90,6 +106,7 @@ def test_judging_is_built_from_the_form_up(place: int, module: str) -> None:
 
 
 ROOMS = (
+    {"serving"},
     {"app"},
     {"api"},
     {"turn"},

@@ -11,7 +11,6 @@ from typing import Any
 from aiohttp import web
 
 from assistants.embedded import Embedded
-from cli.listening import listening, own
 from facilitators.fidelity import Check, LineCheck, ModelCheck
 from facilitators.voice import Lines, Played, Voice
 from knowledge_base.library import Library
@@ -26,6 +25,7 @@ from models.usage import Call
 from proxy.app import create_app
 from proxy.config.blueprint import assemble
 from proxy.config.config import Config, ConfigError, parse_config
+from proxy.serving.listening import listening, own
 from proxy.traces.trace import Trace
 from scenarios import files
 from scoring.arm import PLACE_HEADER, Arm, ProxyArm, Seen, ServerArm
