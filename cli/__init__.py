@@ -4,7 +4,7 @@
 * `serve.py`, `chat.py`, `check.py`, `key.py`, `trace.py`, `audit.py` and `schema.py` hold them; `shadow.py` is `caf trace shadow`.
 * `judging/` holds the verbs of `caf judges`, `drifting/` those of `caf drift`, `rate.py` those of `caf rate`.
 * `check_files.py` is what `caf check FILE` looks at.
-* `scenario.py` makes scenarios of traced turns (`trace_to_scenario.py` is how), `exchange.py` of tables, and tables of scenarios.
+* `scenario.py` makes scenarios of traced turns, `exchange.py` of tables, and tables of scenarios.
 * `conversation.py` is the client side of a chat: what is sent, what comes back.
 * `story.py` tells a trace.
 * `extras.py` says what to install when a library is missing that serving does not need.

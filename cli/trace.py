@@ -165,7 +165,7 @@ def label(
                 f"no judge {judge!r} of the chatbot {trace['chatbot']!r} could have judged the turn "
                 f"{trace['turn_id'][:SHORT]}; there is {', '.join(known) or 'none'}"
             )
-        from cli.trace_to_scenario import TracedError, check_choice, cited
+        from judges.evaluation.traced_turn import TracedError, check_choice, cited
 
         try:
             check_choice(trace, choice)
@@ -194,7 +194,7 @@ def _judged_by(trace: dict[str, Any]) -> Iterator[str]:
 
 def _judgements(trace: dict[str, Any], judge: str, choice: int) -> list[str]:
     """Return the verdicts of a judge on the draft that labels are about."""
-    from cli.trace_to_scenario import judged_draft
+    from judges.evaluation.traced_turn import judged_draft
 
     draft = judged_draft(trace, choice)
     judgements = trace["emergency"] if judge == "emergency" else draft["judgements"] if draft else []

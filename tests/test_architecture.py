@@ -23,8 +23,16 @@ MAY_IMPORT = {
     "cli": {"proxy", "judges", "knowledge_base", "models", "scenarios", "assistants", "facilitators", "scoring"},
 }
 """What each package may import of the others."""
-ALSO = {"proxy/app.py": {"assistants"}, "judges/evaluation": {"scenarios"}, "judges/training": {"scenarios"}}
-"""create_app registers the embedded chatbot; judges are measured on scenarios, and learn from them."""
+ALSO = {
+    "proxy/app.py": {"assistants"},
+    "judges/evaluation": {"scenarios"},
+    "judges/training": {"scenarios"},
+    "judges/evaluation/configured_judges.py": {"assistants", "proxy"},
+    "judges/evaluation/team_calibration.py": {"proxy"},
+    "judges/evaluation/traced_turn.py": {"proxy"},
+}
+"""create_app registers the embedded chatbot; judges are measured on scenarios, and learn from them. What measures the judges
+that a configuration names, or turns that were served, stands on the proxy."""
 
 
 def imports(path: Path) -> set[str]:

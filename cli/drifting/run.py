@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.judging.bench import quiet_logs
+from cli.judging.output import quiet_logs
 from cli.terminal import PROBLEMS, leave, plain_errors
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from judges.evaluation.edits import Bounds, Proposal, Refused, Wording, edited
+from judges.evaluation.errors import NothingToTune, TuneError
 from judges.evaluation.holdout import count_use
 from judges.evaluation.journal import Counted, Journal, Proposed, Ruled, failed
 from judges.evaluation.labelled import Labelled
@@ -31,14 +32,6 @@ MOST_FAILURES = 0.2
 UNMEASURED = "not measured yet"
 Ended = Literal["rounds", "budget", "nothing fails", "too few fail"]
 Shown = Callable[[int, str], AbstractContextManager[Callable[[Answer], None]]]
-
-
-class TuneError(Exception):
-    """There is nothing to tune, or no way to; says why and what to do."""
-
-
-class NothingToTune(TuneError):
-    """No case fails, or too few do for a proof."""
 
 
 class BudgetEnded(Exception):
@@ -143,6 +136,16 @@ class Tuning:
             if ended := "budget" if spent else self._no_way_on(best):
                 break
         return Tuned(start, best, self._tried, ended or "rounds")
+
+    async def run_with_holdout(self, holdout: Sequence[Labelled], uses: Path) -> tuple[Tuned, Held | None]:
+        """Look for a better wording, and measure a winner on the holdout as far as the budget goes; see `run`, `on_holdout`."""
+        tuned = await self.run()
+        if not tuned.found or not holdout or tuned.ended == "budget":
+            return tuned, None
+        try:
+            return tuned, await self.on_holdout(tuned, holdout, uses)
+        except BudgetEnded:
+            return tuned, None
 
     async def _first(self) -> Version:
         version = self._version("start", self.start)

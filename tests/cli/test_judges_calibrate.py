@@ -12,16 +12,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cli.judging.bench import Choice, open_bench
-from cli.judging.calibrate import _cases
-from cli.judging.thresholds import Threshold, with_thresholds, write_thresholds
 from judges.case import Case
+from judges.evaluation.choice import Choice
+from judges.evaluation.configured_judges import open_judges
 from judges.evaluation.labelled import Labelled, Setting
+from judges.evaluation.team_calibration import read_cases
 from judges.judge import LocalJudge
 from judges.weights import weights_id
 from knowledge_base.library import Source
 from proxy.config.blueprint import assemble
 from proxy.config.config import ConfigError, load_config
+from proxy.config.threshold_writer import Threshold, with_thresholds, write_thresholds
 from proxy.traces.labels import Label, add
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Attempt, Trace
@@ -326,8 +327,8 @@ def test_labelled_traces_get_what_the_chatbot_lends_to_scenarios(folder: Path) -
     choice = Choice([folder / "cases.jsonl"], ["transparency"])
 
     async def cases() -> tuple[list[Labelled], Setting]:
-        async with open_bench(folder / "config.yaml", None, answers=None) as bench:
-            return _cases(bench, choice, traces=True)[0], bench.setting
+        async with open_judges(folder / "config.yaml", None) as configured:
+            return read_cases(configured, choice, traces=True).cases, configured.setting
 
     found, setting = asyncio.run(cases())
     assert {case.family[:5] for case in found if case.id.startswith("trace-")} == {"conve"}
