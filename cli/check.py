@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.check_files import Findings, check_files, is_configuration, many, unreviewed
-from cli.terminal import PROBLEMS, ConfigOption, config_path, in_file, leave, printable
+from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, printable
 
 if TYPE_CHECKING:
     from models.settings import ModelSettings
@@ -120,8 +120,8 @@ def _keys(config: "Config") -> "tuple[KeyRing | None, list[str]]":
 def _chatbots(config: "Config", path: Path, findings: Findings) -> "list[Blueprint] | None":
     """Look at the chatbots, and return them; None: not all of them could be assembled."""
     from knowledge_base.library import KnowledgeBaseError, load
-    from proxy.app import assemble
-    from proxy.config.config import ConfigError
+    from proxy.config.blueprint import assemble
+    from proxy.config.config import ConfigError, in_file
 
     blueprints = None
     try:

@@ -210,11 +210,11 @@ def is_configuration(path: Path) -> bool:
 
 def _load_each(kind: Kind, paths: Sequence[Path], findings: Findings) -> None:
     """Load files of one kind, and tell what is wrong with them."""
-    from cli.drifting.check_experiment import examine
     from facilitators import facilitator
     from judges.prompt import PromptError, load_prompt
     from scenarios import checkpoint, questions
     from scenarios.files import ScenarioError
+    from scoring.experiments.check import check_experiment
 
     loaders: dict[Kind, Callable[[Path], object]] = {
         "checkpoint": checkpoint.load,
@@ -224,7 +224,7 @@ def _load_each(kind: Kind, paths: Sequence[Path], findings: Findings) -> None:
     }
     for path in paths:
         if kind == "experiment":
-            problems, notes = examine(path)
+            problems, notes = check_experiment(path)
             findings.problems += problems
             findings.notes += notes
             continue

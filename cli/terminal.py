@@ -28,20 +28,11 @@ def config_path(given: Path | None) -> Path:
     return given or (here if here.exists() else Path(__file__).resolve().parent.parent / "config.yaml")
 
 
-def in_file(path: Path, problem: str) -> str:
-    """Name the configuration in a problem that names only the key."""
-    return (
-        f"{path}: {problem}"
-        if problem.startswith(("chatbots.", "models.", "server.", "memory.", "keys.", "privacy.", "audit."))
-        else problem
-    )
-
-
 @contextmanager
 def plain_errors(config: Path) -> Iterator[None]:
     """Tell what is wrong with somebody's files in one line each, and leave with the code for that."""
     from models.errors import ModelSettingsError
-    from proxy.config.config import ConfigError
+    from proxy.config.config import ConfigError, in_file
 
     try:
         yield

@@ -27,12 +27,13 @@ ALSO = {
     "proxy/app.py": {"assistants"},
     "judges/evaluation": {"scenarios"},
     "judges/training": {"scenarios"},
+    "scoring/experiments": {"assistants", "proxy"},
     "judges/evaluation/configured_judges.py": {"assistants", "proxy"},
     "judges/evaluation/team_calibration.py": {"proxy"},
     "judges/evaluation/traced_turn.py": {"proxy"},
 }
-"""create_app registers the embedded chatbot; judges are measured on scenarios, and learn from them. What measures the judges
-that a configuration names, or turns that were served, stands on the proxy."""
+"""create_app registers the embedded chatbot; judges are measured on scenarios, and learn from them. What measures judges and
+chatbots of a configuration, or turns that were served, stands on the proxy."""
 
 
 def imports(path: Path) -> set[str]:
