@@ -4,9 +4,12 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 PROBLEMS = 1
 """Exit code: what was looked at has problems."""
@@ -52,3 +55,11 @@ def leave(*problems: str) -> NoReturn:
 def printable(text: str) -> str:
     """Return the text without the control characters that a terminal would obey."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def table_console(width: int = 200, *, markup: bool = True) -> "Console":
+    """Return what prints tables; in a pipe they are so wide, whatever the terminal is: other programs read them."""
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=markup)
+    return console if console.is_terminal else Console(highlight=False, markup=markup, width=width)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from cli.terminal import ConfigOption, config_path, leave, plain_errors, printable
+from cli.terminal import ConfigOption, config_path, leave, plain_errors, printable, table_console
 
 if TYPE_CHECKING:
     from proxy.config.blueprint import Blueprint
@@ -273,7 +273,6 @@ def labels_as_data(given: "Iterable[Label]") -> "list[dict[str, Any]]":
 def _print_table(turns: "Sequence[TurnLine]", given: "Mapping[str, Sequence[Label]]") -> None:
     from datetime import datetime
 
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -298,9 +297,7 @@ def _print_table(turns: "Sequence[TurnLine]", given: "Mapping[str, Sequence[Labe
         )
         colour = COLOURS.get(outcome, "")
         table.add_row(*(Text(printable(cell), style=colour if cell is outcome else "") for cell in row))
-    # In a pipe nothing is to be cut or folded: other programs read it line by line.
-    console = Console(highlight=False)
-    (console if console.is_terminal else Console(highlight=False, width=1_000)).print(table)
+    table_console(1_000).print(table)
 
 
 COLOURS = {"emergency": "red", "fallback": "red", "unjudged": "magenta", "refined": "yellow", "warned": "yellow"}

@@ -23,7 +23,7 @@ from cli.judging.options import (
     uses_beside,
 )
 from cli.judging.output import hint, judging_errors, progress, quiet_logs
-from cli.terminal import PROBLEMS, ConfigOption, config_path
+from cli.terminal import PROBLEMS, ConfigOption, config_path, table_console
 
 if TYPE_CHECKING:
     from judges.evaluation.compare import Compared
@@ -107,14 +107,12 @@ def compare(
 
 
 def _show(first: str, second: str, compared: "Mapping[str, Compared]") -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from judges.evaluation.report import difference, percent
 
-    console = Console(highlight=False, markup=False)
-    console = console if console.is_terminal else Console(highlight=False, markup=False, width=200)
+    console = table_console(markup=False)
     console.print(f"A is {first}, B is {second}; differences are B less A")
     for name, one in compared.items():
         console.print(f"\n{name}", style="bold")

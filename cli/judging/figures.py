@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cli.terminal import printable
+from cli.terminal import printable, table_console
 
 if TYPE_CHECKING:
     from judges.evaluation.measures import Group, Measured
@@ -15,14 +15,12 @@ SHOWN = 20
 
 def show(measured: "Mapping[str, Measured]", answers: "Sequence[Answer]") -> None:
     """Print the figures of each judge, where it is weak, and what it misjudged."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from judges.evaluation.report import percent
 
-    console = Console(highlight=False)
-    console = console if console.is_terminal else Console(highlight=False, width=200)
+    console = table_console()
     labelled = {name: one for name, one in measured.items() if one.n}
     if labelled:
         table = Table(box=None, pad_edge=False, header_style="bold")

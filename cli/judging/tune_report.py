@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cli.terminal import printable
+from cli.terminal import printable, table_console
 
 if TYPE_CHECKING:
     from judges.evaluation.configured_judges import ConfiguredJudges
@@ -27,14 +27,12 @@ ENDED = {
 
 def show(settings: "Settings", tuned: "Tuned", held: "Held | None", budget: "Budget | None") -> None:
     """Print what was tried, the figures of start and winner, and their difference."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from judges.evaluation.holdout import say_uses
 
-    console = Console(highlight=False)
-    console = console if console.is_terminal else Console(highlight=False, width=200)
+    console = table_console()
     prompt = tuned.start.prompt
     spent = f"; spent {budget.spent:.4f}" if budget is not None else ""
     console.print(
