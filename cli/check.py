@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.check_files import Findings, check_files, is_configuration, many, unreviewed
+from cli.check_files import Findings, check_files, many, unreviewed
+from cli.file_kind import is_configuration
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, printable
 
 if TYPE_CHECKING:

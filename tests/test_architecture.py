@@ -31,6 +31,7 @@ ALSO = {
     "judges/evaluation/configured_judges.py": {"assistants", "proxy"},
     "judges/evaluation/team_calibration.py": {"proxy"},
     "judges/evaluation/traced_turn.py": {"proxy"},
+    "judges/evaluation/turn_label.py": {"proxy"},
 }
 """create_app registers the embedded chatbot; judges are measured on scenarios, and learn from them. What measures judges and
 chatbots of a configuration, or turns that were served, stands on the proxy."""
@@ -87,6 +88,14 @@ def test_no_modules_import_each_other() -> None:
         TopologicalSorter(import_graph()).prepare()
     except CycleError as error:
         pytest.fail(f"imported in a circle: {' <- '.join(error.args[1])}")
+
+
+def test_what_serves_knows_nothing_of_what_measures() -> None:
+    """What measures may stand on the proxy, because nothing leads back: neither from there, nor from the judges that serve."""
+    measuring = ("judges.evaluation", "judges.training", "scenarios", "facilitators", "scoring", "cli")
+    for name, imported in import_graph().items():
+        if not name.startswith((*measuring, "bench")):
+            assert not [other for other in imported if other.startswith(measuring)], name
 
 
 JUDGING = (

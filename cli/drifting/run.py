@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.judging.output import quiet_logs
+from cli.progress import cost_text, progress_bars
 from cli.terminal import PROBLEMS, leave, plain_errors
 
 if TYPE_CHECKING:
@@ -123,21 +124,13 @@ def _print_headline(folder: "RunFolder", run: "Outcome") -> None:
 
 @contextmanager
 def progress(turns: int, ratings: int) -> Iterator[Callable[[str, float | None], None]]:
-    """Show how far the run is, on standard error, where a person is looking."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
+    """Show how far the run is; where no bar can be drawn, in a line now and then."""
     spent = 0.0
-    with Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-        TextColumn("{task.fields[cost]}"), console=console, transient=True, disable=not console.is_terminal,
-    ) as bar:  # fmt: skip
+    with progress_bars() as bars:
         tasks = {
-            "turn": bar.add_task("replies", total=turns, cost=""),
-            "rating": bar.add_task("ratings", total=ratings, cost=""),
+            "turn": bars.add_task("replies", total=turns, cost=""),
+            "rating": bars.add_task("ratings", total=ratings, cost=""),
         }
-
         done = dict.fromkeys(tasks, 0)
         said = time.monotonic()
 
@@ -147,8 +140,8 @@ def progress(turns: int, ratings: int) -> Iterator[Callable[[str, float | None],
             if kind not in tasks:
                 return
             done[kind] += 1
-            bar.update(tasks[kind], advance=1, cost=f"cost {spent:.4f}" if spent else "")
-            if not console.is_terminal and time.monotonic() - said > TELL_EVERY_S:
+            bars.update(tasks[kind], advance=1, cost=cost_text(spent))
+            if bars.disable and time.monotonic() - said > TELL_EVERY_S:
                 said = time.monotonic()
                 typer.echo(
                     f"caf: {done['turn']} of {turns} replies, {done['rating']} of {ratings} ratings, cost {spent:.4f}",

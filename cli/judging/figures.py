@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 from cli.terminal import printable, table_console
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from judges.evaluation.measures import Group, Measured
     from judges.evaluation.run_cases import Answer
 
@@ -74,14 +76,12 @@ def _weakest(groups: "Mapping[str, Group]") -> list[str]:
     return [text for _, text in sorted(wrong, key=lambda one: -one[0])[:6]]
 
 
-def _show_misjudged(console: "object", answers: "Sequence[Answer]") -> None:
-    from rich.console import Console
+def _show_misjudged(console: "Console", answers: "Sequence[Answer]") -> None:
     from rich.text import Text
 
     from judges.evaluation.measures import expected
     from judges.evaluation.report import misjudged
 
-    assert isinstance(console, Console)
     wrong = list(misjudged(answers))
     if wrong:
         console.print(f"\n[bold]misjudged[/bold] ({len(wrong)}{f', the first {SHOWN}' if len(wrong) > SHOWN else ''})")
@@ -93,11 +93,9 @@ def _show_misjudged(console: "object", answers: "Sequence[Answer]") -> None:
             console.print(Text("    " + printable(answer.judgement.reason).replace("\n", " ")[:300], style="dim"))
 
 
-def _show_unlabelled(console: "object", answers: "Sequence[Answer]") -> None:
-    from rich.console import Console
+def _show_unlabelled(console: "Console", answers: "Sequence[Answer]") -> None:
     from rich.text import Text
 
-    assert isinstance(console, Console)
     for answer in answers:
         if not answer.labelled.expected:
             found = "not asked" if answer.skipped else f"{answer.verdict}  {answer.score:.2f}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from cli.progress import cost_text, progress_bars
 from cli.terminal import leave, plain_errors
 
 if TYPE_CHECKING:
@@ -37,28 +38,15 @@ def hint(text: str) -> None:
 
 @contextmanager
 def progress(total: int, what: str) -> "Iterator[Callable[[Answer], None]]":
-    """Show how far the asking is, on standard error, where a person is looking."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
+    """Show how far the asking is."""
     spent = 0.0
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[cost]}"),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bar:
-        task = bar.add_task(what, total=total, cost="")
+    with progress_bars() as bars:
+        task = bars.add_task(what, total=total, cost="")
 
         def told(answer: "Answer") -> None:
             nonlocal spent
             spent += answer.cost or 0.0
-            bar.update(task, advance=1, cost=f"cost {spent:.4f}" if spent else "")
+            bars.update(task, advance=1, cost=cost_text(spent))
 
         yield told
 

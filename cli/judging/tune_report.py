@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from judges.evaluation.journal import Journal, Settings
     from judges.evaluation.prompt_target import Target
     from judges.evaluation.run_cases import Answer
-    from judges.evaluation.tune import Held, Tuned
+    from judges.evaluation.tuned import Held, Tuned
     from models.budget import Budget
 
 ENDED = {

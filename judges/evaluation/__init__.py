@@ -3,7 +3,7 @@
 In reading order:
 
     labelled.py           a case with the verdict that is right, made of scenarios and a knowledge base
-    traced_turn.py        a served turn as a scenario
+    traced_turn.py        a served turn as a scenario; turn_label.py: what a person says of one
     judge_names.py        names in scenarios that no judge has
     choice.py             which cases are meant
     configured_judges.py  the judges of a configuration, with cases, models, memory and budget; shipped_scenarios.py lends theirs
@@ -13,6 +13,8 @@ In reading order:
     report.py             the outcome as data and as text; page.py: as a page
     compare.py            two subjects on the same cases
     tune.py               a model proposes edits of a prompt, measurement decides
+    journaled_judging.py  answers to a wording, asked once and written down
+    tuned.py              what such a run came to
     tuning_run.py         such a run made ready, or reopened
     proposer.py           that model and what it is shown
     edits.py              applying its edits, or refusing them

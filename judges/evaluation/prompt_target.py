@@ -12,7 +12,7 @@ import yaml
 from judges.evaluation.configured_judges import ConfiguredJudges
 from judges.evaluation.errors import EvaluationError
 from judges.evaluation.journal import Settings
-from judges.evaluation.tune import Version
+from judges.evaluation.tuned import Version
 from judges.prompt import SHARED, load_prompt
 from judges.verdict import Stage
 

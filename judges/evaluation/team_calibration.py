@@ -1,7 +1,6 @@
 """The local stages of a chatbot's judges calibrated together: on which cases, with what behind them, and which thresholds hold."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from typing import Any
@@ -10,6 +9,7 @@ from judges.evaluation.calibrate import Calibration, as_data, calibrate
 from judges.evaluation.choice import Choice
 from judges.evaluation.configured_judges import ConfiguredJudges
 from judges.evaluation.errors import EvaluationError
+from judges.evaluation.journaled_judging import Shown
 from judges.evaluation.labelled import Labelled, labelled
 from judges.evaluation.report import percent
 from judges.evaluation.run_cases import Answer, ask
@@ -22,8 +22,6 @@ from judges.weights import weights_id
 from proxy.config.blueprint import JudgePlan
 from proxy.config.threshold_writer import Threshold
 from proxy.traces.backend import place_of
-
-Progress = Callable[[int, str], AbstractContextManager[Callable[[Answer], None]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +139,7 @@ async def calibrate_team(
     *,
     with_models: bool,
     at_once: int,
-    shown: Progress,
+    shown: Shown,
 ) -> TeamCalibration:
     """Choose the threshold of each judge that has cases.
 
@@ -174,7 +172,7 @@ async def calibrate_team(
 
 
 async def _ask_stages(
-    configured: ConfiguredJudges, plan: JudgePlan, route: Route, at_once: int, shown: Progress
+    configured: ConfiguredJudges, plan: JudgePlan, route: Route, at_once: int, shown: Shown
 ) -> Mapping[Stage, list[Answer]]:
     """Put to each model stage what reaches it."""
     cascade = plan.open(configured.models)

@@ -10,10 +10,11 @@ from judges.evaluation.configured_judges import ConfiguredJudges, judges_meant
 from judges.evaluation.edits import worded
 from judges.evaluation.errors import EvaluationError
 from judges.evaluation.journal import JOURNAL, START, Begun, Journal, Settings, changed_models, differences
+from judges.evaluation.journaled_judging import Shown
 from judges.evaluation.prompt_target import source_of
 from judges.evaluation.proposer import Proposer
 from judges.evaluation.subject import Spec, Subject
-from judges.evaluation.tune import Shown, Terms, Tuning
+from judges.evaluation.tune import Terms, Tuning
 from judges.prompt import SHARED
 from models.budget import price_of
 

@@ -16,11 +16,13 @@ from judges.evaluation.edits import Bounds, Edit, Proposal, Refused, Wording, ed
 from judges.evaluation.errors import HoldoutError, NothingToTune, TuneError
 from judges.evaluation.holdout import count_use, say_uses
 from judges.evaluation.journal import Journal
+from judges.evaluation.journaled_judging import BudgetEnded
 from judges.evaluation.labelled import Labelled
 from judges.evaluation.paired_proof import Proof, can_win, decide
 from judges.evaluation.proposer import FAILING, Proposer, task
 from judges.evaluation.subject import Spec, Subject
-from judges.evaluation.tune import BudgetEnded, Terms, Tuned, Tuning
+from judges.evaluation.tune import Terms, Tuning
+from judges.evaluation.tuned import Tuned
 from judges.judge import ModelJudge
 from judges.prompt import load_prompt
 from models.budget import Budget, Budgeted
