@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 DISTRIBUTION = "critical-analysis-filter"
 PACKAGES = (
-    "assistants", "cli", "facilitators", "judges", "knowledge_base", "models", "proxy", "scenarios", "scoring",
+    "assistants", "cli", "facilitators", "judges", "knowledge_base", "models", "plots", "proxy", "scenarios",
+    "scoring",
 )  # fmt: skip
 
 SECRET_HEADERS = ("api-key", "authorization", "proxy-authorization", "x-api-key")
