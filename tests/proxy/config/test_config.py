@@ -17,7 +17,6 @@ import aiohttp
 import pytest
 from pydantic import BaseModel
 
-from cli.front import Front
 from judges.weights import weights_id
 from models.errors import ModelSettingsError
 from proxy.app import create_app
@@ -34,6 +33,7 @@ from proxy.config.chatbot_settings import (
 )
 from proxy.config.config import Config, ConfigError, load_config, parse_config
 from proxy.config.settings import AuditSettings, KeySettings, MemorySettings, PrivacySettings, ServerSettings
+from proxy.serving.front import Front
 from proxy.tenants.keys import create, save
 from tests.proxy.conftest import (
     NO_PROBLEMS,

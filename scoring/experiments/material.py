@@ -8,7 +8,6 @@ from pathlib import Path
 
 from facilitators import facilitator
 from facilitators.facilitator import Facilitator, FacilitatorError
-from knowledge_base.lexical import Lexical
 from knowledge_base.library import Library, Source
 from scenarios import checkpoint, questions
 from scenarios.checkpoint import Checkpoint, Message
@@ -164,7 +163,6 @@ class Shown:
     """Makes of an exchange what raters see: never the arm, its outcome, or what was tried before."""
 
     library: Library
-    lexical: Lexical
     role: str
 
     def __call__(self, exchange: Exchange, earlier: tuple[Message, ...], sample: Sample) -> Rateable:
@@ -180,5 +178,5 @@ class Shown:
         """
         ids = [*exchange.citations, *(sample.question.sections if sample.question else ())]
         if not ids and self.library:
-            ids = [choice.id for choice in self.lexical.choose(exchange.user_message, [], NEAREST)]
+            ids = [choice.id for choice in self.library.lexical.choose(exchange.user_message, [], NEAREST)]
         return tuple(self.library[name] for name in dict.fromkeys(ids) if name in self.library)

@@ -5,13 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import typer
-
 from scoring.folder import RunError, RunFolder
 from scoring.people import folder as people
-from scoring.reports import headline as spoken
 from scoring.reports import report, summary
-from scoring.reports.figures import number, percent
 from scoring.rows import Row, join
 from scoring.transcript import Checked, Exchange, Rated
 
@@ -30,7 +26,7 @@ class Outcome:
     summary: dict[str, Any]
 
 
-def look(folder: RunFolder) -> Outcome:
+def read_outcome(folder: RunFolder) -> Outcome:
     """Read a run and sum it up; nothing is written.
 
     Raises:
@@ -58,7 +54,7 @@ def _rows(exchanges: Sequence[Exchange], ratings: Sequence[Rated], checked: Sequ
     return join([one for one in exchanges if one.error is None], ratings, fallen)
 
 
-def write(folder: RunFolder, run: Outcome) -> None:
+def write_outcome(folder: RunFolder, run: Outcome) -> None:
     """Write summary.json, scores.csv and report.html of a run.
 
     Raises:
@@ -68,18 +64,3 @@ def write(folder: RunFolder, run: Outcome) -> None:
     folder.write(SCORES, summary.scores_csv(run.rows, run.exchanges))
     page = report.page(run.summary, run.rows, run.exchanges, run.ratings, run.checked, run.manifest)
     folder.write(REPORT, page)
-
-
-def headline(folder: RunFolder, run: Outcome) -> None:
-    """Print the figures that a run is for, and where the rest stands."""
-    for name, arm in run.summary["arms"].items():
-        if not arm["n"]:
-            continue
-        low, high = arm["interval"]["acceptable"]
-        interval = "" if low is None or high is None else f" ({percent(low)} to {percent(high)})"
-        typer.echo(
-            f"{name:>12}  {arm['n']:4} replies  acceptable {percent(arm['acceptable'])}{interval}  "
-            f"good {percent(arm['good'])}  mean {number(arm['mean'], 2)}  unscored {arm['unscored']}"
-        )
-    typer.echo(spoken.headline(run.summary))
-    typer.echo(f"Report: {folder.path / REPORT}")

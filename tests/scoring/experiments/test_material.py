@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.drifting.material import check_sections, gather
 from knowledge_base.library import Library, load
 from scenarios.files import ScenarioError
 from scoring import experiment
+from scoring.experiments.material import check_sections, gather
 
 Written = Callable[..., Path]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from cli.drifting.check_experiment import examine
-from tests.cli.conftest import ROOT, Ended
+from scoring.experiments.check import check_experiment
+from tests.cli.conftest import ROOT, Ended, inside  # noqa: F401 - a fixture
 
 Written = Callable[..., Path]
 
@@ -19,7 +19,7 @@ Written = Callable[..., Path]
 )
 def test_the_shipped_experiments_are_fine(path: Path) -> None:
     """Only the hurried one branches from conversations with another chatbot, on purpose."""
-    problems, notes = examine(path)
+    problems, notes = check_experiment(path)
     assert problems == []
     assert [note.partition(": ")[2][:51] for note in notes] == (
         ["checkpoints made for the chatbot 'schizophrenia', n"] if path.stem == "hurried" else []
@@ -52,11 +52,14 @@ def test_the_shipped_experiments_are_fine(path: Path) -> None:
     ],
 )
 def test_whatever_would_stop_the_run_is_a_problem(
-    inside: Callable[..., Ended], written: Written, changes: dict[str, Any], said: str
+    inside: Callable[..., Ended],  # noqa: F811
+    written: Written,
+    changes: dict[str, Any],
+    said: str,
 ) -> None:
     """With the experiment's file before it."""
     path = written(**changes)
-    problems, _ = examine(path)
+    problems, _ = check_experiment(path)
     assert problems
     assert all(problem.startswith(f"{path}: ") for problem in problems)
     assert any(said in problem for problem in problems), problems
@@ -68,7 +71,7 @@ def test_a_missing_configuration_is_a_problem(written: Written) -> None:
     """What does not need it is looked at all the same."""
     path = written(checkpoints=["gone"])
     (path.parent / "config.yaml").unlink()
-    problems, _ = examine(path)
+    problems, _ = check_experiment(path)
     assert [problem.rpartition("/")[2] for problem in problems] == [
         "gone.yaml: cannot be read: No such file or directory",
         "config.yaml: cannot be read: No such file or directory",
@@ -78,11 +81,14 @@ def test_a_missing_configuration_is_a_problem(written: Written) -> None:
 def test_several_faults_are_told_at_once(written: Written) -> None:
     """Of voice, arms and questions."""
     path = written(voice="nobody", arms={"on": {"set": {"chatbots.bot.x": 1}}, "off": {}}, questions=["none"])
-    problems, _ = examine(path)
+    problems, _ = check_experiment(path)
     assert len(problems) == 3
 
 
-def test_check_tells_problems_and_notes_of_an_experiment(inside: Callable[..., Ended], written: Written) -> None:
+def test_check_tells_problems_and_notes_of_an_experiment(
+    inside: Callable[..., Ended],  # noqa: F811
+    written: Written,
+) -> None:
     """A file without faults passes."""
     path = written(checkpoint={"chatbot": "other"})
     ended = inside("check", "try.yaml")

@@ -18,17 +18,13 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import structlog
 
-from cli.terminal import USAGE
-from models.errors import ModelSettingsError
 from proxy.config.config import Config, ConfigError
-from proxy.telemetry.logs import configure_logs
 from proxy.telemetry.worker_metrics import worker_gone
 
 log = structlog.get_logger()
@@ -171,18 +167,6 @@ def is_worker() -> bool:
 def is_joining() -> bool:
     """Tell whether this is a worker that was started while others serve."""
     return JOINING_ENV in os.environ
-
-
-@contextmanager
-def logged_errors(config: Path, log_level: str) -> Iterator[None]:
-    """Like `plain_errors`, for a worker that joins others: in the log that is being kept already."""
-    try:
-        yield
-    except (ConfigError, ModelSettingsError) as error:
-        configure_logs(log_level)
-        problems = error.problems if isinstance(error, ConfigError) else [str(error)]
-        log.error("worker cannot serve", path=str(config), problems=problems)
-        raise SystemExit(USAGE) from None
 
 
 def tell_parent() -> None:

@@ -1,40 +1,32 @@
 """Everything that takes part in a run: a proxy for each arm, whoever speaks for facilitators, raters, and the money."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from aiohttp import web
 
 from assistants.embedded import Embedded
-from cli.listening import listening, own
 from facilitators.fidelity import Check, LineCheck, ModelCheck
 from facilitators.voice import Lines, Played, Voice
 from knowledge_base.library import Library
-from models.answer_cache import Memory, Remembering, asked_for
+from models.answer_cache import Memory, Remembering
 from models.budget import Budget, Budgeted, price_of
-from models.client import Body, Engine, Forwarded, Models, open_models
-from models.errors import ModelSettingsError, UpstreamRefused
+from models.client import Engine, Models, open_models
+from models.errors import ModelSettingsError
 from models.fallback import with_fallbacks
 from models.openai_engine import make_session
 from models.settings import ModelSettings
-from models.usage import Call
 from proxy.app import create_app
 from proxy.config.blueprint import assemble
 from proxy.config.config import Config, ConfigError, parse_config
-from proxy.traces.trace import Trace
+from proxy.serving.listening import listening
 from scenarios import files
-from scoring.arm import PLACE_HEADER, Arm, ProxyArm, Seen, ServerArm
-from scoring.experiment import LINES, LOCAL, ArmSettings, Experiment
+from scoring.arm import Arm, ProxyArm, ServerArm
+from scoring.experiment import LINES, LOCAL, Experiment
+from scoring.experiments.arm_config import arm_config, server_settings
+from scoring.experiments.proxy_turns import ProxyTurns, tell_place
+from scoring.experiments.replay import ReplayEngine
 from scoring.raters.rater import LocalRater, ModelRater, Rater
-from scoring.transcript import Attempt, Step, Verdict
-
-PATIENCE_S = 5.0
-"""How long a replayed run waits for an answer that nobody recorded: when it was recorded, the call may have been cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +97,7 @@ async def open_cast(
             if one.engine == "embedded":  # says the same to the same
                 return engine
             if replay:
-                engine = Unrecorded(missing)
+                engine = ReplayEngine(missing)
             elif purse is not None:
                 price_of(alias, one)
                 engine = Budgeted(engine, alias, one, purse)
@@ -117,7 +109,7 @@ async def open_cast(
         stack.callback(memory.close)
         session = await stack.enter_async_context(make_session())
         servers = {
-            f"arm-{name}": server(arm, experiment.chatbot)
+            f"arm-{name}": server_settings(arm, experiment.chatbot)
             for name, arm in experiment.arms.items()
             if arm.url is not None
         }
@@ -132,134 +124,15 @@ async def open_cast(
             if arm.url is not None:
                 arms[name] = ServerArm(models, f"arm-{name}")
                 continue
-            turns = Turns()
+            turns = ProxyTurns()
             app = create_app(configs[name], around=around(configs[name].models), watch=turns.keep)
-            app.middlewares.append(placed)
+            app.middlewares.append(tell_place)
             url = await stack.enter_async_context(listening(app, "127.0.0.1", 0))
             arms[name] = ProxyArm(session, url, arm.chatbot or experiment.chatbot, arm.filter, turns.take)
         yield Cast(
             base, arms, configs, _voice(experiment, models), _raters(experiment, models), _check(experiment, models),
             blueprint.library or Library([]), blueprint.settings.role, purse, missing,
         )  # fmt: skip
-
-
-def arm_config(data: Mapping[str, Any], experiment: Experiment, name: str, arm: ArmSettings) -> Config:
-    """Return the configuration of an arm: the experiment's with the arm's changes, and no traces, webhook or citation line.
-
-    Raises:
-        ConfigError: A change names no place in it, or makes it invalid.
-    """
-    changed = deepcopy(dict(data))
-    chatbot = arm.chatbot or experiment.chatbot
-    if chatbot not in changed.get("chatbots", {}):
-        known = ", ".join(changed.get("chatbots", {}))
-        raise ConfigError([f"{experiment.config}: has no chatbot {chatbot!r}, which arm {name!r} asks; it has {known}"])
-    fixed: dict[str, Any] = {"expose": "caf", "privacy.store": "none"}
-    if changed["chatbots"][chatbot].get("kind", "guarded") != "passthrough":
-        fixed[f"chatbots.{chatbot}.citations"] = "hidden"
-        if changed["chatbots"][chatbot].get("emergency"):
-            fixed[f"chatbots.{chatbot}.emergency.webhook"] = None  # nobody is to be called out by an experiment
-    for key, value in (arm.set | fixed).items():
-        put(changed, key, value, f"arms.{name}.set")
-    try:
-        return own(parse_config(changed, experiment.config))
-    except ConfigError as error:
-        raise ConfigError([f"arm {name!r}: {problem}" for problem in error.problems]) from None
-
-
-def put(data: dict[str, Any], key: str, value: Any, where: str) -> None:
-    """Put a value into nested mappings at a dotted key.
-
-    Raises:
-        ConfigError: On the way stands something that is no mapping.
-    """
-    *way, last = key.split(".")
-    at: Any = data
-    for part in way:
-        at = at.setdefault(part, {}) if isinstance(at, dict) else None
-    if not isinstance(at, dict):
-        raise ConfigError(
-            [f"{where}: {key!r} leads through something that is no mapping; name the whole value instead"]
-        )
-    at[last] = value
-
-
-def server(arm: ArmSettings, chatbot: str) -> ModelSettings:
-    """Return how to reach an arm that is another server."""
-    headers = {} if arm.filter == "on" else {"X-CAF-Filter": arm.filter}
-    return ModelSettings(
-        engine="openai", base_url=arm.url, model=arm.model or chatbot, api_key_env=arm.api_key_env, headers=headers,
-        timeout_s=300, max_attempts=6,
-    )  # fmt: skip
-
-
-@web.middleware
-async def placed(
-    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-) -> web.StreamResponse:
-    """Tell the recording what a request is for: all calls of its turn inherit it."""
-    token = asked_for.set(request.headers.get(PLACE_HEADER))
-    try:
-        return await handler(request)
-    finally:
-        asked_for.reset(token)
-
-
-class Turns:
-    """The traces of turns that nobody has asked for yet."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, Trace] = {}
-
-    def keep(self, trace: Trace) -> None:
-        self._kept[trace.turn_id] = trace
-
-    def take(self, turn_id: str) -> Seen:
-        """Return what the trace of a turn tells."""
-        trace = self._kept.pop(turn_id, None)
-        if trace is None:
-            return Seen((), (), None)
-        heard = [Attempt(kind="message", text=trace.user_message, verdicts=_verdicts(trace.emergency))]
-        tried = [Attempt(kind=one.kind, text=one.text, verdicts=_verdicts(one.judgements)) for one in trace.attempts]
-        costs = [call.cost for call in trace.calls if call.cost is not None]
-        return Seen(
-            tuple([*heard, *tried] if trace.emergency else tried),
-            tuple(_steps(trace.calls)),
-            sum(costs) if costs else None,
-        )
-
-
-def _steps(calls: Sequence[Call]) -> Iterator[Step]:
-    for name in sorted({call.step for call in calls}):
-        usages = [call.usage for call in calls if call.step == name]
-        yield Step(
-            name=name,
-            calls=len(usages),
-            prompt_tokens=sum(usage.prompt_tokens for usage in usages),
-            completion_tokens=sum(usage.completion_tokens for usage in usages),
-        )
-
-
-def _verdicts(judgements: Any) -> tuple[Verdict, ...]:
-    return tuple(Verdict(judge=j.judge, stage=j.stage, verdict=j.verdict, reason=j.reason) for j in judgements)
-
-
-class Unrecorded:
-    """An engine that has no answer: what a replay needs stands in the recording."""
-
-    def __init__(self, missing: list[str]) -> None:
-        self._missing = missing
-
-    async def complete(self, body: Body) -> Body:
-        await asyncio.sleep(PATIENCE_S)
-        self._missing.append(f"{body.get('model')} at {asked_for.get()}")
-        raise UpstreamRefused(404, "no_recorded_answer", None, "record this request first")
-
-    async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
-        raise UpstreamRefused(404, "no_recorded_answer", None, "forwarded answers are not recorded")
-
-    async def close(self) -> None:
-        """Nothing to let go of."""
 
 
 def aliases(experiment: Experiment, config: Config) -> set[str]:

@@ -3,14 +3,12 @@
 import hashlib
 import json
 import platform
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from cli.drifting.cast import Cast
 from facilitators import fidelity
 from facilitators.facilitator import Facilitator
 from models.fallback import with_fallbacks
@@ -20,6 +18,7 @@ from proxy.config.config import Config
 from scenarios.checkpoint import Checkpoint
 from scenarios.questions import Question
 from scoring.experiment import Experiment
+from scoring.experiments.cast import Cast
 from scoring.raters import rater
 
 LIBRARIES = ("pydantic", "aiohttp", "numpy", "scipy", "rapidfuzz")
@@ -32,6 +31,7 @@ def manifest(
     checkpoints: Mapping[str, Checkpoint],
     questions: Sequence[Question],
     budget: float | None,
+    command: str,
 ) -> dict[str, Any]:
     """Return a run's manifest. Only `scoring.folder.ABOUT` may differ when a run is resumed."""
     return {
@@ -63,7 +63,7 @@ def manifest(
         "questions": _hash([question.model_dump(mode="json") for question in questions]) if questions else None,
         "knowledge_base": _hash([[source.id, source.title, source.text] for source in cast.library.sources]),
         "created": datetime.now(UTC).replace(microsecond=0).isoformat(),
-        "command": " ".join(["caf", *sys.argv[1:]]),
+        "command": command,
         "budget": budget,
         "versions": {"python": platform.python_version(), "caf": version("critical-analysis-filter")}
         | {name: version(name) for name in LIBRARIES},

@@ -81,15 +81,6 @@ def open_files() -> int:
     return 2**31 if files == resource.RLIM_INFINITY else files
 
 
-class _Refusal(web.Response):
-    """What is answered where no request could be read: no application gets to see that, so it leaves out what ours leave out."""
-
-    async def _prepare_headers(self) -> None:
-        # The only place between where aiohttp puts its name and where headers are written that has no application.
-        await super()._prepare_headers()
-        self.headers.pop("Server", None)
-
-
 class Connection(web.RequestHandler):
     """A connection that is told in OpenAI's form what cannot be read, and not which versions of Python and aiohttp are at work."""
 
@@ -120,7 +111,8 @@ class Connection(web.RequestHandler):
     ) -> web.StreamResponse:
         super().handle_error(request, status, exc, message)  # logs it
         fault = Internal() if status >= 500 else BadRequest("This cannot be read as an HTTP request.")
-        response = _Refusal(status=status, body=orjson.dumps(fault.body()), content_type="application/json")
+        response = web.Response(status=status, body=orjson.dumps(fault.body()), content_type="application/json")
+        response.headers[hdrs.SERVER] = "caf"  # else aiohttp puts in versions; no application sees this response
         response.force_close()
         return response
 

@@ -5,14 +5,15 @@ from pathlib import Path
 
 import structlog
 
-from cli.connections import limits_of
-from cli.front import Front
-from cli.serve import unsafe
 from models.errors import ModelSettingsError
 from proxy.api.service import SERVICE
 from proxy.app import create_app
 from proxy.config.config import Config, ConfigError, load_config
 from proxy.config.thresholds import ignored_thresholds
+from proxy.serving.connections import limits_of
+from proxy.serving.front import Front
+from proxy.serving.unsafe_settings import unsafe_settings
+from proxy.serving.workers import check, is_worker
 
 log = structlog.get_logger()
 
@@ -39,7 +40,7 @@ async def reload(front: Front, path: Path) -> bool:
     except Exception as error:  # whatever it is, those who are being served have nothing to do with it
         log.exception("configuration refused, the old one serves on", path=str(path), error=type(error).__name__)
         return False
-    not_safe = list(unsafe(config, front.app[SERVICE].keys))
+    not_safe = list(unsafe_settings(config, front.app[SERVICE].keys))
     ignored = list(ignored_thresholds(config))
     log.warning(
         "configuration reloaded", path=str(path), chatbots=list(config.chatbots), not_safe=not_safe, ignored=ignored
@@ -48,8 +49,6 @@ async def reload(front: Front, path: Path) -> bool:
 
 
 def _read(path: Path, served: Config) -> Config:
-    from cli.workers import check, is_worker
-
     config = load_config(path)
     # The address stays, whatever the file says: it is bound. What depends on it must go by where we do listen.
     address = {"host": served.server.host, "port": served.server.port}

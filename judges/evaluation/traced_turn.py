@@ -5,20 +5,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from judges.quotes import quoted
 from knowledge_base import citations
 from knowledge_base.library import Library, Source
+from proxy.config.blueprint import Blueprint
 from proxy.traces.backend import TraceBackend
 from proxy.traces.labels import Label, RightVerdict, labels
 from proxy.traces.query import earlier, show
 from proxy.turn.cases import HISTORY_FOR_JUDGES
 from proxy.wire.canonical import unlined
 from scenarios.scenario import Earlier, Family, InlineSource, Read, Scenario
-
-if TYPE_CHECKING:
-    from proxy.config.blueprint import Blueprint
 
 Json = dict[str, Any]
 TO_FILL = "`expect` is to be filled: for each judge accept, warn or reject, as it would be right"
@@ -98,7 +96,7 @@ def scenario_of(
     return scenario, doubts
 
 
-def labelled_turns(place: TraceBackend, bot: "Blueprint") -> tuple[list[Read], list[str]]:
+def labelled_turns(place: TraceBackend, bot: Blueprint) -> tuple[list[Read], list[str]]:
     """Return the labelled turns of a chatbot as families of scenarios, one for each conversation, and what had to be left out.
 
     Raises:

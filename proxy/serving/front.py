@@ -11,10 +11,10 @@ from typing import Any
 
 from aiohttp import web
 
-from cli.connections import Server, limits_of
-from cli.listening import address_of, has_waiting, listen
 from proxy.api.middleware import METRICS
 from proxy.api.service import SERVICE
+from proxy.serving.connections import Server, limits_of
+from proxy.serving.listening import address_of, has_waiting, listen
 
 LAST_S = 1.0
 """Seconds left in any case to write answers, and for work in the background."""

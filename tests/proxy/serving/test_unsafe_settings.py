@@ -1,16 +1,12 @@
-"""Budgets of money hold only where models have a price; whoever runs the proxy is told where they have none."""
+"""Whoever runs the proxy is told what takes protection away; budgets of money hold only where models have a price."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from cli.serve import unsafe
 from proxy.config.config import parse_config
+from proxy.serving.unsafe_settings import unsafe_settings
 from proxy.tenants.key_ring import KeyRing
 from proxy.tenants.keys import create, save
-from tests.cli.conftest import Ended
 
 PRICE = {"input": 1, "output": 2}
 PAID = {"engine": "openai", "base_url": "http://127.0.0.1:9/v1"}
@@ -26,7 +22,7 @@ def said(folder: Path, models: dict[str, Any], bot: dict[str, Any] = GUARDED, **
     made = create("app", **key)
     save([made.record], folder / "keys.json")
     config = parse_config({"models": models, "chatbots": {"bot": bot}}, folder / "config.yaml")
-    told = [one for one in unsafe(config, KeyRing(folder / "keys.json")) if "forwarded" not in one]
+    told = [one for one in unsafe_settings(config, KeyRing(folder / "keys.json")) if "forwarded" not in one]
     return "; ".join(told).replace(made.record.id, "ID")
 
 
@@ -53,20 +49,24 @@ def test_the_model_that_embeds_is_looked_at_too(tmp_path: Path) -> None:
     several = [create("a", daily_budget=1), create("b", daily_budget=1), create("c", daily_budget=1, chatbots=["bot"])]
     save([one.record for one in several], tmp_path / "keys.json")
     data = {"models": {"m": LOCAL, "e": PAID}, "chatbots": {"bot": PLAIN}, "embeddings": "e"}
-    told = [*unsafe(parse_config(data, tmp_path / "config.yaml"), KeyRing(tmp_path / "keys.json"))][1:]
+    told = [*unsafe_settings(parse_config(data, tmp_path / "config.yaml"), KeyRing(tmp_path / "keys.json"))][1:]
     first = several[0].record.id
     assert told == [
         f"embeddings: models.e without a `price`: counts in no daily budget, as of the key {first} and 1 more"
     ]
 
 
-def test_caf_check_notes_it(caf: Callable[..., Ended], tmp_path: Path) -> None:
-    """As a note, with the file; also when a chatbot cannot be assembled, which is told once."""
-    save([create("app", daily_budget=1).record], tmp_path / "keys.json")
-    config = {"models": {"m": PAID}, "chatbots": {"bot": PLAIN}, "keys": {"file": "keys.json"}}
-    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
-    assert "note     config.yaml: not safe: bot: models.m without a `price`" in caf("check").out
-    config["chatbots"]["broken"] = GUARDED | {"refiner": "local", "knowledge_base": "nowhere"}
-    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
-    ended = caf("check")
-    assert (ended.code, ended.out.count("nowhere"), "Traceback" in ended.err) == (1, 1, False)
+def test_everything_that_takes_protection_away_is_named() -> None:
+    """One sentence each; a guarded chatbot with its judges on loopback has none."""
+    guarded = {"model": "m", "role": "r", "emergency": {"contact": "c"}, "refiner": None}
+    judges = [{"name": "emergency", "stages": ["local"]}]
+
+    def said(bot: dict[str, object], **server: str) -> str:
+        data = {"models": {"m": {"engine": "embedded"}}, "chatbots": {"bot": bot}, "server": server}
+        return "; ".join(unsafe_settings(parse_config(data, Path("config.yaml"))))
+
+    assert said(guarded | {"judges": judges}) == ""
+    assert said(guarded | {"judges": judges, "filter": "off"}) == "bot has its filter off: replies leave unchecked"
+    assert "in shadow" in said(guarded | {"judges": judges, "filter": "shadow"})
+    assert said(guarded) == "bot has no judges: its replies are not checked"
+    assert said(guarded | {"judges": [{"name": "role", "stages": ["local"]}]}) == "bot has no emergency judge"
