@@ -235,6 +235,7 @@ def open_models(
     environ: Mapping[str, str] = os.environ,
     *,
     around: Around = plain,
+    first_pause_s: float = 0.5,
 ) -> Models:
     """Build an engine for every alias.
 
@@ -243,6 +244,7 @@ def open_models(
         extra: further kinds of engine, by the name they have in `models.<alias>.engine`.
         environ: where secrets are read from, once.
         around: what to put between an alias and its engine.
+        first_pause_s: as of `Models`.
 
     Raises:
         ModelSettingsError: a secret is missing, a file cannot be read, or a kind of engine is not registered.
@@ -253,7 +255,7 @@ def open_models(
             engines[alias] = around(alias, _engine(alias, one, session, extra, environ))
         except ModelSettingsError as error:
             raise ModelSettingsError(f"models.{alias}: {error}") from None
-    models = Models(settings, engines)
+    models = Models(settings, engines, first_pause_s=first_pause_s)
     for engine in engines.values():
         if isinstance(engine, AsksModels):
             engine.use_models(models)

@@ -1,14 +1,13 @@
 """What the calls of a turn used: tokens, money, time."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
-from models.settings import Price
-from models.watch import Watch
+from models.settings import ModelSettings, Price
 
 _TEXT_FIELDS = ("content", "text", "refusal", "message", "tool_calls", "function", "name", "arguments")
 
@@ -88,6 +87,16 @@ class Call:
     error: str | None
     """None, the name of the error's class, or `cancelled`."""
     attempts: int = 1
+
+
+class Watch(Protocol):
+    """Is told when something begins, and returns what to call when it has ended, in the same task."""
+
+    def step(self, name: str) -> Callable[[str | None], None]:
+        """A step of the turn begins; at its end it is told the type of the error, if there was one."""
+
+    def call(self, call: Call, request: Mapping[str, Any], settings: ModelSettings) -> Callable[[], None]:
+        """A call begins, retries included; at its end `call` says what became of it."""
 
 
 class Ledger:
