@@ -57,14 +57,17 @@ _LETTERS = "bcdfghjkmnpqrstvwxyz"
 class Action:
     """Something to be done outside, once, after the verdict, when the user has confirmed exactly this.
 
-    The reply that asks for confirmation shows `code`; a later one proposes the same action with `confirmed`. The proxy checks that
-    the user has seen the code in a reply that was delivered, and that the key has the permission `act`.
+    Under the reply that proposes it the proxy asks for confirmation and shows `code`; when the user has confirmed, the assistant
+    proposes the same action with `confirmed`. The proxy checks that the last reply that was delivered showed the code, and that the
+    key has the permission `act`.
     """
 
     name: str
     arguments: Mapping[str, Any]
     confirmed: bool = False
     """Whether the user has confirmed it."""
+    prompt: str = "To have this done, answer: confirm {code}"
+    """How the user is asked, in their language; with `{code}`."""
 
     @cached_property
     def code(self) -> str:

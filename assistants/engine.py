@@ -118,18 +118,19 @@ class AssistantEngine:
 
 def _message(reply: AssistantReply, cites: bool, options: Body) -> Body:
     """Write a reply as a model's message, with what the proxy takes off again: citations, documents, the proposed action."""
+    ids = {one.id: f"evidence:{number}" for number, one in enumerate(reply.documents, start=1)}
     if reply.requested_section and cites:
         return {"content": f"[[source: {reply.requested_section}]]"}
     content: str | None = reply.text
     if options.get("response_format", {}).get("type", "text") != "text":
         content = orjson.dumps({"answer": reply.text}).decode()
     elif cites:
-        content = f"{command(reply.citations or ('no_claims',))}\n{reply.text}"
+        content = f"{command([ids.get(one, one) for one in reply.citations] or ['no_claims'])}\n{reply.text}"
     message: Body = {"content": content if reply.text else None}
     if reply.tool_calls:
         message["tool_calls"] = [_tool_call(one) for one in reply.tool_calls]
     if reply.documents:
-        message["documents"] = [{"id": one.id, "title": one.title, "text": one.text} for one in reply.documents]
+        message["documents"] = [{"id": ids[one.id], "title": one.title, "text": one.text} for one in reply.documents]
     if reply.action is not None:
         message["action"] = asdict(reply.action) | {"code": reply.action.code}
     return message

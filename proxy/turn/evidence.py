@@ -5,12 +5,14 @@ operator trusts sends them with its completion. They become sources with ids of 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from knowledge_base.citations import neutralise
 from knowledge_base.library import Source
 from models.client import Body
 from proxy.config.chatbot_settings import ChatbotSettings, DocumentLimits
+from proxy.turn.inputs import Turn
 from proxy.wire.errors import BadRequest
 from proxy.wire.messages import ChatRequest, Message
 
@@ -63,8 +65,20 @@ def check_limits(documents: Sequence[Source], limits: DocumentLimits) -> None:
         )
 
 
-def read_upstream_evidence(choice: Body, already: int, limits: DocumentLimits) -> Mapping[str, Source]:
-    """Return the documents that came with a choice of a completion, by their own ids; what is no document, or too much, is left out.
+def with_upstream_evidence(turn: Turn, choice: Body) -> Turn:
+    """Return the turn with the documents that came with a choice, if its model is trusted with that, in place of such before."""
+    settings = turn.bot.settings
+    model = turn.bot.models.settings[settings.model]
+    if "upstream" not in settings.evidence or not (model.trusted_evidence or model.engine == "assistant"):
+        return turn
+    brought = [document for document in turn.documents if document.id not in turn.own_ids.values()]
+    found = _read_upstream_documents(choice, len(brought), settings.document_limits)
+    own_ids = {name: document.id for name, document in found.items()}
+    return replace(turn, documents=(*brought, *found.values()), own_ids=own_ids)
+
+
+def _read_upstream_documents(choice: Body, already: int, limits: DocumentLimits) -> Mapping[str, Source]:
+    """Return the documents that came with a choice, by their own ids; what is no document, or too much, is left out.
 
     Args:
         choice: The choice.
@@ -81,7 +95,7 @@ def read_upstream_evidence(choice: Body, already: int, limits: DocumentLimits) -
         if left < 0 or already + len(documents) == limits.count:
             break
         number = already + len(documents) + 1
-        documents[str(one.get("id") or f"doc:{number}")] = _document(number, one.get("title"), text, True)
+        documents[str(one.get("id") or number)] = _document(number, one.get("title"), text, True)
     return documents
 
 

@@ -20,7 +20,7 @@ from models.errors import ModelError, OutOfTime
 from models.turn_scope import SCOPE, TurnScope
 from proxy.traces.trace import DroppedCall, Outcome
 from proxy.turn.draft import check_draft, draft
-from proxy.turn.evidence import read_upstream_evidence
+from proxy.turn.evidence import with_upstream_evidence
 from proxy.turn.inputs import Turn
 from proxy.turn.judging import fallback, judge_calls, judge_reply
 from proxy.turn.results import Answer, Delivery, kind_of
@@ -113,7 +113,7 @@ async def _answer(turn: Turn) -> Answer:
 async def _settle(turn: Turn, index: int, choice: Body) -> Delivery:
     """Bring one choice from draft to delivery."""
     message = choice["message"]
-    turn = _with_upstream_evidence(turn, choice)
+    turn = with_upstream_evidence(turn, choice)
     text = message.get("content")
     text = text if isinstance(text, str) else ""
     calls = _declared_calls(turn, index, message)
@@ -123,17 +123,6 @@ async def _settle(turn: Turn, index: int, choice: Body) -> Delivery:
         delivery = await _settle_text(turn, index, text, bool(calls))
     delivery = replace(delivery, choice=choice)
     return await judge_calls(turn, index, calls, delivery) if calls else delivery
-
-
-def _with_upstream_evidence(turn: Turn, choice: Body) -> Turn:
-    """Return the turn with the documents that came with a choice, if its model is trusted with that."""
-    settings = turn.bot.settings
-    if "upstream" not in settings.evidence or not turn.bot.models.settings[settings.model].trusted_evidence:
-        return turn
-    found = read_upstream_evidence(choice, len(turn.documents), settings.document_limits)
-    documents = (*turn.documents, *found.values())
-    own_ids = {name: document.id for name, document in found.items() if not name.startswith("doc:")}
-    return replace(turn, documents=documents, own_ids=own_ids)
 
 
 def _declared_calls(turn: Turn, index: int, message: Body) -> list[ToolCall]:

@@ -8,6 +8,7 @@ from models.settings import ModelSettings
 from models.turn_scope import Principal
 
 COUNTS = Document("stats/may", "Visitors in May", "In May 4,310 visitors came to the museum.")
+TIMES = Document("tours", "Tours", "The tour on Monday begins at ten.")
 TOUR = Action("book_tour", {"day": "Monday"})
 
 
@@ -34,9 +35,9 @@ class Clerk:
             text = COUNTS.text if found[0] == "count" else "In May 4,930 visitors came to the museum."
             return AssistantReply(text, [COUNTS.id], [COUNTS])
         if question.startswith("yes"):
-            return AssistantReply("I book it.", action=replace(TOUR, confirmed=True))
+            return AssistantReply("Thank you.", action=replace(TOUR, confirmed=True))
         if "tour" in question:
-            return AssistantReply(f"Shall I book it? Say yes to {TOUR.code}.", action=TOUR)
+            return AssistantReply(TIMES.text, [TIMES.id], [TIMES], action=TOUR)
         return AssistantReply("Hello.")
 
     async def act(self, action: Action, principal: Principal) -> str:

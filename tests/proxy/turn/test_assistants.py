@@ -52,7 +52,7 @@ async def test_an_action_is_done_once_after_its_confirmation(serve: Open) -> Non
     """A request that is sent again does nothing more."""
     proxy, clerk = await serve()
     body, said = await confirm(proxy)
-    assert text_of(body) == "I book it.\n\nThe tour is booked."
+    assert text_of(body) == "Thank you.\n\nThe tour is booked."
     assert [(action.name, action.arguments) for action, _ in clerk.booked] == [("book_tour", {"day": "Monday"})]
     assert clerk.booked[0][1].key_id == "keyless"
     again = await proxy.say(*said)
