@@ -35,6 +35,8 @@ def story(trace: dict[str, Any]) -> Iterator[Line]:
         yield from _part("Concern", [(2, "yellow", f"{trace['concern']}: the reply ends with the emergency contact")])
     yield from _part("Sources", _sources(trace))
     yield from _part("Warnings shown to the chatbot", map(_warning, trace["warnings_shown"]))
+    notes = ((2, "", f"{note['step']}: {note['detail']}") for note in trace.get("notes", ()))
+    yield from _part("What the assistant did", notes)
     for attempt in trace["attempts"]:
         yield from _attempt(attempt, several=len(trace["replies"]) > 1)
     dropped = (
