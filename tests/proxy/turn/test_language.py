@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.turn.language import COMMON, language_of
+from proxy.turn.language import language_of
 from tests.proxy.conftest import Start, text_of
 
 SAID = {
@@ -21,8 +21,8 @@ SAID = {
 
 @pytest.mark.parametrize("code", SAID)
 def test_message_in_distress_is_known_by_its_commonest_words(code: str) -> None:
-    """Among all languages there are words for."""
-    assert language_of(SAID[code], COMMON) == code
+    """Among all languages that are configured."""
+    assert language_of(SAID[code], SAID) == code
 
 
 ASKED = {
@@ -36,7 +36,7 @@ ASKED = {
     "pt": ["Quem paga o tratamento?", "O meu filho ouve vozes à noite", "O que devo fazer?"],
     "it": ["Chi paga la cura?", "Mio figlio sente le voci di notte", "Che cosa devo fare?"],
     "nl": ["Wie betaalt de behandeling?", "Wat moet mijn zoon doen?", "Waar vind ik een steungroep?"],
-    "pl": ["Kto płaci za to leczenie?", "Mój syn słyszy głosy w nocy", "Co ja mam robić?"],
+    "pl": ["Kto płaci za to leczenie?", "Mój syn słyszy głosy w nocy", "Co mam zrobić?"],
 }
 
 
