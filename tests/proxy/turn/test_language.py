@@ -47,7 +47,7 @@ def test_question_is_known_by_its_commonest_words(code: str) -> None:
         assert language_of(text, ["en", code]) == language_of(text, [code, "en"]) == code
 
 
-@pytest.mark.parametrize("text", ["", "12345", "!!!", "\U0001f622", "zzz qqq", "わたしは"])
+@pytest.mark.parametrize("text", ["", "12345", "!!!", "\U0001f622", "\ud83d", "zzz qqq", "わたしは"])
 def test_text_without_such_words_is_in_no_language(text: str) -> None:
     """Then the first configured text answers."""
     assert language_of(text, ["de", "en"]) is None
@@ -58,6 +58,13 @@ def test_only_configured_languages_count() -> None:
     assert language_of(SAID["de"], []) is None
     assert language_of("ich und du", ["es", "fr"]) is None
     assert language_of("DE: ICH WILL NICHT MEHR", ["en", "de"]) == "de"
+
+
+def test_message_in_a_language_without_a_text_gets_no_other_languages() -> None:
+    """Polish is not answered in Italian for the words that the two share."""
+    for code, texts in ASKED.items():
+        for text in texts:
+            assert language_of(text, {"de", "fr", "it"} - {code}) is None
 
 
 async def test_emergency_is_answered_in_its_language(start: Start) -> None:
