@@ -61,10 +61,17 @@ def test_only_configured_languages_count() -> None:
 
 
 def test_message_in_a_language_without_a_text_gets_no_other_languages() -> None:
-    """Polish is not answered in Italian for the words that the two share."""
+    """Polish is not answered in Italian for the words that the two share; Danes and Norwegians read each other."""
     for code, texts in ASKED.items():
         for text in texts:
-            assert language_of(text, {"de", "fr", "it"} - {code}) is None
+            assert language_of(text, ["de" if code != "de" else "nl", "it" if code != "it" else "pl"]) is None
+    assert language_of("Sønnen min hører stemmer om natten", ["en", "da"]) == "da"
+
+
+@pytest.mark.parametrize("text", ["im on the roof", "im so scared", "im going to die", "Im not ok"])
+def test_im_is_not_german(text: str) -> None:
+    """Somebody in danger leaves out the apostrophe."""
+    assert language_of(text, ["de", "en"]) == "en"
 
 
 async def test_emergency_is_answered_in_its_language(start: Start) -> None:
