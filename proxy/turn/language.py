@@ -10,7 +10,7 @@ LEAST = 0.2
 """Probability below which a message is not said to be in a language: one without words has 0.12 for English. Chosen on
 judges/training/talk/dev.jsonl, where of messages in a language that is not configured 0.2 % are taken for another one's."""
 _ALIKE = {"no": "da", "da": "no"}
-"""Languages so alike in writing that a short message is in either: where one of them is not configured, the other stands for both."""
+"""Languages so alike in writing that a short message may be in either: where one is not configured, the other stands for both."""
 
 
 def language_of(text: str, among: Iterable[str]) -> str | None:
