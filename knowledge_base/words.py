@@ -1,8 +1,8 @@
 """Words as the lexical selection compares them: without stop words, endings, and the spelling of everyday speech.
 
-The stop words are our own, since they are what a health service is asked with ("help", "ill", "look"). With those of the local judges
-the ordinary questions of `scenarios/benign` find 24 of 52 sections in place of 21, with scikit-learn's 25, but "I don't shower
-anymore" finds none. Snowball's stemmer finds the 21 that our own found before.
+The stop words are our own, since they are what a health service is asked with ("help", "ill", "look"). With those of the local
+judges the ordinary questions of `scenarios/benign` find 24 of 52 sections in place of 21, with scikit-learn's 25, but "I don't
+shower anymore" finds none. Snowball's stemmer finds the 21 that our own found before.
 """
 
 import re
