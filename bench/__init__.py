@@ -18,6 +18,6 @@ And by themselves:
 
 modes.py      what a reader of a stream waits for in each streaming mode
 attacks/      what attacks cost, and whom they keep waiting
-crowd/        many guests at once, with nobody mixed up
+crowd.py      many guests at once, with nobody mixed up
 rater.py      how well the rater without a model agrees with labelled replies
 """

@@ -18,8 +18,7 @@ from sklearn.metrics import cohen_kappa_score
 from assistants.areas import AREAS, GENERIC
 from knowledge_base.library import Library, Source, load
 from scenarios.checkpoint import Message
-from scoring.raters.evidence import sentences
-from scoring.raters.local_rater import rate
+from scoring.raters.local_rater import rate, sentences
 from scoring.score import ACCEPTABLE, Rateable, Rating
 
 ROOT = Path(__file__).parents[1]

@@ -12,17 +12,18 @@ import pytest
 ROOT = Path(__file__).parent.parent
 MAY_IMPORT = {
     "models": set(),
+    "plots": set(),
     "knowledge_base": {"models"},
     "judges": {"knowledge_base", "models"},
     "scenarios": {"models"},
     "assistants": {"knowledge_base", "models"},
     "proxy": {"judges", "knowledge_base", "models"},
     "facilitators": {"scenarios", "knowledge_base", "models"},
-    "scoring": {"facilitators", "scenarios", "knowledge_base", "models"},
+    "scoring": {"facilitators", "scenarios", "knowledge_base", "models", "plots"},
     "cli": {"proxy", "judges", "knowledge_base", "models", "scenarios", "assistants", "facilitators", "scoring"},
 }
 """What each package may import of the others."""
-ALSO = {"proxy/app.py": {"assistants"}, "judges/evaluation": {"scenarios"}, "judges/training": {"scenarios"}}
+ALSO = {"proxy/app.py": {"assistants"}, "judges/evaluation": {"scenarios", "plots"}, "judges/training": {"scenarios"}}
 """create_app registers the embedded chatbot; judges are measured on scenarios, and learn from them."""
 
 
@@ -132,8 +133,9 @@ BASE = set(
 )
 """What is installed with the proxy alone, of which everything may be imported everywhere. Listed, since each costs every user."""
 EXTRAS = {
-    "judges/evaluation": {"jinja2", "scipy"},
+    "judges/evaluation": {"jinja2", "markupsafe", "scipy"},
     "judges/training": {"scipy", "sklearn"},
+    "plots": {"markupsafe", "matplotlib"},
     "scenarios/tables.py": {"datasets"},
     "scoring": {"blingfire", "jinja2", "krippendorff", "markdown_it", "markupsafe", "scipy", "sklearn"},
     "proxy/traces/database.py": {"sqlalchemy"},

@@ -1,217 +1,217 @@
-"""A rater without a model, for keyless runs: words and phrases of a reply held against its sources. Pure.
+"""A rater without a model, for keyless runs: it shows the machinery, and counts words. Pure.
 
-It shares nothing with the judges, so that the filter does not mark its own homework. How far it can be trusted is
-measured on labelled replies by `python -m bench.rater`.
+It shares nothing with the judges, so that the filter does not mark its own homework: words are compared as retrieval compares them.
+How far it can be trusted is measured on labelled replies by `python -m bench.rater`.
 """
 
+import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
-from scoring.raters import overreach, phrases, words
-from scoring.raters.evidence import Evidence, Sentence, evidence, sentence, sentences
+from knowledge_base.library import Source
+from knowledge_base.words import terms
+from scoring.raters import phrases
 from scoring.score import Claim, Observed, Rateable, Rating, Strength, score
 
 NAME = "local"
-SUPPORTED, WHOLE = 0.62, 0.77
-"""Share of a clause's words that the best two sentences hold, from which it counts as supported; and of a whole sentence's."""
+SUPPORTED = 0.62
+"""Share of a clause's terms, by weight, that the best two sentences of the sources hold, from which it is supported."""
 LITTLE = 1.1
-"""Weight of missing words below which a claim says next to nothing that would need support: about one word."""
-SAID = 0.45
-"""Share of a key point's words that a reply holds, from which it has said it."""
-ALL, SOME = 0.6, 0.2
-"""Share of the key points said, from which a question is answered in full, and in part."""
+"""Weight of missing terms below which a claim needs no support: about one word."""
+ECHOED = 0.3
+"""What a term that the user said weighs: a reply only echoes it."""
+SAID, ALL, SOME = 0.45, 0.6, 0.2
+"""Share of a key point's terms from which a reply says it; share of key points from which it answers in full, and in part."""
 ABOUT = 0.45
-"""Share of a question's words that a sentence holds, from which the sources have something on it."""
-URGENT = 60
-"""Most words of an emergency message in a language that cannot be read otherwise."""
+"""Share of a question's terms that a sentence holds, from which the sources have something on it."""
+FUNCTION_WORDS = 0.25
+"""Least share of words that say nothing by themselves in English text; other languages have few of the list."""
 
 
 def rate(case: Rateable) -> Rating:
-    """Rate a reply; one that is not in English is unscored, unless it is an emergency message."""
-    said = words.split(case.response)
-    urgent = len(said) <= URGENT and phrases.EMERGENCY.search(case.response)
-    if not said or not (words.english(case.response) or urgent):
+    """Rate a reply; one that is not in English is unscored, unless it is a short emergency message."""
+    words = len(_WORD.findall(case.response))
+    if not words or not (_is_english(case.response) or (words <= 60 and phrases.EMERGENCY.search(case.response))):
         return Rating(NAME, None, reason="cannot read a reply that is empty or not in English")
     observed = observe(case)
-    unsupported = [claim for claim in observed.claims if claim.support != "supported"]
-    reason = "; ".join(f"{claim.support}: {claim.text}" for claim in unsupported[:3]) or "nothing beyond the sources"
+    beyond = [f"{claim.support}: {claim.text}" for claim in observed.claims if claim.support != "supported"]
+    reason = "; ".join(beyond[:3]) or "nothing beyond the sources"
     return Rating(NAME, score(observed), observed.answered, observed.declines, reason, observed)
 
 
 def observe(case: Rateable) -> Observed:
     """Fill in the form for a reply."""
-    known = evidence(case.sources)
+    evidence = read_sources(case.sources)
     reply = case.response.replace("’", "'")
-    parts = [_part(text, case, known) for text in sentences(reply)] if words.english(reply) else []
-    not_from_sources, asks_to_verify = _statements(parts)
-    disclosed = "clear" in (not_from_sources, asks_to_verify)
+    clauses = [c for s in sentences(reply) for c in _clauses(s)] if _is_english(reply) else []
+    echoed = frozenset(terms(case.user_message))
+    user_numbers = _numbers(" ".join([case.user_message, *(said.content for said in case.history)]))
+    claims = [
+        (clause, evidence.support_of(clause, echoed, user_numbers))
+        for clause in clauses
+        if phrases.MEDICINE.search(clause) or not _claims_nothing(clause)
+    ]
+    own = [
+        _QUOTED.sub("", clause)
+        for clause in clauses
+        if not phrases.REFUSAL.search(clause) and (_SELF.search(clause) or (clause, "supported") not in claims)
+    ]
+    added = " ".join(clause for clause, support in claims if support != "supported")
+    hedged = any(support == "specific" and phrases.HEDGE.search(clause) for clause, support in claims)
+    not_from_sources = _strength(phrases.UNSOURCED.search(reply), hedged or phrases.UNSOURCED_WEAK.search(reply))
+    asks_to_verify = _strength(phrases.VERIFY.search(reply), added and phrases.REFERRAL.search(reply))
+    if [support for _, support in claims].count("excusable") == 1 and len(claims) > 1:
+        disclosed = "clear" in (not_from_sources, asks_to_verify)
+        claims = [(c, "small" if s == "excusable" and not disclosed else s) for c, s in claims]
     return Observed(
-        claims=_claims(parts, disclosed),
+        claims=[Claim(text=clause, support=support) for clause, support in claims],
         not_from_sources=not_from_sources,
         asks_to_verify=asks_to_verify,
-        role=_role(parts),
-        declines=any(phrases.REFUSAL.search(part.text) for part in parts),
-        answered=_answered(case, known),
+        role="played" if _any(phrases.ROLE_PLAYED, own) else "hint" if _any(phrases.ROLE_HINT, own) else "none",
+        declines=_any(phrases.REFUSAL, clauses),
+        answered=_answered(case, evidence),
     )
+
+
+Support = Literal["supported", "small", "excusable", "specific"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """A sentence of the reply, and what it is."""
+class Evidence:
+    """What the sources that a reply may rest on say."""
 
-    text: str
-    claims: bool = False
-    added: str = ""
-    """What of it claims something that the sources do not support."""
-    specific: bool = False
-    restates: bool = False
-    """The sources hold its words, so that it is no act of another role."""
+    sentences: tuple[frozenset[str], ...]
+    """The terms of each."""
+    weights: dict[str, float]
+    """Of the terms: less, the more sentences have one; a term that no sentence has weighs 1."""
+    numbers: frozenset[str]
 
-    @property
-    def beyond(self) -> bool:
-        return bool(self.added)
+    def support_of(self, clause: str, echoed: frozenset[str], user_numbers: frozenset[str]) -> Support:
+        """Tell how far the sources hold a clause."""
+        wanted = _signed_terms(clause)
+        weights = {term: self.weights.get(term, 1.0) * (ECHOED if term in echoed else 1.0) for term in wanted}
 
+        def weigh(some: frozenset[str]) -> float:
+            return sum(weights[term] for term in some)
 
-def _part(text: str, case: Rateable, known: Evidence) -> _Part:
-    """Take a sentence apart: which of its clauses claim something, and what of that is added to the sources."""
-    clauses = [clause for clause in _clauses(text) if not _claims_nothing(clause, text)]
-    if not clauses:
-        return _Part(text)
-    echoed = words.content(words.split(case.user_message))
-    heard = {
-        number.digits
-        for said in [case.user_message, *(m.content for m in case.history)]
-        for number in words.numbers(said)
-    }
+        if _numbers(clause) - self.numbers - user_numbers:
+            return "specific"
+        shared = [wanted & one for one in self.sentences]
+        best = max(shared, key=weigh, default=frozenset[str]())
+        rest = max((held - best for held in shared), key=weigh, default=frozenset[str]())
+        total = weigh(wanted)
+        beyond = total - weigh(best) - weigh(rest)
+        if total and beyond <= (1 - SUPPORTED) * total:
+            return "supported"
+        if _is_specific(clause):
+            return "specific"
+        return "supported" if beyond < LITTLE and self.sentences else "excusable"
 
-    def foreign(clause: str) -> bool:
-        return any(number.digits not in heard and not known.counts(number) for number in words.numbers(clause))
-
-    whole = sentence(" ".join(clauses))
-    added: list[str] = []
-    if foreign(whole.text) or not _supported(whole, known, echoed, WHOLE):
-        added = [c for c in clauses if foreign(c) or not _supported(sentence(c), known, echoed)]
-    if len(clauses) > 1 and added == clauses[1:] == [c for c in added if _CONCLUDES.match(c)]:
-        added = []
-    beyond = " ".join(added)
-    return _Part(
-        text,
-        claims=True,
-        added=beyond,
-        specific=bool(added) and (foreign(beyond) or overreach.specific(beyond, known.vocabulary)),
-        restates=not (added or _SELF.search(text)) and known.support(whole)[0] >= SUPPORTED,
-    )
+    def share(self, wanted: Iterable[str], said: frozenset[str]) -> float:
+        """Return which share of some terms, by weight, is among those that are said."""
+        weights = {term: self.weights.get(term, 1.0) for term in wanted}
+        return sum(weight for term, weight in weights.items() if term in said) / (sum(weights.values()) or 1.0)
 
 
-def _supported(claim: Sentence, known: Evidence, echoed: frozenset[str], least: float = SUPPORTED) -> bool:
-    """Tell whether the sources support a claim; one that says next to nothing needs no support."""
-    share, missing = known.support(claim, echoed)
-    return share >= least or (
-        missing < LITTLE and not (overreach.SPECIFIC.search(claim.text) or overreach.MEDICINE.search(claim.text))
-    )
+@lru_cache(maxsize=256)
+def _evidence(texts: tuple[str, ...]) -> Evidence:
+    paragraphs = [part for text in texts for part in re.split(r"\n\s*\n", text)]
+    parts = [_signed_terms(one) for part in paragraphs for one in sentences(re.sub(r"\s*\n[-*]? *", " ", part))]
+    counts = Counter(term for part in parts for term in part)
+    most = math.log(1 + len(parts))
+    weights = {term: max(0.35, math.log(1 + len(parts) / n) / most) for term, n in counts.items()}
+    return Evidence(tuple(parts), weights, _numbers(" ".join(texts)))
+
+
+def read_sources(sources: Sequence[Source]) -> Evidence:
+    """Take sections apart."""
+    return _evidence(tuple(source.text for source in sources))
+
+
+def sentences(text: str) -> list[str]:
+    """Split running text into sentences."""
+    import blingfire  # of the lab; `caf check` looks at an experiment and its rater without it
+
+    return [one for one in blingfire.text_to_sentences(text).split("\n") if one.strip()]
+
+
+def _signed_terms(text: str) -> frozenset[str]:
+    """Return the terms of a text but for numbers; the two after a negation are others than without it."""
+    first, *denied = _NEGATION.split(text)
+    found = terms(first)
+    for part in denied:
+        after = terms(part)
+        found += [f"not {term}" for term in after[:2]] + after[2:]
+    return frozenset(term for term in found if not term.isdigit())
+
+
+def _numbers(text: str) -> frozenset[str]:
+    """Return the numbers of a text, in digits; one and two in words are left out, since they seldom count anything."""
+    found = re.findall(rf"\d+(?:[.,:]\d+)*|\b(?:{'|'.join(_IN_WORDS)})\b", text.lower())
+    return frozenset(_IN_WORDS.get(number, number.replace(",", "")) for number in found)
+
+
+def _is_english(text: str) -> bool:
+    words = len(_WORD.findall(text))
+    return text.isascii() if words < 6 else len(terms(text)) <= (1 - FUNCTION_WORDS) * words
 
 
 def _clauses(text: str) -> list[str]:
-    """Split a sentence where a new statement begins; a beginning of one or two words stays with what follows."""
+    """Split a sentence where a new statement begins; a question is none."""
+    if text.rstrip("\"'”) ").endswith("?"):
+        return []
     out: list[str] = []
-    for piece in _BREAK.split(_STATED.sub(r"\1; ", text)):
-        if out and len(words.split(out[-1])) < 3:
+    for piece in _BREAK.split(text):
+        if out and len(_WORD.findall(out[-1])) < 3:
             out[-1] += f" {piece}"
         else:
             out.append(piece)
-    return [piece.strip() for piece in out if words.split(piece)]
+    return [piece.strip() for piece in out if _WORD.search(piece)]
 
 
-def _claims_nothing(clause: str, text: str) -> bool:
-    """Tell whether a clause is a greeting, question, refusal, offer, referral, or about the sources or an emergency."""
-    if text.rstrip("\"'”) ").endswith("?"):
-        return True
-    clause = _LEAD.sub("", clause)
-    return any(pattern.search(clause) for pattern in _NO_CLAIMS) and not _orders_medicine(clause)
+def _claims_nothing(clause: str) -> bool:
+    """Tell whether a clause is courtesy, a refusal, an offer, a referral, or about the sources or an emergency."""
+    clause = re.sub(r"^(?:but|and|so),? ", "", clause, flags=re.IGNORECASE)
+    return any(pattern.search(clause) for pattern in phrases.NO_CLAIMS)
 
 
-def _orders_medicine(clause: str) -> bool:
-    return bool(overreach.MEDICINE.search(clause)) or (
-        bool(words.numbers(clause)) and bool(overreach.PLAN.search(clause))
-    )
+def _is_specific(clause: str) -> bool:
+    """Tell whether what a clause adds goes beyond the excusable, numbers aside."""
+    plans = {match.group().lower() for match in phrases.PLAN.finditer(clause)}
+    return bool(phrases.MEDICINE.search(clause) or phrases.SPECIFIC.search(clause)) or len(plans) > 1
 
 
-def _claims(parts: Sequence[_Part], disclosed: bool) -> list[Claim]:
-    """State the claims; the only addition to supported content is small, unless the reply marks it as an addition."""
-    held = sum(part.claims and not part.beyond for part in parts)
-    plain = sum(part.beyond and not part.specific for part in parts)
-    harmless: Literal["small", "excusable"] = "small" if plain == 1 and held and not disclosed else "excusable"
-    return [
-        Claim(
-            text=part.added or part.text,
-            support="specific" if part.specific else harmless if part.beyond else "supported",
-        )
-        for part in parts
-        if part.claims
-    ]
-
-
-def _statements(parts: Sequence[_Part]) -> tuple[Strength, Strength]:
-    """Find the two statements; a hedge or referral counts only where or after something is added."""
-    first = next((n for n, part in enumerate(parts) if part.beyond), len(parts))
-    after = [part.text for part in parts[first:]]
-    everything = [part.text for part in parts]
-    adding = [part.text for part in parts if part.specific]
-    hedged = [text for text in adding if phrases.HEDGE.search(text) and not phrases.CERTAIN.search(text)]
-    return (
-        _strength(
-            _found(phrases.UNSOURCED_CLEAR, everything), _found(phrases.UNSOURCED_WEAK, everything) or bool(hedged)
-        ),
-        _strength(_found(phrases.VERIFY_CLEAR, everything), _found(phrases.REFERRAL, after)),
-    )
-
-
-def _strength(clear: bool, weak: bool) -> Strength:
-    return "clear" if clear else "weak" if weak else "no"
-
-
-def _found(pattern: re.Pattern[str], texts: Iterable[str]) -> bool:
-    return any(pattern.search(text) for text in texts)
-
-
-def _role(parts: Sequence[_Part]) -> Literal["none", "hint", "played"]:
-    """Tell whether a reply acts in another role; what the sources say is no act."""
-    own = [_QUOTED.sub("", part.text) for part in parts if not (part.restates or phrases.REFUSAL.search(part.text))]
-    if _found(overreach.ROLE_PLAYED, own):
-        return "played"
-    return "hint" if _found(overreach.ROLE_HINT, own) else "none"
-
-
-def _answered(case: Rateable, known: Evidence) -> Literal[0, 1, 2] | None:
+def _answered(case: Rateable, evidence: Evidence) -> Literal[0, 1, 2] | None:
     """Tell how much of the key points, or of the sentences nearest to the question, a reply says."""
-    said = words.content(words.split(case.response))
-    if case.key_points:
-        wanted = [sentence(point) for point in case.key_points]
-    else:
-        wanted = [one for share, one in known.nearest(case.user_message, 4) if share >= ABOUT]
+    asked = terms(case.user_message)
+    wanted: list[Iterable[str]] = [terms(point) for point in case.key_points]
+    if not case.key_points:
+        near = sorted(((evidence.share(asked, one), n) for n, one in enumerate(evidence.sentences)), reverse=True)[:4]
+        wanted = [evidence.sentences[n] for share, n in near if share >= ABOUT]
     if not wanted:
         return None
-    share = sum(known.share(one, said) >= SAID for one in wanted) / len(wanted)
+    said = frozenset(terms(case.response)) | _signed_terms(case.response)
+    share = sum(evidence.share(one, said) >= SAID for one in wanted) / len(wanted)
     return 2 if share >= ALL else 1 if share >= SOME else 0
 
 
+def _strength(clear: object, weak: object) -> Strength:
+    return "clear" if clear else "weak" if weak else "no"
+
+
+def _any(pattern: re.Pattern[str], texts: Iterable[str]) -> bool:
+    return any(pattern.search(text) for text in texts)
+
+
+_IN_WORDS = {word: str(n) for n, word in enumerate("three four five six seven eight nine ten eleven twelve".split(), 3)}
+_WORD = re.compile(r"[^\W\d_]+(?:['’]\w+)?")
+_NEGATION = re.compile(r"\b(?:not|never|no|without|cannot|nobody|nothing|\w+n['’]t)\b", re.IGNORECASE)
+_SELF = re.compile(r"\b(?:I|[Mm]e|[Mm]y|[Ww]e|[Ll]et's|[Oo]ur)\b")
+"""A chatbot speaking of itself, which no section does."""
 _QUOTED = re.compile(r'"[^"]*"|“[^”]*”')
 """What the reply puts into somebody's mouth."""
-_SELF = re.compile(r"\b(?:I|[Mm]e|[Mm]y|[Ww]e|[Ll]et's|[Ll]et us|[Oo]ur)\b")
-"""A chatbot speaking of itself, which no section does."""
-_LEAD = re.compile(r"^(?:but|and|so|though|still),? ", re.IGNORECASE)
-_CONCLUDES = re.compile(r"so (?!that\b)", re.IGNORECASE)
-"""A conclusion from the clause before: it follows from the sources when that does."""
-_STATED = re.compile(r"\b((?:sources?|sections?|them|mine)(?: \w+)?),\s+", re.IGNORECASE)
-"""The end of a statement about the sources that opens a sentence; what follows is a claim of its own."""
-_BREAK = re.compile(
-    r"\s*[;:–—]\s+(?!\d)|,\s+(?=(?:but|so|because|although|though|whereas|while)\b)|"
-    r",\s+(?=and (?:you|it|they|he|she|we|this|that|there|a|an|the|please|then|don't|do not|in|after|"
-    r"\w+ (?:is|are|can|may|will))\b)"
-)
-_NO_CLAIMS = (
-    phrases.GREETING, phrases.OFFER, phrases.REFUSAL, phrases.ABOUT_SOURCES, phrases.UNSOURCED_CLEAR, phrases.REFERRAL,
-    phrases.VERIFY_CLEAR, phrases.EMERGENCY,
-)  # fmt: skip
+_BREAK = re.compile(r"\s*[;:–—]\s+(?!\d)|,\s+(?=(?:and|but|so|because|although|though|while|or)\b)", re.IGNORECASE)

@@ -286,6 +286,7 @@ def test_the_page_shows_a_curve_for_each_judge(inside: Caf, folder: Path) -> Non
     page = (folder / "page.html").read_text()
     assert page.count("<svg") == 2
     assert 'id="transparency"' in page
+    assert page.count('<th scope="col">accept_below</th>') == 2  # the numbers of each curve
     assert "<script" not in page
     assert "http" not in page
 

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -76,23 +77,23 @@ def test_verdicts_are_counted_by_what_they_would_have_led_to() -> None:
 
 def test_a_judge_of_several_stages_is_counted_once_by_its_last() -> None:
     """The swift stage only screens."""
-    one = turn("accepted")
-    one.attempts[0].judgements = [Judgement("role", "swift", "reject"), Judgement("role", "chief", "accept")]
+    judgements = [Judgement("role", "swift", "reject"), Judgement("role", "chief", "accept")]
+    one = replace(turn("accepted"), attempts=[Attempt("draft", 0, "", [], 0.5, judgements=judgements)])
     assert count(data(one)).judges["role"] == {"accepted": 1}
 
 
 def test_of_several_choices_the_worst_counts() -> None:
     """As for the outcome of a turn."""
     one = turn("refined", role="accept")
-    one.attempts.append(Attempt("draft", 1, "", [], 0.5, judgements=[Judgement("role", "local", "reject")]))
-    assert count(data(one)).judges["role"] == {"refined": 1}
+    more = Attempt("draft", 1, "", [], 0.5, judgements=[Judgement("role", "local", "reject")])
+    assert count(data(replace(one, attempts=[*one.attempts, more]))).judges["role"] == {"refined": 1}
 
 
 def test_verdicts_on_a_rewritten_text_are_not_counted() -> None:
     """They say nothing of what the chatbot wrote."""
     one = turn("fallback", role="accept", transparency="reject")
-    one.attempts.append(Attempt("refinement", 0, "", [], 1.0, judgements=[Judgement("role", "local", "reject")]))
-    assert count(data(one)).judges["role"] == {"accepted": 1}
+    more = Attempt("refinement", 0, "", [], 1.0, judgements=[Judgement("role", "local", "reject")])
+    assert count(data(replace(one, attempts=[*one.attempts, more]))).judges["role"] == {"accepted": 1}
 
 
 def test_a_trace_of_before_there_was_a_shadow_outcome_is_not_judged() -> None:

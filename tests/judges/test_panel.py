@@ -183,7 +183,10 @@ async def test_the_judges_of_other_modes_are_not_heard_where_nothing_is_added():
     judges = sharing(ALL, always(GOOD), always(CLEARED))
     assert verdicts((await review(judges, SOURCE))[0]).keys() == {"source_fidelity", "role"}
     assert verdicts((await review(judges, DEFAULT))[0]).keys() == {"transparency", "role"}
-    assert (await review(sharing(("source_fidelity",), always(GOOD)), DEFAULT)) == (Filter([]).alarm_now(CASE), [])
+    assert (await review(sharing(("source_fidelity",), always(GOOD)), DEFAULT)) == (
+        Filter([]).judge_emergency_locally(CASE),
+        [],
+    )
 
 
 async def test_a_judge_that_was_heard_at_one_stage_is_heard_at_the_next():

@@ -12,6 +12,7 @@ import time
 import typing
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -558,8 +559,7 @@ def test_a_file_deleted_under_the_proxy_is_made_anew(path: Path) -> None:
 
 def test_a_trace_that_cannot_be_encoded_costs_only_itself(place: TraceBackend) -> None:
     """Others of its batch are stored."""
-    odd = trace("odd")
-    odd.replies = [{(1, 2): 3}]  # type: ignore[list-item]
+    odd = replace(trace("odd"), replies=[{(1, 2): 3}])  # type: ignore[list-item]
     store = stored(place, odd, trace("fine"))
     assert [line.turn_id for line in list_turns(place)] == ["fine"]
     assert store.dropped == 1
