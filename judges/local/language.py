@@ -16,7 +16,7 @@ SINGLE, NOISE, END = "1# "
 (t4ke y0ur p1lls), and one at the end."""
 FOREIGN = 0.85
 """Probability that a text is in another language, its two likeliest together (Norwegian and Danish share it), from which on it is.
-At 0.85 one of 1,134 English messages is unreadable, and 8 % of the others pass for English (judges/training/talk/dev.jsonl)."""
+At 0.85 none of 1,134 English messages is unreadable, and 9 % of the others pass for English (judges/training/talk/dev.jsonl)."""
 
 FEWEST = 4
 """Words that tell a language. Of fewer the model is as sure, and wrong: "More?" is Danish, "Do I die" German."""
