@@ -163,7 +163,7 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
             server = Server(format)
             app = web.Application()
             app.router.add_post("/v1/chat/completions", server.chat)
-            runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+            runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
             await runner.setup()
             stack.push_async_callback(runner.cleanup)
             await web.TCPSite(runner, "127.0.0.1", 0).start()
