@@ -31,7 +31,6 @@ def configure_logs(level: str = "info") -> None:
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr) if on_terminal else lambda *_names: lines,
-        cache_logger_on_first_use=True,
     )
 
 
