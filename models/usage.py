@@ -1,4 +1,16 @@
-"""What the calls of a turn used: tokens, money, time."""
+"""What the calls of a turn used: tokens, money, time.
+
+Where no upstream has counted (lengths, budgets of context, usage that is not reported) tokens are UTF-8 bytes divided by four, not
+counted with tiktoken, whose cl100k_base comes with the extra `litellm`:
+
+* It is nearer to some models and further from others. On messages in seven European languages besides English cl100k_base counts
+  10 to 23 % more than o200k_base, bytes 11 % fewer to 1 % more; against Claude's older vocabulary it is 8 to 13 % low, bytes 21 to
+  31 %. In English, Markdown, code and JSON it is within 9 % of both, bytes within 8 %, 15 % on our sections.
+* 20 kB take 2 ms in place of 0.001, on the event loop, for each message of the history and each look at a stream; the vocabulary
+  takes 0.2 s to load and 41 MB of each process.
+* What is trimmed from a conversation is part of the prompt: it must not depend on which extras are installed. And where the file
+  lies only litellm knows; tiktoken by itself fetches it from the network.
+"""
 
 import math
 from collections.abc import Callable, Mapping

