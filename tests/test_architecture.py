@@ -132,6 +132,7 @@ BASE = set(
 )
 """What is installed with the proxy alone, of which everything may be imported everywhere. Listed, since each costs every user."""
 EXTRAS = {
+    "assistants/hippocrates": {"duckdb"},
     "judges/evaluation": {"jinja2", "scipy"},
     "judges/training": {"scipy", "sklearn"},
     "scenarios/tables.py": {"datasets"},
@@ -174,6 +175,7 @@ def test_serving_loads_no_heavy_library() -> None:
         "opentelemetry",
         "scipy",
         "blingfire",
+        "duckdb",
         "jinja2",
         "pandas",
         "pyarrow",
