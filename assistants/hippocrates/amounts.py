@@ -6,7 +6,13 @@ from collections.abc import Callable
 from assistants.hippocrates.study import AFTER, BEFORE, EVER, Age, Count, Days
 
 _NUMBERS = "one two three four five six seven eight nine ten eleven twelve".split()
-_WORDS = {word: n for n, word in enumerate(_NUMBERS, start=1)} | {"a": 1, "an": 1, "thirty": 30, "sixty": 60, "ninety": 90}
+_WORDS = {word: n for n, word in enumerate(_NUMBERS, start=1)} | {
+    "a": 1,
+    "an": 1,
+    "thirty": 30,
+    "sixty": 60,
+    "ninety": 90,
+}
 _UNITS = {"day": 1, "week": 7, "month": 30, "year": 365}
 MOST_DAYS = 36_500
 OLDEST = 120
@@ -47,7 +53,8 @@ def count(text: str) -> Count:
 
 
 COUNT = re.compile(
-    rf"at least (?P<least>{N})|(?P<more>{N}) or more|(?:at most|no more than) (?P<most>{N})|exactly (?P<exactly>{N})", re.I
+    rf"at least (?P<least>{N})|(?P<more>{N}) or more|(?:at most|no more than) (?P<most>{N})|exactly (?P<exactly>{N})",
+    re.I,
 )
 _Match = re.Match[str]
 
@@ -64,10 +71,16 @@ _UNIT = r"(?P<unit>days?|weeks?|months?|years?)"
 _WINDOWS: list[tuple[str, Callable[[_Match], Days]]] = [
     (rf"from (?P<t>{TIME}) before to (?P<u>{TIME}) {_AFTER}", lambda m: Days(-days(m["t"]), days(m["u"]))),
     (rf"between (?P<n>{N}) and (?P<m>{N}) {_UNIT} (?P<side>before|prior to|after)(?: {ENTRY})?", _between),
-    (rf"(?:in|within|during) the (?:{_PAST} )?(?P<t>{TIME}|(?:day|week|month|year)) {_BEFORE}", lambda m: Days(-_time(m["t"]), -1)),
+    (
+        rf"(?:in|within|during) the (?:{_PAST} )?(?P<t>{TIME}|(?:day|week|month|year)) {_BEFORE}",
+        lambda m: Days(-_time(m["t"]), -1),
+    ),
     (rf"within (?P<t>{TIME}) {_BEFORE}", lambda m: Days(-days(m["t"]), -1)),
     (rf"in the (?:{_PAST}|prior) (?P<t>{TIME}|(?:day|week|month|year))", lambda m: Days(-_time(m["t"]), -1)),
-    (rf"(?:in|within|during) the (?:first )?(?P<t>{TIME}|(?:day|week|month|year)) {_AFTER}", lambda m: Days(1, _time(m["t"]))),
+    (
+        rf"(?:in|within|during) the (?:first )?(?P<t>{TIME}|(?:day|week|month|year)) {_AFTER}",
+        lambda m: Days(1, _time(m["t"])),
+    ),
     (rf"within (?P<t>{TIME}) {_AFTER}", lambda m: Days(1, days(m["t"]))),
     (rf"within (?P<t>{TIME}) of {ENTRY}", lambda m: Days(-days(m["t"]), days(m["t"]))),
     (rf"on or before {ENTRY}", lambda m: Days(None, 0)),

@@ -43,9 +43,15 @@ _SEARCH = re.compile(r"(?:search for|i meant) (?P<what>.+)", re.I)
 _REPLACE = re.compile(r"replace (?P<old>.+?) with (?P<new>.+)|(?:use )?(?P<new2>.+?) instead of (?P<old2>.+)", re.I)
 _ADD = re.compile(r"add (?P<what>.+?) as an entry event|also (?P<also>.+)", re.I)
 _DROP = r"(?:remove|drop|delete|forget) "
-_DROP_ALL = re.compile(_DROP + r"(?:(?P<all>all rules)|(?P<exclusions>all exclusions)|rule (?P<n>\d+)|(?P<censoring>the censoring(?: rule)?))", re.I)
+_DROP_ALL = re.compile(
+    _DROP
+    + r"(?:(?P<all>all rules)|(?P<exclusions>all exclusions)|rule (?P<n>\d+)|(?P<censoring>the censoring(?: rule)?))",
+    re.I,
+)
 _DROP_ONE = re.compile(
-    _DROP + r"(?:the )?(?:(?P<part>rule|exclusion|inclusion|entry event|censoring) )?(?:(?:of|on|for|about) )?(?P<what>.+)", re.I
+    _DROP
+    + r"(?:the )?(?:(?P<part>rule|exclusion|inclusion|entry event|censoring) )?(?:(?:of|on|for|about) )?(?P<what>.+)",
+    re.I,
 )
 _NO_RULES = re.compile(r"no rules|no more rules|nothing else", re.I)
 _ENOUGH = re.compile(r"no|none|that is all|that's all|done", re.I)
@@ -192,5 +198,3 @@ def _added(study: Study, words: str, origin: Origin, terms: Terms) -> list[Chang
     if term is None and match["what"]:
         term = terms.search(match["what"])
     return [AddEntry(Event((term,), origin))] if term else None
-
-

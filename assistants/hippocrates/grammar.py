@@ -159,7 +159,9 @@ class Grammar:
             match = DRUG_EXIT.fullmatch(words)
             if match is None:
                 return None
-            event, exact, _ = self._event(match["what"], ("Drug",)) if match["what"] else (Event((), _NOWHERE), True, False)
+            event, exact, _ = (
+                self._event(match["what"], ("Drug",)) if match["what"] else (Event((), _NOWHERE), True, False)
+            )
             if event is None:
                 return None
             gap, offset = match["gap"], match["offset"]
@@ -317,9 +319,13 @@ def assemble(study: Study, pieces: Sequence[Piece], origin: Origin) -> list[Chan
                 excluded, window = excluded or head.role == "exclude", None
         place += 1
         if excluded and (isinstance(piece, Persons) or (isinstance(piece, Value) and piece.slot in ("age", "sex"))):
-            raise Unclear("Do the age and sex concern those who are left out, or the whole cohort? Please say them in a sentence of their own.")
+            raise Unclear(
+                "Do the age and sex concern those who are left out, or the whole cohort? Please say them in a sentence of their own."
+            )
     if len(entries) > 1 and not all(also for _, also in entries[1:]):
-        raise Unclear("More than one event seems to start the cohort. Please name the others in a sentence with “also”.")
+        raise Unclear(
+            "More than one event seems to start the cohort. Please name the others in a sentence with “also”."
+        )
     return [*_entering(study, entries, marks), *changes]
 
 
@@ -348,7 +354,9 @@ def _changes(
     asked = window.days if window else BEFORE if phrase.past or role == "exclude" else None
     if asked is None:
         words = " or ".join(term.words for term in event.terms) or "death"
-        raise Unclear(f"When is {words} to have happened? Please say it with a window, such as “in the 365 days before entry”.")
+        raise Unclear(
+            f"When is {words} to have happened? Please say it with a window, such as “in the 365 days before entry”."
+        )
     return [AddRule(Rule(event, NONE if role == "exclude" else _plain(phrase.count), asked), also)]
 
 
@@ -422,5 +430,3 @@ def _is_phrase(words: str) -> bool:
 def _without_descendants(term: Term) -> Term:
     choices = tuple(replace(choice, descendants=False) for choice in term.choices)
     return replace(term, choices=choices, descendants=False)
-
-

@@ -140,7 +140,9 @@ CLOSED: list[tuple[re.Pattern[str], Callable[[re.Match[str]], list[Closed]]]] = 
     (_closed(r"(?:with )?no post observation"), _of(Value("post_days", 0))),
     (_closed(r"(?:all|every) events?(?: per person)?"), _of(Value("events_per_person", "all"))),
     (
-        _closed(r"(?:only )?(?:the )?(?:earliest|(?<=only the )first|(?<=only )first) event(?: per person)?|one event per person"),
+        _closed(
+            r"(?:only )?(?:the )?(?:earliest|(?<=only the )first|(?<=only )first) event(?: per person)?|one event per person"
+        ),
         _of(Value("events_per_person", "earliest")),
     ),
     (_closed(r"any age"), _of(Value("age", None))),
@@ -158,9 +160,7 @@ CLOSED: list[tuple[re.Pattern[str], Callable[[re.Match[str]], list[Closed]]]] = 
         lambda m: [Value("exit", FixedExit(days(m["t"]), "end"))],
     ),
     (
-        _closed(
-            rf"{_EXIT} (?:after )?(?P<t>{TIME})(?: after {ENTRY})?|{_FOLLOW} for (?P<u>{TIME})(?: after {ENTRY})?"
-        ),
+        _closed(rf"{_EXIT} (?:after )?(?P<t>{TIME})(?: after {ENTRY})?|{_FOLLOW} for (?P<u>{TIME})(?: after {ENTRY})?"),
         lambda m: [Value("exit", FixedExit(days(m["t"] or m["u"])))],
     ),
     (
@@ -168,9 +168,7 @@ CLOSED: list[tuple[re.Pattern[str], Callable[[re.Match[str]], list[Closed]]]] = 
         _of(Value("exit", ObservationExit())),
     ),
     (
-        _closed(
-            rf"(?:the )?era gap{_TO} (?P<t>{TIME})|(?:collapse|merge) (?:eras|periods) within (?P<u>{TIME})"
-        ),
+        _closed(rf"(?:the )?era gap{_TO} (?P<t>{TIME})|(?:collapse|merge) (?:eras|periods) within (?P<u>{TIME})"),
         lambda m: [Value("gap", days(m["t"] or m["u"]))],
     ),
     (_closed(r"(?:do not|don't) (?:collapse|merge) (?:eras|periods)"), _of(Value("gap", 0))),
@@ -239,8 +237,13 @@ HEADS = [
     Head("with", _head(r"undergoing|who underwent"), ("Procedure",)),
     Head("named", _head(r"who died (?=of)")),
     Head("rule", _head(rf"(?:who )?must have(?: had)?|require|include only {PERSONS} {_HAVE}")),
+    Head("rule", re.compile(rf"(?=(?:{COUNT.pattern})\s)", re.I)),
     Head("exclude", _head(rf"{_EXCLUDED} {_HAVE}|exclude|excluding")),
-    Head("exclude", _head(rf"{_EXCLUDED} (?:taking|on|treated with|exposed to|prescribed)|(?:who (?:are|were) )?not taking"), ("Drug",)),
+    Head(
+        "exclude",
+        _head(rf"{_EXCLUDED} (?:taking|on|treated with|exposed to|prescribed)|(?:who (?:are|were) )?not taking"),
+        ("Drug",),
+    ),
     Head("exclude", _head(rf"{_EXCLUDED} (?:who (?:are|were) )?diagnosed with"), ("Condition",)),
     Head(
         "exclude",
@@ -249,7 +252,12 @@ HEADS = [
         ),
     ),
     Head("censor", _head(r"censor(?:ed)? (?:at|on|for)")),
-    Head("drug_exit", _head(rf"(?:{_EXIT} (?:at|when)|{_FOLLOW} until)(?= (?:the end of )?(?:the )?(?:drug era|exposure|treatment|therapy))")),
+    Head(
+        "drug_exit",
+        _head(
+            rf"(?:{_EXIT} (?:at|when)|{_FOLLOW} until)(?= (?:the end of )?(?:the )?(?:drug era|exposure|treatment|therapy))"
+        ),
+    ),
 ]
 """Those that stand first are tried first."""
 

@@ -355,12 +355,8 @@ def _with_term(study: Study, old: Term, new: Term | None) -> Study:
         exchanged = (replace(event, terms=exchange(event.terms)) for event in all_events)
         return tuple(event for event, was in zip(exchanged, all_events, strict=True) if event.terms or not was.terms)
 
-    rules = tuple(
-        replace(rule, event=event) for rule in study.rules for event in events((rule.event,))
-    )
+    rules = tuple(replace(rule, event=event) for rule in study.rules for event in events((rule.event,)))
     leaving = study.exit
     if leaving and isinstance(leaving.value, DrugEraExit):
         leaving = replace(leaving, value=replace(leaving.value, terms=exchange(leaving.value.terms)))
-    return replace(
-        study, entry=events(study.entry), rules=rules, censoring=events(study.censoring), exit=leaving
-    )
+    return replace(study, entry=events(study.entry), rules=rules, censoring=events(study.censoring), exit=leaving)
