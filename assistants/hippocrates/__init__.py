@@ -7,4 +7,16 @@ vocabulary  concepts, their synonyms and descendants; the only place that concep
 catalogue   databases, their countries, and how many patients each has of which concept
 discovery   a question to databases, ranked by the patients they have
 demo        a catalogue drawn from demo data
+
+amounts     numbers, lengths of time, ages and windows in words
+study       what is known of a cohort, folded from the messages: the slots, and how they change
+phrases     the documented phrases, as patterns
+terms       words to concepts, or to candidates to choose from
+answers     sentences that answer a question or correct what was said
+grammar     a message to changes of the study, sentence by sentence
+cohort      a study to the expression that ATLAS takes
+checks      is an expression valid, and does it mean something
+read_back   an expression in plain English, and the next question
+cdm         an expression run on a local CDM: persons, and how many each rule leaves
+webapi      a confirmed expression sent to OHDSI WebAPI
 """

@@ -114,7 +114,8 @@ _AGES: list[tuple[str, Callable[[_Match], Age | None]]] = [
     (rf"(?:{_AGED}|of) (?P<n>{N})(?:{_YEARS})? or more{_WITHOUT_UNIT}", lambda m: _limits(number(m["n"]), None)),
     (rf"(?:{_AGED} )?(?P<n>{N}) ?\+", lambda m: _limits(number(m["n"]), None)),
     (
-        rf"at least (?P<n>{N}){_OLD}|(?:{_AGED} at least|(?:the )?minimum age(?: is|:| to| of)?) (?P<m>{N}){_YEARS}?{_WITHOUT_UNIT}",
+        rf"at least (?P<n>{N}){_OLD}|"
+        rf"(?:{_AGED} at least|(?:the )?minimum age(?: is|:| to| of)?) (?P<m>{N}){_YEARS}?{_WITHOUT_UNIT}",
         lambda m: _limits(number(m["n"] or m["m"]), None),
     ),
     (

@@ -1,10 +1,10 @@
 """Whole sentences that answer the question that was asked, or correct what was said: "1, 3; exclude 4", "365", "undo"."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
-from assistants.hippocrates.amounts import MOST_DAYS, TIME, N, days, number
+from assistants.hippocrates.amounts import MOST_DAYS, TIME, days
 from assistants.hippocrates.study import (
     AddEntry,
     Change,

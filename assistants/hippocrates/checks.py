@@ -1,5 +1,6 @@
 """Is a cohort expression valid, and does it mean something? By the schema of OHDSI's expressions, and by checks of our own."""
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -34,8 +35,10 @@ def check(expression: Json, vocabulary: Vocabulary) -> list[Problem]:
 
 def check_schema(expression: Json) -> list[Problem]:
     """Check an expression by the models of ohdsi-cohort-schemas."""
-    from ohdsi_cohort_schemas import CohortExpression
-    from ohdsi_cohort_schemas.validation import BusinessLogicValidator
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # its models are configured as pydantic 1 wanted it
+        from ohdsi_cohort_schemas import CohortExpression
+        from ohdsi_cohort_schemas.validation import BusinessLogicValidator
     from pydantic import ValidationError
 
     try:

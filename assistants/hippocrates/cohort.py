@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from assistants.hippocrates.study import (
+    NONE,
+    ONE_OR_MORE,
     Age,
     Choice,
     Count,
@@ -202,9 +204,10 @@ def _age(age: Age) -> Json:
 
 def _rule(rule: Rule, sets: ConceptSets) -> Json:
     made = criteria(rule.event, sets)
-    if len(made) > 1 and rule.count.bound != "at least" and rule.count.n > 0 or len(made) > 1 and rule.count.n > 1:
+    if len(made) > 1 and rule.count not in (NONE, ONE_OR_MORE):
         raise CannotBuild(
-            f"“{_name(rule.event.terms)}” is looked for in several domains, which cannot be counted together. Please give each a rule."
+            f"“{_name(rule.event.terms)}” is looked for in several domains, which cannot be counted together. "
+            "Please give each a rule of its own."
         )
     window = {
         "Start": _bound(rule.window.start, -1),

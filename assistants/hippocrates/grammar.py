@@ -42,16 +42,13 @@ from assistants.hippocrates.study import (
     AddRule,
     Ask,
     Change,
-    Choice,
     Count,
-    Days,
     DrugEraExit,
     Event,
     Fill,
     Filled,
     Origin,
     Reading,
-    Reset,
     Rule,
     Study,
     Term,
@@ -263,7 +260,8 @@ class Sentence:
         return steps
 
     def _with_concepts(self, head: Head, start: int) -> list[tuple[int, tuple[Piece, ...]]]:
-        names, others = [], []
+        names: list[tuple[int, tuple[Piece, ...]]] = []
+        others: list[tuple[int, tuple[Piece, ...]]] = []
         for boundary in re.finditer(r"(?<=[^\s,;])(?=[\s,;]|$)", self._text[start:]):
             end = start + boundary.start()
             if self._text.count('"', start, end) % 2 or not self._is_readable(end):
@@ -320,7 +318,8 @@ def assemble(study: Study, pieces: Sequence[Piece], origin: Origin) -> list[Chan
         place += 1
         if excluded and (isinstance(piece, Persons) or (isinstance(piece, Value) and piece.slot in ("age", "sex"))):
             raise Unclear(
-                "Do the age and sex concern those who are left out, or the whole cohort? Please say them in a sentence of their own."
+                "Do the age and sex concern those who are left out, or the whole cohort? "
+                "Please say them in a sentence of their own."
             )
     if len(entries) > 1 and not all(also for _, also in entries[1:]):
         raise Unclear(

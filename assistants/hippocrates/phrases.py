@@ -235,7 +235,7 @@ HEADS = [
     Head("with", _head(r"(?:who (?:are|were) )?(?:taking|treated with|exposed to|prescribed)"), ("Drug",)),
     Head("with", _head(r"on"), ("Drug",), after_persons=True),
     Head("with", _head(r"undergoing|who underwent"), ("Procedure",)),
-    Head("named", _head(r"who died (?=of)")),
+    Head("named", _head(r"who died(?= of)")),
     Head("rule", _head(rf"(?:who )?must have(?: had)?|require|include only {PERSONS} {_HAVE}")),
     Head("rule", re.compile(rf"(?=(?:{COUNT.pattern})\s)", re.I)),
     Head("exclude", _head(rf"{_EXCLUDED} {_HAVE}|exclude|excluding")),
@@ -262,7 +262,8 @@ HEADS = [
 """Those that stand first are tried first."""
 
 DRUG_EXIT = re.compile(
-    rf"(?:(?:the )?end of (?:the )?(?:drug era|exposure|treatment|therapy)|(?:the )?(?:drug era|exposure|treatment|therapy)(?=.* ends))"
+    r"(?:(?:the )?end of (?:the )?(?:drug era|exposure|treatment|therapy)|"
+    r"(?:the )?(?:drug era|exposure|treatment|therapy)(?=.* ends))"
     rf"(?: (?:with|to|of) (?P<what>.+?))?(?: ends)?(?: allowing gaps of (?P<gap>{TIME}))?(?: plus (?P<offset>{TIME}))?",
     re.I,
 )
@@ -298,9 +299,10 @@ FILLER = re.compile(
     re.I,
 )
 RESERVED = frozenset(
-    "unless except but if when while until not no without never who whose that which before after within during day days week weeks "
-    "month months year years old older younger age aged male female males females men women least most more than fewer less exactly "
-    "every also instead only between since plus and with having taking using on by at per from or censor censored exit index entry "
+    "unless except but if when while until not no without never who whose that which before after within during day days week "
+    "weeks month months year years old older younger age aged male female males females men women least most more than fewer less "
+    "exactly every also instead only between since plus and with having taking using on by at per from or "
+    "censor censored exit index entry "
     "followed follow descendants patients people persons subjects individuals adults children adult every all first".split()
 )
 """Words that no phrase for a concept holds, unless the vocabulary has a name with them."""

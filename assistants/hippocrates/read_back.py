@@ -56,7 +56,7 @@ def ask(study: Study) -> str:
     term = study.open_term
     match study.question:
         case "entry":
-            return "Which event starts the cohort? For example: “patients with gastrointestinal bleeding”, or “new users of celecoxib”."
+            return "Which event starts the cohort? Such as “patients with gastrointestinal bleeding”, “new users of celecoxib”."
         case "concept" if term:
             listed = [
                 f"{n}. {concept.name} ({concept.concept_id}, {concept.domain_id}, {concept.vocabulary_id})"

@@ -308,7 +308,8 @@ def apply(study: Study, change: Change, turn: int) -> Study:
     """Return the study after a change of this turn."""
     match change:
         case Fill(slot, value):
-            return replace(study, **{slot: value})
+            filled: dict[str, Any] = {slot: value}
+            return replace(study, **filled)
         case AddEntry(event, instead):
             return replace(study, entry=(event,) if instead else (*study.entry, event))
         case AddRule(rule, also):
