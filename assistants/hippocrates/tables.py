@@ -121,32 +121,49 @@ class Tables:
         Raises:
             DataError: table or column is missing, a value is not of its kind, or one of `filled` is missing.
         """
-        self._require_kinds(table, kinds, filled)
-        return self._query(f"SELECT {self._select(table, kinds)} {f'WHERE {where}' if where else ''}", table)
+        self._require_kinds(table, kinds, filled, where)
+        return self._query(f"SELECT {self._select(table, kinds, where)}", table)
 
-    def numbers(self, table: str, columns: Sequence[str], *, order: str) -> "list[NDArray[np.int64]]":
-        """Return columns of ids, each filled in every row, as arrays, ordered by one of them: for many millions of rows."""
+    def ids(self, table: str, columns: Sequence[str], *, where: str = "", order: str = "") -> "list[NDArray[np.int64]]":
+        """Return columns of whole numbers as arrays, for tables of many millions of rows.
+
+        Args:
+            table: its name, in small letters.
+            columns: each is filled in every row.
+            where: as in `rows`.
+            order: the column to sort by.
+
+        Raises:
+            DataError: as `rows`.
+        """
         kinds: dict[str, Kind] = dict.fromkeys(columns, "id")
-        self._require_kinds(table, kinds, columns)
-        arrays = self._connection.execute(f"SELECT {self._select(table, kinds)} ORDER BY {order}").fetchnumpy()
+        self._require_kinds(table, kinds, columns, where)
+        ordered = f"ORDER BY {order}" if order else ""
+        arrays = self._connection.execute(f"SELECT {self._select(table, kinds, where)} {ordered}").fetchnumpy()
         return [arrays[column] for column in columns]
 
-    def _select(self, table: str, kinds: Mapping[str, Kind]) -> str:
+    def is_one_of(self, table: str, column: str, numbers: Iterable[int]) -> str:
+        """Write the condition that a column is one of some numbers, which it may write as `400.0`."""
+        self.require(table, (column,))
+        listed = ", ".join(str(number) for number in numbers)
+        return f"TRY_CAST({self.columns(table)[column].text} AS DOUBLE) IN ({listed})"
+
+    def _select(self, table: str, kinds: Mapping[str, Kind], where: str) -> str:
         columns = self.columns(table)
         cast = (f"{columns[name].cast(kind)} AS {name}" for name, kind in kinds.items())
-        return f"{', '.join(cast)} FROM {self._tables[table]}"
+        return f"{', '.join(cast)} FROM {self._tables[table]} {f'WHERE {where}' if where else ''}"
 
-    def _require_kinds(self, table: str, kinds: Mapping[str, Kind], filled: Collection[str]) -> None:
+    def _require_kinds(self, table: str, kinds: Mapping[str, Kind], filled: Collection[str], where: str) -> None:
         self.require(table, kinds)
         for column, kind in kinds.items():
             if kind != "text" or column in filled:
-                self._check(table, column, kind, column in filled)
+                self._check(table, column, kind, column in filled, where or "true")
 
-    def _check(self, table: str, column: str, kind: Kind, filled: bool) -> None:
+    def _check(self, table: str, column: str, kind: Kind, filled: bool, where: str) -> None:
         """Raise `DataError` for the first value of a column that is not of its kind."""
         read = self.columns(table)[column]
         text, missing = read.text, f"OR {read.text} IS NULL" if filled else ""
-        bad = f"({read.text} IS NOT NULL AND {read.cast(kind)} IS NULL) {missing}"
+        bad = f"(({text} IS NOT NULL AND {read.cast(kind)} IS NULL) {missing}) AND ({where})"
         numbered = f"SELECT row_number() OVER () AS row, {text} AS value, {bad} AS bad FROM {self._tables[table]}"
         first = self._query(f"SELECT row, value FROM ({numbered}) WHERE bad ORDER BY row LIMIT 1", table)
         if first:

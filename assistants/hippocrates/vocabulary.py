@@ -23,7 +23,9 @@ ALL_WORDS = 0.6
 """The least score of a name that has all words of the query."""
 SIMILAR = 0.72
 """How alike (1 - edits / length) a word must be to stand for a misspelt one. Two edits in a word of eight letters."""
-_LEAST = 0.3
+COMPLETE = ALL_WORDS * SIMILAR
+"""The least score of a name that has all words of the query, some of them perhaps misspelt; those that have some score below."""
+_LEAST = 0.15
 """What scores less shares too little with the query to be offered."""
 _STOP = frozenset("a an and as at by due for from in into nos of on or other the to unspecified with".split())
 _TAGS = re.compile(
@@ -156,7 +158,7 @@ class Vocabulary:
             kinds = {"concept_id_1": "id", "concept_id_2": "id"}
             rows = tables.rows("concept_relationship", kinds, filled=kinds, where="relationship_id = 'Maps to'")
             pairs = dict(rows)
-        ancestors, descendants = tables.numbers(
+        ancestors, descendants = tables.ids(
             "concept_ancestor", ("ancestor_concept_id", "descendant_concept_id"), order="ancestor_concept_id"
         )
         version = _version(tables)
@@ -252,6 +254,7 @@ class _Index:
         total = 0.0
         asked: NDArray[np.float32] = np.zeros(len(self._names), np.float32)
         covered: NDArray[np.float32] = np.zeros(len(self._names), np.float32)
+        shared: NDArray[np.int16] = np.zeros(len(self._names), np.int16)
         for word in words:
             alike = {word: 1.0} if word in self._postings else self._similar(word)
             rarity = max((self._rarity[one] for one in alike), default=float(np.log1p(len(self._names))))
@@ -261,10 +264,11 @@ class _Index:
                 best[self._postings[one]] = similarity
                 covered[self._postings[one]] += similarity * self._rarity[one]
             asked += rarity * best
+            shared += best > 0
         share = asked / total
         of_name = np.minimum(covered / self._weight, 1.0)
-        complete = share > SIMILAR - 1e-6
-        score = np.where(complete, share * (ALL_WORDS + 0.3 * of_name), share * (0.5 + 0.1 * of_name))
+        complete = shared == len(words)
+        score = np.where(complete, share * (ALL_WORDS + 0.3 * of_name), share * (0.3 + 0.1 * of_name))
         places = np.flatnonzero(score >= _LEAST)
         return [(int(place), float(score[place])) for place in places]
 
