@@ -84,12 +84,12 @@ def count_cohort(path: Path, expression: Json) -> Counts:
     rules = expression["InclusionRules"]
     try:
         with duckdb.connect() as connection:
-            notes = _attach(connection, path, {*_ALWAYS, *_tables_of(expression)})
+            notes = attach(connection, path, expression)
             attrition = []
             persons = records = 0
             # Rule by rule: who meets the first rules may do so with another event than the one that meets most of them.
             for n in range(len(rules) + 1):
-                persons, records = _run(connection, {**expression, "InclusionRules": rules[:n]})
+                persons, records = run(connection, cohort_sql({**expression, "InclusionRules": rules[:n]}))
                 attrition.append(Step(rules[n - 1]["name"] if n else "entry event and observation", persons))
     except duckdb.Error as error:
         raise CdmError(f"{path}: the cohort could not be run on this CDM: {str(error).splitlines()[0]}") from error
@@ -103,8 +103,8 @@ def _tables_of(expression: Json) -> set[str]:
     return tables | ({"drug_exposure"} if "CustomEra" in (expression.get("EndStrategy") or {}) else set())
 
 
-def _attach(connection: "DuckDBPyConnection", path: Path, needed: set[str]) -> tuple[str, ...]:
-    """Make the tables of a CDM readable as the schema `cdm`, with the columns and types of the specification.
+def attach(connection: "DuckDBPyConnection", path: Path, expression: Json) -> tuple[str, ...]:
+    """Make the tables of a CDM that a cohort needs readable as the schema `cdm`, with the columns and types of the specification.
 
     Some CDMs write numbers as text (Eunomia: value_as_number), or leave columns out.
     """
@@ -126,7 +126,7 @@ def _attach(connection: "DuckDBPyConnection", path: Path, needed: set[str]) -> t
     for schema, table, column in rows:
         present.setdefault(table.casefold(), {"": f'source."{schema}"."{table}"'})[column.casefold()] = column
     notes = []
-    for table in sorted(needed):
+    for table in sorted({*_ALWAYS, *_tables_of(expression)}):
         columns = present.get(table)
         if columns is None:
             raise CdmError(f"{path}: it has no table {table!r}, which this cohort needs.")
@@ -148,10 +148,11 @@ def _field(name: str, kind: str, columns: dict[str, str]) -> str:
     return f'TRY_CAST("{columns[name]}" AS {kind}) AS {name}' if name in columns else f"CAST(NULL AS {kind}) AS {name}"
 
 
-def _run(connection: "DuckDBPyConnection", expression: Json) -> tuple[int, int]:
+def run(connection: "DuckDBPyConnection", sql: str) -> tuple[int, int]:
+    """Run the SQL of a cohort, and return its persons and records."""
     from duckcdm.sqlrender import split_sql
 
-    for statement in split_sql(cohort_sql(expression)):
+    for statement in split_sql(sql):
         if statement.strip():
             connection.execute(statement)
     counted = connection.execute("SELECT count(DISTINCT subject_id), count(*) FROM results.cohort").fetchone()
