@@ -24,6 +24,7 @@ import aiohttp
 
 from assistants.hippocrates.cohort import Json, digest
 
+_MOST_NAMES = 20
 _UNCHANGED = "The cohort definition here is unchanged, and can be sent again."
 
 
@@ -186,15 +187,19 @@ class WebApi:
     async def _free_name(self, session: aiohttp.ClientSession, kind: str, name: str) -> str:
         """Return a name that nothing at WebAPI has: its database takes each but once."""
         name = name[:240]
-        for n in range(1, 100):
+        for n in range(1, _MOST_NAMES + 1):
             candidate = name if n == 1 else f"{name} ({n})"
             try:
                 taken = await self._ask(session, "GET", f"/{kind}/0/exists", query={"name": candidate})
             except WebApiRefused:  # an older WebAPI, which does not tell
                 return candidate
-            if taken in (0, False, None, []):
+            if not isinstance(taken, int):
+                raise WebApiGarbled(f"WebAPI at {self.url} did not say whether a name is taken.")
+            if taken == 0:
                 return candidate
-        return name
+        raise WebApiRefused(
+            f"WebAPI at {self.url} has {_MOST_NAMES} of the name {name!r} already; please choose another."
+        )
 
     async def _ask(
         self,
