@@ -108,7 +108,7 @@ _AGES: list[tuple[str, Callable[[_Match], Age | None]]] = [
         rf"{_AGED} (?:between (?P<n>{N}) and (?P<m>{N})|(?P<p>{N})(?: to |-)(?P<q>{N})){_YEARS}?{_WITHOUT_UNIT}",
         lambda m: _limits(number(m["n"] or m["p"]), number(m["m"] or m["q"])),
     ),
-    (rf"between (?:the ages of )(?P<n>{N}) and (?P<m>{N})", lambda m: _limits(number(m["n"]), number(m["m"]))),
+    (rf"between the ages of (?P<n>{N}) and (?P<m>{N}){_YEARS}?", lambda m: _limits(number(m["n"]), number(m["m"]))),
     (rf"between (?P<n>{N}) and (?P<m>{N}){_OLD}", lambda m: _limits(number(m["n"]), number(m["m"]))),
     (rf"(?:{_AGED} )?(?P<n>{N})(?:{_YEARS})? (?:or|and) (?:older|over)", lambda m: _limits(number(m["n"]), None)),
     (rf"(?:{_AGED}|of) (?P<n>{N})(?:{_YEARS})? or more{_WITHOUT_UNIT}", lambda m: _limits(number(m["n"]), None)),

@@ -63,8 +63,10 @@ class Head:
 
 _PERSON = r"(?:patients|people|persons|subjects|individuals|women|men|females|males|adults|children|anyone|those)"
 PERSONS = rf"(?:(?:all|the) )?(?:(?:adult|female|male) )*{_PERSON}"
-_EXIT = rf"(?:(?:they|those|{_PERSON}) )?(?:cohort exit(?: is)?|exit|leave)(?: the cohort)?:?"
-_FOLLOW = rf"(?:follow(?:ed)?(?: them|{_PERSON})?)"
+_PEOPLE = r"(?:patients|people|persons|subjects|individuals|anyone|those)"
+"""Persons of whom nothing else is said, so that a rule about them says nothing of the cohort's age and sex."""
+_EXIT = rf"(?:(?:they|{_PEOPLE}) )?(?:cohort exit(?: is)?|exit|leave)(?: the cohort)?:?"
+_FOLLOW = rf"(?:follow(?:ed)?(?: (?:them|{_PEOPLE}))?)"
 _TO = r"(?:(?: is| to| of)?:?)"
 _ASKED = r"(?:(?:with|having|require|requiring) )?(?:at least )?"
 _DROP = r"(?:remove|drop|delete|forget)"
@@ -224,7 +226,7 @@ def _head(pattern: str) -> re.Pattern[str]:
 
 
 _HAVE = r"(?:with|having|who have|who had)"
-_EXCLUDED = rf"(?:exclude|excluding) {PERSONS}"
+_EXCLUDED = rf"(?:exclude|excluding) (?:all )?{_PEOPLE}"
 HEADS = [
     Head("named", _head(r"(?:the )?(?:entry|index) event(?: is|:)|start with|(?:a |the )?cohort of")),
     Head("also", _head(r"or start with")),
@@ -236,7 +238,7 @@ HEADS = [
     Head("with", _head(r"on"), ("Drug",), after_persons=True),
     Head("with", _head(r"undergoing|who underwent"), ("Procedure",)),
     Head("named", _head(r"who died(?= of)")),
-    Head("rule", _head(rf"(?:who )?must have(?: had)?|require|include only {PERSONS} {_HAVE}")),
+    Head("rule", _head(rf"(?:who )?must have(?: had)?|require|include only {_PEOPLE} {_HAVE}")),
     Head("rule", re.compile(rf"(?=(?:{COUNT.pattern})\s)", re.I)),
     Head("exclude", _head(rf"{_EXCLUDED} {_HAVE}|exclude|excluding")),
     Head(
@@ -264,7 +266,7 @@ HEADS = [
 DRUG_EXIT = re.compile(
     r"(?:(?:the )?end of (?:the )?(?:drug era|exposure|treatment|therapy)|"
     r"(?:the )?(?:drug era|exposure|treatment|therapy)(?=.* ends))"
-    rf"(?: (?:with|to|of) (?P<what>.+?))?(?: ends)?(?: allowing gaps of (?P<gap>{TIME}))?(?: plus (?P<offset>{TIME}))?",
+    rf"(?: (?:with|to|of) (?P<what>.+?))?(?: ends)?(?:,? allowing gaps of (?P<gap>{TIME}))?(?:,? plus (?P<offset>{TIME}))?",
     re.I,
 )
 PAST = re.compile(r"(?:an? )?(?:prior|previous|(?:prior )?history of)\s+", re.I)
@@ -293,7 +295,8 @@ DEATH = re.compile(r"(?:a |the )?death|(?:a |the )?death (?:from|of) (?P<cause>.
 FILLER = re.compile(
     r"(?:[\s,;:]|(?:and|but|please|thanks|thank you|hello|hi|ok|okay|yes|then|"
     r"(?:i|we) (?:want|need|would like)(?: to)?|i'd like(?: to)?|can you|could you|"
-    r"(?:build|create|define|make)(?: me)?(?: (?:a|the) cohort of)?(?=[\s,;:]|$)|cohort of(?= (?:all |the |adult |female |male )*"
+    r"(?:build|create|define|make)(?: me)?(?: (?:a|the) cohort of)?(?=[\s,;:]|$)|"
+    r"(?:(?:a|the) )?cohort of(?= (?:all |the |adult |female |male )*"
     r"(?:new users|users|" + _PERSON[3:-1] + r")\b)|change|set|make|they are|they must be|"
     r"who are|who were|that are)(?![\w'-]))+",
     re.I,
@@ -303,6 +306,7 @@ RESERVED = frozenset(
     "weeks month months year years old older younger age aged male female males females men women least most more than fewer less "
     "exactly every also instead only between since plus and with having taking using on by at per from or "
     "censor censored exit index entry "
-    "followed follow descendants patients people persons subjects individuals adults children adult every all first".split()
+    "followed follow descendants patients people persons subjects individuals adults children adult every all first "
+    "taken had has have did does is are was were be been both required".split()
 )
 """Words that no phrase for a concept holds, unless the vocabulary has a name with them."""

@@ -1,5 +1,6 @@
 """The documented phrases: each fills its slot, and what is none of them fills nothing."""
 
+import random
 from typing import Any
 
 import pytest
@@ -353,3 +354,29 @@ def test_the_same_messages_give_the_same_study(vocabulary: Vocabulary) -> None:
     grammar = Grammar(vocabulary)
     messages = [{"role": "user", "content": text} for text in texts]
     assert fold(messages, grammar) == fold(messages, grammar) == read(vocabulary, *texts)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_phrases_combine_in_any_order(vocabulary: Vocabulary, seed: int) -> None:
+    """In one sentence or several, one message or several: the slots are those of the parts."""
+    chance = random.Random(seed)
+    by_slot: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    for text, expect in SLOTS:
+        by_slot.setdefault(" ".join(sorted(expect)), []).append((text, expect))
+    entry = chance.choice([one for one in ENTRIES if one[0] != "GI bleeding" and {*one[1]} == {"entry"}])
+    slots = [
+        chance.choice(by_slot[name])
+        for name in chance.sample(["prior_days", "post_days", "age", "sex", "exit", "gap"], 3)
+    ]
+    rule_text, rules = chance.choice(RULES)
+    parts = [entry, *slots, (rule_text.replace("GI bleeding", "vasectomy"), rules)]
+    expect = {name: value for _, part in parts for name, value in part.items()}
+    for one in expect["rules"]:
+        one["concepts"] = ["Vasectomy" if concept == 192671 else concept for concept in one["concepts"]]
+    if seed % 3:
+        texts = [text for text, _ in chance.sample(parts, len(parts))]
+        study = read(vocabulary, *texts) if seed % 3 == 1 else read(vocabulary, ". ".join(texts))
+    else:
+        study = read(vocabulary, ", ".join(text for text, _ in parts))
+    assert not study.asks
+    assert slots_of(study) == expected_slots(expect, vocabulary)
