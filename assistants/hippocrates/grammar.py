@@ -40,6 +40,7 @@ from assistants.hippocrates.study import (
     AddCensoring,
     AddEntry,
     AddRule,
+    Age,
     Ask,
     Change,
     Count,
@@ -50,6 +51,7 @@ from assistants.hippocrates.study import (
     Origin,
     Reading,
     Rule,
+    Slot,
     Study,
     Term,
     Undo,
@@ -288,6 +290,7 @@ def assemble(study: Study, pieces: Sequence[Piece], origin: Origin) -> list[Chan
     pieces = [piece for piece in pieces if not isinstance(piece, Mark)]
     changes: list[Change] = []
     entries: list[tuple[Event, bool]] = []
+    said = _Said(study, origin)
     excluded = persons = False
     window: Window | None = None
     place = 0
@@ -297,10 +300,12 @@ def assemble(study: Study, pieces: Sequence[Piece], origin: Origin) -> list[Chan
         match piece:
             case Persons(sex, age):
                 persons = True
-                changes += [Fill("sex", Filled(sex, origin))] if sex else []
-                changes += [Fill("age", Filled(age, origin))] if age else []
+                said.add("sex", sex)
+                said.add_age(age, of_persons=True)
+            case Value("age", Age() as age):
+                said.add_age(age)
             case Value(slot, value):
-                changes.append(Fill(slot, None if value is None else Filled(value, origin)))
+                said.add(slot, value, empties=value is None)
             case Died():
                 entries.append((Event((), origin, death=True), False))
             case Window():
@@ -325,7 +330,55 @@ def assemble(study: Study, pieces: Sequence[Piece], origin: Origin) -> list[Chan
         raise Unclear(
             "More than one event seems to start the cohort. Please name the others in a sentence with “also”."
         )
-    return [*_entering(study, entries, marks), *changes]
+    return [*_entering(study, entries, marks), *changes, *said.changes()]
+
+
+class _Said:
+    """The slots of one value that a sentence fills: none of them twice."""
+
+    def __init__(self, study: Study, origin: Origin) -> None:
+        self._study, self._origin = study, origin
+        self._values: dict[Slot, Any] = {}
+        self._persons: Age | None = None
+        self._age: Age | None = None
+
+    def add(self, slot: Slot, value: Any, *, empties: bool = False) -> None:
+        if value is None and not empties:
+            return
+        if slot in self._values and self._values[slot] != value:
+            raise Unclear("That sentence gives two values for the same thing. Which one is to hold?")
+        self._values[slot] = value
+
+    def add_age(self, age: Age | None, *, of_persons: bool = False) -> None:
+        """Take a limit of age; adults and children may be limited further."""
+        if age is None:
+            return
+        if of_persons:
+            self._persons = age
+            return
+        if self._age and (None not in (self._age.least, age.least) or None not in (self._age.most, age.most)):
+            raise Unclear("That sentence gives two limits of age. Which one is to hold?")
+        self._age = age if self._age is None else _joined(self._age, age)
+
+    def changes(self) -> list[Change]:
+        """Return what fills the slots; a limit of age on one side leaves an earlier one on the other."""
+        limits = [age for age in (self._persons, self._age) if age]
+        if limits and "age" not in self._values:
+            new = limits[0] if len(limits) == 1 else _joined(*limits)
+            if new is None:
+                raise Unclear("Nobody is of that age. Please say its limits again.")
+            earlier = self._study.age.value if self._study.age else None
+            self._values["age"] = (_joined(earlier, new) or new) if earlier else new
+        return [
+            Fill(slot, None if value is None else Filled(value, self._origin)) for slot, value in self._values.items()
+        ]
+
+
+def _joined(first: Age, then: Age) -> Age | None:
+    """Return the first limits with those of the second in their place; None if nobody is left."""
+    least = first.least if then.least is None else then.least
+    most = first.most if then.most is None else then.most
+    return None if least is not None and most is not None and least > most else Age(least, most)
 
 
 _UNFIT = "I cannot tell how the parts of that sentence belong together. Please say them one at a time."

@@ -307,6 +307,7 @@ RESERVED = frozenset(
     "exactly every also instead only between since plus and with having taking using on by at per from or "
     "censor censored exit index entry "
     "followed follow descendants patients people persons subjects individuals adults children adult every all first "
-    "taken had has have did does is are was were be been both required".split()
+    "under over taken had has have did does is are was were be been both required "
+    "restriction restrictions exclusion exclusions limit limits gap era eras rule rules end observation it this same".split()
 )
 """Words that no phrase for a concept holds, unless the vocabulary has a name with them."""

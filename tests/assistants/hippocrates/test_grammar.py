@@ -380,3 +380,32 @@ def test_phrases_combine_in_any_order(vocabulary: Vocabulary, seed: int) -> None
         study = read(vocabulary, ", ".join(text for text, _ in parts))
     assert not study.asks
     assert slots_of(study) == expected_slots(expect, vocabulary)
+
+
+@pytest.mark.parametrize(
+    ("texts", "age"),
+    [
+        (["adults under 65"], [18, 64]),
+        (["adults aged 40 or older"], [40, None]),
+        (["children under 5"], [None, 4]),
+        (["18 or older and under 65"], [18, 64]),
+        (["18 or older", "under 65"], [18, 64]),
+        (["18 or older", "21 or older"], [21, None]),
+        (["aged 18 to 65", "under 50"], [18, 49]),
+        (["18 or older", "children"], [None, 17]),
+    ],
+)
+def test_limits_of_age_join(vocabulary: Vocabulary, texts: list[str], age: list[int | None]) -> None:
+    """A limit on one side leaves the other one; where they contradict each other, the later one stays."""
+    assert slots_of(read(vocabulary, *texts)) == {"age": tuple(age)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["women and men", "men over 40 and women over 50", "over 40 and over 50", "exit after 30 days, exit after 60 days"],
+)
+def test_two_values_in_one_sentence_are_asked_back(vocabulary: Vocabulary, text: str) -> None:
+    """Which one is meant is not for us to say."""
+    study = read(vocabulary, text)
+    assert study.asks
+    assert slots_of(study) == {}
