@@ -156,12 +156,17 @@ def _pieces(text: str) -> list[_Piece]:
 
 
 def _merged(text: str, pieces: list[_Piece], vocabulary: Vocabulary) -> Iterator[_Piece]:
-    """Join pieces again that are one name together, such as `vaccine, 23 valent`, the longest first."""
+    """Join pieces again that are one name together, such as `vaccine, 23 valent`, the longest first.
+
+    Two names that together are like a third one stay two.
+    """
+    named = [_exactly(text[piece.first : piece.last], vocabulary) for piece in pieces]
     place = 0
     while place < len(pieces):
         for end in range(min(len(pieces), place + 6), place + 1, -1):
             joined = _Piece(pieces[place].first, pieces[end - 1].last, pieces[place].join)
-            if _name(text[joined.first : joined.last], vocabulary):
+            said = text[joined.first : joined.last]
+            if _exactly(said, vocabulary) or (not all(named[place:end]) and _nearly(said, vocabulary)):
                 break
         else:
             end, joined = place + 1, pieces[place]
@@ -171,7 +176,7 @@ def _merged(text: str, pieces: list[_Piece], vocabulary: Vocabulary) -> Iterator
 
 def _concepts(said: str, vocabulary: Vocabulary) -> Iterator[Wanted]:
     """Read a piece: as a name, else by its words, else as several names in a row, else as what is nearest."""
-    if named := _name(said, vocabulary):
+    if named := _exactly(said, vocabulary) or _nearly(said, vocabulary):
         yield named
         return
     words = " ".join(_trimmed(said))
@@ -187,11 +192,16 @@ def _concepts(said: str, vocabulary: Vocabulary) -> Iterator[Wanted]:
         yield Wanted(words, _best(matches), "nearest")
 
 
-def _name(said: str, vocabulary: Vocabulary) -> Wanted | None:
-    """Read words as one name, rightly or wrongly spelt; fillers before it are tried as a part of it first."""
+def _exactly(said: str, vocabulary: Vocabulary) -> Wanted | None:
+    """Read words as a name; fillers before it are tried as a part of it first."""
     for words in _less_and_less(said):
         if exact := vocabulary.lookup(words):
             return Wanted(words, _best(exact), "name")
+    return None
+
+
+def _nearly(said: str, vocabulary: Vocabulary) -> Wanted | None:
+    """Read words as one name, wrongly spelt."""
     for words in dict.fromkeys((" ".join(said.split()), " ".join(_trimmed(said)))):
         near = [(_alike(words, match.matched), match) for match in vocabulary.find(words, limit=20)]
         best = max((alike for alike, _ in near), default=0.0)

@@ -21,8 +21,8 @@ REMEDY = "point to an OMOP CDM in a DuckDB file, or to a folder with an export o
 EXACT_NAME, EXACT_SYNONYM, SAME_WORDS = 1.0, 0.98, 0.95
 ALL_WORDS = 0.6
 """The least score of a name that has all words of the query."""
-SIMILAR = 0.72
-"""How alike (1 - edits / length) a word must be to stand for a misspelt one. Two edits in a word of eight letters."""
+SIMILAR = 0.7
+"""How alike (1 - edits / length) a word must be to stand for a misspelt one: two edits in a word of seven letters."""
 COMPLETE = ALL_WORDS * SIMILAR
 """The least score of a name that has all words of the query, some of them perhaps misspelt; those that have some score below."""
 _LEAST = 0.15
@@ -106,12 +106,14 @@ class Vocabulary:
         self._exact: dict[str, list[int]] = defaultdict(list)
         self._same: dict[frozenset[str], list[int]] = defaultdict(list)
         postings: dict[str, list[int]] = defaultdict(list)
+        self._synonyms: dict[int, list[int]] = defaultdict(list)
         for place, name in enumerate(self._names):
+            if not name.own:
+                self._synonyms[name.concept_id].append(place)
             self._exact[name.key].append(place)
             self._same[name.words].append(place)
             for word in name.words:
                 postings[word].append(place)
-        self._words = list(postings)
         self._index = _Index(postings, self._names)
 
     @classmethod
@@ -179,6 +181,15 @@ class Vocabulary:
 
     def get(self, concept_id: int) -> Concept | None:
         return self._concepts.get(concept_id)
+
+    @property
+    def concept_ids(self) -> Collection[int]:
+        """All concepts."""
+        return self._concepts.keys()
+
+    def synonyms(self, concept_id: int) -> list[str]:
+        """Return the other names of a concept."""
+        return [self._names[place].text for place in self._synonyms.get(concept_id, ())]
 
     def find(self, words: str, domains: Collection[str] = (), limit: int = 10) -> list[ConceptMatch]:
         """Return the concepts that words may mean: exact names and synonyms first, then shared words, then misspellings.

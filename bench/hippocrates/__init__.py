@@ -1,0 +1,1 @@
+"""What Hippocrates must show, each with its command."""
