@@ -15,6 +15,8 @@ from assistants.hippocrates.vocabulary import COMPLETE, ConceptMatch, Vocabulary
 How = Literal["name", "words", "misspelt", "nearest"]
 NEAR_NAME = 85
 """How alike (of 100) words must be to a name to be that name misspelt."""
+_MOST_PIECES = 6
+"""Of how many pieces one name may consist."""
 _FILLER = frozenset(
     "a about all am an any are at be been by can cases catalogue catalogues check cohort contain containing contains "
     "could count counts data database databases dataset datasets diagnosed diagnosis do does drug each exist find for "
@@ -93,7 +95,10 @@ def parse_query(question: str, vocabulary: Vocabulary, places: Collection[str] =
     excluded: list[Wanted] = []
     unknown: list[str] = []
     target = wanted
-    for piece in _merged(text, _pieces(text), vocabulary):
+    pieces = _pieces(text)
+    for least in (100, NEAR_NAME):
+        pieces = _merged(text, pieces, vocabulary, least)
+    for piece in pieces:
         said = text[piece.first : piece.last]
         concepts = list(_concepts(said, vocabulary))
         if piece.join != "or":
@@ -155,23 +160,31 @@ def _pieces(text: str) -> list[_Piece]:
     return pieces
 
 
-def _merged(text: str, pieces: list[_Piece], vocabulary: Vocabulary) -> Iterator[_Piece]:
-    """Join pieces again that are one name together, such as `vaccine, 23 valent`, the longest first.
+def _merged(text: str, pieces: list[_Piece], vocabulary: Vocabulary, least: float) -> list[_Piece]:
+    """Join pieces again that are one name together, such as `vaccine, 23 valent`.
 
-    Two names that together are like a third one stay two.
+    The ones most like a name are joined, the longest of these; those that are names on their own stay so.
     """
-    named = [_exactly(text[piece.first : piece.last], vocabulary) for piece in pieces]
+    merged = []
     place = 0
+    alone = [_likeness(text[piece.first : piece.last], vocabulary) >= least for piece in pieces]
     while place < len(pieces):
-        for end in range(min(len(pieces), place + 6), place + 1, -1):
-            joined = _Piece(pieces[place].first, pieces[end - 1].last, pieces[place].join)
-            said = text[joined.first : joined.last]
-            if _exactly(said, vocabulary) or (not all(named[place:end]) and _nearly(said, vocabulary)):
-                break
-        else:
-            end, joined = place + 1, pieces[place]
-        yield joined
+        likeness = {place + 1: least}
+        for end in range(place + 2, min(len(pieces), place + _MOST_PIECES) + 1):
+            if not all(alone[place:end]):
+                likeness[end] = _likeness(text[pieces[place].first : pieces[end - 1].last], vocabulary)
+        end = max(likeness, key=lambda end: (likeness[end], end))
+        merged.append(_Piece(pieces[place].first, pieces[end - 1].last, pieces[place].join))
         place = end
+    return merged
+
+
+def _likeness(said: str, vocabulary: Vocabulary) -> float:
+    """Return how much (of 100) words are like a name; 0 below `NEAR_NAME`."""
+    if _exactly(said, vocabulary):
+        return 100.0
+    near = _nearly(said, vocabulary)
+    return min(_alike(near.words, near.matches[0].matched), 99.9) if near else 0.0
 
 
 def _concepts(said: str, vocabulary: Vocabulary) -> Iterator[Wanted]:
@@ -185,8 +198,7 @@ def _concepts(said: str, vocabulary: Vocabulary) -> Iterator[Wanted]:
     if complete:
         domain = complete[0].concept.domain_id
         yield Wanted(words, tuple(one for one in complete if one.concept.domain_id == domain), "words")
-        return
-    if row := _names_in_a_row(words, vocabulary):
+    elif row := _names_in_a_row(words, vocabulary):
         yield from row
     elif matches:
         yield Wanted(words, _best(matches), "nearest")

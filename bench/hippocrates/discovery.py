@@ -5,8 +5,8 @@ python -m bench.hippocrates.discovery --dev    the other half, which may be look
 python -m bench.hippocrates.discovery --dev --wrong    and what of it was missed
 
 Each database has some of Eunomia's persons and records 150 of the concepts they have; a second table has databases that record
-all of them. What is right is counted on the persons: a database is relevant if one of its persons has the concept or a descendant (of two
-concepts: both), and gains as many as there are.
+all of them. What is right is counted on the persons: a database is relevant if one of its persons has the concept or a descendant
+(of two concepts: both), and gains as many as there are.
 """
 
 import argparse
