@@ -5,6 +5,8 @@ What is said is what the counts bound; what is ranked by takes them as independe
 `SMALL_CELL` are unknown here already.
 """
 
+import functools
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -127,7 +129,8 @@ def find_databases(
     return Databases(query, tuple(matches), len(catalogue.databases), warnings, catalogue.notice)
 
 
-def compare_versions(catalogue: Catalogue, vocabulary: Vocabulary) -> list[str]:
+@functools.lru_cache(maxsize=8)  # both are read once and never change
+def compare_versions(catalogue: Catalogue, vocabulary: Vocabulary) -> tuple[str, ...]:
     """Say where databases took their concepts from another version of the vocabulary, or have some that it does not know."""
     warnings = []
     versions = {one.vocabulary_version for one in catalogue.databases} - {"", vocabulary.version}
@@ -145,7 +148,7 @@ def compare_versions(catalogue: Catalogue, vocabulary: Vocabulary) -> list[str]:
             f"{len(unknown)} of {len(catalogue.concept_ids)} concepts of the catalogue are not in the vocabulary, such as "
             f"{unknown[0]} (achilles_results, column stratum_1): they cannot be found by name; point to a vocabulary that has them"
         )
-    return warnings
+    return tuple(warnings)
 
 
 class _Estimate(NamedTuple):
@@ -215,13 +218,13 @@ def _ranked(catalogue: Catalogue, query: Query, estimates: Sequence[_Estimate]) 
         patients = tuple(
             Patients(int(one.low[place]), int(one.high[place])) if one.high[place] > 0 else None for one in estimates
         )
-        share = 1.0
-        for one in covered:
-            share *= one.expected[place] / persons[place]
+        shares = [float(one.expected[place] / persons[place]) for one in covered]
+        # Where the size is not known, independent concepts would have next to nobody in common.
+        share = min(shares, default=1.0) if database.persons is None else math.prod(shares)
         everything = _together(patients, persons[place])
         if query.min_patients and (everything is None or everything.high < query.min_patients):
             continue
-        yield place, DatabaseMatch(database, patients, everything, round(float(share * persons[place]), 3))
+        yield place, DatabaseMatch(database, patients, everything, round(share * float(persons[place]), 3))
 
 
 def _together(patients: Collection[Patients | None], persons: float) -> Patients | None:

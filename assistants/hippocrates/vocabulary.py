@@ -29,6 +29,8 @@ COMPLETE = ALL_WORDS * SIMILAR
 _LEAST = 0.15
 """What scores less shares too little with the query to be offered."""
 _NAMES_OF_A_CONCEPT = 20
+_LONGEST = 500
+"""Letters of what is searched for; hardly a name has more."""
 _STOP = frozenset("a an and as at by due for from in into nos of on or other the to unspecified with".split())
 _TAGS = re.compile(
     r"\s*\((?:disorder|finding|procedure|morphologic abnormality|situation|event|observable entity|substance|product|"
@@ -205,6 +207,7 @@ class Vocabulary:
             domains: of these alone (`Condition`, `Drug`, ...); empty: of all.
             limit: at most so many.
         """
+        words = words[:_LONGEST]
         wanted = {domain.casefold() for domain in domains}
         # A concept may have many names that match: more of them are looked at than concepts are asked for.
         similar = self._index.search(_name(0, words, True).words, wanted, limit * _NAMES_OF_A_CONCEPT)
@@ -255,6 +258,7 @@ class _Index:
 
         self._names = names
         self._words = list(postings)
+        self._similar = functools.lru_cache(maxsize=4096)(self._find_similar)
         self._domains = {one: number for number, one in enumerate(sorted(set(domains)))}
         self._domain_of = np.array([self._domains[one] for one in domains], np.int16)
         self._postings = {word: np.array(places, np.int32) for word, places in postings.items()}
@@ -296,7 +300,7 @@ class _Index:
             places = places[np.argsort(-score[places], kind="stable")[:limit]]
         return [(int(place), float(score[place])) for place in places]
 
-    def _similar(self, word: str) -> dict[str, float]:
+    def _find_similar(self, word: str) -> dict[str, float]:
         from rapidfuzz import process
         from rapidfuzz.distance import OSA
 

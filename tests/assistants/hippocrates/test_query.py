@@ -1,5 +1,7 @@
 """Questions to what they ask for."""
 
+import time
+
 import pytest
 
 from assistants.hippocrates.query import Query, parse_query
@@ -59,12 +61,33 @@ def test_unknown_words_are_named(vocabulary: Vocabulary) -> None:
     assert query.unknown == ("xyzzy",)
 
 
-@pytest.mark.parametrize("question", ["gout without psoriasis", "gout, but not psoriasis", "gout excluding psoriasis"])
-def test_what_is_to_be_absent_is_not_wanted(vocabulary: Vocabulary, question: str) -> None:
-    """It is remembered apart."""
+@pytest.mark.parametrize(
+    ("question", "wanted", "excluded"),
+    [
+        ("gout without psoriasis", [[100]], [300]),
+        ("gout, but not psoriasis", [[100]], [300]),
+        ("gout excluding psoriasis", [[100]], [300]),
+        ("gout without psoriasis and warfarin", [[100]], [300, 200]),
+        ("gout without psoriasis who take warfarin", [[100], [200]], [300]),
+        ("patients on warfarin without gout, but with psoriasis", [[200], [300]], [100]),
+    ],
+)
+def test_what_is_to_be_absent_is_not_wanted(
+    vocabulary: Vocabulary, question: str, wanted: list[list[int]], excluded: list[int]
+) -> None:
+    """It is remembered apart, with what follows it by `and`."""
     query = parse_query(question, vocabulary)
-    assert concepts(query) == [[100]]
-    assert [one.matches[0].concept.concept_id for one in query.excluded] == [300]
+    assert concepts(query) == wanted
+    assert [one.matches[0].concept.concept_id for one in query.excluded] == excluded
+
+
+@pytest.mark.parametrize("text", ["gout, psoriasus, ", "warfarinn ", "a", "gout;"])
+def test_long_question_is_read_in_part_and_says_so(vocabulary: Vocabulary, text: str) -> None:
+    """A message of a hundred thousand letters costs no more than a long question."""
+    begun = time.process_time()
+    query = parse_query(text * (100_000 // len(text)), vocabulary)
+    assert time.process_time() - begun < 2
+    assert "what follows the first 1,000 letters" in query.unknown
 
 
 @pytest.mark.parametrize(
