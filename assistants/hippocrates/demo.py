@@ -48,8 +48,6 @@ EVENTS = {
 }
 """What Achilles counts persons by, for each analysis."""
 _COLUMNS = ("data_source_id", "analysis_id", *(f"stratum_{n}" for n in range(1, 6)), "count_value")
-_LEAST, _MOST = 60, 2400
-"""Persons of the smallest and largest database; in between all orders of magnitude are as likely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,22 +133,36 @@ def read_people(path: Path) -> People:
     )
 
 
-def draw(people: People, *, databases: int = 24, concepts: int = 150, seed: int = 19) -> list[Drawn]:
-    """Draw databases: each has some of the persons, and records some of the concepts."""
+def draw(
+    people: People,
+    *,
+    databases: int = 24,
+    concepts: int | None = 150,
+    persons: tuple[int, int] = (60, 2400),
+    seed: int = 19,
+) -> list[Drawn]:
+    """Draw databases: each has some of the persons, and records some of the concepts.
+
+    Args:
+        people: who has what.
+        databases: how many to draw.
+        concepts: how many each records, None for all that its persons have.
+        persons: how many the smallest and the largest may have; in between all orders of magnitude are as likely.
+        seed: other databases for another.
+    """
+    import numpy as np
+
     chance = random.Random(seed)
-    persons, columns = people.has.shape
-    most = min(_MOST, persons)
+    size_of_all = len(people.has)
+    least, most = (min(one, size_of_all) for one in persons)
     drawn = []
     for number in range(1, databases + 1):
-        size = round(math.exp(chance.uniform(math.log(min(_LEAST, most)), math.log(most))))
-        drawn.append(
-            Drawn(
-                number,
-                chance.choice(COUNTRIES)[0],
-                tuple(chance.sample(range(persons), size)),
-                tuple(sorted(chance.sample(range(columns), min(concepts, columns)))),
-            )
-        )
+        size = round(math.exp(chance.uniform(math.log(least), math.log(most))))
+        country = chance.choice(COUNTRIES)[0]
+        some = chance.sample(range(size_of_all), size)
+        present = np.flatnonzero(people.has[some].any(0)).tolist()
+        recorded = present if concepts is None else chance.sample(present, min(concepts, len(present)))
+        drawn.append(Drawn(number, country, tuple(some), tuple(sorted(recorded))))
     return drawn
 
 

@@ -5,11 +5,13 @@ What is said is what the counts bound; what is ranked by takes them as independe
 `SMALL_CELL` are unknown here already.
 """
 
+import functools
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from assistants.hippocrates.catalogue import SMALL_CELL, SUPPRESSED, Catalogue, Database, shown
+from assistants.hippocrates.catalogue import SMALL_CELL, SUPPRESSED, Catalogue, Counts, Database, shown
 from assistants.hippocrates.query import How, Query, Wanted, parse_query
 from assistants.hippocrates.vocabulary import Vocabulary
 
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_UNSEEN = (SMALL_CELL - 1) / 2 + 0.5
-"""What a suppressed count is ranked as."""
 _TAKEN: Mapping[How, str] = {
     "name": "is",
     "words": "stands in the names of",
@@ -129,7 +129,8 @@ def find_databases(
     return Databases(query, tuple(matches), len(catalogue.databases), warnings, catalogue.notice)
 
 
-def compare_versions(catalogue: Catalogue, vocabulary: Vocabulary) -> list[str]:
+@functools.lru_cache(maxsize=8)  # both are read once and never change
+def compare_versions(catalogue: Catalogue, vocabulary: Vocabulary) -> tuple[str, ...]:
     """Say where databases took their concepts from another version of the vocabulary, or have some that it does not know."""
     warnings = []
     versions = {one.vocabulary_version for one in catalogue.databases} - {"", vocabulary.version}
@@ -147,7 +148,7 @@ def compare_versions(catalogue: Catalogue, vocabulary: Vocabulary) -> list[str]:
             f"{len(unknown)} of {len(catalogue.concept_ids)} concepts of the catalogue are not in the vocabulary, such as "
             f"{unknown[0]} (achilles_results, column stratum_1): they cannot be found by name; point to a vocabulary that has them"
         )
-    return warnings
+    return tuple(warnings)
 
 
 class _Estimate(NamedTuple):
@@ -162,28 +163,34 @@ def _estimate(catalogue: Catalogue, vocabulary: Vocabulary, wanted: Wanted) -> _
     """Bound and estimate how many persons have any of the concepts."""
     import numpy as np
 
-    size = len(catalogue.databases)
     persons = _persons(catalogue)
-    low, high, free = np.zeros(size), np.zeros(size), np.ones(size)
+    low, high, free = np.zeros(len(persons)), np.zeros(len(persons)), np.ones(len(persons))
     for root, below in _roots(vocabulary, wanted):
-        root_low, root_high, root_free = np.zeros(size), np.zeros(size), np.ones(size)
+        root_low, root_high, root_free = np.zeros(len(persons)), np.zeros(len(persons)), np.ones(len(persons))
         for concept_id in below:
-            if (counts := catalogue.counts(concept_id)) is None:
-                continue
-            hidden = counts.persons == SUPPRESSED
-            root_low[counts.places] = np.maximum(root_low[counts.places], np.where(hidden, 1, counts.persons))
-            root_high[counts.places] += np.where(hidden, SMALL_CELL - 1, counts.persons)
-            root_free[counts.places] *= 1 - np.minimum(
-                np.where(hidden, _UNSEEN, counts.persons) / persons[counts.places], 1
-            )
-        if (own := catalogue.counts(root)) is not None:
-            places, count = own.places[own.whole], own.persons[own.whole]
-            hidden = count == SUPPRESSED
-            root_low[places] = np.where(hidden, 1, count)
-            root_high[places] = np.where(hidden, SMALL_CELL - 1, count)
-            root_free[places] = 1 - np.minimum(np.where(hidden, _UNSEEN, count) / persons[places], 1)
+            if (counts := catalogue.counts(concept_id)) is not None:
+                places, cell = counts.places, _cells(counts, persons)
+                root_low[places] = np.maximum(root_low[places], cell.low)
+                root_high[places] += cell.high
+                root_free[places] *= 1 - cell.expected / persons[places]
+        if (counts := catalogue.counts(root)) is not None:
+            cell = _Estimate(*(column[counts.whole] for column in _cells(counts, persons)))
+            places = counts.places[counts.whole]
+            root_low[places], root_high[places] = cell.low, cell.high
+            root_free[places] = 1 - cell.expected / persons[places]
         low, high, free = np.maximum(low, root_low), high + root_high, free * root_free
     return _Estimate(low, np.maximum(np.minimum(high, persons), low), persons * (1 - free))
+
+
+def _cells(counts: Counts, persons: "NDArray[np.float64]") -> _Estimate:
+    """Return what single counts say; a suppressed one is expected to be what the concept's counts elsewhere suggest."""
+    import numpy as np
+
+    hidden, sizes = counts.persons == SUPPRESSED, persons[counts.places]
+    share = counts.persons[~hidden].sum() / max(sizes[~hidden].sum(), 1)
+    low, high = np.where(hidden, 1, counts.persons), np.where(hidden, SMALL_CELL - 1, counts.persons)
+    expected = np.where(hidden, np.clip(share * sizes, 1, SMALL_CELL - 1), counts.persons)
+    return _Estimate(low, high, np.minimum(expected, sizes))
 
 
 def _roots(vocabulary: Vocabulary, wanted: Wanted) -> Iterator[tuple[int, frozenset[int]]]:
@@ -211,13 +218,13 @@ def _ranked(catalogue: Catalogue, query: Query, estimates: Sequence[_Estimate]) 
         patients = tuple(
             Patients(int(one.low[place]), int(one.high[place])) if one.high[place] > 0 else None for one in estimates
         )
-        share = 1.0
-        for one in covered:
-            share *= one.expected[place] / persons[place]
+        shares = [float(one.expected[place] / persons[place]) for one in covered]
+        # Where the size is not known, independent concepts would have next to nobody in common.
+        share = min(shares, default=1.0) if database.persons is None else math.prod(shares)
         everything = _together(patients, persons[place])
         if query.min_patients and (everything is None or everything.high < query.min_patients):
             continue
-        yield place, DatabaseMatch(database, patients, everything, round(float(share * persons[place]), 3))
+        yield place, DatabaseMatch(database, patients, everything, round(share * float(persons[place]), 3))
 
 
 def _together(patients: Collection[Patients | None], persons: float) -> Patients | None:

@@ -6,15 +6,21 @@ for two concepts (the first is either of two names), excludes one, and names two
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from assistants.hippocrates.vocabulary import COMPLETE, ConceptMatch, Vocabulary, content_words
 
+_Join = Literal["and", "or", "not", "new"]
 How = Literal["name", "words", "misspelt", "nearest"]
 NEAR_NAME = 85
 """How alike (of 100) words must be to a name to be that name misspelt."""
+LONGEST = 1000
+"""Letters of a question that are read; what follows is named as unknown."""
+_MOST_PIECES = 6
+"""Of how many pieces one name may consist."""
 _FILLER = frozenset(
     "a about all am an any are at be been by can cases catalogue catalogues check cohort contain containing contains "
     "could count counts data database databases dataset datasets diagnosed diagnosis do does drug each exist find for "
@@ -26,8 +32,8 @@ _FILLER = frozenset(
 )
 """Words at the edges of a question's parts that name no concept, unless a name begins or ends with them."""
 _SEPARATOR = re.compile(
-    r"[,;:?!\n]+|\.(?=\s|$)|\b(?P<none>without|excluding|except|exclude|but\s+not|and\s+not|not|no)\b|\b(?P<either>or)\b|"
-    r"\b(?:and|as\s+well\s+as|plus|with|taking|using|after|before|on|but|also|both|who|&)\b",
+    r"(?P<new>[;:?!\n]+|\.(?=\s|$))|,|\b(?P<none>without|excluding|except|exclude|but\s+not|and\s+not|not|no|nor)\b|\b(?P<either>or)\b|"
+    r"\b(?:and|as\s+well\s+as|plus)\b|&|\b(?P<other>with|take|takes|taking|took|using|after|before|on|but|also|both|who)\b",
     re.IGNORECASE,
 )
 _NUMBER = r"(?P<number>\d{1,3}(?:[ ,.]\d{3})+|\d+(?:\.\d+)?)\s*(?P<unit>k|thousand|m|million)?"
@@ -72,8 +78,8 @@ class Query:
 class _Piece:
     first: int
     last: int
-    join: Literal["and", "or", "not"]
-    """How it follows the one before."""
+    join: _Join
+    """How it follows the one before. After an absent concept, `and` and `or` name more of them; `with` (`new`) does not."""
 
 
 def parse_query(question: str, vocabulary: Vocabulary, places: Collection[str] = ()) -> Query:
@@ -84,19 +90,22 @@ def parse_query(question: str, vocabulary: Vocabulary, places: Collection[str] =
         vocabulary: what names mean.
         places: the countries and continents that there are databases in.
     """
-    if exact := vocabulary.lookup(question):
+    if len(question) <= LONGEST and (exact := vocabulary.lookup(question)):
         return Query((Wanted(question.strip(), _best(exact), "name"),))
-    text, size = _take_size(question)
+    text, size = _take_size(question[:LONGEST])
     text, countries = _take_countries(text, places)
     query = replace(size, countries=countries)
     wanted: list[Wanted] = []
     excluded: list[Wanted] = []
-    unknown: list[str] = []
+    unknown = [f"what follows the first {LONGEST:,} letters"] if len(question) > LONGEST else []
     target = wanted
-    for piece in _merged(text, _pieces(text), vocabulary):
+    pieces = _pieces(text)
+    pieces = _merged(text, pieces, partial(_is_name, vocabulary=vocabulary))
+    pieces = _merged(text, pieces, partial(_likeness, vocabulary=vocabulary))
+    for piece in pieces:
         said = text[piece.first : piece.last]
         concepts = list(_concepts(said, vocabulary))
-        if piece.join != "or":
+        if piece.join in ("not", "new"):
             target = excluded if piece.join == "not" else wanted
         if not concepts:
             unknown += [" ".join(_trimmed(said))] if content_words(" ".join(_trimmed(said))) else []
@@ -143,7 +152,7 @@ def _pieces(text: str) -> list[_Piece]:
     """Split a text at what parts concepts."""
     pieces: list[_Piece] = []
     start = 0
-    join: Literal["and", "or", "not"] = "and"
+    join: _Join = "new"
     for match in [*_SEPARATOR.finditer(text), None]:
         end = match.start() if match else len(text)
         if _trimmed(text[start:end]):
@@ -151,27 +160,49 @@ def _pieces(text: str) -> list[_Piece]:
             join = "and"
         if match:
             start = match.end()
-            join = "not" if match["none"] else "or" if match["either"] and join == "and" else join
+            if match["none"]:
+                join = "not"
+            elif join != "not" and (match["new"] or match["other"]):
+                join = "new"
+            elif join == "and" and match["either"]:
+                join = "or"
     return pieces
 
 
-def _merged(text: str, pieces: list[_Piece], vocabulary: Vocabulary) -> Iterator[_Piece]:
-    """Join pieces again that are one name together, such as `vaccine, 23 valent`, the longest first."""
+def _merged(text: str, pieces: list[_Piece], likeness: Callable[[str], float]) -> list[_Piece]:
+    """Join pieces again that are one name together, such as `vaccine, 23 valent`.
+
+    The ones most like a name are joined, the longest of these; those that are names on their own stay so.
+    """
+    merged = []
     place = 0
+    alone = [likeness(text[piece.first : piece.last]) > 0 for piece in pieces]
     while place < len(pieces):
-        for end in range(min(len(pieces), place + 6), place + 1, -1):
-            joined = _Piece(pieces[place].first, pieces[end - 1].last, pieces[place].join)
-            if _name(text[joined.first : joined.last], vocabulary):
-                break
-        else:
-            end, joined = place + 1, pieces[place]
-        yield joined
+        like = {place + 1: 0.1}
+        for end in range(place + 2, min(len(pieces), place + _MOST_PIECES) + 1):
+            if not all(alone[place:end]):
+                like[end] = likeness(text[pieces[place].first : pieces[end - 1].last])
+        end = max(like, key=lambda end: (like[end], end))
+        merged.append(_Piece(pieces[place].first, pieces[end - 1].last, pieces[place].join))
         place = end
+    return merged
+
+
+def _is_name(said: str, vocabulary: Vocabulary) -> float:
+    return 100.0 if _exactly(said, vocabulary) else 0.0
+
+
+def _likeness(said: str, vocabulary: Vocabulary) -> float:
+    """Return how much (of 100) words are like a name; 0 below `NEAR_NAME`."""
+    if _exactly(said, vocabulary):
+        return 100.0
+    near = _nearly(said, vocabulary)
+    return min(_alike(near.words, near.matches[0].matched), 99.9) if near else 0.0
 
 
 def _concepts(said: str, vocabulary: Vocabulary) -> Iterator[Wanted]:
     """Read a piece: as a name, else by its words, else as several names in a row, else as what is nearest."""
-    if named := _name(said, vocabulary):
+    if named := _exactly(said, vocabulary) or _nearly(said, vocabulary):
         yield named
         return
     words = " ".join(_trimmed(said))
@@ -180,18 +211,22 @@ def _concepts(said: str, vocabulary: Vocabulary) -> Iterator[Wanted]:
     if complete:
         domain = complete[0].concept.domain_id
         yield Wanted(words, tuple(one for one in complete if one.concept.domain_id == domain), "words")
-        return
-    if row := _names_in_a_row(words, vocabulary):
+    elif row := _names_in_a_row(words, vocabulary):
         yield from row
     elif matches:
         yield Wanted(words, _best(matches), "nearest")
 
 
-def _name(said: str, vocabulary: Vocabulary) -> Wanted | None:
-    """Read words as one name, rightly or wrongly spelt; fillers before it are tried as a part of it first."""
+def _exactly(said: str, vocabulary: Vocabulary) -> Wanted | None:
+    """Read words as a name; fillers before it are tried as a part of it first."""
     for words in _less_and_less(said):
         if exact := vocabulary.lookup(words):
             return Wanted(words, _best(exact), "name")
+    return None
+
+
+def _nearly(said: str, vocabulary: Vocabulary) -> Wanted | None:
+    """Read words as one name, wrongly spelt."""
     for words in dict.fromkeys((" ".join(said.split()), " ".join(_trimmed(said)))):
         near = [(_alike(words, match.matched), match) for match in vocabulary.find(words, limit=20)]
         best = max((alike for alike, _ in near), default=0.0)
@@ -203,6 +238,7 @@ def _name(said: str, vocabulary: Vocabulary) -> Wanted | None:
 def _less_and_less(said: str) -> Iterator[str]:
     """Return words without the fillers at their edges: first with those before, then without one after another."""
     words = said.split()
+    yield " ".join(words)
     while words and words[-1].casefold() in _FILLER:
         words.pop()
     yield " ".join(words)

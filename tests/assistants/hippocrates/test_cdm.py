@@ -29,6 +29,12 @@ EXAMPLES = {
 }
 
 
+@pytest.fixture
+def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
+    """Words are looked up in Eunomia."""
+    return eunomia_vocabulary
+
+
 def built(text: str, vocabulary: Vocabulary) -> dict[str, Any]:
     return build_cohort(fold([{"role": "user", "content": text}], Grammar(vocabulary)))
 

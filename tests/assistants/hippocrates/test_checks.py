@@ -15,6 +15,12 @@ Json = dict[str, Any]
 
 
 @pytest.fixture
+def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
+    """Words are looked up in Eunomia."""
+    return eunomia_vocabulary
+
+
+@pytest.fixture
 def expression(vocabulary: Vocabulary) -> Json:
     text = "New users of celecoxib, 18 or older, women, 365 prior days. No GI bleeding in the year before entry"
     built = build_cohort(fold([{"role": "user", "content": text}], Grammar(vocabulary)))

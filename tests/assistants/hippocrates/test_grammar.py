@@ -15,6 +15,12 @@ BLEED = {"concepts": [192671]}
 ULCER = {"concepts": ["Peptic ulcer"]}
 
 
+@pytest.fixture
+def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
+    """Words are looked up in Eunomia."""
+    return eunomia_vocabulary
+
+
 def read(vocabulary: Vocabulary, *texts: str) -> Study:
     return fold([{"role": "user", "content": text} for text in texts], Grammar(vocabulary))
 

@@ -40,6 +40,12 @@ TEXTS = {
 }
 
 
+@pytest.fixture
+def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
+    """Words are looked up in Eunomia."""
+    return eunomia_vocabulary
+
+
 def confirmed(vocabulary: Vocabulary, name: str) -> Confirmed:
     expression = build_cohort(fold([{"role": "user", "content": TEXTS[name][0]}], Grammar(vocabulary)))
     return Confirmed.of(name, expression, digest(expression))
