@@ -17,6 +17,7 @@ grammar     a message to changes of the study, sentence by sentence
 cohort      a study to the expression that ATLAS takes
 checks      is an expression valid, and does it mean something
 read_back   an expression in plain English, and the next question
+planner     what the grammar does not understand, read by a model that only fills slots
 cdm         an expression run on a local CDM: persons, and how many each rule leaves
 webapi      a confirmed expression sent to OHDSI WebAPI
 """
