@@ -134,4 +134,4 @@ _AGES: list[tuple[str, Callable[[_Match], Age | None]]] = [
 ]
 
 WINDOWS = [(re.compile(pattern + r"(?![\w-])", re.I), read) for pattern, read in _WINDOWS]
-AGES = [(re.compile(rf"(?:{pattern})(?![\w-])", re.I), read) for pattern, read in _AGES]
+AGES = [(re.compile(rf"(?:the age(?: limit)? to )?(?:{pattern})(?![\w-])", re.I), read) for pattern, read in _AGES]

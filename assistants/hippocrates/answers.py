@@ -40,8 +40,12 @@ _CHOICE = re.compile(
 _UNDO = re.compile(r"undo(?: that)?", re.I)
 _RESET = re.compile(r"start over|reset|new cohort", re.I)
 _SEARCH = re.compile(r"(?:search for|i meant) (?P<what>.+)", re.I)
-_REPLACE = re.compile(r"replace (?P<old>.+?) with (?P<new>.+)|(?:use )?(?P<new2>.+?) instead of (?P<old2>.+)", re.I)
-_ADD = re.compile(r"add (?P<what>.+?) as an entry event|also (?P<also>.+)", re.I)
+_REPLACE = re.compile(
+    r"replace (?P<old>.+?) with (?P<new>.+)|(?:use )?(?P<new2>.+?) instead of (?P<old2>.+)|"
+    r"change (?P<old3>.+?) to (?P<new3>.+)",
+    re.I,
+)
+_ADD = re.compile(r"add (?P<what>.+?) as an entry event", re.I)
 _DROP = r"(?:remove|drop|delete|forget) "
 _DROP_ALL = re.compile(
     _DROP
@@ -182,7 +186,10 @@ def _means(term: Term, words: str, terms: Terms) -> bool:
 def _replaced(study: Study, words: str, origin: Origin, terms: Terms) -> list[Change] | None:
     if (match := _REPLACE.fullmatch(words)) is None:
         return None
-    old_words, new_words = match["old"] or match["old2"], match["new"] or match["new2"]
+    old_words, new_words = (
+        match["old"] or match["old2"] or match["old3"],
+        match["new"] or match["new2"] or match["new3"],
+    )
     old = list(dict.fromkeys(term for term in study.terms() if _means(term, old_words, terms)))
     new = terms.search(new_words) if len(old) == 1 and _IS_SHORT.fullmatch(new_words) else None
     return [ReplaceTerm(old[0], new)] if new else None
@@ -194,7 +201,5 @@ _IS_SHORT = re.compile(r'\S+(?: \S+){0,7}|"[^"]+"')
 def _added(study: Study, words: str, origin: Origin, terms: Terms) -> list[Change] | None:
     if (match := _ADD.fullmatch(words)) is None:
         return None
-    term = terms.named(match["what"] or match["also"])
-    if term is None and match["what"]:
-        term = terms.search(match["what"])
+    term = terms.search(match["what"]) if _IS_SHORT.fullmatch(match["what"]) else None
     return [AddEntry(Event((term,), origin))] if term else None

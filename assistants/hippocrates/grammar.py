@@ -274,7 +274,7 @@ class Sentence:
             except NoConcept as problem:
                 self.without_concept = str(problem)
                 continue
-            if read:
+            if read and (read[1] or not head.names_only):
                 phrase, exact = read
                 (names if exact else others).append((end, (phrase,)))
         return [*reversed(names), *others]

@@ -59,6 +59,8 @@ class Head:
     first: bool = False
     after_persons: bool = False
     """It is a head only directly after persons: "patients on X"."""
+    names_only: bool = False
+    """What follows has to be a name of the vocabulary."""
 
 
 _PERSON = r"(?:patients|people|persons|subjects|individuals|women|men|females|males|adults|children|anyone|those)"
@@ -66,6 +68,7 @@ PERSONS = rf"(?:(?:all|the) )?(?:(?:adult|female|male) )*{_PERSON}"
 _PEOPLE = r"(?:patients|people|persons|subjects|individuals|anyone|those)"
 """Persons of whom nothing else is said, so that a rule about them says nothing of the cohort's age and sex."""
 _EXIT = rf"(?:(?:they|{_PEOPLE}) )?(?:cohort exit(?: is)?|exit|leave)(?: the cohort)?:?"
+_NEW_EXIT = rf"(?:{_EXIT}|the exit to)"
 _FOLLOW = rf"(?:follow(?:ed)?(?: (?:them|{_PEOPLE}))?)"
 _TO = r"(?:(?: is| to| of)?:?)"
 _ASKED = r"(?:(?:with|having|require|requiring) )?(?:at least )?"
@@ -158,11 +161,13 @@ CLOSED: list[tuple[re.Pattern[str], Callable[[re.Match[str]], list[Closed]]]] = 
     ),
     (_closed(rf"{_BOTH}(?: (?:patients|people|persons|subjects|individuals))? only|female|male"), _sex),
     (
-        _closed(rf"{_EXIT} (?P<t>{TIME}) after the end of the event"),
+        _closed(rf"{_NEW_EXIT} (?P<t>{TIME}) after the end of the event"),
         lambda m: [Value("exit", FixedExit(days(m["t"]), "end"))],
     ),
     (
-        _closed(rf"{_EXIT} (?:after )?(?P<t>{TIME})(?: after {ENTRY})?|{_FOLLOW} for (?P<u>{TIME})(?: after {ENTRY})?"),
+        _closed(
+            rf"{_NEW_EXIT} (?:after )?(?P<t>{TIME})(?: after {ENTRY})?|{_FOLLOW} for (?P<u>{TIME})(?: after {ENTRY})?"
+        ),
         lambda m: [Value("exit", FixedExit(days(m["t"] or m["u"])))],
     ),
     (
@@ -230,6 +235,7 @@ _EXCLUDED = rf"(?:exclude|excluding) (?:all )?{_PEOPLE}"
 HEADS = [
     Head("named", _head(r"(?:the )?(?:entry|index) event(?: is|:)|start with|(?:a |the )?cohort of")),
     Head("also", _head(r"or start with")),
+    Head("also", _head(r"also"), names_only=True),
     Head("named", _head(r"new users of|first-time users of"), ("Drug",), first=True),
     Head("named", _head(r"users of"), ("Drug",)),
     Head("with", _head(_HAVE)),
