@@ -13,6 +13,8 @@ study       what is known of a cohort, folded from the messages: the slots, and 
 phrases     the documented phrases, as patterns
 terms       words to concepts, or to candidates to choose from
 answers     sentences that answer a question or correct what was said
+sentence    the ways to read a sentence as such phrases
+assembly    the phrases of a sentence to changes
 grammar     a message to changes of the study, sentence by sentence
 cohort      a study to the expression that ATLAS takes
 checks      is an expression valid, and does it mean something

@@ -87,7 +87,7 @@ def _answer(study: Study, words: str, origin: Origin, terms: Terms) -> list[Chan
         return [Skip(question)] if words.casefold() != "none" or question == "rules" else None
     match question:
         case "entry":
-            term = terms.named(words)
+            term = terms.look_up(words)
             return [AddEntry(Event((term,), origin))] if term else None
         case "concept" if study.open_term:
             return _chosen(study.open_term, words, terms)
@@ -109,19 +109,19 @@ def _chosen(term: Term, words: str, terms: Terms) -> list[Change] | None:
             return [ReplaceTerm(term, None)] if not match["how"] else None
         excluded = _numbers(match["how"] if "exclude" in match["how"].casefold() else "")
         places = {"all": range(1, len(term.candidates) + 1), "the first": [1]}.get(match["what"].casefold())
-        taken = [n for n in (places or _numbers(match["what"])) if n not in excluded]
-        if not taken or not all(1 <= n <= len(term.candidates) for n in (*taken, *excluded)):
+        picks = [n for n in (places or _numbers(match["what"])) if n not in excluded]
+        if not picks or not all(1 <= n <= len(term.candidates) for n in (*picks, *excluded)):
             return None
         below = term.descendants and "without" not in match["how"].casefold()
         mapped = "mapped" in match["how"].casefold()
         choices = tuple(
-            Choice(term.candidates[n - 1], below, excluded=n in excluded, mapped=mapped) for n in (*taken, *excluded)
+            Choice(term.candidates[n - 1], below, excluded=n in excluded, mapped=mapped) for n in (*picks, *excluded)
         )
         return [ReplaceTerm(term, replace(term, choices=choices, candidates=()))]
-    named = terms.named(words)
+    same = terms.look_up(words)
     by_name = [one for one in term.candidates if one.name.casefold() == words.casefold()]
-    meant = by_name or ([choice.concept for choice in named.choices] if named else [])
-    if len(meant) == 1 and (by_name or meant[0] in term.candidates or named):
+    meant = by_name or ([choice.concept for choice in same.choices] if same else [])
+    if len(meant) == 1 and (by_name or meant[0] in term.candidates or same):
         choice = Choice(meant[0], term.descendants)
         return [ReplaceTerm(term, replace(term, choices=(choice,), candidates=()))]
     return None
@@ -148,8 +148,8 @@ def _dropped(study: Study, words: str, origin: Origin, terms: Terms) -> list[Cha
     if len(parts) != 1:
         return None
     event = _event_of(parts[0])
-    named = [term for term in event.terms if _means(term, match["what"], terms)]
-    return [ReplaceTerm(named[0], None)] if len(event.terms) > len(named) == 1 else [Remove(parts[0])]
+    matching = [term for term in event.terms if _means(term, match["what"], terms)]
+    return [ReplaceTerm(matching[0], None)] if len(event.terms) > len(matching) == 1 else [Remove(parts[0])]
 
 
 def _parts(study: Study, kind: str) -> list[Event | Rule]:
@@ -177,8 +177,8 @@ def _has(part: Event | Rule, words: str, terms: Terms) -> bool:
 
 def _means(term: Term, words: str, terms: Terms) -> bool:
     """Tell whether words of a correction are about a term: by its own words, or by the name of its concept."""
-    named = terms.named(words)
-    ids = {choice.concept.concept_id for choice in (named.choices if named else ())}
+    by_name = terms.look_up(words)
+    ids = {choice.concept.concept_id for choice in (by_name.choices if by_name else ())}
     same = term.words.casefold() == words.casefold().strip("\"'")
     return same or any(choice.concept.concept_id in ids for choice in term.choices)
 

@@ -78,11 +78,11 @@ def _check_concepts(expression: Json, vocabulary: Vocabulary) -> Iterator[Proble
             elif not concept.standard and not item["includeMapped"]:
                 text = f"Concept {concept_id} ({concept.name}) is not standard: records of a CDM seldom use it."
                 yield Problem("warning", where, text)
-    known = {concept_id for concept_id, _ in SEXES.values()}
+    sexes = {concept_id for concept_id, _ in SEXES.values()}
     for rule in expression.get("InclusionRules", []):
         for one in rule["expression"]["DemographicCriteriaList"]:
             for concept in one.get("Gender") or []:
-                if concept["CONCEPT_ID"] not in known:
+                if concept["CONCEPT_ID"] not in sexes:
                     yield Problem(
                         "error", f"rule “{rule['name']}”", f"Concept {concept['CONCEPT_ID']} is no sex of the CDM."
                     )
@@ -102,10 +102,10 @@ def _check_sets(expression: Json) -> Iterator[Problem]:
             yield Problem("error", where, "Nothing uses this concept set.")
         if all(item["isExcluded"] for item in items):
             yield Problem("error", where, "It includes no concept.")
-        taken = {item["concept"]["CONCEPT_ID"] for item in items if not item["isExcluded"]}
-        left_out = {item["concept"]["CONCEPT_ID"] for item in items if item["isExcluded"]}
-        if taken & left_out:
-            yield Problem("error", where, f"It includes and excludes concept {min(taken & left_out)}.")
+        inside = {item["concept"]["CONCEPT_ID"] for item in items if not item["isExcluded"]}
+        outside = {item["concept"]["CONCEPT_ID"] for item in items if item["isExcluded"]}
+        if inside & outside:
+            yield Problem("error", where, f"It includes and excludes concept {min(inside & outside)}.")
     for where, name, body in _criteria(expression):
         if body.get("CodesetId") is None and name != "Death":
             yield Problem("error", where, f"The criterion {name} has no concepts, so any record at all would do.")

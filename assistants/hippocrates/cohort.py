@@ -60,7 +60,7 @@ def build_cohort(study: Study) -> Json:
     every = study.events_per_person is not None and study.events_per_person.value == "all"
     primary = [one for event in study.entry for one in criteria(event, sets)]
     rules = [*_demographic_rules(study), *(_rule(rule, sets) for rule in study.rules)]
-    leaving = _end_strategy(study, sets)
+    end = _end_strategy(study, sets)
     censoring = [one for event in study.censoring for one in criteria(event, sets)]
     limit = "All" if every else "First"
     return {
@@ -78,7 +78,7 @@ def build_cohort(study: Study) -> Json:
         "QualifiedLimit": {"Type": limit},
         "ExpressionLimit": {"Type": limit},
         "InclusionRules": rules,
-        **({"EndStrategy": leaving} if leaving else {}),
+        **({"EndStrategy": end} if end else {}),
         "CensoringCriteria": censoring,
         "CollapseSettings": {"CollapseType": "ERA", "EraPad": study.gap.value if study.gap else 0},
         "CensorWindow": {},
@@ -138,7 +138,7 @@ def criteria(event: Event, sets: ConceptSets) -> list[Json]:
             raise CannotBuild(f"The cause of a death is a condition, and “{_name(event.terms)}” is none.")
         return [{"Death": {"CodesetId": sets.id_of(_name(event.terms), causes["Condition"])} if causes else {}}]
     domains = _by_domain(event.terms)
-    made = []
+    parts = []
     for domain, choices in domains.items():
         if domain not in CRITERIA:
             raise CannotBuild(
@@ -148,8 +148,8 @@ def criteria(event: Event, sets: ConceptSets) -> list[Json]:
         criterion: Json = {"CodesetId": sets.id_of(name, choices)}
         if event.first:
             criterion["First"] = True
-        made.append({"DrugEra" if domain == "Drug" and event.era else CRITERIA[domain]: criterion})
-    return made
+        parts.append({"DrugEra" if domain == "Drug" and event.era else CRITERIA[domain]: criterion})
+    return parts
 
 
 def _by_domain(terms: Iterable[Term]) -> dict[str, list[Choice]]:
@@ -203,8 +203,8 @@ def _age(age: Age) -> Json:
 
 
 def _rule(rule: Rule, sets: ConceptSets) -> Json:
-    made = criteria(rule.event, sets)
-    if len(made) > 1 and rule.count not in (NONE, ONE_OR_MORE):
+    parts = criteria(rule.event, sets)
+    if len(parts) > 1 and rule.count not in (NONE, ONE_OR_MORE):
         raise CannotBuild(
             f"“{_name(rule.event.terms)}” is looked for in several domains, which cannot be counted together. "
             "Please give each a rule of its own."
@@ -219,8 +219,8 @@ def _rule(rule: Rule, sets: ConceptSets) -> Json:
     return {
         "name": rule_words(rule.count, _name(rule.event.terms), rule.window),
         "expression": {
-            "Type": "ALL" if rule.count.n == 0 else "ANY" if len(made) > 1 else "ALL",
-            "CriteriaList": [{"Criteria": one, "StartWindow": window, "Occurrence": occurrence} for one in made],
+            "Type": "ALL" if rule.count.n == 0 else "ANY" if len(parts) > 1 else "ALL",
+            "CriteriaList": [{"Criteria": one, "StartWindow": window, "Occurrence": occurrence} for one in parts],
             "DemographicCriteriaList": [],
             "Groups": [],
         },
@@ -288,6 +288,8 @@ def _end_strategy(study: Study, sets: ConceptSets) -> Json | None:
                 raise CannotBuild(
                     "The exit follows a drug, but no drug starts the cohort. Say “exit at the end of treatment with” and its name."
                 )
-            named = [term for term in drugs if any(choice.concept.domain_id == "Drug" for choice in term.choices)]
-            return {"CustomEra": {"DrugCodesetId": sets.id_of(_name(named), choices), "GapDays": gap, "Offset": offset}}
+            of_drugs = [term for term in drugs if any(choice.concept.domain_id == "Drug" for choice in term.choices)]
+            return {
+                "CustomEra": {"DrugCodesetId": sets.id_of(_name(of_drugs), choices), "GapDays": gap, "Offset": offset}
+            }
     return None

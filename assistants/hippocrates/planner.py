@@ -13,8 +13,10 @@ import structlog
 from pydantic import BaseModel, ConfigDict
 
 from assistants.hippocrates.amounts import MOST_DAYS, OLDEST, N, number
-from assistants.hippocrates.grammar import Grammar, Phrase, Piece, Unclear, assemble
+from assistants.hippocrates.assembly import assemble
+from assistants.hippocrates.grammar import Grammar
 from assistants.hippocrates.phrases import Head, Persons, Role, Value, Window
+from assistants.hippocrates.sentence import Phrase, Piece, Unclear
 from assistants.hippocrates.study import (
     Age,
     Ask,
@@ -112,12 +114,12 @@ async def plan(
         "conversation": [{"role": message.get("role"), "text": text_of(message)} for message in messages],
         "sentences": [{"turn": origin.turn, "words": origin.words} for origin in unread],
     }
-    asked = [
+    prompt = [
         {"role": "system", "content": PROMPT.read_text(encoding="utf-8")},
         {"role": "user", "content": json.dumps(case, ensure_ascii=False)},
     ]
     try:
-        answer = await models.structured(alias, asked, Plan, step=STEP, ledger=ledger, timeout_s=timeout_s)
+        answer = await models.structured(alias, prompt, Plan, step=STEP, ledger=ledger, timeout_s=timeout_s)
     except ModelError as error:
         log.warning("planner_failed", error=error.kind)
         return study
@@ -156,10 +158,10 @@ class Planned:
         for ask in reading.asks:
             origin = Origin(turn, ask.words)
             statements = self._statements.get(origin, [])
-            planned, remaining = self._changes(study, origin, statements, ask)
-            for change in planned:
+            read, remaining = self._changes(study, origin, statements, ask)
+            for change in read:
                 study = apply(study, change, turn)
-            changes += planned
+            changes += read
             asks += remaining
         return Reading(tuple(changes), tuple(asks))
 
@@ -182,17 +184,17 @@ class Planned:
 
 def _stands_in(statement: Statement, words: str) -> bool:
     """Tell whether a sentence gives the words and numbers of a statement."""
-    said = _plain(words)
-    numbers = {number(text) for text in re.findall(rf"\b{N}\b", words, re.IGNORECASE)} | {0, 1}
-    given = numbers | {n * unit for n in numbers for unit in (7, 30, 365)}
-    used = [statement.count, statement.days, statement.start, statement.end]
-    ages = [statement.least, statement.most]
-    around = given | {n + step for n in numbers for step in (-1, 1)}
-    adults = {18} if "adult" in said else {17} if "child" in said else set()
+    text = _plain(words)
+    numbers = {number(one) for one in re.findall(rf"\b{N}\b", words, re.IGNORECASE)} | {0, 1}
+    lengths = numbers | {n * unit for n in numbers for unit in (7, 30, 365)}
+    years = numbers | {n + step for n in numbers for step in (-1, 1)}
+    years |= {18} if "adult" in text else {17} if "child" in text else set()
+    days = [n for n in (statement.count, statement.days, statement.start, statement.end) if n is not None]
+    ages = [n for n in (statement.least, statement.most) if n is not None]
     return (
-        all(_plain(concept) in said for concept in statement.concepts)
-        and all(abs(n) in given and abs(n) <= MOST_DAYS for n in used if n is not None)
-        and all(n in around | adults and 0 <= n <= OLDEST for n in ages if n is not None)
+        all(_plain(concept) in text for concept in statement.concepts)
+        and all(abs(n) in lengths and abs(n) <= MOST_DAYS for n in days)
+        and all(n in years and 0 <= n <= OLDEST for n in ages)
     )
 
 
@@ -217,7 +219,7 @@ def _pieces(statement: Statement, terms: Terms) -> list[Piece]:
         return _phrase(statement, _ROLES[kind], terms)
     match kind:
         case "prior_days" | "post_days" | "gap":
-            return [Value(kind, _given(statement.days))]
+            return [Value(kind, _days(statement.days))]
         case "age":
             if statement.least is None and statement.most is None:
                 raise Unclear("Which limits of age are meant?")
@@ -225,7 +227,7 @@ def _pieces(statement: Statement, terms: Terms) -> list[Piece]:
         case "sex" if statement.sex:
             return [Persons(sex=statement.sex)]
         case "fixed_exit":
-            return [Value("exit", FixedExit(_given(statement.days)))]
+            return [Value("exit", FixedExit(_days(statement.days)))]
         case "observation_exit":
             return [Value("exit", ObservationExit())]
         case "all_events" | "earliest_event":
@@ -235,16 +237,16 @@ def _pieces(statement: Statement, terms: Terms) -> list[Piece]:
 
 def _phrase(statement: Statement, role: Role, terms: Terms) -> list[Piece]:
     domains = ("Drug",) if role == "drug_exit" else ("Condition",) if statement.death else ()
-    found = [(words, terms.search(words, domains)) for words in statement.concepts]
-    if missing := [words for words, term in found if term is None]:
+    searched = [(words, terms.search(words, domains)) for words in statement.concepts]
+    if missing := [words for words, term in searched if term is None]:
         raise Unclear(f"I know no concept like “{missing[0]}”. What else is it called?")
-    if not found and not statement.death and role != "drug_exit":
+    if not searched and not statement.death and role != "drug_exit":
         raise Unclear("Which condition, drug or procedure is meant?")
-    event = Event(tuple(term for _, term in found if term), Origin(0, ""), statement.first, statement.death)
+    event = Event(tuple(term for _, term in searched if term), Origin(0, ""), statement.first, statement.death)
     head = Head(role, re.compile(""))
     if role == "drug_exit":
         gap = _DEFAULT_GAP if statement.days is None else statement.days
-        return [Phrase(head, event, leaving=DrugEraExit(event.terms, gap))]
+        return [Phrase(head, event, end=DrugEraExit(event.terms, gap))]
     how_many = None if statement.count is None else Count(statement.bound or "at least", statement.count)
     pieces: list[Piece] = [Phrase(head, event, how_many)]
     if statement.window:
@@ -254,7 +256,7 @@ def _phrase(statement: Statement, role: Role, terms: Terms) -> list[Piece]:
     return pieces
 
 
-def _given(days: int | None) -> int:
+def _days(days: int | None) -> int:
     if days is None or days < 0:
         raise Unclear("How many days are meant?")
     return days

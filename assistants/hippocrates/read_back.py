@@ -62,8 +62,8 @@ def ask(study: Study) -> str:
                 f"{n}. {concept.name} ({concept.concept_id}, {concept.domain_id}, {concept.vocabulary_id})"
                 for n, concept in enumerate(term.candidates, start=1)
             ]
-            asked = f"Which concepts are meant by “{term.words}”? Answer with numbers, such as “1, 3; exclude 4”, or “none”."
-            return "\n".join([asked, *listed])
+            question = f"Which concepts are meant by “{term.words}”? Answer with numbers, such as “1, 3; exclude 4”, or “none”."
+            return "\n".join([question, *listed])
         case "prior_days":
             return "How many days of observation before entry are required? (For example 365, or “none”.)"
         case "rules":
@@ -87,11 +87,11 @@ def _criterion(criterion: Json, names: dict[int, str], many: bool | None = None)
 
 
 def _rule(rule: Json, names: dict[int, str]) -> str:
-    made = rule["expression"]["CriteriaList"]
-    first = made[0]
+    criteria = rule["expression"]["CriteriaList"]
+    first = criteria[0]
     n, bound = first["Occurrence"]["Count"], _BOUNDS[first["Occurrence"]["Type"]]
     start, end = (_day(first["StartWindow"][side]) for side in ("Start", "End"))
-    records = _or([_criterion(one["Criteria"], names, many=n != 1) for one in made])
+    records = _or([_criterion(one["Criteria"], names, many=n != 1) for one in criteria])
     return f"{'no' if n == 0 else f'{bound} {n}'} {records} {window_words(Days(start, end))}."
 
 

@@ -16,15 +16,15 @@ class Terms:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
-        self._named = lru_cache(maxsize=4096)(self._lookup)  # every request reads the whole conversation anew
+        self._cached = lru_cache(maxsize=4096)(self._lookup)  # every request reads the whole conversation anew
 
-    def named(self, words: str, domains: Collection[str] = ()) -> Term | None:
+    def look_up(self, words: str, domains: Collection[str] = ()) -> Term | None:
         """Return the term if the words are a name, a synonym or `concept ID`; with candidates if they are so of several."""
-        return self._named(words, frozenset(domains))
+        return self._cached(words, frozenset(domains))
 
     def search(self, words: str, domains: Collection[str] = ()) -> Term | None:
         """Return the term of the words, else the candidates that they may mean, or None if they are like no name."""
-        if term := self.named(words, domains):
+        if term := self.look_up(words, domains):
             return term
         if _ID.fullmatch(words):
             return None

@@ -130,8 +130,8 @@ class WebApi:
         set_ids = []
         for one in expression["ConceptSets"]:
             name = await self._free_name(session, "conceptset", f"{cohort.name}: {one['name']}")
-            made = await self._ask(session, "POST", "/conceptset/", {"name": name})
-            set_ids.append(set_id := _id_of(made))
+            answer = await self._ask(session, "POST", "/conceptset/", {"name": name})
+            set_ids.append(set_id := _id_of(answer))
             created.append(f"concept set {set_id}")
             items = [_stored_item(item) for item in one["expression"]["items"]]
             await self._ask(session, "PUT", f"/conceptset/{set_id}/items", items)
@@ -190,12 +190,12 @@ class WebApi:
         for n in range(1, _MOST_NAMES + 1):
             candidate = name if n == 1 else f"{name} ({n})"
             try:
-                taken = await self._ask(session, "GET", f"/{kind}/0/exists", query={"name": candidate})
+                holders = await self._ask(session, "GET", f"/{kind}/0/exists", query={"name": candidate})
             except WebApiRefused:  # an older WebAPI, which does not tell
                 return candidate
-            if not isinstance(taken, int):
+            if not isinstance(holders, int):
                 raise WebApiGarbled(f"WebAPI at {self.url} did not say whether a name is taken.")
-            if taken == 0:
+            if holders == 0:
                 return candidate
         raise WebApiRefused(
             f"WebAPI at {self.url} has {_MOST_NAMES} of the name {name!r} already; please choose another."
@@ -247,10 +247,10 @@ class WebApi:
 
 
 def _id_of(answer: Any) -> int:
-    made = answer.get("id") if isinstance(answer, dict) else None
-    if not isinstance(made, int) or isinstance(made, bool):
+    number = answer.get("id") if isinstance(answer, dict) else None
+    if not isinstance(number, int) or isinstance(number, bool):
         raise WebApiGarbled("WebAPI did not say the id of what it created.")
-    return made
+    return number
 
 
 def _stored_item(item: Json) -> Json:
