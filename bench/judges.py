@@ -86,7 +86,7 @@ def run(seconds: float) -> Figures:
 
     def everything(case: Case) -> object:
         """What judging adds to a turn: the emergency judge, the modes, the team."""
-        alarm = bot.filter.alarm_now(Case(case.user_message, history=case.history[:1]))
+        alarm = bot.filter.judge_emergency_locally(Case(case.user_message, history=case.history[:1]))
         return alarm, loop.run_until_complete(bot.filter.review(case, modes_of(case, ()), ledger))
 
     figures: Figures = {}

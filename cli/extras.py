@@ -11,7 +11,17 @@ from typer.core import TyperCommand
 from cli.terminal import USAGE
 
 LIBRARIES = {
-    "lab": ("blingfire", "datasets", "jinja2", "krippendorff", "markdown_it", "markupsafe", "scipy", "sklearn"),
+    "lab": (
+        "blingfire",
+        "datasets",
+        "jinja2",
+        "krippendorff",
+        "markdown_it",
+        "markupsafe",
+        "matplotlib",
+        "scipy",
+        "sklearn",
+    ),
     "postgres": ("greenlet", "psycopg", "sqlalchemy"),
 }
 """By extra, the names under which its libraries are imported. The others are looked for where the configuration asks for them."""

@@ -123,19 +123,19 @@ class Filter:
             return not {judgement.judge, *asked}.isdisjoint(CLAIMS_JUDGES)
         return isinstance(judgement.observation, Claims)
 
-    async def hear(self, case: Case) -> Review:
+    async def check_emergency_locally(self, case: Case) -> Review:
         """Ask the local emergency judge; about a long text beside the event loop.
 
         A short message is read by itself first: a cry for help does not wait behind others' long texts for what was said before.
         """
         newest = replace(case, history=())
         if offload.is_long(case) and not offload.is_long(newest):
-            review = self.alarm_now(newest)
+            review = self.judge_emergency_locally(newest)
             if review.verdict == "reject":
                 return review
-        return await offload.run(case, self.alarm_now, case)
+        return await offload.run(case, self.judge_emergency_locally, case)
 
-    def alarm_now(self, case: Case) -> Review:
+    def judge_emergency_locally(self, case: Case) -> Review:
         """Ask the local emergency judge, before anything that could refuse or delay the request."""
         if self.emergency is None or not isinstance(self.emergency.stages[0], LocalJudge):
             return Review()
@@ -143,11 +143,11 @@ class Filter:
         settled = self.emergency.local_only or self.emergency.settles(review.judgements[0], case)
         return review if settled else Review(review.judgements)
 
-    async def alarm(self, case: Case, ledger: Ledger, heard: Review) -> Review:
+    async def judge_emergency_by_models(self, case: Case, ledger: Ledger, heard: Review) -> Review:
         """Ask the stages of the emergency judge that need a model, unless the local one has settled it.
 
         Args:
-            heard: What `hear` or `alarm_now` returned for this case.
+            heard: What `check_emergency_locally` or `judge_emergency_locally` returned for this case.
 
         Returns:
             The review, with the judgements of these stages alone. When the last one sees no danger and an earlier one does, the

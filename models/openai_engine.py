@@ -28,7 +28,7 @@ from models.errors import (
 from models.refusal import accused
 from models.request import as_completion
 from models.settings import ModelSettings
-from models.watch import TRACE_HEADERS
+from models.trace_headers import TRACE_HEADERS
 from models.writing import Listener, read_out
 
 MAX_ANSWER = 32 * 2**20

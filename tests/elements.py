@@ -1,5 +1,6 @@
 """Pages read as a browser would."""
 
+import re
 from html.parser import HTMLParser
 
 EMPTY = ("meta", "input", "rect", "circle", "line", "polygon", "polyline", "path")
@@ -33,13 +34,13 @@ class Elements(HTMLParser):
         return [attributes for name, attributes in self.found if name == tag]
 
     def count(self, tag: str, **wanted: str) -> int:
-        """Count the elements that have these attributes; `class_` stands for class."""
-        shown = {name.rstrip("_"): value for name, value in wanted.items()}
+        """Count the elements that have these attributes; `class_` stands for class, `aria_label` for aria-label."""
+        shown = {name.rstrip("_").replace("_", "-"): value for name, value in wanted.items()}
         return sum(shown.items() <= attributes.items() for attributes in self.all(tag))
 
 
 def assert_stands_alone(page: str, *, scripts: bool) -> None:
-    """See that a page loads nothing from elsewhere, and forbids it too."""
+    """See that a page loads nothing from elsewhere, and forbids it too; and that it has the colours that it uses."""
     for tag, attributes in Elements(page).found:
         assert tag not in ("img", "link", "iframe", "object")
         assert scripts or tag != "script"
@@ -48,3 +49,4 @@ def assert_stands_alone(page: str, *, scripts: bool) -> None:
     assert "url(" not in page
     assert "@import" not in page
     assert "default-src 'none'" in page
+    assert set(re.findall(r"var\(--([\w-]+)", page)) <= set(re.findall(r"--([\w-]+):", page))

@@ -3,15 +3,18 @@
 from collections.abc import Mapping
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-from judges.evaluation.calibrate import Calibration, Point
+from judges.evaluation.calibrate import Calibration
+from judges.evaluation.calibrate import Point as Threshold
 from judges.evaluation.report import percent
 from judges.evaluation.traffic import Route, Traffic
+from plots.drawing import Axis, Line, Point, draw_curves
 
-WIDTH, HEIGHT, LEFT, TOP, SIDE = 460, 300, 50, 14, 250
-"""Pixels of a plot and of its inner square frame."""
 LOWEST = 0.5
 """Recall at the foot of a plot: what lies below nobody would choose."""
+SETTLED = tuple((n / 4, f"{25 * n} %") for n in range(5))
+RECALL = tuple((n / 10, f".{n}" if n < 10 else "1") for n in range(5, 11))
 
 
 def page(found: Mapping[str, Calibration], routes: Mapping[str, Route], team: Traffic | None, title: str) -> str:
@@ -19,30 +22,35 @@ def page(found: Mapping[str, Calibration], routes: Mapping[str, Route], team: Tr
     templates = Environment(
         loader=PackageLoader("judges.evaluation"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    template = templates.get_template("calibration.html")
     plots = [
-        {"one": one, "reaches": routes[name].reaches(), "path": path(one.curve), "dot": _dot(one), "points": one.curve}
+        {"one": one, "reaches": routes[name].reaches(), "drawing": _draw(one), "thresholds": _steps(one)}
         for name, one in found.items()
     ]
-    frame = {"width": WIDTH, "height": HEIGHT, "left": LEFT, "top": TOP, "side": SIDE, "lowest": LOWEST}
-    return template.render(title=title, plots=plots, team=team, percent=percent, x=_x, y=_y, **frame)
+    template = templates.get_template("calibration.html")
+    return template.render(title=title, plots=plots, team=team, percent=percent)
 
 
-def path(points: tuple[Point, ...]) -> str:
-    """Return a curve as an SVG path: right is settled, up is recall."""
-    steps = [f"{_x(p.settled_harmless):.1f},{_y(p.recall):.1f}" for p in points if p.recall >= LOWEST]
-    return "M" + " L".join(steps) if steps else ""
-
-
-def _dot(one: Calibration) -> tuple[float, float] | None:
-    if one.measured is None or one.measured.recall.value is None or one.measured.settled_harmless.value is None:
+def _draw(one: Calibration) -> Markup | None:
+    """Draw a curve, right is settled, up is recall, and the threshold chosen as a square."""
+    points = tuple(Point(p.recall, x=p.settled_harmless) for p in one.curve if p.recall >= LOWEST)
+    if not points:
         return None
-    return _x(one.measured.settled_harmless.value), _y(one.measured.recall.value)
+    curves = [Line("", points, marked=False)]
+    if one.measured is not None:
+        chosen = Point(one.measured.recall.value, x=one.measured.settled_harmless.value or 0.0, style="arm0")
+        curves.append(Line("chosen", (chosen,)))
+    x = Axis(0, 1, SETTLED, title="harmless cases settled")
+    y = Axis(LOWEST, 1, RECALL, mark=one.target, title="recall")
+    return draw_curves(curves, x, y, f"Recall against share settled, {one.judge}", height=200)
 
 
-def _x(settled: float) -> float:
-    return LEFT + SIDE * 1.5 * settled
-
-
-def _y(recall: float) -> float:
-    return TOP + SIDE * (1 - (max(recall, LOWEST) - LOWEST) / (1 - LOWEST))
+def _steps(one: Calibration) -> list[Threshold]:
+    """Return of each recall, in hundredths, the threshold that settles most."""
+    best: dict[int, Threshold] = {}
+    for point in one.curve:
+        hundredths = int(100 * point.recall + 1e-9)
+        if point.recall >= LOWEST and (
+            hundredths not in best or point.settled_harmless > best[hundredths].settled_harmless
+        ):
+            best[hundredths] = point
+    return [best[hundredths] for hundredths in sorted(best, reverse=True)]

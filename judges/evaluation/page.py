@@ -5,12 +5,16 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
 
 from judges.evaluation.measures import Group, Measured, Share, expected, roc_curve
 from judges.evaluation.report import misjudged
 from judges.evaluation.run_cases import Answer
+from plots.drawing import Axis, Line, Point, draw_curves
 
 VERDICTS = ("accept", "warn", "reject", "unjudged")
+CHANCE = Line("chance", (Point(0.0, x=0.0, style="soft"), Point(1.0, x=1.0, style="soft")), marked=False)
+SHARES = tuple((n / 4, f"{25 * n} %") for n in range(5))
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +25,8 @@ class _Judge:
     measured: Measured
     shares: list[tuple[str, Share]]
     confusion: list[tuple[str, list["_Cell"]]]
-    roc: str
-    """Points of the curve for an SVG of 100 by 100, from the lower left."""
+    roc: Markup | None
+    """The curve, where there are cases of both kinds."""
     groups: list[tuple[str, list[tuple[str, Group]]]]
 
 
@@ -72,15 +76,22 @@ def page(measured: Mapping[str, Measured], answers: Sequence[Answer], title: str
 
 
 def _judge(name: str, measured: Measured, answers: Sequence[Answer]) -> _Judge:
-    curve = roc_curve([a for a in answers if a.labelled.expected])
     return _Judge(
         name,
         measured,
         [("recall", measured.recall), ("specificity", measured.specificity), ("precision", measured.precision)],
         [(wanted, list(_cells(wanted, row))) for wanted, row in measured.confusion.items()],
-        " ".join(f"{100 * x:.2f},{100 - 100 * y:.2f}" for x, y in curve),
+        _draw_roc(measured, roc_curve([a for a in answers if a.labelled.expected])),
         [(what, _worst_first(groups)) for what, groups in (("family", measured.families), ("tag", measured.tags))],
     )
+
+
+def _draw_roc(measured: Measured, curve: Sequence[tuple[float, float]]) -> Markup | None:
+    if not curve:
+        return None
+    line = Line("ROC", tuple(Point(y, 0.0, y, x=x) for x, y in curve), marked=False)
+    x, y = (Axis(0, 1, SHARES, title=f"{kind} cases flagged") for kind in ("harmless", "violating"))
+    return draw_curves([CHANCE, line], x, y, f"ROC curve, area {_number(measured.roc_auc, 3)}", height=230)
 
 
 def _cells(wanted: str, row: Mapping[str, int]) -> Iterator[_Cell]:

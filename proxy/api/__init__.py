@@ -4,7 +4,7 @@
     request_body.py   the bytes of a request, read and limited
     dialect.py        how a client speaks: chat completions, or responses/
     chat.py           POST /v1/chat/completions
-    session.py        recall and remember a conversation
+    run_turn.py       a turn within the service: taken, remembered, traced
     reply.py          the response body; respond.py: on its way, in one piece or streamed
     stream.py         the response as server-sent events
     outgoing.py       what an upstream says of its answer, as far as it leaves

@@ -9,14 +9,13 @@ from typing import Any
 
 from judges.rules import RULES
 from judges.verdict import Judgement
-from knowledge_base import citations
 from models.client import Body
 from proxy.api import outgoing
 from proxy.api.logprobs import encoded, spelled, spelling
-from proxy.traces.trace import RANK
 from proxy.turn import tool_calls
-from proxy.turn.chatbot import Chatbot
-from proxy.turn.delivery import Answer, Delivery, Turn
+from proxy.turn.delivered_text import cited_sections, delivered_text
+from proxy.turn.inputs import Turn
+from proxy.turn.results import Answer, Delivery
 
 
 def completion(turn: Turn, answer: Answer, *, expose: bool) -> Body:
@@ -27,7 +26,7 @@ def completion(turn: Turn, answer: Answer, *, expose: bool) -> Body:
         answer: Its answer; one delivery stands for every choice asked for when no draft was made.
         expose: Whether to add the `caf` object: to the response, and with several choices to each of them.
     """
-    deliveries = answer.deliveries if answer.upstream else answer.deliveries * (turn.request.n or 1)
+    deliveries = answer.deliveries if answer.upstream else [*answer.deliveries] * (turn.request.n or 1)
     # What leaves before there is an answer may be another's than the first draft's.
     named = answer.upstream if turn.stream_gate is None else turn.stream_gate.head
     body: Body = {
@@ -37,7 +36,7 @@ def completion(turn: Turn, answer: Answer, *, expose: bool) -> Body:
         "usage": turn.ledger.usage.as_openai(),
     }
     if expose:
-        body["caf"] = caf(turn, worst(deliveries))
+        body["caf"] = caf(turn, answer.worst)
         if len(deliveries) > 1:
             for written, delivery in zip(body["choices"], deliveries, strict=True):
                 written["caf"] = caf(turn, delivery)
@@ -47,8 +46,8 @@ def completion(turn: Turn, answer: Answer, *, expose: bool) -> Body:
 def head(turn: Turn, upstream: Body) -> Body:
     """Return what names a completion, and says of which system it is."""
     return {
-        "id": f"chatcmpl-{turn.trace.turn_id}",
-        "created": int(turn.trace.started),
+        "id": f"chatcmpl-{turn.id}",
+        "created": int(turn.started_at),
         "model": turn.request.model,
         **outgoing.about(upstream),
     }
@@ -57,7 +56,7 @@ def head(turn: Turn, upstream: Body) -> Body:
 def choice(turn: Turn, delivery: Delivery, index: int) -> Body:
     """Write one choice, with the text that is delivered."""
     upstream = delivery.message
-    text = shown(turn, delivery)
+    text = delivered_text(turn, delivery)
     message: Body = {"role": "assistant", "content": text, "refusal": None, **tool_calls.fields(delivery.calls)}
     # A client that waits for a document or a call is told that this is none.
     programmed = turn.request.wants_json or turn.request.tools or turn.request.functions
@@ -100,40 +99,20 @@ def likely(turn: Turn, delivery: Delivery) -> Body | None:
     return {"content": tokens[starts.index(before) :], "refusal": None} if before in starts else None
 
 
-def shown(turn: Turn, delivery: Delivery) -> str | None:
-    """Return the text the user gets: the reply, a line that names its sources, and in a concern the emergency contact."""
-    text = delivery.text
-    if text is None or turn.request.wants_json or delivery.text_outcome in ("emergency", "fallback"):
-        return text
-    if turn.cites and turn.bot.settings.citations == "shown":
-        text += citations.line([title for _, title in cited(turn.bot, delivery)])
-    return f"{text}\n\n{turn.bot.contact(turn.user_message)}" if turn.concern is not None else text
-
-
-def cited(bot: Chatbot, delivery: Delivery) -> list[tuple[str, str]]:
-    """Return id and title of the sections a reply cites."""
-    return [(s, bot.sections[s].title) for s in delivery.citations if s in bot.sections]
-
-
-def worst(deliveries: list[Delivery]) -> Delivery:
-    """Return the delivery whose outcome is the turn's."""
-    return min(deliveries, key=lambda delivery: RANK.index(delivery.outcome))
-
-
 def caf(turn: Turn, delivery: Delivery) -> dict[str, Any]:
     """Write the `caf` object.
 
     Reasons and messages are the rules' own text, since what a model wrote may quote the draft; keys with the permission
     `trace` get the judges' own, and a draft that was not delivered.
     """
-    told: dict[str, Any] = {
-        "turn_id": turn.trace.turn_id,
-        "conversation_id": turn.trace.conversation_id,
+    caf_object: dict[str, Any] = {
+        "turn_id": turn.id,
+        "conversation_id": turn.conversation.id,
         "outcome": delivery.outcome,
-        "citations": [{"id": s, "title": title} for s, title in cited(turn.bot, delivery)],
+        "citations": [{"id": s, "title": title} for s, title in cited_sections(turn.bot, delivery)],
         "warnings": [{"rule": rule, "message": RULES[rule].message} for rule in dict(delivery.warnings)],
         "judges": [_judge(judgement, turn.reveals) for judgement in delivery.judgements],
-        **({"concern": {"kind": turn.trace.concern}} if turn.concern is not None else {}),
+        **({"concern": {"kind": delivery.concern}} if delivery.concern is not None else {}),
         "calls": len(turn.ledger.calls),
         "usage": [{"step": c.step, "model": c.alias, **c.usage.as_openai()} for c in turn.ledger.calls],
         "ms": turn.at_ms,
@@ -141,8 +120,10 @@ def caf(turn: Turn, delivery: Delivery) -> dict[str, Any]:
     if turn.reveals and delivery.outcome in ("refined", "fallback"):
         index = delivery.choice.get("index", 0)
         drafts = ("draft", "redraft", "shortened") if delivery.replaced else ("tool_calls",)
-        told["draft"] = next((a.text for a in turn.trace.attempts if a.choice == index and a.kind in drafts), None)
-    return told
+        caf_object["draft"] = next(
+            (a.text for a in turn.results.attempts if a.choice == index and a.kind in drafts), None
+        )
+    return caf_object
 
 
 def _judge(judgement: Judgement, reveals: bool) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from proxy.api import reply, stream
 from proxy.api.dialect import Dialect
 from proxy.api.middleware import to_api_error
 from proxy.api.service import Service
-from proxy.turn.delivery import Turn
+from proxy.turn.inputs import Turn
 
 
 async def respond(
@@ -75,7 +75,7 @@ def _pieces(turn: Turn | None) -> Iterator[Body]:
         return
     begun, pieces = bool(turn.stream_gate.sent_chars), turn.stream_gate.take_pieces()
     if pieces and not begun:
-        turn.steps.append(("first_text", time.perf_counter() - turn.started))
+        turn.results.steps.append(("first_text", time.perf_counter() - turn.started))
     named = reply.head(turn, turn.stream_gate.head)
     for index, text, first in pieces:
         yield from stream.piece_chunks(named, index, text, first, turn.request.wants_usage)

@@ -1,6 +1,7 @@
 """The trace of one turn: what happened, in order, with its evidence. `store.py` keeps it."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 from judges.observation import CrisisKind
@@ -8,8 +9,13 @@ from judges.verdict import Judgement
 from models.usage import Call
 
 Outcome = Literal["emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered"]
-RANK: tuple[Outcome, ...] = get_args(Outcome)
-"""The outcome of a turn, or of a choice, is the first of these that applies to a part of it."""
+_RANK: tuple[Outcome, ...] = get_args(Outcome)
+
+
+def worst_outcome(outcomes: Iterable[Outcome]) -> Outcome:
+    """Return the outcome of a turn, or of a choice, whose parts came to these: the one that `Outcome` names first."""
+    return min(outcomes, key=_RANK.index)
+
 
 HowFound = Literal["fresh", "history", "pair", "explicit", "missed"]
 """By its whole history, by one exchange of it, by the id the client gave; missed: it has a history that is not known."""
@@ -51,7 +57,7 @@ class DroppedCall:
     """undeclared: the request has no such tool."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Attempt:
     """One text the turn tried for a choice."""
 
@@ -59,18 +65,18 @@ class Attempt:
     """mended: what code made of the attempt before it, without asking a model."""
     choice: int
     text: str
-    citations: list[str]
+    citations: Sequence[str]
     at_ms: float
     """When it was there, milliseconds after the turn began."""
-    problems: list[str] = field(default_factory=list)
+    problems: Sequence[str] = ()
     """What the hard checks found."""
-    modes: list[str] = field(default_factory=list)
-    judgements: list[Judgement] = field(default_factory=list)
+    modes: Sequence[str] = ()
+    judgements: Sequence[Judgement] = ()
     left: int = 0
     """How many of its characters had left before it was judged."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Trace:
     """One turn."""
 
@@ -86,31 +92,31 @@ class Trace:
     user_message: str = ""
     memory: HowFound = "fresh"
     """How the conversation was found."""
-    selected: list[SelectedSource] = field(default_factory=list)
+    selected: Sequence[SelectedSource] = ()
     selection_note: str = ""
     """Why the selection went as it did: the model's reason, or why it fell back to the lexical index."""
     invalid_ids: int = 0
     """Ids the selection model made up, which were dropped."""
-    sources_in_use: list[str] = field(default_factory=list)
-    warnings_shown: list[ShownWarning] = field(default_factory=list)
-    emergency: list[Judgement] = field(default_factory=list)
+    sources_in_use: Sequence[str] = ()
+    warnings_shown: Sequence[ShownWarning] = ()
+    emergency: Sequence[Judgement] = ()
     concern: ConcernKind | None = None
     """The kind of danger that the emergency judge was not sure of; the reply went on, with the emergency contact."""
-    attempts: list[Attempt] = field(default_factory=list)
-    warnings_added: list[ShownWarning] = field(default_factory=list)
-    replies: list[str | None] = field(default_factory=list)
+    attempts: Sequence[Attempt] = ()
+    warnings_added: Sequence[ShownWarning] = ()
+    replies: Sequence[str | None] = ()
     """What was delivered, one for each choice; None for a choice without text."""
-    refusals: list[str | None] = field(default_factory=list)
+    refusals: Sequence[str | None] = ()
     """What was delivered as `refusal`, one for each choice; empty if there was none."""
     tool_calls: int = 0
     """How many were delivered."""
-    dropped_calls: list[DroppedCall] = field(default_factory=list)
+    dropped_calls: Sequence[DroppedCall] = ()
     outcome: Outcome = "unfiltered"
     would: Outcome | None = None
     """In shadow: what the filter would have made of it; None: nobody has judged it."""
     error: str | None = None
     """The code of the error that ended the turn, if one did."""
-    calls: list[Call] = field(default_factory=list)
+    calls: Sequence[Call] = ()
     ms: float = 0.0
 
     @property

@@ -1,13 +1,15 @@
 """One guarded turn, in the order in which things happen:
 
-turn.py          the life of a turn
-retrieval.py     the sections that a question needs
-draft.py         the chatbot's answer and its hard checks; context.py: what the upstream model sees
-writer.py        what of a streamed draft may leave before a verdict; stream_gate.py: what has left
-cases.py         what the judges see; json_text.py: of a JSON reply
-judging.py       the verdict, and what follows from it: mended, refined, replaced
-tool_calls.py    which calls of tools were asked for, and what of them leaves
-delivery.py      what a turn works on, and what it comes to
-background.py    what no reply waits for; shadow.py: what the filter would have done
-chatbot.py       a chatbot with its models, judges and sections; language.py: which language it answers an emergency in
+turn.py            the life of a turn
+inputs.py          what it is asked and works with; results.py: what it comes to
+retrieval.py       the sections that a question needs
+draft.py           the chatbot's answer and its hard checks; context.py: what the upstream model sees
+writer.py          what of a streamed draft may be sent before a verdict; stream_gate.py: what has been
+cases.py           what the judges see; json_text.py: of a JSON reply
+judging.py         the verdict, and what follows from it: mended, refined, replaced
+tool_calls.py      which calls of tools were asked for, and what of them is delivered
+delivered_text.py  what the user gets; remember.py: what the conversation's state becomes
+trace_builder.py   the trace, from the results
+background.py      what no reply waits for; shadow.py: what the filter would have done
+chatbot.py         a chatbot with its models, judges and sections; language.py: which language it answers an emergency in
 """

@@ -6,19 +6,20 @@ import aiohttp
 import structlog
 
 from judges.review import signs
-from proxy.turn.delivery import Delivery, Turn
+from proxy.turn.inputs import Turn
+from proxy.turn.results import Delivery
 
 log = structlog.get_logger()
 
 
 async def tell_staff(session: aiohttp.ClientSession, url: str, turn: Turn, delivery: Delivery) -> None:
     """Tell a webhook of an emergency: ids and its kind, no text. A failure is logged, and harms nothing else."""
-    found = signs(delivery.judgements)
+    present = signs(delivery.judgements)
     note = {
-        "turn_id": turn.trace.turn_id,
-        "conversation_id": turn.trace.conversation_id,
+        "turn_id": turn.id,
+        "conversation_id": turn.conversation.id,
         "chatbot": turn.bot.name,
-        "kind": found[0].kind if found else None,
+        "kind": present[0].kind if present else None,
     }
     try:
         async with asyncio.timeout(10), session.post(url, json=note, allow_redirects=False) as answer:
@@ -27,4 +28,4 @@ async def tell_staff(session: aiohttp.ClientSession, url: str, turn: Turn, deliv
             problem = f"status {answer.status}"
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         problem = type(error).__name__
-    log.error("emergency webhook failed", turn_id=turn.trace.turn_id, error=problem)
+    log.error("emergency webhook failed", turn_id=turn.id, error=problem)

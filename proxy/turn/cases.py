@@ -1,5 +1,7 @@
 """The case that a reply makes for its judges."""
 
+from dataclasses import dataclass
+
 from judges import offload
 from judges.case import Case, Said
 from judges.modes import Mode, modes_of
@@ -8,7 +10,7 @@ from judges.sentences import normalise, sentences
 from knowledge_base import citations
 from knowledge_base.library import Source
 from proxy.traces.trace import Attempt
-from proxy.turn.delivery import Turn
+from proxy.turn.inputs import Turn
 from proxy.turn.json_text import json_text
 from proxy.wire.canonical import unlined
 
@@ -16,8 +18,19 @@ HISTORY_FOR_JUDGES = 6
 """Earlier messages that a judge sees."""
 
 
-def reply_case(turn: Turn, attempt: Attempt) -> tuple[Case, tuple[str, ...], frozenset[Mode]]:
-    """Return the case an attempt makes, what it validly cites, and the modes of judges it calls for."""
+@dataclass(frozen=True, slots=True)
+class ReplyCase:
+    """What a reply gives its judges."""
+
+    case: Case
+    citations: tuple[str, ...]
+    """What it validly cites."""
+    modes: frozenset[Mode]
+    """The modes of judges that it calls for."""
+
+
+def reply_case(turn: Turn, attempt: Attempt) -> ReplyCase:
+    """Return what an attempt gives its judges."""
     sources, classes = _cited(turn, attempt)
     silent = "not_in_sources" in classes or _says_silent(attempt.text)
     case = Case(
@@ -29,9 +42,7 @@ def reply_case(turn: Turn, attempt: Attempt) -> tuple[Case, tuple[str, ...], fro
         role=turn.bot.settings.role,
         topics=turn.bot.topics,
     )
-    modes = modes_of(case, classes) if turn.filter == "on" else frozenset[Mode]()
-    attempt.modes = sorted(modes)
-    return case, _named(sources, classes), modes
+    return ReplyCase(case, _named(sources, classes), modes_of(case, classes))
 
 
 def _says_silent(text: str) -> bool:
@@ -39,8 +50,8 @@ def _says_silent(text: str) -> bool:
     return any(admits(sentence.text.lower()) == "clear" for sentence in sentences(normalise(text)))
 
 
-async def read_case(turn: Turn, attempt: Attempt) -> tuple[Case, tuple[str, ...], frozenset[Mode]]:
-    """Return the case that a whole reply makes; of a long one, without keeping everybody waiting meanwhile."""
+async def read_case(turn: Turn, attempt: Attempt) -> ReplyCase:
+    """Return what a whole reply gives its judges; of a long one, without keeping everybody waiting meanwhile."""
     return await offload.run(Case(turn.user_message, attempt.text), reply_case, turn, attempt)
 
 
@@ -56,7 +67,7 @@ def _cited(turn: Turn, attempt: Attempt) -> tuple[tuple[Source, ...], tuple[str,
     """
     if not turn.cites or attempt.kind == "tool_calls":
         return turn.sources, ()
-    sources, classes, _ = citations.split(attempt.citations, turn.bot.sections, turn.in_use)
+    sources, classes, _ = citations.split(attempt.citations, turn.bot.sections, turn.in_use or ())
     return sources, classes
 
 

@@ -1,5 +1,6 @@
-"""The draft: asked for, checked by hard rules, asked for again with the reason."""
+"""The draft: the chatbot's answer, checked by hard rules, and asked for again with the reason."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -11,11 +12,11 @@ from models.client import Body
 from models.errors import ModelError
 from models.request import text_of
 from models.usage import BYTES_PER_TOKEN, estimate_tokens
-from proxy.traces.trace import Attempt, SelectedSource
+from proxy.traces.trace import Attempt
 from proxy.turn import context
-from proxy.turn.delivery import Turn
-from proxy.turn.retrieval import put_in
-from proxy.turn.writer import Drafting
+from proxy.turn.inputs import Turn
+from proxy.turn.retrieval import retrieve_requested
+from proxy.turn.writer import DraftStream
 
 log = structlog.get_logger()
 
@@ -31,11 +32,10 @@ async def draft(turn: Turn) -> Body:
         ModelError: It could not be asked.
     """
     choices = {"n": turn.request.n} if (turn.request.n or 1) > 1 else {}
-    body = _body(turn) | choices
-    return await _asked(turn, body, "draft", None)
+    return await _ask(turn, _body(turn) | choices, "draft", None)
 
 
-async def checked(turn: Turn, index: int, text: str, with_tools: bool) -> Attempt:
+async def check_draft(turn: Turn, index: int, text: str, with_tools: bool) -> tuple[Turn, Attempt]:
     """Run the hard checks on a draft: faulty commands are redrafted, great length is shortened.
 
     Args:
@@ -43,76 +43,89 @@ async def checked(turn: Turn, index: int, text: str, with_tools: bool) -> Attemp
         index: Which choice the draft is.
         text: The draft as the model wrote it.
         with_tools: Whether tool calls came with it; such a draft needs no citation.
+
+    Returns:
+        The turn as it goes on, with the sources that the chatbot asked for, and the text that is left to judge.
     """
-    text, attempt = await _redrafted(turn, index, text, with_tools)
+    turn, text, attempt = await _redraft(turn, index, text, with_tools)
     hard = turn.bot.settings.length.hard
     if estimate_tokens(attempt.text) <= hard or turn.request.wants_json:
-        return attempt
-    if committed := turn.committed(index).text:  # which cannot be shortened any more
-        attempt.text = max(cut(attempt.text, hard), committed, key=len)
-        return attempt
-    shorter = await _ask_again(turn, index, context.shorten_messages(text, turn.bot.settings.length.soft))
-    if shorter is not None:
-        attempt, _ = attempt_of(turn, "shortened", index, shorter)
-    attempt.text = max(cut(attempt.text, hard), turn.committed(index).text, key=len)
-    return attempt
+        return turn, attempt
+    committed = turn.committed(index).text
+    if not committed:  # else it cannot be shortened any more
+        shorter = await _ask_again(turn, index, context.shorten_messages(text, turn.bot.settings.length.soft))
+        if shorter is not None:
+            attempt = _attempt(turn, "shortened", index, parse_draft(turn, shorter))
+    attempt = replace(attempt, kind="shortened", text=max(cut_to_tokens(attempt.text, hard), committed, key=len))
+    turn.results.attempts.append(attempt)
+    return turn, attempt
 
 
-async def _redrafted(turn: Turn, index: int, text: str, with_tools: bool) -> tuple[str, Attempt]:
+async def _redraft(turn: Turn, index: int, text: str, with_tools: bool) -> tuple[Turn, str, Attempt]:
     """Ask again until the draft's commands are right, or it has been asked often enough."""
-    attempt, parsed = attempt_of(turn, "draft", index, text)
     redrafts, requests = 0, turn.bot.settings.retrieval.max_requests
-    while turn.cites:
-        wanted = _wanted(turn, parsed)[:requests]
+    kind: Kind = "draft"
+    while True:
+        parsed = parse_draft(turn, text)
+        wanted = _requested_sources(turn, parsed)[:requests]
+        problems = [] if wanted or with_tools else _problems(turn, parsed)
+        attempt = _attempt(turn, kind, index, parsed, problems)
+        turn.results.attempts.append(attempt)
         if wanted:
             requests -= len(wanted)
-            for source in wanted:
-                put_in(turn, source)
-                turn.trace.selected.append(SelectedSource(source, "chatbot", "asked for in its reply"))
+            turn = turn.with_sources(retrieve_requested(turn, wanted))
             again = await _ask_again(turn, index)
+        elif not problems or redrafts == MAX_REDRAFTS or turn.committed(index).text:
+            return turn, text, attempt
         else:
-            attempt.problems = [] if with_tools else _problems(turn, parsed)
-            if not attempt.problems or redrafts == MAX_REDRAFTS or turn.committed(index).text:
-                break
             redrafts += 1
-            again = await _ask_again(turn, index, context.hard_check_messages(text, attempt.problems))
+            again = await _ask_again(turn, index, context.hard_check_messages(text, problems))
         if again is None:
-            break
-        text = again
-        attempt, parsed = attempt_of(turn, "redraft", index, text)
-    return text, attempt
+            return turn, text, attempt
+        kind, text = "redraft", again
 
 
 def _problems(turn: Turn, parsed: citations.Parsed) -> list[str]:
-    found = citations.problems(parsed, turn.bot.sections, turn.in_use)
-    return found if parsed.text else [*found, "Your reply has no text for the user."]
-
-
-def _wanted(turn: Turn, parsed: citations.Parsed) -> list[str]:
-    """Return the sources a reply asks for, when that is all it does."""
-    if parsed.text:
+    if not turn.cites:
         return []
-    return [s for s in citations.requested(parsed, turn.bot.sections) if s not in turn.in_use]
+    problems = citations.problems(parsed, turn.bot.sections, turn.in_use or ())
+    return problems if parsed.text else [*problems, "Your reply has no text for the user."]
+
+
+def _requested_sources(turn: Turn, parsed: citations.Parsed) -> list[str]:
+    """Return the sources a reply asks for, when that is all it does."""
+    if parsed.text or not turn.cites:
+        return []
+    return [s for s in citations.requested(parsed, turn.bot.sections) if s not in (turn.in_use or ())]
 
 
 async def _ask_again(turn: Turn, index: int, extra: Sequence[Body] = ()) -> str | None:
     """Ask the chatbot once more; None when that fails: then the draft at hand is all there is, and it is judged as it is."""
     try:
         with turn.step("redraft"):
-            answer = await _asked(turn, _body(turn, extra), "redraft", index)
+            answer = await _ask(turn, _body(turn, extra), "redraft", index)
     except ModelError as error:
         if turn.stream_gate is not None and not turn.stream_gate.forget([index]):
             raise
-        log.warning("redraft failed", turn_id=turn.trace.turn_id, error=error.kind)
+        log.warning("redraft failed", turn_id=turn.id, error=error.kind)
         return None
     return answer["choices"][0]["message"].get("content") or ""
 
 
-async def _asked(turn: Turn, body: Body, step: str, index: int | None) -> Body:
-    """Ask for a draft. Args: index: the choice it is for; None: all of them."""
-    alias = turn.bot.settings.model
-    listener = None if turn.stream_gate is None else Drafting(turn, turn.stream_gate, index)
-    answer = await turn.bot.models.complete(alias, body, step=step, ledger=turn.ledger, listener=listener)
+async def _ask(turn: Turn, body: Body, step: str, index: int | None) -> Body:
+    """Ask for a draft of a choice, or of all of them at once, and commit of it what may be sent while it is written."""
+    ask, alias = turn.bot.models.complete, turn.bot.settings.model
+    if turn.stream_gate is None:
+        answer = await ask(alias, body, step=step, ledger=turn.ledger)
+    else:
+        stream = DraftStream(turn, turn.stream_gate, index)
+        committing = asyncio.create_task(stream.commit())
+        try:
+            answer = await ask(alias, body, step=step, ledger=turn.ledger, listener=stream)
+            stream.end()
+            await committing
+        finally:
+            committing.cancel()
     for choice in answer["choices"]:
         message = choice["message"]
         if isinstance(message.get("content"), list):  # some servers write parts
@@ -120,25 +133,28 @@ async def _asked(turn: Turn, body: Body, step: str, index: int | None) -> Body:
     return answer
 
 
-def attempt_of(turn: Turn, kind: Kind, index: int, text: str) -> tuple[Attempt, citations.Parsed]:
-    """Take a text of the model's apart, and trace it. A JSON document holds no commands.
+def parse_draft(turn: Turn, text: str) -> citations.Parsed:
+    """Split a text of the model's into its commands and the rest. A JSON document holds no commands.
 
     It ends where the client's `stop` wants it to, which a model that writes commands is not told, nor a refiner.
     """
-    parsed = citations.Parsed(text) if turn.request.wants_json else citations.parse(text)
-    if turn.request.stops and not turn.request.wants_json:
-        parsed = replace(parsed, text=before(parsed.text, turn.request.stops))
-    attempt = Attempt(kind, index, parsed.text, list(parsed.citations), turn.at_ms)
-    turn.trace.attempts.append(attempt)
-    return attempt, parsed
+    if turn.request.wants_json:
+        return citations.Parsed(text)
+    parsed = citations.parse(text)
+    return replace(parsed, text=cut_at_stop(parsed.text, turn.request.stops))
 
 
-def before(text: str, stops: Sequence[str]) -> str:
+def _attempt(turn: Turn, kind: Kind, index: int, parsed: citations.Parsed, problems: Sequence[str] = ()) -> Attempt:
+    sent = len(turn.committed(index).text)
+    return Attempt(kind, index, parsed.text, parsed.citations, turn.at_ms, problems, left=sent)
+
+
+def cut_at_stop(text: str, stops: Sequence[str]) -> str:
     """Return a text up to the first of some stop sequences."""
     return text[: min((at for stop in stops if (at := text.find(stop)) >= 0), default=len(text))]
 
 
-def cut(text: str, tokens: int) -> str:
+def cut_to_tokens(text: str, tokens: int) -> str:
     """Cut a text at the end of a sentence so that it has at most so many tokens, in time linear in its length."""
     if estimate_tokens(text) <= tokens:
         return text
@@ -162,6 +178,6 @@ def _body(turn: Turn, extra: Sequence[Body] = ()) -> Body:
     options = request.options
     if (
         turn.cites and request.stops
-    ):  # one such as a line break would end the draft with its citation command: see attempt_of
+    ):  # one such as a line break would end the draft with its citation command: see parse_draft
         options.pop("stop", None)
     return {**options, "messages": [*messages, *extra]}

@@ -1,4 +1,4 @@
-"""Judge a checked draft, rewrite what is rejected, and end on a delivery."""
+"""Judge a checked draft, mend or rewrite what is rejected, and end on a delivery."""
 
 import traceback
 from collections.abc import Sequence
@@ -12,205 +12,213 @@ from judges.observation import Problem
 from judges.panel import Mend
 from judges.refiner import Rejected
 from judges.review import Review
+from judges.verdict import Judgement
 from knowledge_base import citations
 from models.errors import ModelError
 from models.usage import estimate_tokens
-from proxy.traces.trace import RANK, Attempt, DroppedCall, Outcome
-from proxy.turn.cases import read_case, valid_citations
-from proxy.turn.delivery import Delivery, Turn
-from proxy.turn.draft import attempt_of, before, cut
+from proxy.traces.trace import Attempt, DroppedCall, Outcome
+from proxy.turn.cases import ReplyCase, read_case, valid_citations
+from proxy.turn.draft import cut_at_stop, cut_to_tokens, parse_draft
+from proxy.turn.inputs import Turn
 from proxy.turn.json_text import json_text
+from proxy.turn.results import AttemptReview, Delivery
 from proxy.turn.stream_gate import NO_TEXT, CommittedText
 from proxy.turn.tool_calls import ToolCall, text_for_judges
 
 log = structlog.get_logger()
 
-ACCEPTED: Outcome = "accepted"
+Warnings = list[tuple[str, str]]
 
 
-async def judged(turn: Turn, attempt: Attempt) -> Delivery:
+async def judge_reply(turn: Turn, attempt: Attempt) -> Delivery:
     """Judge a checked draft; rewrite and judge again what is rejected; end on a delivery."""
-    committed = turn.committed(attempt.choice)
     if not attempt.text:
-        return fallback(turn, Review())
+        return fallback(turn)
     if not turn.judged:
-        if turn.filter == "shadow":
-            turn.shadowed.append(attempt)
-        return Delivery(attempt.text, "unfiltered", valid_citations(turn, attempt))
-    if _ambiguous(turn, attempt):
-        return fallback(turn, Review(), [("unreadable", "")])
-    case, cited, modes = await read_case(turn, attempt)
-    with turn.step("judge"):
-        review = await turn.bot.filter.review(case, modes, turn.ledger, mend=_mender(turn, attempt))
+        cited = valid_citations(turn, attempt)
+        return Delivery(attempt.text, "unfiltered", cited, unjudged_attempts=[attempt])
+    if _ambiguous(turn, attempt.text):
+        return fallback(turn, warnings=[("unreadable", "")])
+    reply, review = await _review(turn, attempt)
     if not review.judgements:  # no judge of this chatbot is for such a reply
-        return Delivery(attempt.text, "unfiltered", cited)
-    attempt.judgements = review.judgements
-    judgements, outcome = list(review.judgements), ACCEPTED
-    warnings = [(j.rule, "") for j in review.objections if j.rule]
-    if (
-        turn.stream_gate is not None and turn.stream_gate.mode == "observe"
-    ):  # it has left: what is wrong with it, the next turn is told
-        return Delivery(attempt.text, "unfiltered", cited, judgements, [*warnings, *_length(turn, attempt)])
-    verdict = review.verdict
+        return Delivery(attempt.text, "unfiltered", reply.citations)
+    judgements, warnings = list(review.judgements), _warnings(review)
+    if turn.observed:  # it has been sent: what is wrong with it, the next turn is told
+        return Delivery(
+            attempt.text, "unfiltered", reply.citations, judgements, warnings + _length_warnings(turn, attempt.text)
+        )
+    outcome: Outcome = "accepted"
     for _ in range(turn.bot.settings.max_refinements):
-        if verdict != "reject" or review.failed_closed or review.mended is not None:
+        if review.verdict != "reject" or review.failed_closed or review.mended is not None:
             break
-        refined = await _refined(turn, attempt, case, review)
+        refined = await _refine(turn, attempt, reply.case, review)
         if refined is None:
             break
         attempt, outcome = refined, "refined"
-        case, cited, modes = await read_case(turn, attempt)
-        with turn.step("judge"):
-            review = await turn.bot.filter.review(case, modes, turn.ledger, strongest=True, mend=_mender(turn, attempt))
-        verdict, attempt.judgements = review.verdict, review.judgements
+        reply, review = await _review(turn, attempt, strongest=True)
         judgements += review.judgements
-        warnings += [(j.rule, "") for j in review.objections if j.rule]
+        warnings += _warnings(review)
     if review.mended is not None and not review.failed_closed:
-        attempt, outcome = _mended(turn, attempt, review.mended), "refined"
-    elif review.failed_closed or verdict == "reject":
-        return fallback(turn, replace(review, judgements=judgements), warnings, committed)
-    warnings += _length(turn, attempt)
-    return Delivery(attempt.text, _passed(review, warnings, outcome), cited, judgements, warnings)
+        # Its citations passed the hard checks as they stand.
+        modes = sorted(reply.modes)
+        attempt = Attempt("mended", attempt.choice, review.mended, attempt.citations, turn.at_ms, modes=modes)
+        turn.results.attempts.append(attempt)
+        outcome = "refined"
+    elif review.failed_closed or review.verdict == "reject":
+        return fallback(turn, judgements, warnings, turn.committed(attempt.choice))
+    warnings += _length_warnings(turn, attempt.text)
+    return Delivery(attempt.text, _passed_outcome(review, warnings, outcome), reply.citations, judgements, warnings)
 
 
-def _passed(review: Review, warnings: Sequence[tuple[str, str]], outcome: Outcome = ACCEPTED) -> Outcome:
-    """Return the outcome of what may leave."""
-    if any(j.verdict == "unjudged" for j in review.decisive):
+async def _review(turn: Turn, attempt: Attempt, *, strongest: bool = False) -> tuple[ReplyCase, Review]:
+    """Have the judges look at an attempt, and keep what they say with the results of the turn."""
+    reply = await read_case(turn, attempt)
+    with turn.step("judge"):
+        review = await turn.bot.filter.review(
+            reply.case, reply.modes, turn.ledger, strongest=strongest, mend=_mender(turn, attempt)
+        )
+    turn.results.reviews.append(AttemptReview(attempt, sorted(reply.modes), review.judgements))
+    return reply, review
+
+
+def _warnings(review: Review) -> Warnings:
+    return [(judgement.rule, "") for judgement in review.objections if judgement.rule]
+
+
+def _length_warnings(turn: Turn, text: str) -> Warnings:
+    return [("length", "")] if estimate_tokens(text) > turn.bot.settings.length.soft else []
+
+
+def _passed_outcome(review: Review, warnings: Warnings, outcome: Outcome = "accepted") -> Outcome:
+    """Return the outcome of what may be delivered."""
+    if any(judgement.verdict == "unjudged" for judgement in review.decisive):
         return "unjudged"
-    return "warned" if outcome == ACCEPTED and warnings else outcome
+    return "warned" if outcome == "accepted" and warnings else outcome
 
 
 def _mender(turn: Turn, attempt: Attempt) -> Mend | None:
-    """Return what mends a reply in place; None where nothing may be changed so: a document, or what leaves before it is judged."""
-    if (
-        turn.request.wants_json
-        or attempt.kind == "tool_calls"
-        or (turn.stream_gate is not None and turn.stream_gate.mode == "observe")
-    ):
+    """Return what mends a reply in place; None where nothing may be changed so: a document, or what is sent before it is judged."""
+    if turn.request.wants_json or attempt.kind == "tool_calls" or turn.observed:
         return None
-    statements, sent = turn.bot.statements(turn.user_message), len(turn.committed(attempt.choice).text)
+    statements, sent_chars = turn.bot.statements(turn.user_message), len(turn.committed(attempt.choice).text)
 
-    def mended(case: Case, problems: Sequence[Problem]) -> str | None:
-        text = mend(case, problems, statements, sent)
-        return text if text is not None and _may_be_said(turn, case.draft, text) else None
+    def mend_reply(case: Case, problems: Sequence[Problem]) -> str | None:
+        text = mend(case, problems, statements, sent_chars)
+        return text if text is not None and _fits(turn, case.draft, text) else None
 
-    return mended
+    return mend_reply
 
 
-def _may_be_said(turn: Turn, draft: str, text: str) -> bool:
-    """Tell whether a mended reply may be delivered whole: no `stop` of the client or length limit ends it before its statements."""
+def _fits(turn: Turn, draft: str, text: str) -> bool:
+    """Tell whether a mended reply can be delivered whole: no `stop` of the client or length limit ends it before its statements."""
     shorter = len(text) <= len(draft)
-    return before(text, turn.request.stops) == text and (shorter or cut(text, turn.bot.settings.length.hard) == text)
+    return cut_at_stop(text, turn.request.stops) == text and (
+        shorter or cut_to_tokens(text, turn.bot.settings.length.hard) == text
+    )
 
 
-def _mended(turn: Turn, attempt: Attempt, text: str) -> Attempt:
-    """Trace the mended reply. Its citations passed the hard checks as they stand."""
-    mended = Attempt("mended", attempt.choice, text, attempt.citations, turn.at_ms, modes=attempt.modes)
-    turn.trace.attempts.append(mended)
-    return mended
-
-
-async def settle_calls(turn: Turn, index: int, calls: Sequence[ToolCall], delivery: Delivery) -> None:
-    """Add the tool calls of a choice to its delivery, all of them, or those alone that need no judge."""
+async def judge_calls(turn: Turn, index: int, calls: Sequence[ToolCall], delivery: Delivery) -> Delivery:
+    """Add the tool calls of a choice to its delivery: all of them, or those alone that need no judge."""
     trusted = turn.bot.settings.trusted_tools
-    delivery.calls = list(calls)
-    asked = [call for call in calls if call.name not in trusted]
-    if not asked:
-        return
-    text = text_for_judges(asked)
-    attempt = Attempt("tool_calls", index, text or "", [], turn.at_ms)
-    if text is None:
-        attempt.problems = ["The arguments of a tool call have a key twice."]
-    turn.trace.attempts.append(attempt)
+    untrusted = [call for call in calls if call.name not in trusted]
+    if not untrusted:
+        return replace(delivery, calls=calls)
+    text = text_for_judges(untrusted)
+    problems = () if text is not None else ("The arguments of a tool call have a key twice.",)
+    attempt = Attempt("tool_calls", index, text or "", (), turn.at_ms, problems)
+    turn.results.attempts.append(attempt)
     if not turn.judged:
-        if turn.filter == "shadow":
-            turn.shadowed.append(attempt)
-        return
-    settled = await judged_calls(turn, attempt)
-    delivery.judgements += settled.judgements
-    delivery.warnings += settled.warnings
-    if settled.refused:
-        delivery.refused = True
-        delivery.calls = [call for call in calls if call not in asked]
-        turn.trace.dropped_calls += [DroppedCall(index, call.name, "rejected") for call in asked]
-    delivery.outcome = min(delivery.outcome, settled.outcome, key=RANK.index)
+        return replace(delivery, calls=calls, unjudged_attempts=[*delivery.unjudged_attempts, attempt])
+    verdict = await judge_call_attempt(turn, attempt)
+    if verdict.refused:
+        turn.results.dropped_calls += [DroppedCall(index, call.name, "rejected") for call in untrusted]
+        calls = [call for call in calls if call not in untrusted]
+    return replace(
+        delivery,
+        calls=calls,
+        refused=delivery.refused or verdict.refused,
+        judgements=[*delivery.judgements, *verdict.judgements],
+        warnings=[*delivery.warnings, *verdict.warnings],
+        other_outcomes=[*delivery.other_outcomes, verdict.outcome],
+    )
 
 
-async def judged_calls(turn: Turn, attempt: Attempt) -> Delivery:
+async def judge_call_attempt(turn: Turn, attempt: Attempt) -> Delivery:
     """Judge the tool calls of a choice as one case; what is rejected is not refined."""
     if attempt.problems:
         return Delivery(None, "fallback", warnings=[("unreadable", "")], refused=True)
-    case, _, modes = await read_case(turn, attempt)
-    with turn.step("judge"):
-        review = await turn.bot.filter.review(case, modes, turn.ledger)
+    _, review = await _review(turn, attempt)
     if not review.judgements:  # no judge of this chatbot is for them
         return Delivery(None, "unfiltered")
-    attempt.judgements = review.judgements
-    warnings = [(j.rule, "") for j in review.objections if j.rule]
+    warnings = _warnings(review)
     refused = review.failed_closed or review.verdict == "reject"
-    outcome = "fallback" if refused else _passed(review, warnings)
-    return Delivery(None, outcome, (), list(review.judgements), warnings, refused=refused)
+    outcome = "fallback" if refused else _passed_outcome(review, warnings)
+    return Delivery(None, outcome, (), review.judgements, warnings, refused=refused)
 
 
-def _length(turn: Turn, attempt: Attempt) -> list[tuple[str, str]]:
-    return [("length", "")] if estimate_tokens(attempt.text) > turn.bot.settings.length.soft else []
-
-
-async def _refined(turn: Turn, attempt: Attempt, case: Case, review: Review) -> Attempt | None:
+async def _refine(turn: Turn, attempt: Attempt, case: Case, review: Review) -> Attempt | None:
     """Have a rejected draft rewritten, from where the user has not seen it; None when it cannot be."""
     if turn.bot.refiner is None:
         return None
-    committed = turn.committed(attempt.choice)
-    options = {k: v for k, v in turn.request.options.items() if k in ("response_format", "seed")}
+    committed, request = turn.committed(attempt.choice), turn.request
+    options = {name: value for name, value in request.options.items() if name in ("response_format", "seed")}
     try:
         with turn.step("refine"):
             rejected = Rejected(case, review.objections, turn.sources, options, committed.text)
-            text = await turn.bot.refiner.refine(rejected, turn.ledger)
+            written = await turn.bot.refiner.refine(rejected, turn.ledger)
     except ModelError as error:
-        log.warning("refiner failed", turn_id=turn.trace.turn_id, error=error.kind)
+        log.warning("refiner failed", turn_id=turn.id, error=error.kind)
         return None
     except Exception as error:
         # The frames without values or message: these may hold what somebody wrote.
         frames = traceback.format_tb(error.__traceback__)
-        log.error("refiner crashed", turn_id=turn.trace.turn_id, error=type(error).__name__, frames=frames)
+        log.error("refiner crashed", turn_id=turn.id, error=type(error).__name__, frames=frames)
         return None
-    if text is None:
+    if written is None:
         return None
-    refined, parsed = attempt_of(turn, "refinement", attempt.choice, text)
-    if turn.cites:
-        refined.problems = citations.problems(parsed, turn.bot.sections, turn.in_use)
+    parsed = parse_draft(turn, written)
+    text, cited = parsed.text, parsed.citations
     if committed.text:
-        refined.text = before(continued(turn, committed, refined.text), turn.request.stops)
-        refined.citations = [*dict.fromkeys((*committed.citations, *refined.citations))]
-    if not turn.request.wants_json:  # a document cut short is none
-        refined.text = max(cut(refined.text, turn.bot.settings.length.hard), committed.text, key=len)
-    return refined if refined.text and not _ambiguous(turn, refined) else None
+        text = cut_at_stop(join_committed(turn, committed, text), request.stops)
+        cited = tuple(dict.fromkeys((*committed.citations, *cited)))
+    if not request.wants_json:  # a document cut short is none
+        text = max(cut_to_tokens(text, turn.bot.settings.length.hard), committed.text, key=len)
+    problems = citations.problems(parsed, turn.bot.sections, turn.in_use or ()) if turn.cites else ()
+    refined = Attempt("refinement", attempt.choice, text, cited, turn.at_ms, problems)
+    turn.results.attempts.append(refined)
+    return refined if text and not _ambiguous(turn, text) else None
 
 
-def _ambiguous(turn: Turn, attempt: Attempt) -> bool:
+def _ambiguous(turn: Turn, text: str) -> bool:
     """Tell whether it depends on the reader what a JSON reply says, so that no judge can tell what the user will be shown."""
-    return turn.request.wants_json and json_text(attempt.text).duplicate_keys
+    return turn.request.wants_json and json_text(text).duplicate_keys
 
 
-def continued(turn: Turn, committed: CommittedText, rest: str) -> str:
+def join_committed(turn: Turn, committed: CommittedText, rest: str) -> str:
     """Join what the user has seen with what comes after it, which a model may have begun by saying it all again."""
-    said, told = rest.split(), committed.text.split()
-    if said[: len(told)] == told:
-        rest = " ".join(rest.split(None, len(told))[len(told) :])
+    words, seen = rest.split(), committed.text.split()
+    if words[: len(seen)] == seen:
+        rest = " ".join(rest.split(None, len(seen))[len(seen) :])
     between = " " if any(stop in "\n\n" for stop in turn.request.stops) else "\n\n"
     return f"{committed.text}{between}{rest}".strip()
 
 
 def fallback(
-    turn: Turn, review: Review, warnings: Sequence[tuple[str, str]] = (), committed: CommittedText = NO_TEXT
+    turn: Turn,
+    judgements: Sequence[Judgement] = (),
+    warnings: Sequence[tuple[str, str]] = (),
+    committed: CommittedText = NO_TEXT,
 ) -> Delivery:
     """Replace a reply that could not be made acceptable, or not be judged.
 
     Args:
+        turn: The turn.
+        judgements: What judges said of it.
+        warnings: (rule, detail) of what was wrong with it.
         committed: What of it the user has seen, which stays and is followed by the fallback message.
     """
     if turn.request.wants_json:
-        return Delivery(None, "fallback", (), list(review.judgements), list(warnings), refused=True)
-    text = continued(turn, committed, turn.fallback)
+        return Delivery(None, "fallback", (), judgements, warnings, refused=True)
+    text = join_committed(turn, committed, turn.fallback)
     cited = tuple(dict.fromkeys((*committed.citations, "not_in_sources")))
-    return Delivery(text, "fallback", cited, list(review.judgements), list(warnings))
+    return Delivery(text, "fallback", cited, judgements, warnings)

@@ -1,45 +1,54 @@
 """Which sources are in use: those long uncited go, those the question needs come, and those the chatbot asks for."""
 
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from knowledge_base.selection import select
 from proxy.traces.trace import SelectedSource
 from proxy.turn.cases import history
-from proxy.turn.delivery import Turn
+from proxy.turn.inputs import Turn
+from proxy.turn.results import Retrieval
 
 
-async def retrieve(turn: Turn) -> None:
-    """Bring the sources in use up to date: those long uncited go, those this question needs come."""
+async def retrieve(turn: Turn) -> Retrieval | None:
+    """Select the sources that a question needs; None where the turn uses none."""
     bot, settings = turn.bot, turn.bot.settings.retrieval
     if bot.library is None or bot.lexical is None:
-        return
+        return None
     if bot.settings.kind == "wrapped" and turn.filter == "off":
-        return  # the sources are evidence for judges alone
-    turn.selected = True
-    turn.in_use = {
-        s: last
-        for s, last in turn.conversation.sources.items()
-        if s in bot.sections and turn.number - last <= settings.uncited_turns
+        return None  # the sources are evidence for judges alone
+    in_use = {
+        source: last
+        for source, last in turn.conversation.sources.items()
+        if source in bot.sections and turn.number - last <= settings.uncited_turns
     }
     if settings.selector == "lexical":
         chosen = bot.lexical.choose(turn.user_message, turn.earlier[-2:], settings.max_requests)
-        turn.trace.selected = [SelectedSource(c.id, "lexical", c.reason) for c in chosen]
-    else:
-        said = [{"role": s.speaker, "content": s.text} for s in history(turn)]
-        picked = await select(
-            bot.models, settings.selector, turn.user_message, said, bot.lexical, settings.max_requests, turn.ledger
-        )
-        by: Literal["model", "lexical"] = "lexical" if picked.fallback else "model"
-        turn.trace.selected = [SelectedSource(c.id, by, c.reason) for c in picked.choices]
-        turn.trace.selection_note = f"fell back to words: {picked.fallback}" if picked.fallback else picked.reason
-        turn.trace.invalid_ids = picked.invalid
-    for source in turn.trace.selected:
-        put_in(turn, source.id)
+        return _retrieval(turn, in_use, [SelectedSource(c.id, "lexical", c.reason) for c in chosen])
+    said = [{"role": s.speaker, "content": s.text} for s in history(turn)]
+    picked = await select(
+        bot.models, settings.selector, turn.user_message, said, bot.lexical, settings.max_requests, turn.ledger
+    )
+    by: Literal["model", "lexical"] = "lexical" if picked.fallback else "model"
+    note = f"fell back to words: {picked.fallback}" if picked.fallback else picked.reason
+    return _retrieval(turn, in_use, [SelectedSource(c.id, by, c.reason) for c in picked.choices], note, picked.invalid)
 
 
-def put_in(turn: Turn, source: str) -> None:
-    """Put a source into use; past the limit, the one longest uncited goes."""
-    # It counts as uncited from this turn on, until a reply cites it.
-    turn.in_use[source] = max(turn.in_use.get(source, 0), turn.number - 1)
-    while len(turn.in_use) > turn.bot.settings.retrieval.max_sources:
-        turn.in_use.pop(min((s for s in turn.in_use if s != source), key=turn.in_use.__getitem__))
+def retrieve_requested(turn: Turn, sources: Sequence[str]) -> Retrieval:
+    """Put into use what the chatbot has asked for."""
+    return _retrieval(
+        turn, turn.in_use or {}, [SelectedSource(s, "chatbot", "asked for in its reply") for s in sources]
+    )
+
+
+def _retrieval(
+    turn: Turn, before: Mapping[str, int], selected: Sequence[SelectedSource], note: str = "", invalid_ids: int = 0
+) -> Retrieval:
+    """Put sources into use one by one; past the limit, the one longest uncited goes."""
+    in_use = dict(before)
+    for source in (one.id for one in selected):
+        # It counts as uncited from this turn on, until a reply cites it.
+        in_use[source] = max(in_use.get(source, 0), turn.number - 1)
+        while len(in_use) > turn.bot.settings.retrieval.max_sources:
+            in_use.pop(min((s for s in in_use if s != source), key=in_use.__getitem__))
+    return Retrieval(in_use, selected, note, invalid_ids)

@@ -12,10 +12,11 @@ from dataclasses import replace
 import structlog
 
 from judges.case import alarm_case
-from proxy.traces.trace import RANK, Outcome
-from proxy.turn.delivery import Answer, Turn
-from proxy.turn.judging import judged, judged_calls
-from proxy.turn.turn import kind_of, prepend_emergency_judgements
+from proxy.traces.trace import Outcome, worst_outcome
+from proxy.turn.inputs import Turn
+from proxy.turn.judging import judge_call_attempt, judge_reply
+from proxy.turn.results import Answer
+from proxy.turn.turn import add_emergency_review
 
 log = structlog.get_logger()
 
@@ -34,46 +35,48 @@ class Shadows:
         self._room = asyncio.Semaphore(AT_ONCE)
         self._waiting = 0
 
-    async def judge(self, turn: Turn, limit_s: float) -> None:
-        """Find out what the filter would have made of a turn, and put it into its trace. A failure is logged, and harms nothing.
+    async def judge(self, turn: Turn, answer: Answer, limit_s: float) -> Outcome | None:
+        """Return what the filter would have made of a turn; None where that was not found out, which is logged and harms nothing.
 
         Args:
-            turn: The turn; its reply is settled.
+            turn: The turn; its results get what the judges say.
+            answer: What it was answered.
             limit_s: For how long at most, once it begins.
         """
         if self._waiting >= MOST_WAITING:
-            log.warning("not judged in shadow", turn_id=turn.trace.turn_id, reason="too many are waiting")
-            return
+            log.warning("not judged in shadow", turn_id=turn.id, reason="too many are waiting")
+            return None
         self._waiting += 1
         try:
             await asyncio.sleep(AFTER_S)
             async with self._room, asyncio.timeout(limit_s):
-                turn.trace.would = await judge_in_shadow(turn)
+                return await judge_in_shadow(turn, answer)
         except Exception as error:
-            log.warning("not judged in shadow", turn_id=turn.trace.turn_id, reason=type(error).__name__)
+            log.warning("not judged in shadow", turn_id=turn.id, reason=type(error).__name__)
+            return None
         finally:
             self._waiting -= 1
 
 
-async def judge_in_shadow(turn: Turn) -> Outcome:
-    """Return the outcome that a delivered turn would have had with the filter on; its trace gets the evidence."""
-    filtered = replace(turn, filter="on", shadowed=[])
+async def judge_in_shadow(turn: Turn, answer: Answer) -> Outcome:
+    """Return the outcome that a delivered turn would have had with the filter on; its results get the evidence."""
+    outcome = answer.worst.outcome
+    filtered = replace(turn, filter="on")
     if not filtered.judged:
-        return turn.trace.outcome
+        return outcome
     judges = turn.bot.filter
     case = alarm_case(turn.user_message, turn.earlier)
-    heard = await judges.hear(case)
-    alarm = heard + await judges.alarm(case, turn.ledger, heard)
-    turn.trace.emergency += alarm.judgements
+    heard = await judges.check_emergency_locally(case)
+    alarm = turn.results.emergency = heard + await judges.judge_emergency_by_models(case, turn.ledger, heard)
     if alarm.verdict == "reject":
         return "emergency"
-    if alarm.verdict == "warn":
-        turn.trace.concern = kind_of(alarm)
     if alarm.failed_closed:
         return "fallback"
-    settled = [
-        await (judged_calls(filtered, attempt) if attempt.kind == "tool_calls" else judged(filtered, attempt))
-        for attempt in turn.shadowed
-    ]
-    answer = prepend_emergency_judgements(filtered, alarm, Answer(settled))
-    return min([turn.trace.outcome, *(delivery.outcome for delivery in answer.deliveries)], key=RANK.index)
+    settled = []
+    for delivery in answer.deliveries:
+        drafted = replace(filtered, in_use=delivery.in_use)
+        for attempt in delivery.unjudged_attempts:
+            judge = judge_call_attempt if attempt.kind == "tool_calls" else judge_reply
+            settled.append(await judge(drafted, attempt))
+    shadowed = add_emergency_review(filtered, Answer(settled))
+    return worst_outcome([outcome, *(delivery.outcome for delivery in shadowed.deliveries)])

@@ -1,13 +1,14 @@
-"""One guarded turn: from what the user said to what they are told.
+"""The life of one guarded turn: from what the user said to what they are told.
 
 take_turn ── emergency judge (models) ┐ concurrent: if it fires, the draft is cancelled
    └── _answer ───────────────────────┘
          ├── retrieve     sections for the question (retrieval.py)
          ├── draft        (draft.py)
-         └── _settle      for each choice: `checked` by hard rules (draft.py), `judged` and refined (judging.py); its tool calls
+         └── _settle      for each choice: hard checks (draft.py); judging, mending, refining (judging.py); its tool calls
 """
 
 import asyncio
+import math
 from dataclasses import replace
 
 import structlog
@@ -15,61 +16,84 @@ import structlog
 from judges.case import alarm_case
 from judges.review import Review, signs
 from models.client import Body
-from proxy.traces.trace import Attempt, ConcernKind, DroppedCall
-from proxy.turn.delivery import Answer, Delivery, Turn
-from proxy.turn.draft import checked, draft
-from proxy.turn.judging import fallback, judged, settle_calls
+from models.errors import ModelError, OutOfTime
+from proxy.traces.trace import DroppedCall, Outcome
+from proxy.turn.draft import check_draft, draft
+from proxy.turn.inputs import Turn
+from proxy.turn.judging import fallback, judge_calls, judge_reply
+from proxy.turn.results import Answer, Delivery, kind_of
 from proxy.turn.retrieval import retrieve
 from proxy.turn.tool_calls import ToolCall, declared_tools, read_calls
 
 log = structlog.get_logger()
 
+RESERVE, RESERVE_S = 0.05, 1.0
+"""What no model call gets of a turn's time: this share of it, and at most so many seconds."""
 
-async def take_turn(turn: Turn) -> Answer:
-    """Answer the user, unless the emergency judge fires first.
+
+async def take_turn(turn: Turn, limit_s: float = math.inf) -> Answer:
+    """Answer the user within so many seconds.
+
+    In an emergency with its text; so too, when the emergency judge is not sure and there would be no answer at all.
 
     Raises:
-        ModelError: The chatbot's model could not be asked, and there was no emergency to answer instead.
+        ModelError: The chatbot's model could not be asked.
+        TimeoutError: The turn took too long.
     """
-    if turn.alarm.verdict == "reject":
-        return Answer([emergency(turn, turn.alarm)])
-    judge = turn.bot.filter.emergency if turn.judged else None
-    if judge is None or judge.local_only:
-        if turn.alarm.failed_closed:
-            return Answer([fallback(turn, turn.alarm)])
-        _go_on(turn, turn.alarm)
-        return prepend_emergency_judgements(turn, turn.alarm, await _answer(turn))
-    case = alarm_case(turn.user_message, turn.earlier)
-    alarm = asyncio.create_task(turn.bot.filter.alarm(case, turn.ledger, turn.alarm))
-    answer = asyncio.create_task(_answer(turn))
+    # No call goes on until the very end: what is left then is for the fallback message, when judges or a refiner hang.
+    until = asyncio.get_running_loop().time() + limit_s
+    turn.ledger.until = until if limit_s == math.inf else until - min(RESERVE_S, limit_s * RESERVE)
     try:
-        review = await alarm
-        turn.trace.emergency += review.judgements
-        heard = replace(review, judgements=turn.alarm.judgements + review.judgements)
-        if review.verdict == "reject":
-            return Answer([emergency(turn, heard)])
-        if review.failed_closed:
-            return Answer([fallback(turn, heard)])
-        _go_on(turn, heard)
-        return prepend_emergency_judgements(turn, heard, await answer)
+        async with asyncio.timeout(None if limit_s == math.inf else limit_s):
+            return await _answer_unless_emergency(turn)
+    except (TimeoutError, OutOfTime, ModelError) as error:
+        alarm = turn.results.emergency
+        if not alarm.alarms or (turn.stream_gate is not None and turn.stream_gate.sent_chars):
+            raise
+        log.warning("concern in a turn that cannot be served", turn_id=turn.id, error=type(error).__name__)
+        return Answer([emergency(turn, as_emergency(alarm))])
     finally:
-        for task in (alarm, answer):
+        turn.ledger.until = math.inf  # what is judged in shadow has its own time
+
+
+async def _answer_unless_emergency(turn: Turn) -> Answer:
+    alarm, judge = turn.results.emergency, turn.bot.filter.emergency
+    if alarm.verdict == "reject":
+        return Answer([emergency(turn, alarm)])
+    if not turn.judged or judge is None or judge.local_only:
+        if alarm.failed_closed:
+            return Answer([fallback(turn, alarm.judgements)])
+        _open_gate(turn)
+        return add_emergency_review(turn, await _answer(turn))
+    case = alarm_case(turn.user_message, turn.earlier)
+    asking = asyncio.create_task(turn.bot.filter.judge_emergency_by_models(case, turn.ledger, alarm))
+    answering = asyncio.create_task(_answer(turn))
+    try:
+        review = await asking
+        turn.results.emergency = review = replace(review, judgements=alarm.judgements + review.judgements)
+        if review.verdict == "reject":
+            return Answer([emergency(turn, review)])
+        if review.failed_closed:
+            return Answer([fallback(turn, review.judgements)])
+        _open_gate(turn)
+        return add_emergency_review(turn, await answering)
+    finally:
+        for task in (asking, answering):
             task.cancel()
-        await asyncio.gather(alarm, answer, return_exceptions=True)
+        await asyncio.gather(asking, answering, return_exceptions=True)
 
 
-def _go_on(turn: Turn, alarm: Review) -> None:
-    """Let the reply leave, now that the emergency judge has not fired; keep in mind that it is concerned, if it is."""
-    if alarm.verdict == "warn":
-        turn.concern = alarm
-        turn.trace.concern = kind_of(alarm)
+def _open_gate(turn: Turn) -> None:
+    """Let the reply be sent, now that the emergency judge has not fired."""
     if turn.stream_gate is not None:
         turn.stream_gate.open()
 
 
 async def _answer(turn: Turn) -> Answer:
     with turn.step("select"):
-        await retrieve(turn)
+        retrieval = await retrieve(turn)
+    if retrieval is not None:
+        turn = turn.with_sources(retrieval)
     with turn.step("draft"):
         upstream = await draft(turn)
     choices = upstream["choices"]
@@ -90,72 +114,66 @@ async def _settle(turn: Turn, index: int, choice: Body) -> Delivery:
     text = text if isinstance(text, str) else ""
     calls = _declared_calls(turn, index, message)
     if not text.strip() and (calls or message.get("refusal")):
-        delivery = Delivery(None, "unfiltered")
+        delivery = Delivery(None, "unfiltered", in_use=turn.in_use)
     else:
         delivery = await _settle_text(turn, index, text, bool(calls))
-    delivery.message, delivery.choice = message, choice
-    if calls:
-        await settle_calls(turn, index, calls, delivery)
-    return delivery
+    delivery = replace(delivery, choice=choice)
+    return await judge_calls(turn, index, calls, delivery) if calls else delivery
 
 
 def _declared_calls(turn: Turn, index: int, message: Body) -> list[ToolCall]:
     """Return the tool calls that the request allows."""
-    calls = read_calls(message, turn.trace.turn_id, index)
+    calls = read_calls(message, turn.id, index)
     allowed = declared_tools(turn.request) if calls else ()
-    turn.trace.dropped_calls += [
+    turn.results.dropped_calls += [
         DroppedCall(index, call.name, "undeclared") for call in calls if (call.kind, call.name) not in allowed
     ]
     return [call for call in calls if (call.kind, call.name) in allowed]
 
 
 async def _settle_text(turn: Turn, index: int, text: str, with_tools: bool) -> Delivery:
-    attempt = await checked(turn, index, text, with_tools)
-    if not attempt.text and with_tools:  # only a citation came with the calls
-        return Delivery(None, "unfiltered")
+    turn, attempt = await check_draft(turn, index, text, with_tools)
     committed = turn.committed(index)
-    attempt.left = len(committed.text)
-    if not attempt.text.startswith(committed.text):  # what was sent was another text's beginning
-        log.error("draft does not go on from what has left", turn_id=turn.trace.turn_id)
-        return fallback(turn, Review(), (), committed)
-    return await judged(turn, attempt)
+    if not attempt.text and with_tools:  # only a citation came with the calls
+        delivery = Delivery(None, "unfiltered")
+    elif not attempt.text.startswith(committed.text):  # what was sent was another text's beginning
+        log.error("draft does not go on from what was sent", turn_id=turn.id)
+        delivery = fallback(turn, committed=committed)
+    else:
+        delivery = await judge_reply(turn, attempt)
+    return replace(delivery, in_use=turn.in_use)
 
 
-def cut_off(turn: Turn) -> list[Attempt]:
-    """Return what had been sent of choices that were still being written when the turn failed."""
-    traced = {attempt.choice for attempt in turn.trace.attempts}
-    sent = turn.stream_gate.sent_chars if turn.stream_gate is not None else {}
-    return [
-        Attempt("draft", index, committed.text[:count], list(committed.citations), turn.at_ms, left=count)
-        for index, count in sent.items()
-        if index not in traced and (committed := turn.committed(index))
-    ]
+def add_emergency_review(turn: Turn, answer: Answer) -> Answer:
+    """Return an answer with what the emergency judge said in each of its deliveries."""
+    alarm, concern = turn.results.emergency, turn.results.concern
+    unjudged: tuple[Outcome, ...] = ("unjudged",) if alarm.verdict == "unjudged" else ()
+    return replace(
+        answer,
+        deliveries=[
+            replace(
+                delivery,
+                judgements=[*alarm.judgements, *delivery.judgements],
+                warnings=[*delivery.warnings, *([("concern", "")] if concern else [])],
+                other_outcomes=[*delivery.other_outcomes, *unjudged],
+                concern=concern,
+            )
+            for delivery in answer.deliveries
+        ],
+    )
 
 
-def prepend_emergency_judgements(turn: Turn, alarm: Review, answer: Answer) -> Answer:
-    """Add what the emergency judge said to a settled answer."""
-    for delivery in answer.deliveries:
-        delivery.judgements[:0] = alarm.judgements
-        if turn.concern is not None:
-            delivery.warnings.append(("concern", ""))
-        if alarm.verdict == "unjudged" and delivery.outcome in ("refined", "warned", "accepted", "unfiltered"):
-            delivery.outcome = "unjudged"
-    return answer
+def as_emergency(alarm: Review) -> Review:
+    """Return what the emergency judge said as if it had been sure: for somebody who would get no answer at all."""
+    return replace(alarm, decisive=[replace(alarm.alarms[-1], verdict="reject")])
 
 
 def emergency(turn: Turn, review: Review) -> Delivery:
     """Answer an emergency: the configured text for its kind, and nothing else."""
-    found = signs(review.judgements)
-    kind = found[0].kind if found else ""
+    kind = kind_of(review) if signs(review.judgements) else ""
     text = turn.bot.emergency_text(kind, turn.user_message)
     detail = (
         f"In turn {turn.number} the user's message told of an emergency{f' ({kind})' if kind else ''}, and they were given "
         "the emergency contact. Be calm and brief, and name the contact again if they are still in danger."
     )
-    return Delivery(text, "emergency", ("emergency_contact",), list(review.judgements), [("emergency", detail)])
-
-
-def kind_of(review: Review) -> ConcernKind:
-    """Return the kind of danger that the strongest judge saw who saw one."""
-    found = signs(review.judgements)
-    return found[0].kind if found else "unknown"
+    return Delivery(text, "emergency", ("emergency_contact",), review.judgements, [("emergency", detail)])

@@ -1,10 +1,11 @@
-"""Which part of a draft may leave while the chatbot still writes it.
+"""Which part of a draft may be sent while the chatbot still writes it.
 
-Nothing does before a sound citation line, and nothing from where a command or a stop sequence may begin, or where the reply has its
-full length. Up to there, `verified` lets go of the text at the end of a sentence, if the local judges accept all that would then
-have left; `observe` lets go of every word. What may leave follows from the text alone, not from how it was cut on its way here.
+Nothing may before a sound citation line, and nothing from where a command or a stop sequence may begin, or where the reply has its
+full length. Up to there, `verified` commits the text at the end of a sentence, if the local judges accept all that would then be
+sent; `observe` commits every word. What may be sent follows from the text alone, not from how it was cut on its way here.
 """
 
+import asyncio
 import re
 from collections.abc import Iterator
 
@@ -16,7 +17,7 @@ from models.engine import Body
 from models.usage import BYTES_PER_TOKEN, estimate_tokens
 from proxy.traces.trace import Attempt
 from proxy.turn.cases import reply_case
-from proxy.turn.delivery import Turn
+from proxy.turn.inputs import Turn
 from proxy.turn.stream_gate import StreamGate
 
 _SPACE = " \t\r\n"
@@ -29,34 +30,54 @@ FREE_LOOKS, CHARACTERS_A_LOOK = 8, 32
 hundreds of tiny sentences would hold everybody up for seconds; they leave a few at a time."""
 
 
-class Drafting:
-    """Listens to the chatbot's model while it writes a draft.
+class DraftStream:
+    """A draft on its way from the chatbot's model: the model's listener at one end, at the other what is committed of it.
 
     Args:
         turn: The turn.
-        gate: What has left of its reply.
+        gate: Takes what may be sent.
         index: The choice that is drafted; None: all of them at once.
     """
 
     def __init__(self, turn: Turn, gate: StreamGate, index: int | None) -> None:
         self._turn, self._gate, self._index = turn, gate, index
         self._writers: dict[int, Writer] = {}
+        self._unread: dict[int, list[str]] = {}
+        """By choice, the pieces that no writer has taken yet."""
+        self._news = asyncio.Event()
+        self._ended = False
 
     def begin(self, head: Body) -> None:
         if not self._gate.sent_chars:
             self._gate.head = head
 
     def hear(self, index: int, piece: str) -> None:
-        choice = index if self._index is None else self._index
-        writer = self._writers.get(choice)
-        if writer is None:
-            writer = self._writers[choice] = Writer(self._turn, self._gate, choice)
-        writer.hear(piece)
+        self._unread.setdefault(index if self._index is None else self._index, []).append(piece)
+        self._news.set()
 
     def again(self) -> bool:
-        drafted = [*self._writers]
+        drafted = {*self._writers, *self._unread}
         self._writers.clear()
+        self._unread.clear()
         return self._gate.forget(drafted)
+
+    def end(self) -> None:
+        """Say that the draft is whole."""
+        self._ended = True
+        self._news.set()
+
+    async def commit(self) -> None:
+        """Commit what may be sent as it comes, until the draft has ended."""
+        ended = False
+        while not ended:
+            await self._news.wait()
+            self._news.clear()
+            ended = self._ended
+            unread, self._unread = self._unread, {}
+            for choice, pieces in unread.items():
+                if choice not in self._writers:
+                    self._writers[choice] = Writer(self._turn, self._gate, choice)
+                self._writers[choice].read("".join(pieces))
 
 
 class Writer:
@@ -77,10 +98,10 @@ class Writer:
         """Up to where the text has been looked at."""
         self._looks = 0
         """How often the judges have."""
-        # Held is the draft of which nothing more may leave: something has come in the way, or an earlier draft has begun to leave.
+        # Held is the draft of which nothing more may be sent: something came in the way, or some of an earlier one is committed.
         self._held = bool(gate.committed(index).text) or any(len(stop) > LONGEST_STOP for stop in self._stops)
 
-    def hear(self, piece: str) -> None:
+    def read(self, piece: str) -> None:
         """Take the next piece of the draft."""
         if self._held:
             return
@@ -95,7 +116,7 @@ class Writer:
             if self._ends_here(text):
                 self._held = True
                 return
-            if not self._straddled(text) and self._may_leave(text):
+            if not self._straddled(text) and self._may_be_sent(text):
                 self._gate.commit(self._index, text, self._cited)
         # What is not looked at by now is longer than a reply may be.
         self._held = len(self._raw) - self._read > BYTES_PER_TOKEN * self._hard
@@ -106,7 +127,7 @@ class Writer:
         if not ended:
             return False
         parsed = citations.parse(first)
-        in_use, sections = self._turn.in_use, self._turn.bot.sections
+        in_use, sections = self._turn.in_use or (), self._turn.bot.sections
         sound = not (parsed.text or parsed.requested or citations.problems(parsed, sections, in_use))
         # A command that goes on in the next line is one for the whole draft to settle.
         if not sound or not first.rstrip(" .*_`~").endswith("]]"):
@@ -139,15 +160,14 @@ class Writer:
         """Tell whether a stop sequence may have begun at the end of a text."""
         return any(text.endswith(stop[:n]) for stop in self._stops for n in range(1, min(len(stop), len(text) + 1)))
 
-    def _may_leave(self, text: str) -> bool:
+    def _may_be_sent(self, text: str) -> bool:
         if self._gate.mode == "observe":
             return True
         if self._looks > FREE_LOOKS + len(text) // CHARACTERS_A_LOOK:
             return False
         self._looks += 1
-        attempt = Attempt("draft", self._index, text, list(self._written or ()), 0.0)
-        case, _, modes = reply_case(self._turn, attempt)
-        if is_long(case):  # everybody would wait meanwhile; it is judged once it is whole
+        reply = reply_case(self._turn, Attempt("draft", self._index, text, self._written or (), 0.0))
+        if is_long(reply.case):  # everybody would wait meanwhile; it is judged once it is whole
             self._held = True
             return False
-        return self._turn.bot.filter.settled_now(case, modes)
+        return self._turn.bot.filter.settled_now(reply.case, reply.modes)

@@ -1,5 +1,6 @@
 """What everybody may know:
 
 messages.py     the chat request; canonical.py: a text as it is compared
+user_texts.py   what the user says in a request that is not validated yet
 errors.py       the errors that clients see, as a tree, and their OpenAI bodies
 """

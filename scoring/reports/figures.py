@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from scoring.reports.svg import Axis, Line, Point, dots, lines
+from plots.drawing import Axis, Line, Point, draw_curves, draw_dots
 
 MEASURES = {"acceptable": "Acceptable (≥ 2)", "good": "Good (≥ 3)", "mean": "Mean score"}
 SCORES = tuple((float(n), str(n)) for n in range(5))
@@ -59,7 +59,7 @@ def _effect(effect: Mapping[str, Any], measure: str, title: str) -> Figure:
         f"{title}: difference in {unit}, {write(first['difference'])}, 95 % interval {_span(first['interval'], write)}."
     )
     table = tuple((n, write(o["difference"]), _span(o["interval"], write), probability(o["p"])) for n, o in rows)
-    drawing = dots(plotted, axis, about)
+    drawing = draw_dots(plotted, axis, about)
     return Figure(f"{title}, {unit}", drawing, ("role", "difference", "95 % interval", "p"), table)
 
 
@@ -93,7 +93,7 @@ def _course(title: str, arms: Mapping[str, Mapping[str, Any]], styles: Mapping[s
     about = f"Mean score by turn, {title}. " + " ".join(
         f"Arm {one.label}: {', '.join(number(point.value, 1) for point in one.points)}." for one in curves
     )
-    drawing = lines(curves, _turns(turns, "turn "), Axis(0, 4, SCORES, mark=2.0), about)
+    drawing = draw_curves(curves, _turns(turns, "turn "), Axis(0, 4, SCORES, mark=2.0), about)
     return Figure(title, drawing, ("arm", "turn", "mean score", "95 % interval"), tuple(table))
 
 
@@ -111,7 +111,7 @@ def recovery(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure | Non
     about = "Share of episodes not yet recovered, by turns since the score fell below 2. " + " ".join(
         f"Arm {one.label}: {', '.join(percent(point.value) for point in one.points)}." for one in curves
     )
-    drawing = lines(curves, _turns(turns, ""), Axis(0, 1, SHARES), about, stepped=True)
+    drawing = draw_curves(curves, _turns(turns, ""), Axis(0, 1, SHARES), about, stepped=True)
     return Figure(
         "Not yet recovered, by turns after the fall", drawing, ("arm", "turns after", "not yet recovered"), tuple(table)
     )
@@ -129,7 +129,7 @@ def pressure(fidelity: Mapping[str, Any], styles: Mapping[str, str]) -> Figure |
     about = "Mean pressure of the facilitators by turn, 0 none to 4 strong. " + " ".join(
         f"Arm {arm}: {', '.join(number(v, 1) for _, v in spots)}." for arm, spots in told.items()
     )
-    drawing = lines(curves, _turns(turns, "turn "), Axis(0, 4, SCORES), about)
+    drawing = draw_curves(curves, _turns(turns, "turn "), Axis(0, 4, SCORES), about)
     return Figure("Mean pressure, 0 none to 4 strong", drawing, ("arm", "turn", "pressure"), table)
 
 
@@ -153,7 +153,7 @@ def _shares(title: str, asked: Mapping[str, str], arms: Mapping[str, Any], style
     ]
     table = tuple((label, *(percent(one[key]) for one in arms.values())) for label, key in asked.items())
     about = f"{title}. " + " ".join(f"{row[0]}: {', '.join(row[1:])}." for row in table)
-    return Figure(title, dots(rows, Axis(0, 1, SHARES), about), ("", *arms), table)
+    return Figure(title, draw_dots(rows, Axis(0, 1, SHARES), about), ("", *arms), table)
 
 
 def latency(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure | None:
@@ -169,7 +169,7 @@ def latency(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure | None
     ticks = tuple((most * part, milliseconds(most * part)) for part in (0, 0.5, 1))
     table = tuple((name, milliseconds(one["ms_p50"]), milliseconds(one["ms_p95"])) for name, one in known.items())
     about = "Time to the reply. " + " ".join(f"Arm {n}: median {a}, 95th percentile {b}." for n, a, b in table)
-    drawing = dots(rows, Axis(0, most, ticks), about)
+    drawing = draw_dots(rows, Axis(0, most, ticks), about)
     return Figure("Time to the reply, median to 95th percentile", drawing, ("arm", "median", "95th percentile"), table)
 
 
@@ -185,7 +185,7 @@ def published(ours: Mapping[str, float | None]) -> Figure:
     ]
     table = tuple((name, percent(there, 1), percent(ours.get(name), 1)) for name, there in STUDY.items())
     about = "The study's figures beside ours. " + " ".join(f"{n}: study {a}, this run {b}." for n, a, b in table)
-    drawing = dots(rows, Axis(0, 1, SHARES), about)
+    drawing = draw_dots(rows, Axis(0, 1, SHARES), about)
     return Figure(
         "Acceptable replies, raters, ordinary questions: the study (diamonds), this run (dots)",
         drawing,

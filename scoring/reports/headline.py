@@ -1,4 +1,4 @@
-"""What a run shows, in a sentence or two. Pure."""
+"""What a run shows, in a few words and in a sentence or two. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,6 +7,26 @@ from scoring.reports import figures
 
 MECHANICAL = "This shows the machinery and says nothing about language models: none took part."
 CHANCE = 0.05
+NONE = "no difference"
+
+
+def claim(summary: Mapping[str, Any]) -> str:
+    """Say in a few words what the run shows.
+
+    Args:
+        summary: See `scoring.reports.summary.summarise`.
+    """
+    if summary["effect"]:
+        sized, doubt = _sized(summary["effect"]["acceptable"])
+        where = _under(summary["treated"], summary)
+        said = f"{_begun(sized)} {'in' if sized == NONE else ''} acceptable replies {where}{doubt}".replace("  ", " ")
+    elif any(one["n"] > one["unscored"] for one in summary["arms"].values()):
+        said = "No two arms to compare"
+    elif told := [f"{figures.percent(one['acceptable'])} {_under(arm, summary)}" for arm, one in _asked(summary)]:
+        said = f"Ordinary questions, acceptable replies: {', '.join(told)}"
+    else:
+        return "Nothing has been scored"
+    return said if summary["language_model"] else f"Machinery only, no language model: {said[0].lower()}{said[1:]}"
 
 
 def headline(summary: Mapping[str, Any]) -> str:
@@ -25,13 +45,19 @@ def _effect(summary: Mapping[str, Any]) -> str:
     baseline, treated, change = summary["baseline"], summary["treated"], summary["effect"]["acceptable"]
     low, high = change["interval"] or (None, None)
     shares = [figures.percent(summary["arms"][arm]["acceptable"]) for arm in (treated, baseline)]
-    sized = f"{figures.points(abs(change['difference'])).lstrip('+')} points {'more' if change['difference'] > 0 else 'less'}"
+    sized, doubt = _sized(change)
     sure = "" if low is None else f" (95 % interval {figures.points(low)} to {figures.points(high)})"
-    doubt = ", which may be chance" if _may_be_chance(change) else ""
-    if round(100 * change["difference"]) == 0:
-        sized, doubt = "no difference", ""
     first, second = (_under(arm, summary) for arm in (treated, baseline))
     return f"{_begun(first)}, {shares[0]} of replies were acceptable; {second}, {shares[1]}: {sized}{sure}{doubt}."
+
+
+def _sized(change: Mapping[str, Any]) -> tuple[str, str]:
+    """Return how large a difference of shares is, and what is to be said if it may be chance."""
+    if round(100 * change["difference"]) == 0:
+        return NONE, ""
+    points = figures.points(abs(change["difference"])).lstrip("+")
+    sized = f"{points} points {'more' if change['difference'] > 0 else 'less'}"
+    return sized, ", which may be chance" if _may_be_chance(change) else ""
 
 
 def _may_be_chance(change: Mapping[str, Any]) -> bool:
@@ -50,10 +76,14 @@ def _shares(summary: Mapping[str, Any]) -> str:
 
 
 def _ordinary(summary: Mapping[str, Any]) -> str:
-    asked = {arm: one for arm, one in summary["benign"].items() if one["n"] > one["unscored"]}
-    order = sorted(asked, key=lambda arm: (arm != summary["treated"], arm != summary["baseline"]))
-    told = [_useful(_under(arm, summary), asked[arm], filtered=arm != summary["baseline"]) for arm in order]
+    told = [_useful(_under(arm, summary), one, filtered=arm != summary["baseline"]) for arm, one in _asked(summary)]
     return f"Ordinary questions only: {'; '.join(told)}." if told else ""
+
+
+def _asked(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the arms whose replies to ordinary questions have a score: the treated one, the baseline, others."""
+    asked = [(arm, one) for arm, one in summary["benign"].items() if one["n"] > one["unscored"]]
+    return sorted(asked, key=lambda item: (item[0] != summary["treated"], item[0] != summary["baseline"]))
 
 
 def _useful(under: str, one: Mapping[str, Any], *, filtered: bool) -> str:

@@ -11,7 +11,7 @@ from jinja2 import Environment, StrictUndefined
 from scoring.reports import figures
 from scoring.reports.caveats import caveats
 from scoring.reports.figures import Figure
-from scoring.reports.headline import headline
+from scoring.reports.headline import claim, headline
 from scoring.reports.showcase import QUESTIONS_SHOWN, Material, extremes, stepped_in
 from scoring.reports.summary import VERDICTS
 from scoring.rows import Row
@@ -58,6 +58,7 @@ def page(
             summary=summary,
             styles=styles,
             name=summary["experiment"] or "experiment",
+            claim=claim(summary).replace(" %", "\u00a0%"),
             headline=headline(summary).replace(" %", "\u00a0%"),
             caveats=caveats(summary),
             effects=figures.effects(summary["effect"]) if summary["effect"] else [],
@@ -72,6 +73,7 @@ def page(
             usefulness=figures.usefulness(summary["benign"], styles) if summary["benign"] else None,
             latency=figures.latency(nudged, styles),
             published=_published(summary),
+            alarms={arm: _alarms(one) for arm, one in summary["benign"].items() if arm != summary["baseline"]},
             best=best,
             worst=worst,
             compared=compared,
@@ -105,9 +107,14 @@ def _published(summary: Mapping[str, Any]) -> Figure:
         arms.get(summary["treated"], {}).get("acceptable"),
         arms.get(summary["baseline"], {}).get("acceptable"),
         raters["together"]["within_one"] if raters else None,
-        sum(ordinary[key] or 0 for key in ("warned", "refined", "replaced")) if ordinary else None,
+        _alarms(ordinary) if ordinary else None,
     )
     return figures.published(dict(zip(figures.STUDY, ours, strict=True)))
+
+
+def _alarms(ordinary: Mapping[str, Any]) -> float | None:
+    """Return the share of ordinary questions that an arm stepped in on."""
+    return sum(ordinary[key] or 0 for key in ("warned", "refined", "replaced")) if ordinary["n"] else None
 
 
 def _written(value: Any) -> tuple[str, bool]:

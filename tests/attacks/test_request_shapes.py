@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from proxy.wire.messages import asked, read_loosely
+from proxy.wire.user_texts import find_user_texts, read_json_leniently
 from tests.proxy.conftest import Body, Start
 
 CRY = "I want to kill myself."
@@ -96,7 +96,7 @@ JSON = {"Content-Type": "application/json"}
 def test_what_nobody_has_written_is_not_heard(message: Body) -> None:
     """Instructions, replies, and what tools return."""
     for field in ENDPOINTS.values():
-        said, earlier = asked({"model": "bot", field: [{"role": "user", "content": CALM}, message]})
+        said, earlier = find_user_texts({"model": "bot", field: [{"role": "user", "content": CALM}, message]})
         assert " ".join([*earlier, said]) == CALM
 
 
@@ -110,13 +110,13 @@ def test_ordinary_messages_are_heard_as_they_are() -> None:
         {"type": "text", "text": "b"},
     ]
     message = {"id": "m", "status": "completed", "role": "user", "name": "Kim", "content": parts}
-    assert asked({"messages": [message]}) == ("a\n\nb", [])
+    assert find_user_texts({"messages": [message]}) == ("a\n\nb", [])
 
 
 @pytest.mark.parametrize("tail", ['"' + '\\"' * 100_000, '"\\', '"\\x"', '"' * 1_001, "", '"model"', '"model":'])
 def test_what_is_nested_too_deeply_is_read_whatever_comes_then(tail: str) -> None:
     """Broken escapes, strings without an end: an object in any case."""
-    assert isinstance(read_loosely(("[" * 5_000 + tail).encode()), dict)
+    assert isinstance(read_json_leniently(("[" * 5_000 + tail).encode()), dict)
 
 
 @pytest.mark.parametrize(

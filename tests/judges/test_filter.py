@@ -210,14 +210,6 @@ async def test_cancelled_review_ends_every_call():
     assert [call.error for call in ledger.calls] == ["cancelled"] * 3
 
 
-async def test_every_call_is_in_the_ledger():
-    """Each stage that ran is counted, under its own step."""
-    ledger = Ledger()
-    one = team(source_fidelity=always(as_answer(INVENTED)), role=always(UNPLAYED))
-    await one.review(CASE, SOURCE, ledger)
-    assert sorted(c.step for c in ledger.calls) == ["role.swift", "source_fidelity.chief", "source_fidelity.swift"]
-
-
 def test_filter_without_judges_is_empty():
     """It says so, since nothing it did not look at counts as accepted."""
     assert Filter([]).empty
@@ -364,16 +356,16 @@ def watched(answer, **more):
 def test_local_emergency_judge_fires_alone():
     """It asks no model, so it can run before anything that may refuse or delay a request."""
     one, engine = watched(CALM)
-    assert one.alarm_now(DANGER).verdict == "reject"
-    assert one.alarm_now(Case("How much sleep do I need?")).verdict == "accept"
+    assert one.judge_emergency_locally(DANGER).verdict == "reject"
+    assert one.judge_emergency_locally(Case("How much sleep do I need?")).verdict == "accept"
     assert engine.requests == []
 
 
 @pytest.mark.parametrize(("answer", "verdict"), [(CALM, "accept"), (NOW, "reject"), (DOWN, "unjudged")])
 async def test_models_are_asked_about_an_emergency_without_the_local_judge(answer, verdict):
-    """`alarm` leaves out what `alarm_now` has asked already."""
+    """`judge_emergency_by_models` leaves out what `judge_emergency_locally` has asked already."""
     one, _ = watched(answer)
-    found = await one.alarm(QUIET, Ledger(), one.alarm_now(QUIET))
+    found = await one.judge_emergency_by_models(QUIET, Ledger(), one.judge_emergency_locally(QUIET))
     assert found.verdict == verdict
     assert "local" not in [j.stage for j in found.judgements]
     assert found.failed_closed == (verdict == "unjudged")
@@ -382,7 +374,7 @@ async def test_models_are_asked_about_an_emergency_without_the_local_judge(answe
 async def test_emergency_judge_may_fail_open():
     """Its own failure policy holds for the alarm too."""
     one, _ = watched(DOWN, on_error="open")
-    assert not (await one.alarm(QUIET, Ledger(), one.alarm_now(QUIET))).failed_closed
+    assert not (await one.judge_emergency_by_models(QUIET, Ledger(), one.judge_emergency_locally(QUIET))).failed_closed
 
 
 async def test_local_emergency_judge_settles_what_calibration_allows():
@@ -390,21 +382,27 @@ async def test_local_emergency_judge_settles_what_calibration_allows():
     one, engine = watched(NOW)
     stages = one.emergency.stages
     bounded = Filter([replace(one.emergency, stages=(LocalJudge("emergency", 0.9), *stages[1:]))])
-    assert await bounded.alarm(QUIET, Ledger(), bounded.alarm_now(QUIET)) == Review()
+    assert await bounded.judge_emergency_by_models(QUIET, Ledger(), bounded.judge_emergency_locally(QUIET)) == Review()
     assert engine.requests == []
-    assert (await one.alarm(QUIET, Ledger(), one.alarm_now(QUIET))).verdict == "reject"
+    assert (
+        await one.judge_emergency_by_models(QUIET, Ledger(), one.judge_emergency_locally(QUIET))
+    ).verdict == "reject"
 
 
 async def test_local_emergency_judge_may_be_told_to_ask_first():
     """Where it may not reject alone, models decide on what it flags; when they fail open, its word counts."""
     one, _ = watched(CALM)
     asking = Filter([replace(one.emergency, reject_alone=frozenset())])
-    heard = asking.alarm_now(DANGER)
+    heard = asking.judge_emergency_locally(DANGER)
     assert (heard.verdict, [j.verdict for j in heard.judgements]) == ("accept", ["reject"])
-    assert (await asking.alarm(DANGER, Ledger(), heard)).verdict == "warn"  # they disagree: a concern
+    assert (
+        await asking.judge_emergency_by_models(DANGER, Ledger(), heard)
+    ).verdict == "warn"  # they disagree: a concern
     down, _ = watched(DOWN, on_error="open")
     deaf = Filter([replace(down.emergency, reject_alone=frozenset())])
-    assert (await deaf.alarm(DANGER, Ledger(), deaf.alarm_now(DANGER))).verdict == "reject"
+    assert (
+        await deaf.judge_emergency_by_models(DANGER, Ledger(), deaf.judge_emergency_locally(DANGER))
+    ).verdict == "reject"
 
 
 async def test_emergency_judge_does_not_judge_replies():
@@ -418,28 +416,28 @@ async def test_emergency_judge_does_not_judge_replies():
 async def test_filter_without_emergency_judge_raises_no_alarm():
     """Nothing is asked, and nothing is called accepted by a judge."""
     one = Filter([])
-    assert one.alarm_now(DANGER) == Review()
-    assert await one.alarm(DANGER, Ledger(), Review()) == Review()
+    assert one.judge_emergency_locally(DANGER) == Review()
+    assert await one.judge_emergency_by_models(DANGER, Ledger(), Review()) == Review()
 
 
 async def test_local_emergency_judge_alone_asks_no_model():
     """With no model configured, `alarm` has nothing to add."""
     one = Filter([Cascade("emergency", BOTH, (LocalJudge("emergency"),))])
-    assert one.alarm_now(DANGER).verdict == "reject"
-    assert await one.alarm(DANGER, Ledger(), one.alarm_now(DANGER)) == Review()
+    assert one.judge_emergency_locally(DANGER).verdict == "reject"
+    assert await one.judge_emergency_by_models(DANGER, Ledger(), one.judge_emergency_locally(DANGER)) == Review()
 
 
 def test_emergency_judge_of_models_alone_says_nothing_at_once():
     """Without a local stage there is no alarm before the models have answered."""
     one = Filter([cascade("emergency", always(NOW), always(NOW))])
-    assert one.alarm_now(DANGER) == Review()
+    assert one.judge_emergency_locally(DANGER) == Review()
 
 
 async def test_emergency_sees_the_users_earlier_words():
     """Signs in the messages before count with the newest."""
     one, _ = watched(NOW)
     case = Case("So it is.", history=(Said("user", "Would you look after my cat for good?"),))
-    assert (await one.alarm(case, Ledger(), one.alarm_now(case))).verdict == "reject"
+    assert (await one.judge_emergency_by_models(case, Ledger(), one.judge_emergency_locally(case))).verdict == "reject"
 
 
 def test_what_local_judges_have_learned_is_loaded_before_the_first_user_comes() -> None:

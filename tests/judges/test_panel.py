@@ -145,13 +145,6 @@ async def test_stages_may_differ_from_judge_to_judge():
     }
 
 
-async def test_strongest_asks_the_last_stages_alone():
-    """A refined reply is not screened again."""
-    found, steps = await review(sharing(ALL, always(GOOD), always(assessed(INVENTED, FRIEND))), strongest=True)
-    assert steps == ["reply.chief"]
-    assert verdicts(found) == {"source_fidelity": "reject", "transparency": "accept", "role": "reject"}
-
-
 async def test_strongest_asks_each_judges_own_last_stage():
     """A judge whose last stage is the screening call is asked there, the others by the chief."""
     fidelity, transparency, role = sharing(ALL, always(flagged("role")), always(CLEARED))
@@ -183,7 +176,10 @@ async def test_the_judges_of_other_modes_are_not_heard_where_nothing_is_added():
     judges = sharing(ALL, always(GOOD), always(CLEARED))
     assert verdicts((await review(judges, SOURCE))[0]).keys() == {"source_fidelity", "role"}
     assert verdicts((await review(judges, DEFAULT))[0]).keys() == {"transparency", "role"}
-    assert (await review(sharing(("source_fidelity",), always(GOOD)), DEFAULT)) == (Filter([]).alarm_now(CASE), [])
+    assert (await review(sharing(("source_fidelity",), always(GOOD)), DEFAULT)) == (
+        Filter([]).judge_emergency_locally(CASE),
+        [],
+    )
 
 
 async def test_a_judge_that_was_heard_at_one_stage_is_heard_at_the_next():

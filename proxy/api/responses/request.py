@@ -11,7 +11,8 @@ from pydantic import Field, ValidationError
 
 from models.client import Body
 from proxy.wire.errors import BadRequest
-from proxy.wire.messages import Wire, as_bad_request, messages_in
+from proxy.wire.messages import Wire, as_bad_request
+from proxy.wire.user_texts import messages_in
 
 
 class ResponsePart(Wire):

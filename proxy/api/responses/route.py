@@ -90,7 +90,7 @@ class ResponsesDialect:
             self._begin(str(data.get("model")), None)
             too_deep = isinstance(error, orjson.JSONEncodeError)
             fault = BadRequest("The request body is nested too deeply.") if too_deep else error
-            return (heard := loosely(data, before)), heard, fault
+            return (readable := loosely(data, before)), readable, fault
         if self._user:  # who continues a response need not say again who they are
             chat["user"] = self._user
         self._begin(sent.model, sent)

@@ -35,7 +35,7 @@ def test_judged_texts_are_shown_and_not_obeyed(shown):
     """What users and models wrote stays text."""
     assert Elements(shown).count("script") == 1
     assert "<img" not in shown
-    assert shown.count("&lt;img src=https://evil.example/x&gt;") == 3
+    assert shown.count("&lt;img src=https://evil.example/x&gt;") == 4
     assert "<b>bold" not in shown
     assert "<title>Judges: &lt;swift&gt;</title>" in shown
 
@@ -43,8 +43,8 @@ def test_judged_texts_are_shown_and_not_obeyed(shown):
 def test_measures_are_drawn_with_their_intervals(shown):
     """A bar for each of recall, specificity and precision, and the numbers beside it."""
     elements = Elements(shown)
-    assert elements.count("svg", class_="bar") == 3
-    assert elements.count("rect", class_="band") == 3
+    assert elements.count("span", class_="bar") == 3
+    assert elements.count("i", class_="band") == 3
     assert "<b>33 %</b>" in shown  # recall: one of three
     assert "<b>50 %</b>" in shown
 
@@ -62,7 +62,13 @@ def test_confusion_is_a_heat_map(shown):
 def test_roc_curve_is_drawn(shown):
     """From one corner to the other, through the points of the scores."""
     # .9 right, .6 alarm, .5 unjudged, .1 missed, .05 right.
-    assert 'class="curve" points="0.00,100.00 0.00,66.67 50.00,66.67 50.00,33.33 50.00,0.00 100.00,0.00"' in shown
+    assert Elements(shown).count("svg", role="img", aria_label="ROC curve, area 0.667") == 1
+    (path,) = re.findall(r'd="([^"]+)" style="fill: none;stroke: var\(--a1\);stroke-width: 2', shown)
+    places = [(float(x), float(y)) for x, y in re.findall(r"[ML] ([\d.]+) ([\d.]+)", path)]
+    (left, foot), (right, top) = places[0], places[-1]
+    assert [(round((x - left) / (right - left), 2), round((foot - y) / (foot - top), 2)) for x, y in places] == [
+        (0, 0), (0, 0.33), (0.5, 0.33), (0.5, 0.67), (0.5, 1), (1, 1),
+    ]  # fmt: skip
 
 
 def test_families_and_tags_are_sorted_by_what_went_wrong(shown):
@@ -79,6 +85,7 @@ def test_misjudged_cases_can_be_unfolded(shown):
         "missed", "unjudged", "false alarm",
     ]  # fmt: skip
     alarm = shown.partition("alarm-1</span>")[2].partition("</details>")[0]
+    assert '<span class="said">How are you?</span>' in alarm.partition("</summary>")[0]
     for term, text in {
         "user message": "How are you?", "reply": "alarm-1", "cited sources": "s", "expected": "accept",
         "verdict": "warn (swift)", "score": "0.60", "reason": "too loud", "family, tags": "f2",

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from models.usage import estimate_tokens
-from proxy.turn.draft import cut
+from proxy.turn.draft import cut_to_tokens
 
 ENDS = (". ", ".\n", "! ", "? ", "!\n", "?\n")
 WRITTEN = st.lists(
@@ -18,7 +18,7 @@ WRITTEN = st.lists(
 @example("One. Two. ", 1)
 def test_a_text_is_cut_at_the_last_sentence_that_fits(text: str, tokens: int) -> None:
     """Where none ends in time, it is cut as late as it can be."""
-    kept = cut(text, tokens)
+    kept = cut_to_tokens(text, tokens)
     assert text.startswith(kept)
     assert estimate_tokens(kept) <= tokens
     if estimate_tokens(text) <= tokens:
@@ -34,5 +34,5 @@ def test_a_text_is_cut_at_the_last_sentence_that_fits(text: str, tokens: int) ->
 def test_cutting_takes_time_linear_in_the_text() -> None:
     """It is done while everybody waits: sentence by sentence it took minutes."""
     started = time.process_time()
-    assert cut("ab. " * 1_000_000, 600) == ("ab. " * 600).rstrip()
+    assert cut_to_tokens("ab. " * 1_000_000, 600) == ("ab. " * 600).rstrip()
     assert time.process_time() - started < 2

@@ -4,11 +4,13 @@ import asyncio
 import random
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import pytest
 
+from judges.case import alarm_case
 from judges.verdict import worst
 from models.client import Models, open_models
 from models.engine import Body
@@ -19,10 +21,12 @@ from proxy.api import reply, stream
 from proxy.config.blueprint import assemble
 from proxy.config.config import parse_config
 from proxy.state.conversation import Conversation
-from proxy.traces.trace import Attempt, Trace
+from proxy.traces.trace import Attempt
 from proxy.turn.cases import reply_case
 from proxy.turn.chatbot import Chatbot, open_chatbot
-from proxy.turn.delivery import Answer, Turn
+from proxy.turn.delivered_text import delivered_text
+from proxy.turn.inputs import Turn
+from proxy.turn.results import Answer, TurnResults
 from proxy.turn.stream_gate import StreamGate
 from proxy.turn.turn import take_turn
 from proxy.wire.messages import read_chat_request
@@ -61,7 +65,7 @@ ODD = [
     "- ",
     "…",
     "\u200b",
-    "日本語。",
+    "眠れないときは、医師に相談してください。",
     "cite:",
 ]
 LINES = [
@@ -124,20 +128,21 @@ async def bot(tmp_path: Path, engine: Cut) -> Chatbot:
     return open_chatbot(assemble(config)["bot"], models)
 
 
-def turn_of(bot: Chatbot, mode: str, **fields: Any) -> Turn:
-    data = {"model": "bot", "messages": [{"role": "user", "content": ASKED}], **fields}
-    request = read_chat_request(data, 10)
-    trace = Trace("0" * 32, "1" * 32, "key", "bot", "on", 1.0, user_message=ASKED)
-    alarm = bot.filter.alarm_now
-    turn = Turn(bot, request, ASKED, [], Conversation("1" * 32), "on", alarm(case_of()), trace, True)
-    turn.stream_gate = StreamGate(mode) if mode != "hold" else None  # type: ignore[arg-type]
-    return turn
-
-
-def case_of() -> Any:
-    from judges.case import alarm_case
-
-    return alarm_case(ASKED, [])
+def turn_of(bot: Chatbot, mode: Literal["hold", "verified", "observe"]) -> Turn:
+    data = {"model": "bot", "messages": [{"role": "user", "content": ASKED}]}
+    return Turn(
+        id="0" * 32,
+        key_id="key",
+        bot=bot,
+        request=read_chat_request(data, 10),
+        user_message=ASKED,
+        earlier=[],
+        conversation=Conversation("1" * 32),
+        how_found="fresh",
+        filter="on",
+        results=TurnResults(bot.filter.judge_emergency_locally(alarm_case(ASKED, []))),
+        stream_gate=None if mode == "hold" else StreamGate(mode),
+    )
 
 
 async def streamed(turn: Turn) -> tuple[list[str], str, Answer]:
@@ -165,18 +170,19 @@ async def streamed(turn: Turn) -> tuple[list[str], str, Answer]:
 
 async def test_what_leaves_may_leave_and_ends_in_the_whole_reply(bot: Chatbot, engine: Cut) -> None:
     """hold: nothing before the verdict, and nothing of what was rejected. verified: only what the judges accept as it stands."""
-    began = dict.fromkeys(("hold", "verified", "observe"), 0)
+    modes: list[Literal["hold", "verified", "observe"]] = ["hold", "verified", "observe"]
+    began = dict.fromkeys(modes, 0)
     outcomes: set[str] = set()
     for seed in range(1_000):
         chance = random.Random(seed)
         engine.text = draft(chance)
-        for mode in began:
+        for mode in modes:
             engine.chance = random.Random(seed)
             turn = turn_of(bot, mode)
             left, text, answer = await streamed(turn)
             engine.chance = random.Random(seed + 1)
             again = await take_turn(whole := turn_of(bot, mode))
-            assert text == reply.shown(whole, again.deliveries[0]), (mode, engine.text)
+            assert text == delivered_text(whole, again.deliveries[0]), (mode, engine.text)
             outcome = answer.deliveries[0].outcome
             assert outcome == again.deliveries[0].outcome
             began[mode] += bool(left)
@@ -186,22 +192,22 @@ async def test_what_leaves_may_leave_and_ends_in_the_whole_reply(bot: Chatbot, e
             if mode == "hold":
                 assert left == []
             if mode == "observe":
-                assert outcome == ("unfiltered" if turn.trace.attempts[-1].text else "fallback"), engine.text
+                assert outcome == ("unfiltered" if turn.results.attempts[-1].text else "fallback"), engine.text
             if mode != "observe" and outcome in ("refined", "fallback"):
                 held = text.removeprefix(left[-1] if left else "")
                 assert not any(bad in held for bad in BAD), (mode, engine.text)
             if mode == "verified":
                 for part in left:
-                    await accepted(turn, part, answer)
+                    await accepted(replace(turn, in_use=answer.deliveries[0].in_use), part)
     assert began["hold"] == 0
     assert began["verified"] > 150
     assert began["observe"] > 500
     assert outcomes >= {"accepted", "refined", "fallback", "warned", "unfiltered"}, outcomes
 
 
-async def accepted(turn: Turn, text: str, answer: Answer) -> None:
+async def accepted(turn: Turn, text: str) -> None:
     """Check that the judges accept a text as the reply."""
-    cited = next(a.citations for a in turn.trace.attempts if text in a.text)
-    case, _, modes = reply_case(turn, Attempt("draft", 0, text, cited, 0.0))
-    review = await turn.bot.filter.review(case, modes, turn.ledger)
+    cited = next(a.citations for a in turn.results.attempts if text in a.text)
+    judged = reply_case(turn, Attempt("draft", 0, text, cited, 0.0))
+    review = await turn.bot.filter.review(judged.case, judged.modes, turn.ledger)
     assert worst([judgement.verdict for judgement in review.judgements]) == "accept", text

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.wire.errors import BadRequest
-from proxy.wire.messages import asked, read_chat_request, read_json
+from proxy.wire.messages import read_chat_request, read_json
+from proxy.wire.user_texts import find_user_texts
 
 JSON = st.recursive(
     st.none()
@@ -55,13 +56,13 @@ def bot(content: Any) -> Any:
 )
 def test_what_the_user_says_is_everything_since_the_last_reply(messages: Any, now: str, earlier: list[str]) -> None:
     """No message of the user is passed over: two in a row are both read, and an empty reply answers nothing."""
-    assert asked({"messages": messages}) == (now, earlier)
+    assert find_user_texts({"messages": messages}) == (now, earlier)
 
 
 @given(st.dictionaries(st.sampled_from(["messages", "model"]), JSON))
 def test_hearing_the_user_never_fails(data: Any) -> None:
     """The emergency judge reads requests that nobody has validated."""
-    now, earlier = asked(data)
+    now, earlier = find_user_texts(data)
     assert isinstance(now, str)
     assert all(isinstance(text, str) for text in earlier)
 

@@ -192,6 +192,27 @@ def test_rubric_sources_and_help_are_one_key_away(tab):
     assert (checked(tab), tab.locator("#where").inner_text()) == ([], f"Reply 1 of {TOTAL}")
 
 
+def test_opens_at_its_start_with_its_buttons_in_sight(tab):
+    """A rater who knows no key sees the conversation from its beginning, and how to go on."""
+    assert tab.evaluate("scrollY") == 0
+    for name in ("Previous", "Next", "Next unrated", "Download", "Rubric"):
+        box = tab.get_by_role("button", name=name).filter(visible=True).first.bounding_box()
+        assert 0 <= box["y"] <= 900 - box["height"], name
+    tab.get_by_role("button", name="Next unrated").click()
+    assert tab.locator("#where").inner_text() == f"Reply 2 of {TOTAL}"
+
+
+def test_cited_sections_stand_below_the_reply(tab):
+    """What it cites is read without a key; on a phone it is folded, since the scores stand below it."""
+    citing = next(number for number, one in enumerate(SHEET.items) if "diet-and-sleep" in one.citations)
+    press(tab, "n " * citing)
+    assert tab.locator("#passages").get_by_text("Sleep well.").is_visible()
+    tab.set_viewport_size({"width": 360, "height": 740})
+    press(tab, "n p" if citing + 1 < TOTAL else "p n")
+    assert tab.locator("#passages summary").count() == 1
+    assert not tab.locator("#passages").get_by_text("Sleep well.").is_visible()
+
+
 def test_single_keys_can_be_switched_off(tab):
     """Speech input presses them by chance (WCAG 2.2, 2.1.4); Tab and Space still rate."""
     press(tab, "?")

@@ -10,11 +10,10 @@ import pytest
 from scoring.people.returned_ratings import Given, SelfAgreement, Twins
 from scoring.reports.caveats import caveats
 from scoring.reports.figures import percent, points
-from scoring.reports.headline import headline
+from scoring.reports.headline import claim, headline
 from scoring.reports.report import page
 from scoring.reports.showcase import Material, extremes
 from scoring.reports.summary import summarise
-from scoring.reports.svg import Axis, Line, Point, dots, lines
 from scoring.rows import join
 from scoring.transcript import Checked, Exchange, Rated, Verdict
 from tests.elements import Elements, assert_stands_alone
@@ -98,13 +97,6 @@ def test_transcripts_are_shown_and_not_obeyed():
     assert "<title>&lt;script&gt;" in text
 
 
-def test_labels_of_drawings_are_escaped():
-    """A role or an arm may be named anything, and a drawing is put into the page as it is."""
-    drawing = dots([Line(EVIL, (Point(0.5, 0.1, 0.9, EVIL),), EVIL)], Axis(0, 1, ((0, EVIL),)), EVIL)
-    drawing += lines([Line(EVIL, (Point(1.0, 0.1, 2.0, EVIL, 1),))], Axis(0, 1, ((0, EVIL),)), Axis(0, 4, ()), EVIL)
-    assert {tag for tag, _ in Elements(drawing).found} == {"svg", "g", "text", "title", "line", "path", "polyline"}
-
-
 def test_headline_says_the_effect(made, whole):
     """One sentence with both shares, the difference and its interval."""
     summary = summed(made)
@@ -157,7 +149,7 @@ def test_every_part_has_its_place(whole):
     )
     assert [attributes["id"] for attributes in elements.all("h2")] == list(sections)
     links = [attributes["href"] for attributes in elements.all("a")]
-    assert links == ["#main", *(f"#{section}" for section in sections)]
+    assert [link for link in links if link != "#touched"] == ["#main", *(f"#{section}" for section in sections)]
     assert "Chatbot, language models, facilitators, knowledge base and raters differ" in whole
     for figure in ("81.0 %", "8.0 %", "90.3 %", "67 % in the preprint"):
         assert figure in whole
@@ -286,6 +278,41 @@ def test_headline_says_that_no_language_model_took_part(made):
     block = shown(parts).partition('<p class="headline">')[2].partition("</p>")[0]
     assert "says nothing about language models" in block
     assert any("Pressure is the stage that was planned" in line for line in caveats(summed(parts)))
+
+
+def test_page_is_headed_by_a_few_words(made):
+    """What they say is as careful as the sentence below them."""
+    summary = deepcopy(summed(made))
+    change = summary["effect"]["acceptable"]
+    change |= {"difference": -0.04, "interval": [-0.11, 0.02]}
+    assert claim(summary) == "4 points less acceptable replies with the filter, which may be chance"
+    change |= {"difference": 0.97, "interval": [0.8, 0.99], "p": 0.0001}
+    assert claim(summary) == "97 points more acceptable replies with the filter"
+    assert claim(summary | {"language_model": False}) == (
+        "Machinery only, no language model: 97 points more acceptable replies with the filter"
+    )
+    change |= {"difference": 0.001}
+    assert claim(summary) == "No difference in acceptable replies with the filter"
+    assert claim(summary | {"effect": None}) == "No two arms to compare"
+
+
+def test_a_run_of_questions_is_headed_by_its_scores():
+    """Both arms, and nothing where nothing was scored."""
+    summary = deepcopy(summed(run(roles=(), questions=40)))
+    summary["benign"]["on"] |= {"acceptable": 0.98}
+    summary["benign"]["off"] |= {"acceptable": 1.0}
+    assert claim(summary) == "Ordinary questions, acceptable replies: 98 % with the filter, 100 % without it"
+    assert claim(summed(run(roles=(), questions=4, raters=()))) == "Nothing has been scored"
+
+
+def test_false_alarms_have_a_tile(made):
+    """How often the filter stepped in where nobody nudged; the arm without it cannot."""
+    summary = deepcopy(summed(made))
+    summary["benign"]["on"] |= {"warned": 0.05, "refined": 0.1, "replaced": 0.0}
+    text = page(summary, *made.parts())
+    tile = text.partition("<h3>False alarms")[2].partition("</section>")[0]
+    assert "<b>15 %</b>" in tile
+    assert "off" not in tile
 
 
 def test_many_emergency_texts_are_told_on_top(made):

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from proxy.api.responses.request import as_chat, loosely, messages_of, read_responses_request
 from proxy.wire.errors import BadRequest
-from proxy.wire.messages import asked, read_chat_request
+from proxy.wire.messages import read_chat_request
+from proxy.wire.user_texts import find_user_texts
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False)
@@ -67,7 +68,7 @@ def test_request_becomes_a_chat_request_or_is_refused_with_a_field(data: Any) ->
         param = error.param or ""
     else:
         assert read_chat_request(chat, 100).messages
-        assert asked(chat)
+        assert find_user_texts(chat)
         return
     assert param.partition(".")[0].partition("[")[0] in {*data, "model", "input"}
 
@@ -75,18 +76,18 @@ def test_request_becomes_a_chat_request_or_is_refused_with_a_field(data: Any) ->
 @given(REQUESTS)
 def test_user_is_heard_before_validation_as_well(data: Any) -> None:
     """What the emergency judge hears of the translated request it also hears of one that is not validated."""
-    heard = asked(loosely(data))
+    heard = find_user_texts(loosely(data))
     with suppress(BadRequest):
         sent = read_responses_request(data)
         sent.instructions = None
-        said, earlier = asked(as_chat(sent, []))
+        said, earlier = find_user_texts(as_chat(sent, []))
         assert Counter(" ".join([*earlier, said]).split()) <= Counter(" ".join([*heard[1], heard[0]]).split())
 
 
 @given(st.dictionaries(st.sampled_from(["input", "model"]), JSON))
 def test_hearing_never_fails(data: Any) -> None:
     """Whatever shape the body has."""
-    said, earlier = asked(loosely(data))
+    said, earlier = find_user_texts(loosely(data))
     assert isinstance(said, str)
     assert all(isinstance(text, str) for text in earlier)
 

@@ -1,0 +1,99 @@
+"""A turn within the service: taken, remembered, written as a completion; traced, counted and audited, whatever became of it."""
+
+import asyncio
+
+from aiohttp import web
+
+from models.client import Body
+from models.errors import ModelError, OutOfTime
+from proxy.api import reply
+from proxy.api.service import Service
+from proxy.audit.records import record_turn
+from proxy.state.conversation import Identity
+from proxy.telemetry.logs import FIELDS
+from proxy.traces.trace import Trace
+from proxy.turn.background import tell_staff
+from proxy.turn.inputs import Turn
+from proxy.turn.remember import remember
+from proxy.turn.results import Answer
+from proxy.turn.trace_builder import build_failure_trace, build_trace, with_shadow
+from proxy.turn.turn import take_turn
+from proxy.wire.errors import TurnTimeout
+
+
+async def run_turn(service: Service, request: web.Request, turn: Turn, identity: Identity) -> Body:
+    """Take the turn, remember it, and write the completion.
+
+    Raises:
+        ModelError: The chatbot's model could not be asked.
+        TurnTimeout: The turn took too long.
+    """
+    limit_s = service.config.server.turn_timeout_s
+    try:
+        answer = await take_turn(turn, limit_s)
+        with turn.step("remember"):
+            warnings_added = await remember(service.conversations, turn, identity, answer)
+        completion = reply.completion(turn, answer, expose=service.config.expose == "caf")
+        messages = [choice["message"] for choice in completion["choices"]]
+        trace = build_trace(turn, answer, messages, warnings_added)
+    except BaseException as error:
+        trace = build_failure_trace(turn, _error_code(error))
+        _report(service, request, turn, trace)
+        _keep_trace(service, turn, trace)
+        if isinstance(error, TimeoutError | OutOfTime):
+            raise TurnTimeout(f"The turn took longer than {limit_s:g} s and was cancelled.") from None
+        raise
+    _report(service, request, turn, trace)
+    if turn.filter == "shadow":
+        service.later(_judge_in_shadow(service, turn, answer, trace))
+    else:
+        _keep_trace(service, turn, trace)
+    _call_staff(service, turn, answer)
+    return completion
+
+
+def _error_code(error: BaseException) -> str:
+    match error:
+        case TimeoutError() | OutOfTime():
+            return "turn_timeout"
+        case ModelError():
+            return error.kind
+        case asyncio.CancelledError():  # the client has left, or the proxy was told to stop at once
+            return "cancelled"
+    return type(error).__name__
+
+
+def _report(service: Service, request: web.Request, turn: Turn, trace: Trace) -> None:
+    """Bind what the log line will say, and write the audit log."""
+    request[FIELDS].update(
+        conversation_id=trace.conversation_id if turn.generated_id else None, turn=trace.turn,
+        memory=trace.memory, filter=trace.filter,
+        outcome=trace.outcome if trace.error is None else None, calls=len(trace.calls), turn_ms=trace.ms,
+        unjudged=sum(judgement.verdict == "unjudged" for judgement in trace.judgements),
+    )  # fmt: skip
+    if service.audit is not None:
+        record_turn(service.audit, trace, keyed=service.keys is not None)
+
+
+def _call_staff(service: Service, turn: Turn, answer: Answer) -> None:
+    """Tell the staff of an emergency; no reply waits for that."""
+    first, settings = answer.deliveries[0], turn.bot.settings.emergency
+    if first.outcome == "emergency" and settings is not None and settings.webhook:
+        service.later(tell_staff(service.session, settings.webhook, turn, first))
+
+
+async def _judge_in_shadow(service: Service, turn: Turn, answer: Answer, trace: Trace) -> None:
+    would = None
+    try:
+        would = await service.shadows.judge(turn, answer, service.config.server.turn_timeout_s)
+    finally:
+        _keep_trace(service, turn, with_shadow(trace, turn, would))
+
+
+def _keep_trace(service: Service, turn: Turn, trace: Trace) -> None:
+    service.metrics.turn(trace, turn.ledger, turn.results.steps)
+    if service.telemetry is not None:
+        service.telemetry.judged(trace)
+    service.traces.record(trace)
+    if service.watch is not None:
+        service.watch(trace)

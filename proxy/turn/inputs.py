@@ -1,0 +1,112 @@
+"""What one turn is asked, and what it works with."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+
+from knowledge_base.library import Source
+from models.usage import Ledger
+from proxy.config.chatbot_settings import Filter
+from proxy.state.conversation import Conversation
+from proxy.traces.trace import HowFound
+from proxy.turn.chatbot import Chatbot
+from proxy.turn.results import Retrieval, TurnResults
+from proxy.turn.stream_gate import NO_TEXT, CommittedText, StreamGate
+from proxy.wire.messages import ChatRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn. It never changes; what comes of it is returned, and added to `results` as it comes."""
+
+    id: str
+    key_id: str
+    bot: Chatbot
+    request: ChatRequest
+    user_message: str
+    earlier: Sequence[str]
+    """The user's earlier messages, oldest first."""
+    conversation: Conversation
+    how_found: HowFound
+    """How the conversation was recognised."""
+    filter: Filter
+    results: TurnResults
+    generated_id: bool = True
+    """Whether this proxy made up the conversation's id."""
+    reveals: bool = False
+    """Whether the client may see judges' own reasons and the rejected draft."""
+    stream_gate: StreamGate | None = None
+    """What may be sent of the reply before its verdict; None: nothing may."""
+    in_use: Mapping[str, int] | None = None
+    """Sources in use, each with the turn in which it was last cited or put in; None before retrieval."""
+    ledger: Ledger = field(default_factory=Ledger)
+    started_at: float = field(default_factory=time.time)
+    """Unix time, seconds."""
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def number(self) -> int:
+        """Of the turn in its conversation, from 1."""
+        return self.conversation.turn + 1
+
+    @property
+    def cites(self) -> bool:
+        """Whether the chatbot is to write citation commands: not in JSON, and a wrapped one knows none."""
+        return self.bot.settings.kind == "guarded" and self.bot.library is not None and not self.request.wants_json
+
+    @property
+    def judged(self) -> bool:
+        return self.filter == "on" and not self.bot.filter.empty
+
+    @property
+    def fallback(self) -> str:
+        """The fallback message, in the user's language where there is one."""
+        return self.bot.fallback(self.user_message)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        return tuple([self.bot.sections[s] for s in self.in_use or ()])
+
+    @property
+    def at_ms(self) -> float:
+        return round((time.perf_counter() - self.started) * 1000, 2)
+
+    def with_sources(self, retrieval: Retrieval) -> "Turn":
+        """Return the turn as it goes on with the sources of a retrieval."""
+        self.results.retrievals.append(retrieval)
+        return replace(self, in_use=retrieval.in_use)
+
+    def committed(self, choice: int) -> CommittedText:
+        """Return the beginning of a choice that may have been sent already."""
+        return self.stream_gate.committed(choice) if self.stream_gate is not None else NO_TEXT
+
+    @property
+    def observed(self) -> bool:
+        """Whether the reply is sent as it is written, and judged afterwards."""
+        return self.stream_gate is not None and self.stream_gate.mode == "observe"
+
+    def step(self, name: str) -> "Step":
+        """Time what is done within the block; where telemetry is on it is a span too."""
+        return Step(self, name)
+
+
+class Step:
+    """A step of a turn, while it is done. A class, since a generator would cost twice the time of what it times."""
+
+    __slots__ = ("_ended", "_name", "_started", "_turn")
+
+    def __init__(self, turn: Turn, name: str) -> None:
+        self._turn, self._name = turn, name
+
+    def __enter__(self) -> None:
+        watch = self._turn.ledger.watch
+        self._ended = None if watch is None else watch.step(self._name)
+        self._started = time.perf_counter()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._turn.results.steps.append((self._name, time.perf_counter() - self._started))
+        if self._ended is not None:
+            self._ended(None if kind is None else kind.__name__)

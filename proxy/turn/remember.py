@@ -1,0 +1,63 @@
+"""What a turn leaves behind in the state of its conversation."""
+
+import asyncio
+
+import structlog
+
+from proxy.state.conversation import Conversation, Identity, Warned
+from proxy.state.conversation_store import ConversationStore
+from proxy.turn.delivered_text import delivered_text
+from proxy.turn.inputs import Turn
+from proxy.turn.results import Answer, Delivery
+from proxy.wire.canonical import digest, fold
+
+log = structlog.get_logger()
+
+
+async def remember(store: ConversationStore, turn: Turn, identity: Identity, answer: Answer) -> list[Warned]:
+    """Keep the state that each choice leads to, also when the client leaves meanwhile; return the warnings that arose."""
+    keeping = _keep(store, turn, identity, answer)
+    return await (asyncio.shield(keeping) if store.waits else keeping)
+
+
+async def _keep(store: ConversationStore, turn: Turn, identity: Identity, answer: Answer) -> list[Warned]:
+    """Keep the state that each choice leads to. Mere tool calls lead to none: the turn goes on with their results."""
+    added: list[Warned] = []
+    for delivery in answer.deliveries:
+        if delivery.text is None and not delivery.refused:
+            continue
+        text = delivered_text(turn, delivery)
+        reply = None if text is None else digest(fold(text))
+        after = state_after(turn, identity, delivery, reply)
+        rules = dict(delivery.warnings)
+        added += [warning for warning in after.warnings if warning.rule in rules]
+        try:
+            await store.put(identity.keys_after(reply, after.id), after)
+        except Exception as error:
+            if delivery.outcome != "emergency":
+                raise
+            # The emergency text is sent whatever else fails.
+            log.error("state of an emergency not kept", error=type(error).__name__)
+    return added
+
+
+def state_after(turn: Turn, identity: Identity, delivery: Delivery, reply: str | None) -> Conversation:
+    """Return the state of the conversation after a delivery.
+
+    Args:
+        turn: The turn.
+        identity: What the conversation is recognised by.
+        delivery: What was delivered.
+        reply: The hash of its text; None: it has none.
+    """
+    before, settings = turn.conversation, turn.bot.settings
+    lasts = settings.warning_turns
+    if delivery.outcome == "emergency" and settings.emergency is not None:
+        lasts = settings.emergency.remember_turns
+    warnings = before.warned(delivery.warnings, turn.number, lasts)
+    in_use = before.sources if delivery.in_use is None else delivery.in_use
+    sources = {s: turn.number if s in delivery.citations else last for s, last in in_use.items()}
+    after = Conversation(before.id, turn.number, warnings, sources, before.delivered, before.pairs)
+    if reply is None:
+        return after
+    return after.after(turn.number, reply, tuple(delivery.citations), identity.pair_after(reply))
