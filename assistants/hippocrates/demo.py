@@ -99,7 +99,7 @@ def demo_catalogue(path: Path | None = None) -> Catalogue:
     vocabulary = Vocabulary.open(path)
     people = read_people(path)
     with tempfile.TemporaryDirectory(prefix="hippocrates-") as folder:
-        write_catalogue(Path(folder), people, draw(people), vocabulary)
+        write_catalogue(Path(folder), people, draw(people, draw_sizes()), vocabulary)
         return Catalogue.read(Path(folder), notice=NOTICE)
 
 
@@ -133,33 +133,28 @@ def read_people(path: Path) -> People:
     )
 
 
-def draw(
-    people: People,
-    *,
-    databases: int = 24,
-    concepts: int | None = 150,
-    persons: tuple[int, int] = (60, 2400),
-    seed: int = 19,
-) -> list[Drawn]:
-    """Draw databases: each has some of the persons, and records some of the concepts.
+def draw_sizes(databases: int = 24, *, least: int = 60, most: int = 2400, seed: int = 19) -> list[int]:
+    """Draw how many persons databases have; all orders of magnitude are as likely."""
+    chance = random.Random(seed)
+    return [round(math.exp(chance.uniform(math.log(least), math.log(most)))) for _ in range(databases)]
+
+
+def draw(people: People, sizes: Iterable[int], *, concepts: int | None = 150, seed: int = 19) -> list[Drawn]:
+    """Draw databases: each has some of the persons, and records some of the concepts that they have.
 
     Args:
         people: who has what.
-        databases: how many to draw.
-        concepts: how many each records, None for all that its persons have.
-        persons: how many the smallest and the largest may have; in between all orders of magnitude are as likely.
+        sizes: how many persons each database has.
+        concepts: how many concepts each records at most, None for all.
         seed: other databases for another.
     """
     import numpy as np
 
     chance = random.Random(seed)
-    size_of_all = len(people.has)
-    least, most = (min(one, size_of_all) for one in persons)
     drawn = []
-    for number in range(1, databases + 1):
-        size = round(math.exp(chance.uniform(math.log(least), math.log(most))))
+    for number, size in enumerate(sizes, 1):
         country = chance.choice(COUNTRIES)[0]
-        some = chance.sample(range(size_of_all), size)
+        some = chance.sample(range(len(people.has)), min(size, len(people.has)))
         present = np.flatnonzero(people.has[some].any(0)).tolist()
         recorded = present if concepts is None else chance.sample(present, min(concepts, len(present)))
         drawn.append(Drawn(number, country, tuple(some), tuple(sorted(recorded))))
@@ -210,7 +205,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     path = eunomia_path()
     people = read_people(path)
-    write_catalogue(folder, people, draw(people), Vocabulary.open(path))
+    write_catalogue(folder, people, draw(people, draw_sizes()), Vocabulary.open(path))
     print(f"{folder}: {NOTICE}")
 
 

@@ -4,9 +4,11 @@ python -m bench.hippocrates.discovery          the concepts held out (what docs/
 python -m bench.hippocrates.discovery --dev    the other half, which may be looked at while developing
 python -m bench.hippocrates.discovery --dev --wrong    and what of it was missed
 
-Each database has some of Eunomia's persons and records 150 of the concepts they have; a second table has databases that record
-all of them. What is right is counted on the persons: a database is relevant if one of its persons has the concept or a descendant
-(of two concepts: both), and gains as many as there are.
+Each database has some of Eunomia's persons, 60 to 2,400 with all orders of magnitude as likely, and records 150 of the concepts
+they have. Two more tables have databases of 60 to 2,400 persons with every size as likely, and databases that record every concept.
+
+What is right is counted on the persons: a database is relevant if one of its persons has the concept or a descendant (of two
+concepts: both), and gains as many as there are.
 """
 
 import argparse
@@ -23,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistants.hippocrates.catalogue import Catalogue
-from assistants.hippocrates.demo import Drawn, People, draw, eunomia_path, read_people, write_catalogue
+from assistants.hippocrates.demo import Drawn, People, draw, draw_sizes, eunomia_path, read_people, write_catalogue
 from assistants.hippocrates.discovery import find_databases
 from assistants.hippocrates.vocabulary import Vocabulary
 from bench.hippocrates.thesis import Thesis
@@ -94,7 +96,8 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # numba's, of ranx
     people = read_people(eunomia_path())
-    network = simulate(people, CONCEPTS)
+    sizes = draw_sizes(DATABASES, seed=SEED)
+    network = simulate(people, sizes, CONCEPTS)
     half = "for developing" if options.dev else "held out"
     print(f"{DATABASES} databases, {CONCEPTS} concepts each; the half of the concepts that is {half}")
     asked = cases(network, people, dev=options.dev)
@@ -112,20 +115,26 @@ def main() -> None:
     print(f"a question: median {np.median(ours.seconds) * 1000:.1f} ms, p95 {p95:.1f} ms of {len(ours.seconds)}")
     short += ["indexing in 5 s"] * (indexing >= 5) + ["p95 of 20 ms"] * (p95 >= 20)
     print("below its bar: " + "; ".join(short) if short else "every bar is met")
-    network = simulate(people, None)
-    print(f"\n{DATABASES} databases that record every concept of their persons (no bars)")
-    table(
-        cases(network, people, dev=options.dev),
-        Ours(network, network.vocabulary),
-        Thesis(network.catalogue, network.vocabulary),
-    )
+    chance = random.Random(SEED)
+    even = [chance.randint(60, 2400) for _ in range(DATABASES)]
+    others = {
+        "every size as likely": simulate(people, even, CONCEPTS),
+        "every concept recorded": simulate(people, sizes, None),
+    }
+    for what, other in others.items():
+        print(f"\n{DATABASES} databases, {what} (no bars)")
+        table(
+            cases(other, people, dev=options.dev),
+            Ours(other, other.vocabulary),
+            Thesis(other.catalogue, other.vocabulary),
+        )
     sys.exit(bool(short))
 
 
-def simulate(people: People, concepts: int | None) -> Network:
+def simulate(people: People, sizes: Sequence[int], concepts: int | None) -> Network:
     """Draw databases, write them as a catalogue and read that."""
     path = eunomia_path()
-    drawn = draw(people, databases=DATABASES, concepts=concepts, seed=SEED)
+    drawn = draw(people, sizes, concepts=concepts, seed=SEED)
     with tempfile.TemporaryDirectory(prefix="hippocrates-bench-") as folder:
         write_catalogue(Path(folder), people, drawn, Vocabulary.open(path))
         begun = time.perf_counter()

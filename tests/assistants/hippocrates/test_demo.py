@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 from assistants.hippocrates.catalogue import Catalogue
-from assistants.hippocrates.demo import NOTICE, demo_catalogue, draw, eunomia_path, read_people, write_catalogue
+from assistants.hippocrates.demo import (
+    NOTICE,
+    demo_catalogue,
+    draw,
+    draw_sizes,
+    eunomia_path,
+    read_people,
+    write_catalogue,
+)
 from assistants.hippocrates.discovery import find_databases
 from assistants.hippocrates.tables import DataError
 from assistants.hippocrates.vocabulary import Vocabulary
@@ -34,7 +42,7 @@ def test_demo_catalogue_is_the_same_every_time_and_leaves_the_cdm_alone(tmp_path
     people = read_people(eunomia_path())
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        write_catalogue(tmp_path / name, people, draw(people), vocabulary)
+        write_catalogue(tmp_path / name, people, draw(people, draw_sizes()), vocabulary)
     files = ("countries.csv", "data_sources.csv", "achilles_results.csv")
     assert all((tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes() for file in files)
     assert hashlib.sha256(eunomia_path().read_bytes()).digest() == before
@@ -43,7 +51,7 @@ def test_demo_catalogue_is_the_same_every_time_and_leaves_the_cdm_alone(tmp_path
 def test_counts_are_those_of_the_drawn_persons(tmp_path: Path, vocabulary: Vocabulary) -> None:
     """A database that draws everybody and records everything has Eunomia's own count."""
     people = read_people(eunomia_path())
-    everybody = draw(people, databases=1, concepts=None, persons=(2694, 2694))
+    everybody = draw(people, [2694], concepts=None)
     write_catalogue(tmp_path, people, everybody, vocabulary)
     (match,) = find_databases(Catalogue.read(tmp_path), vocabulary, "gastrointestinal hemorrhage").matches
     assert (str(match.patients[0]), match.database.persons) == ("479", 2694)

