@@ -20,9 +20,8 @@ from assistants.assistant import (
     ToolRequest,
 )
 from knowledge_base.citations import command
-from models.client import Models
 from models.completion import wrap_message
-from models.engine import Body, Forwarded, forward_by_completing
+from models.engine import Body, Completer, Forwarded, forward_by_completing
 from models.errors import AssistantFailed, ModelError
 from models.settings import ModelSettings
 from models.turn_scope import SCOPE, Note, TurnScope
@@ -38,9 +37,9 @@ class AssistantEngine:
     def __init__(self, assistant: Assistant, settings: ModelSettings | None = None) -> None:
         self._assistant = assistant
         self._roles: Mapping[str, str] = settings.models if settings is not None else {}
-        self._models: Models | None = None
+        self._models: Completer | None = None
 
-    def use_models(self, models: Models) -> None:
+    def use_models(self, models: Completer) -> None:
         """Give it the models that it may ask."""
         self._models = models
 

@@ -1,16 +1,14 @@
 """Engine, a way to reach a model; Forwarded, an answer that is relayed; and forwarding without bytes to relay."""
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import orjson
 
 from models.errors import UpstreamRefused
-
-if TYPE_CHECKING:
-    from models.client import Models
+from models.usage import Ledger
 
 Body = dict[str, Any]
 """An OpenAI chat completion request or response."""
@@ -31,11 +29,18 @@ class Engine(Protocol):
         """Let go of what the engine holds."""
 
 
+class Completer(Protocol):
+    """What answers for model aliases: `models.client.Models`."""
+
+    def complete(self, alias: str, body: Body, *, step: str, ledger: Ledger) -> Coroutine[Any, Any, Body]:
+        """Answer a chat completion request; the ledger gets the call."""
+
+
 @runtime_checkable
 class AsksModels(Engine, Protocol):
     """An engine that asks other models itself."""
 
-    def use_models(self, models: "Models") -> None:
+    def use_models(self, models: Completer) -> None:
         """Take the models that it may ask, before it is asked anything."""
 
 
