@@ -14,7 +14,10 @@ from models.errors import ModelSettingsError
 from models.settings import ModelSettings
 
 GROUP = "caf.assistants"
-OURS: Mapping[str, str] = {"embedded": "assistants.embedded:open_assistant"}
+OURS: Mapping[str, str] = {
+    "embedded": "assistants.embedded:open_assistant",
+    "hippocrates": "assistants.hippocrates.assistant:open_assistant",
+}
 """By name, what opens it."""
 OpenAssistant = Callable[[ModelSettings], Assistant]
 """Opens an assistant by the settings of its alias, whose `options` are its own. Raises ModelSettingsError."""

@@ -96,6 +96,21 @@ def count_cohort(path: Path, expression: Json) -> Counts:
     return Counts(persons, records, tuple(attrition), notes)
 
 
+def check_cdm(path: Path) -> None:
+    """Look whether a CDM has what every cohort needs.
+
+    Raises:
+        CdmError: it has not, or it is no database.
+    """
+    import duckdb
+
+    try:
+        with duckdb.connect() as connection:
+            attach(connection, path, {"PrimaryCriteria": {"CriteriaList": []}, "InclusionRules": []})
+    except duckdb.Error as error:
+        raise CdmError(f"{path}: it cannot be read as a DuckDB file; name one with a CDM.") from error
+
+
 def _tables_of(expression: Json) -> set[str]:
     criteria = [*expression["PrimaryCriteria"]["CriteriaList"], *(expression.get("CensoringCriteria") or [])]
     criteria += [one["Criteria"] for rule in expression["InclusionRules"] for one in rule["expression"]["CriteriaList"]]

@@ -7,14 +7,13 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 import structlog
 from pydantic import BaseModel, ConfigDict
 
 from assistants.hippocrates.amounts import MOST_DAYS, OLDEST, N, number
 from assistants.hippocrates.assembly import assemble
-from assistants.hippocrates.grammar import Grammar
 from assistants.hippocrates.phrases import Head, Persons, Role, Value, Window
 from assistants.hippocrates.sentence import Phrase, Piece, Unclear
 from assistants.hippocrates.study import (
@@ -28,6 +27,7 @@ from assistants.hippocrates.study import (
     FixedExit,
     ObservationExit,
     Origin,
+    Reader,
     Reading,
     Study,
     Undo,
@@ -35,9 +35,9 @@ from assistants.hippocrates.study import (
     fold,
 )
 from assistants.hippocrates.terms import Terms
-from models.client import Models
 from models.errors import ModelError
 from models.request import Message, text_of
+from models.structured import Structured
 from models.usage import Ledger
 
 PROMPT = Path(__file__).parent / "planner.md"
@@ -91,11 +91,26 @@ class Plan(BaseModel):
     statements: list[Statement]
 
 
+class AsksForPlans(Protocol):
+    """Asks a model for an answer of a schema; `models.client.Models` does."""
+
+    async def structured(
+        self, alias: str, messages: list[Message], schema: type[Plan], *, step: str, ledger: Ledger, timeout_s: float
+    ) -> Structured[Plan]: ...
+
+
+class ReadsTerms(Reader, Protocol):
+    """A reader that knows what words mean; `Grammar` is one."""
+
+    @property
+    def terms(self) -> Terms: ...
+
+
 async def plan(
-    models: Models,
+    models: AsksForPlans,
     alias: str,
     messages: Sequence[Message],
-    grammar: Grammar,
+    grammar: ReadsTerms,
     *,
     ledger: Ledger,
     timeout_s: float = 30.0,
@@ -129,7 +144,7 @@ async def plan(
 class _Listening:
     """The grammar, and the sentences that it does not understand."""
 
-    def __init__(self, grammar: Grammar) -> None:
+    def __init__(self, grammar: ReadsTerms) -> None:
         self._grammar = grammar
         self.unread: list[Origin] = []
 
@@ -142,7 +157,7 @@ class _Listening:
 class Planned:
     """The grammar, and for what it does not understand the statements of a model."""
 
-    def __init__(self, grammar: Grammar, statements: Sequence[Statement]) -> None:
+    def __init__(self, grammar: ReadsTerms, statements: Sequence[Statement]) -> None:
         self._grammar = grammar
         self._statements: dict[Origin, list[Statement]] = {}
         for one in statements:
