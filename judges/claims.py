@@ -168,9 +168,9 @@ def _assertions_of(claims: Claims, case: Case) -> list[Assertion]:
 def verified(assertions: Iterable[Assertion], case: Case, contradictions: Sequence[str] = ()) -> list[Assertion]:
     """Downgrade assertions whose own words belie them.
 
-    Support that its quote does not prove is none, nor is one for a dose that the source does not name, or for a number that a
-    document does not; nor one on a sensitive topic by a document that a client may have made up. What has a number in it is not
-    basic, whatever a judge says.
+    Support that its quote does not prove is none, nor is one for a dose that the source does not name. Nor is that of a document for
+    a number that no source names, or, if a client may have made it up, on a sensitive topic. What has a number in it is not basic,
+    whatever a judge says.
     """
     sources: dict[str | None, Source] = {source.id: source for source in case.cited}
     return [
@@ -202,7 +202,7 @@ def _verified(assertion: Assertion, source: Source | None, case: Case) -> Assert
         return assertion if holds else _downgraded(assertion, 2)
     if source is None or assertion.quote is None or not quoted(assertion.quote, source.text):
         return _downgraded(assertion, 2)
-    if source.is_document and not numbers_hold(assertion.text, source, case):
+    if source.is_document and not numbers_hold(assertion.text, case):
         return _downgraded(assertion, 3)
     if not source.trusted and (_is_sensitive(assertion, case) or touches_topic(assertion.text, case.topics)):
         return _downgraded(assertion, 3)

@@ -33,9 +33,13 @@ async def run(case: Case, function: Callable[[*Ts], T], *args: *Ts) -> T:
 
 
 def is_long(case: Case) -> bool:
-    """Tell whether judging a case takes long: a reply and what it answers, or, without a reply, all that the user has said."""
+    """Tell whether judging a case takes long: a reply and what it answers, or, without a reply, all that the user has said.
+
+    The documents that somebody else brought count as well; sections are short, and read once.
+    """
     if case.draft:
-        return _size(case.user_message) + _size(case.draft) > LONG
+        documents = sum(_size(source.text) for source in case.cited if source.is_document)
+        return _size(case.user_message) + _size(case.draft) + documents > LONG
     return sum(map(_size, (case.user_message, *(said.text for said in case.history)))) > LONG_MESSAGE
 
 

@@ -69,6 +69,8 @@ def test_length_tells_what_is_judged_in_the_thread(text: str) -> None:
     assert is_long(Case(text))
     assert is_long(Case("hi", text))
     assert is_long(alarm_case("hi", [text]))
+    assert is_long(Case("hi", "hello", cited=(Source("doc:1", "", "", text),)))
+    assert not is_long(Case("hi", "hello", cited=(Source("section", "", "", text),)))
     assert not is_long(Case(CRISIS, "Please call somebody.", history=alarm_case("", [text]).history))
 
 
