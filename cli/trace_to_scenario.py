@@ -79,6 +79,7 @@ def scenario_of(
         raise _no_draft(trace, choice)
     sections = {source.id: source for one in given for source in one.sections}
     cited_ids = _cited_ids(traced, draft, sections) if draft else ()
+    sections |= documents_of(trace, choice)
     history, doubts = _history(traced)
     current, inline = _evidence(trace, cited_ids, sections, traced.library)
     if draft:
@@ -90,7 +91,7 @@ def scenario_of(
         history=history,
         response=draft["text"] if draft else "",
         citations=tuple(source.id for source in current),
-        sources=tuple(InlineSource(id=source.id, title=source.title, text=source.text) for source in inline),
+        sources=tuple(_inline(source) for source in inline),
         expect=right,
         tags=("trace",),
         note="; ".join(remarks),
@@ -151,6 +152,19 @@ def cited(trace: Json, choice: int, library: Library | None) -> tuple[Source, ..
     return tuple(known[id] for id in _cited_ids(Traced(trace, library=library), draft, {}) if id in known)
 
 
+def documents_of(trace: Json, choice: int) -> dict[str, Source]:
+    """Return the documents that a choice could rest on, by their ids."""
+    return {
+        one["id"]: Source(one["id"], one["title"], "", one["text"], trusted=one["trusted"])
+        for one in trace.get("documents", ())
+        if one["choice"] in (None, choice)
+    }
+
+
+def _inline(source: Source) -> InlineSource:
+    return InlineSource(id=source.id, title=source.title, text=source.text, trusted=source.trusted)
+
+
 def is_redacted(trace: Json) -> bool:
     """Tell whether only the lengths of the texts were kept."""
     texts = [trace["user_message"], *(attempt["text"] for attempt in trace["attempts"])]
@@ -168,7 +182,7 @@ def _no_draft(trace: Json, choice: int) -> TracedError:
 
 
 def _cited_ids(traced: Traced, draft: Json, sections: Mapping[str, Source]) -> tuple[str, ...]:
-    in_use = traced.trace["sources_in_use"]
+    in_use = [*traced.trace["sources_in_use"], *documents_of(traced.trace, draft["choice"])]
     known = {id: id for id in (*(traced.library or ()), *sections, *in_use)}
     named, _, _ = citations.split(draft["citations"], known, in_use)
     # A chatbot that writes no citations was judged against all that it had been given.

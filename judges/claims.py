@@ -168,9 +168,9 @@ def _assertions_of(claims: Claims, case: Case) -> list[Assertion]:
 def verified(assertions: Iterable[Assertion], case: Case, contradictions: Sequence[str] = ()) -> list[Assertion]:
     """Downgrade assertions whose own words belie them.
 
-    Support that its quote does not prove is none, nor is one for a dose that the source does not name. Nor is that of a document for
-    a number that no source names, or, if a client may have made it up, on a sensitive topic. What has a number in it is not basic,
-    whatever a judge says.
+    Support that its quote does not prove is none, nor is one for a dose that the source does not name. Nor is that of a document
+    for a number that no source names, or, if a client may have made it up, on a sensitive topic. What has a number in it is not
+    basic, whatever a judge says.
     """
     sources: dict[str | None, Source] = {source.id: source for source in case.cited}
     return [

@@ -16,6 +16,8 @@ from models.usage import estimate_tokens
 
 MAX_SECTION_TOKENS = 2_000
 ID = re.compile(r"[a-z0-9][a-z0-9-]{1,63}")
+_TAG = re.compile(r"<(?=\s*/?\s*source\b)", re.IGNORECASE)
+"""The beginning of a tag between which sources are shown."""
 
 
 class KnowledgeBaseError(Exception):
@@ -45,7 +47,8 @@ class Source:
     """What a chatbot is shown of it: its text between tags, without anything that could end those or be taken for a command."""
 
     def __post_init__(self) -> None:
-        inert = neutralise(self.text).replace("</source>", "")
+        # Not removed: what stands around a tag that is taken out may make another.
+        inert = _TAG.sub("(", neutralise(self.text))
         object.__setattr__(self, "tokens", estimate_tokens(self.text))
         object.__setattr__(self, "shown", f'<source id="{self.id}" title="{self.title}">\n{inert}\n</source>')
 

@@ -126,7 +126,7 @@ def _cited(scenario: Scenario, library: Library | None, where: str, problems: li
                 f"{where}: citations: no section {id!r} in the knowledge base; correct it, or give the text in `sources`"
             )
     for source in scenario.sources:
-        yield Source(source.id, source.title or source.id, "", source.text)
+        yield Source(source.id, source.title or source.id, "", source.text, trusted=source.trusted)
 
 
 def _case(family: Family, scenario: Scenario, cited: list[Source], setting: Setting) -> Case:

@@ -289,6 +289,7 @@ class ChatbotSettings(Settings):
                 "statements",
                 "trusted_tools",
                 "evidence",
+                "document_limits",
             } & self.model_fields_set
             if unused:
                 raise ValueError(
@@ -296,6 +297,10 @@ class ChatbotSettings(Settings):
                 )
             return self
         missing = []
+        if self.knowledge_base is not None and "knowledge_base" not in self.evidence:
+            missing.append(
+                "`evidence` leaves out knowledge_base, though there is one: add it to the list, or remove the folder"
+            )
         if self.kind == "guarded" and not self.role:
             missing.append("a guarded chatbot needs `role`: what it is there for and what it must not be")
         if self.emergency is None:

@@ -34,7 +34,8 @@ def redact(trace: Trace) -> Trace:
         invalid_ids=trace.invalid_ids,
         sources_in_use=list(trace.sources_in_use),
         documents=[
-            TracedDocument(one.id, _length(one.title), _length(one.text), one.trusted) for one in trace.documents
+            TracedDocument(one.id, _length(one.title), _length(one.text), one.trusted, one.choice)
+            for one in trace.documents
         ],
         warnings_shown=[_warning(warning) for warning in trace.warnings_shown],
         emergency=[_judgement(judgement) for judgement in trace.emergency],

@@ -44,6 +44,8 @@ class TracedDocument:
     text: str
     trusted: bool
     """False: a client sent it."""
+    choice: int | None = None
+    """The choice that it came with; None: it came with the request."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from knowledge_base.citations import CLASSES, command, neutralise
 from knowledge_base.library import Library, Source
 from models.request import text_of
 from models.usage import estimate_tokens
-from proxy.state.conversation import Conversation, Warned
+from proxy.state.conversation import Conversation, Delivered, Warned
 from proxy.wire.canonical import unlined
 from proxy.wire.messages import Message
 
@@ -152,17 +152,29 @@ def _history(
             # What a tool returns, a search say, is written by strangers.
             sent = {**sent, "content": _inert(sent.get("content"))}
             if place in tool_messages:
-                sent["content"] = f"{tool_messages[place]}\n{neutralise(message.text)}"
+                sent["content"] = _labelled(sent["content"], tool_messages[place])
         elif message.is_reply:
             # Whatever stands in the line of sources is not known to be ours.
             text = neutralise(message.text if known is None else unlined(message.text))
             if known is None:
                 text = f"[unverified: not known to be a reply of yours]\n{text}"
             elif cites:
-                text = f"{command(known.citations or CLASSES[:1])}\n{text}"
+                text = f"{command(_cited_then(known) or CLASSES[:1])}\n{text}"
             sent = {**sent, "content": text}
         history.append((known.turn if known else None, sent))
     return history
+
+
+def _cited_then(reply: Delivered) -> list[str]:
+    """Return what an earlier reply cites; its documents by names that no document of this turn has."""
+    return [f"turn-{reply.turn}:{one}" if one.startswith("doc:") else one for one in reply.citations]
+
+
+def _labelled(content: str | list[Sent], document: str) -> str | list[Sent]:
+    """Put the id of the document that a message is above it."""
+    if isinstance(content, str):
+        return f"{document}\n{content}"
+    return [{"type": "text", "text": document}, *content]
 
 
 def _inert(content: str | list[Sent] | None) -> str | list[Sent]:

@@ -23,12 +23,14 @@ def build_trace(turn: Turn, answer: Answer, messages: Sequence[Body], warnings_a
     outcome = answer.worst.outcome
     refusals = [message["refusal"] for message in messages]
     in_use = [delivery.in_use or {} for delivery in answer.deliveries]
-    documents = {one.id: one for delivery in answer.deliveries for one in (*turn.documents, *delivery.documents)}
+    documents = _traced(turn.documents)
+    for choice, delivery in enumerate(answer.deliveries):
+        documents += _traced([one for one in delivery.documents if one not in turn.documents], choice)
     return replace(
         _what_happened(turn),
         outcome=outcome,
         sources_in_use=list(dict.fromkeys(source for sources in in_use for source in sources)),
-        documents=_traced(documents.values()),
+        documents=documents,
         concern=None if outcome == "emergency" else turn.results.concern,
         warnings_added=[warning.shown(turn.bot.settings.role) for warning in warnings_added],
         replies=[message["content"] for message in messages],
@@ -95,8 +97,8 @@ def _what_happened(turn: Turn) -> Trace:
     )
 
 
-def _traced(documents: Iterable[Source]) -> list[TracedDocument]:
-    return [TracedDocument(one.id, one.title, one.text, one.trusted) for one in documents]
+def _traced(documents: Iterable[Source], choice: int | None = None) -> list[TracedDocument]:
+    return [TracedDocument(one.id, one.title, one.text, one.trusted, choice) for one in documents]
 
 
 def _with_reviews(turn: Turn, attempt: Attempt) -> Attempt:

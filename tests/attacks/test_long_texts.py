@@ -17,6 +17,7 @@ from judges.case import Case, alarm_case
 from judges.judge import LONGEST, OBSERVERS, LocalJudge
 from judges.observation import Crisis, RolePlay
 from judges.offload import LONG, is_long, shorten
+from knowledge_base.library import Source
 from proxy.tenants import keys
 from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, eventually, text_of
 

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from models.client import Body
 from proxy.wire.errors import BadRequest
-from proxy.wire.messages import Wire, as_bad_request
+from proxy.wire.messages import DOCUMENTS, Wire, as_bad_request
 from proxy.wire.user_texts import messages_in
 
 
@@ -84,9 +84,20 @@ class ResponsesRequest(Wire):
     background: bool | None = None
     conversation: Any = None
     prompt: Any = None
+    documents: Any = DOCUMENTS
 
 
-SAME = ("parallel_tool_calls", "temperature", "top_p", "top_logprobs", "user", "metadata", "service_tier", "stream")
+SAME = (
+    "parallel_tool_calls",
+    "temperature",
+    "top_p",
+    "top_logprobs",
+    "user",
+    "metadata",
+    "service_tier",
+    "stream",
+    "documents",
+)
 """Fields that mean the same in a chat request."""
 
 
