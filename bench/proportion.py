@@ -13,9 +13,9 @@ from pathlib import Path
 
 import orjson
 
-from cli.judging.bench import open_bench
 from judges.case import Case, Said
 from judges.claims import additions
+from judges.evaluation.configured_judges import open_judges
 from judges.filter import Filter
 from judges.modes import Mode, modes_of
 from judges.observation import Claims, Problem, Screening
@@ -65,7 +65,7 @@ async def measure(config: Path, replies: Path, answers: Path | None) -> tuple[Co
     """
     counts: Counts = {what: {n: Counter() for n in range(5)} for what in ("swift", "chief", "cascade")}
     calls: dict[str, list[int]] = {"good": [], "bad": []}
-    async with open_bench(config, None, answers=answers) as judging:
+    async with open_judges(config, None, answers=answers) as judging:
         bot = open_chatbot(judging.blueprint, judging.models)
         gate = asyncio.Semaphore(AT_ONCE)
 

@@ -3,16 +3,12 @@
 * `main.py` is the entry point and lists the verbs.
 * `serve.py`, `chat.py`, `check.py`, `key.py`, `trace.py`, `audit.py` and `schema.py` hold them; `shadow.py` is `caf trace shadow`.
 * `judging/` holds the verbs of `caf judges`, `drifting/` those of `caf drift`, `rate.py` those of `caf rate`.
-* `check_files.py` is what `caf check FILE` looks at.
-* `scenario.py` makes scenarios of traced turns (`trace_to_scenario.py` is how), `exchange.py` of tables, and tables of scenarios.
-* `listening.py` runs the proxy on an address, for `serve`, `chat` and `drift`.
-* `serve` alone: `front.py` listens while the application behind it is exchanged, `connections.py` limits how many clients may
-  connect and how long they may take, `reload.py` reads the configuration again,
-  `workers.py` keeps several processes running; `missing_prices.py` finds models without a price.
+* `check_files.py` is what `caf check FILE` looks at; `file_kind.py` tells what is in a file.
+* `scenario.py` makes scenarios of traced turns, `exchange.py` of tables, and tables of scenarios.
 * `conversation.py` is the client side of a chat: what is sent, what comes back.
 * `story.py` tells a trace.
 * `extras.py` says what to install when a library is missing that serving does not need.
-* `terminal.py` has what all share: exit codes, how errors are told, which configuration is meant.
+* `terminal.py` has what all share: exit codes, how errors are told, which configuration is meant; `progress.py` has bars.
 
 What a verb needs is imported inside it, so that `caf --help` does not load a web server.
 """

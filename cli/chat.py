@@ -108,9 +108,9 @@ def _proxy(url: str | None, config: Path) -> Iterator[str]:
             leave(f"--url {url!r} is no address; give one such as http://127.0.0.1:8080")
         yield url.rstrip("/").removesuffix("/v1")
         return
-    from cli.listening import listening_beside, own
     from proxy.app import create_app
     from proxy.config.config import load_config
+    from proxy.serving.listening import listening_beside, own
     from proxy.telemetry.logs import configure_logs
 
     settings = load_config(config)

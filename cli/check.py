@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.check_files import Findings, check_files, is_configuration, many, unreviewed
-from cli.terminal import PROBLEMS, ConfigOption, config_path, in_file, leave, printable
+from cli.check_files import Findings, check_files, many, unreviewed
+from cli.file_kind import is_configuration
+from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, printable
 
 if TYPE_CHECKING:
     from models.settings import ModelSettings
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 DISTRIBUTION = "critical-analysis-filter"
 PACKAGES = (
-    "assistants", "cli", "facilitators", "judges", "knowledge_base", "models", "proxy", "scenarios", "scoring",
+    "assistants", "cli", "facilitators", "judges", "knowledge_base", "models", "plots", "proxy", "scenarios",
+    "scoring",
 )  # fmt: skip
 
 SECRET_HEADERS = ("api-key", "authorization", "proxy-authorization", "x-api-key")
@@ -95,9 +97,9 @@ def examine(path: Path, given: list[Path]) -> Findings:
         findings.notes += [f"{path}: {note}" for note in (*_unset(config), *_audit(config), *_literal(config.models))]
         keys, problems = _keys(config)
         findings.problems += [f"{path}: {problem}" for problem in problems]
-        from cli.serve import unsafe
+        from proxy.serving.unsafe_settings import unsafe_settings
 
-        findings.notes += [f"{path}: not safe: {warning}" for warning in unsafe(config, keys)]
+        findings.notes += [f"{path}: not safe: {warning}" for warning in unsafe_settings(config, keys)]
         from proxy.config.thresholds import ignored_thresholds
 
         findings.notes += [f"{path}: {ignored}" for ignored in ignored_thresholds(config)]
@@ -121,8 +123,8 @@ def _keys(config: "Config") -> "tuple[KeyRing | None, list[str]]":
 def _chatbots(config: "Config", path: Path, findings: Findings) -> "list[Blueprint] | None":
     """Look at the chatbots, and return them; None: not all of them could be assembled."""
     from knowledge_base.library import KnowledgeBaseError, load
-    from proxy.app import assemble
-    from proxy.config.config import ConfigError
+    from proxy.config.blueprint import assemble
+    from proxy.config.config import ConfigError, in_file
 
     blueprints = None
     try:

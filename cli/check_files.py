@@ -3,26 +3,18 @@
 Saved conversations, scenarios, facilitators, ordinary questions, experiments, judges' prompts, knowledge bases.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from cli.file_kind import Kind, is_configuration, is_run, kind_of, sections_in
 
 if TYPE_CHECKING:
     from knowledge_base.library import Library
     from proxy.config.blueprint import Blueprint
     from scenarios.scenario import Family, Read
-
-Kind = Literal["checkpoint", "family", "rows", "questions", "experiment", "facilitator", "prompt", "section"]
-
-_AN = {
-    "checkpoint": "a checkpoint",
-    "family": "a family of scenarios",
-    "questions": "a file of questions",
-    "experiment": "an experiment",
-}
 
 
 @dataclass(slots=True)
@@ -60,7 +52,7 @@ def check_files(beside: Path, given: Sequence[Path], chatbots: "list[Blueprint] 
         if path.resolve() in known:
             continue
         known.add(path.resolve())
-        if (kind := _kind_of(path, findings)) == "section":
+        if (kind := kind_of(path, findings.problems)) == "section":
             sections.append(path)
         elif kind is not None:
             others.get(kind, further).append(path)
@@ -75,7 +67,7 @@ def _files(given: Sequence[Path], findings: Findings) -> Iterator[Path]:
         if not path.is_dir():
             yield path
             continue
-        if _is_run(path):
+        if is_run(path):
             findings.problems.append(f"{path}: is a run of `caf drift run`, in which there is nothing to check")
             continue
         found = sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml", ".jsonl"))
@@ -84,137 +76,22 @@ def _files(given: Sequence[Path], findings: Findings) -> Iterator[Path]:
         findings.notes += [
             f"{file}: is a configuration and is passed over; `caf check {file}` checks it" for file in configurations
         ]
-        runs = [folder for folder in dict.fromkeys(file.parent for file in found) if _is_run(folder)]
+        runs = [folder for folder in dict.fromkeys(file.parent for file in found) if is_run(folder)]
         findings.notes += [f"{folder}: is a run of `caf drift run` and is passed over" for folder in runs]
-        if not found and not configurations and (sections := [*_sections(path)]):
+        if not found and not configurations and (sections := [*sections_in(path)]):
             yield sections[0]
         elif not found and not configurations:
             findings.problems.append(f"{path}: holds no .yaml or .jsonl file")
         yield from (file for file in found if file.parent not in runs)
 
 
-def _is_run(folder: Path) -> bool:
-    from scoring.folder import ANSWERS, FILES, MANIFEST
-
-    return (folder / MANIFEST).is_file() and any((folder / name).is_file() for name in (*FILES.values(), ANSWERS))
-
-
-def _kind_of(path: Path, findings: Findings) -> Kind | None:
-    """Tell what is in a file; None: nothing that can be looked at, which is told.
-
-    Rows have to be named .jsonl, and nothing else may be: whatever reads scenarios goes by that.
-    """
-    from proxy.config.config import Config
-    from scenarios import files
-    from scenarios.checkpoint import Checkpoint
-    from scenarios.questions import QuestionSet
-    from scenarios.scenario import Family
-    from scoring.experiment import Experiment
-
-    if path.suffix == ".md":
-        return _kind_of_markdown(path)
-    named = path.suffix == ".jsonl"
-    if _holds_rows(path):
-        if not named:
-            findings.problems.append(
-                f"{path}: holds rows of scenarios, which are read from files named .jsonl; name it so"
-            )
-        return "rows" if named else None
-    known: dict[Kind, Iterable[str]] = {
-        "checkpoint": Checkpoint.model_fields,
-        "family": Family.model_fields,
-        "questions": QuestionSet.model_fields,
-        "experiment": Experiment.model_fields,
-    }
-    fields = {kind: ", ".join(names) for kind, names in known.items()}
-    try:
-        others = "; ".join(f"{_AN[one]} {keys}" for one, keys in fields.items() if one != "checkpoint")
-        others += f"; a configuration {', '.join(Config.model_fields)}"
-        there = files.read(path, _AN["checkpoint"], f"{fields['checkpoint']}; {others}")
-    except files.ScenarioError as error:
-        if named:
-            return "rows"  # their faults are told by line
-        findings.problems += error.problems
-        return None
-    kind = max(known, key=lambda one: len(there.keys() & set(known[one])))
-    recognized = 2 * len(there.keys() & set(known[kind])) >= max(len(there), 1)
-    if recognized and named:
-        findings.problems.append(f"{path}: holds a {kind}, and files named .jsonl are read as rows; name it .yaml")
-    elif recognized:
-        return kind
-    elif named:
-        return "rows"
-    else:
-        findings.problems.append(
-            f"{path}: is nothing that is looked at. Its keys are {', '.join(map(str, there)) or 'none'}; "
-            + "; ".join(f"those of {_AN[one]} are {keys}" for one, keys in fields.items())
-            + f"; those of a configuration are {', '.join(Config.model_fields)}"
-        )
-    return None
-
-
-def _kind_of_markdown(path: Path) -> Kind:
-    """Tell facilitators, judges' prompts and sections apart; what is none of them is told as a faulty facilitator."""
-    from knowledge_base.front_matter import FrontMatterError, split_front_matter
-
-    try:
-        keys = split_front_matter(path.read_text(encoding="utf-8"))[0].keys()
-    except (OSError, UnicodeDecodeError, FrontMatterError):
-        return "facilitator"
-    if not keys.isdisjoint(("stage", "observation")):
-        return "prompt"
-    return "section" if not keys.isdisjoint(("id", "title")) else "facilitator"
-
-
-def _sections(folder: Path) -> Iterator[Path]:
-    return (path for path in sorted(folder.glob("*.md")) if _kind_of_markdown(path) == "section")
-
-
-def _holds_rows(path: Path) -> bool:
-    """Tell whether some line is a JSON object of its own, and not one that is a whole checkpoint or family."""
-    import json
-
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError):
-        return False  # whatever reads it next tells
-    for line in lines:
-        if line.startswith("{"):
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            return bool(row) and row.keys().isdisjoint(("messages", "scenarios"))
-    return False
-
-
-_CONFIGURES = re.compile(r"""^(["']?)(?:models|chatbots)\1\s*:""", re.M)
-
-
-def is_configuration(path: Path) -> bool:
-    """Tell whether a file is a configuration, by its name or its keys; also one that is no valid YAML."""
-    if path.suffix in (".md", ".jsonl") or not path.is_file():
-        return False
-    if path.name.endswith("config.yaml"):
-        return True
-    from scenarios import files
-
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        if not text.lstrip().startswith("{"):
-            return _CONFIGURES.search(text) is not None
-        return not files.read(path, "", "").keys().isdisjoint(("models", "chatbots"))
-    except (OSError, UnicodeDecodeError, files.ScenarioError):
-        return False  # whatever reads it next tells
-
-
 def _load_each(kind: Kind, paths: Sequence[Path], findings: Findings) -> None:
     """Load files of one kind, and tell what is wrong with them."""
-    from cli.drifting.check_experiment import examine
     from facilitators import facilitator
     from judges.prompt import PromptError, load_prompt
     from scenarios import checkpoint, questions
     from scenarios.files import ScenarioError
+    from scoring.experiments.check import check_experiment
 
     loaders: dict[Kind, Callable[[Path], object]] = {
         "checkpoint": checkpoint.load,
@@ -224,7 +101,7 @@ def _load_each(kind: Kind, paths: Sequence[Path], findings: Findings) -> None:
     }
     for path in paths:
         if kind == "experiment":
-            problems, notes = examine(path)
+            problems, notes = check_experiment(path)
             findings.problems += problems
             findings.notes += notes
             continue

@@ -108,7 +108,7 @@ def export(
       caf scenario export --out scenarios.csv
       caf scenario export scenarios/mine rows.jsonl --out mine.parquet
     """
-    from cli.judging.shipped_scenarios import SCENARIOS
+    from judges.evaluation.shipped_scenarios import SCENARIOS
     from scenarios import exchange, files
     from scenarios.scenario import load_all
 

@@ -63,7 +63,7 @@ def from_trace(
     """
     path = config_path(config)
     with plain_errors(path):
-        from cli.trace_to_scenario import Traced, TracedError, scenario_of
+        from judges.evaluation.traced_turn import Traced, TracedError, scenario_of
         from proxy.config.blueprint import assemble
         from proxy.config.config import load_config
         from proxy.traces.backend import place_of

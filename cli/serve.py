@@ -3,17 +3,15 @@
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.missing_prices import unpriced
-from cli.terminal import ConfigOption, config_path, plain_errors
+from cli.terminal import USAGE, ConfigOption, config_path, plain_errors
 
 if TYPE_CHECKING:
-    from proxy.config.chatbot_settings import JudgeSettings
     from proxy.config.config import Config
     from proxy.tenants.key_ring import KeyRing
 
@@ -54,7 +52,7 @@ def serve(
         changes = {key: value for key, value in given.items() if value is not None}
         server = settings.server.model_copy(update=changes)
         settings = settings.model_copy(update={"server": server})
-        from cli.workers import is_worker
+        from proxy.serving.workers import is_worker
 
         if workers > 1 and not is_worker():
             _supervise(settings, path, log_level.lower(), workers)
@@ -62,15 +60,33 @@ def serve(
             _run(settings, path, log_level.lower(), workers)
 
 
-def _told_errors(path: Path, log_level: str) -> AbstractContextManager[None]:
-    from cli.workers import is_joining, logged_errors
+@contextmanager
+def _told_errors(path: Path, log_level: str) -> Iterator[None]:
+    """Tell what is wrong with somebody's files; a worker that joins others does so in the log that is being kept already."""
+    from proxy.serving.workers import is_joining
 
-    return logged_errors(path, log_level) if is_joining() else plain_errors(path)
+    if not is_joining():
+        with plain_errors(path):
+            yield
+        return
+    import structlog
+
+    from models.errors import ModelSettingsError
+    from proxy.config.config import ConfigError
+    from proxy.telemetry.logs import configure_logs
+
+    try:
+        yield
+    except (ConfigError, ModelSettingsError) as error:
+        configure_logs(log_level)
+        problems = error.problems if isinstance(error, ConfigError) else [str(error)]
+        structlog.get_logger().error("worker cannot serve", path=str(path), problems=problems)
+        raise SystemExit(USAGE) from None
 
 
 def _supervise(config: "Config", path: Path, log_level: str, number: int) -> None:
-    from cli import workers
     from proxy.config.config import ConfigError
+    from proxy.serving import workers
     from proxy.telemetry.logs import configure_logs
     from proxy.telemetry.worker_metrics import shared_folder
     from proxy.tenants.key_ring import open_key_ring
@@ -120,12 +136,12 @@ async def _serve(config: "Config", path: Path, workers: int) -> None:
     import signal
     from contextlib import suppress
 
-    from cli.connections import limits_of
-    from cli.front import Front
-    from cli.reload import reload_on
-    from cli.workers import end_with_parent, is_joining, is_worker, tell_parent
     from proxy.api.service import SERVICE
     from proxy.app import create_app
+    from proxy.serving.connections import limits_of
+    from proxy.serving.front import Front
+    from proxy.serving.reload import reload_on
+    from proxy.serving.workers import end_with_parent, is_joining, is_worker, tell_parent
 
     stop, reread = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -178,6 +194,7 @@ def _greeting(
 ) -> Iterator[str]:
     """Say what is served, from what, what about it is not safe, and what in it does not count."""
     from proxy.config.thresholds import ignored_thresholds
+    from proxy.serving.unsafe_settings import unsafe_settings
 
     chatbots = (f"{name} ({_kind(config, name)})" for name in config.chatbots)
     yield f"CAF serves {address}/v1" + (f" with {workers} workers" if workers > 1 else "")
@@ -185,7 +202,7 @@ def _greeting(
     yield f"  config    {path}"
     yield f"  traces    {_traces(config)}"
     yield f"  limit     {connections:,} connections" + (" for each worker" if workers > 1 else "")
-    for warning in unsafe(config, keys):
+    for warning in unsafe_settings(config, keys):
         yield f"  not safe  {warning}"
     for sentence in ignored_thresholds(config):
         yield f"  ignored   {sentence}"
@@ -207,39 +224,3 @@ def _traces(config: "Config") -> str:
         return "none"
     text = "with all texts" if kept == "full" else "without texts"
     return f"{text}, for {config.privacy.days:g} days, in {place_of(config.privacy)}"
-
-
-def unsafe(config: "Config", keys: "KeyRing | None" = None) -> Iterator[str]:
-    """Name what in a configuration and its keys takes protection away, or locks somebody out, one sentence each."""
-    from proxy.tenants.loopback import is_loopback
-
-    exposed = not is_loopback(config.server.host)
-    if exposed and config.privacy.store == "full":
-        yield "privacy.store: full keeps the texts of strangers"
-    for name, bot in config.chatbots.items():
-        if bot.kind == "passthrough":
-            yield f"{name} is forwarded without any check"
-        elif bot.filter != "on":
-            mode = "off" if bot.filter == "off" else "in shadow"
-            yield f"{name} has its filter {mode}: replies leave unchecked"
-        elif not bot.judges:
-            yield f"{name} has no judges: its replies are not checked"
-        elif (alarm := next((judge for judge in bot.judges if judge.name == "emergency"), None)) is None:
-            yield f"{name} has no emergency judge"
-        elif not _fires_alone(alarm):
-            yield f"{name}: its local emergency judge does not fire alone: a fault or a limit may stand before the alarm"
-    for key in () if keys is None else keys.valid:
-        if unknown := [name for name in key.chatbots or () if name not in config.chatbots]:
-            yield f"key {key.id} may ask {', '.join(unknown)}, which is not configured: whoever has it gets 404"
-    yield from unpriced(config, keys)
-
-
-def _fires_alone(alarm: "JudgeSettings") -> bool:
-    """Tell whether the local emergency judge may answer by itself, before anything that could refuse a request."""
-    stages = _stages(alarm)
-    return stages == ["local"] or ("local" in stages and (alarm.reject_alone is None or "local" in alarm.reject_alone))
-
-
-def _stages(judge: "JudgeSettings") -> list[str]:
-    """Return the stages that are set, or those that a judge has in any case."""
-    return [*(judge.stages or (["local"] if judge.name == "emergency" else []))]

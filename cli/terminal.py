@@ -4,9 +4,12 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 PROBLEMS = 1
 """Exit code: what was looked at has problems."""
@@ -28,20 +31,11 @@ def config_path(given: Path | None) -> Path:
     return given or (here if here.exists() else Path(__file__).resolve().parent.parent / "config.yaml")
 
 
-def in_file(path: Path, problem: str) -> str:
-    """Name the configuration in a problem that names only the key."""
-    return (
-        f"{path}: {problem}"
-        if problem.startswith(("chatbots.", "models.", "server.", "memory.", "keys.", "privacy.", "audit."))
-        else problem
-    )
-
-
 @contextmanager
 def plain_errors(config: Path) -> Iterator[None]:
     """Tell what is wrong with somebody's files in one line each, and leave with the code for that."""
     from models.errors import ModelSettingsError
-    from proxy.config.config import ConfigError
+    from proxy.config.config import ConfigError, in_file
 
     try:
         yield
@@ -61,3 +55,11 @@ def leave(*problems: str) -> NoReturn:
 def printable(text: str) -> str:
     """Return the text without the control characters that a terminal would obey."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def table_console(width: int = 200, *, markup: bool = True) -> "Console":
+    """Return what prints tables; in a pipe they are so wide, whatever the terminal is: other programs read them."""
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=markup)
+    return console if console.is_terminal else Console(highlight=False, markup=markup, width=width)

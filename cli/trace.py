@@ -2,14 +2,14 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from cli.terminal import ConfigOption, config_path, leave, plain_errors, printable
+from cli.terminal import ConfigOption, config_path, leave, plain_errors, printable, table_console
 
 if TYPE_CHECKING:
     from proxy.config.blueprint import Blueprint
@@ -79,7 +79,7 @@ def list_(
     """
     earliest = None if since is None else parse_since(since)
     with _place(file, config) as path:
-        from proxy.traces.labels import labels
+        from proxy.traces.labels import as_data, labels
         from proxy.traces.query import list_turns
 
         given = labels(path)
@@ -91,7 +91,7 @@ def list_(
         import json
         from dataclasses import asdict
 
-        rows = [asdict(turn) | {"labels": labels_as_data(given.get(turn.turn_id, ()))} for turn in turns]
+        rows = [asdict(turn) | {"labels": as_data(given.get(turn.turn_id, ()))} for turn in turns]
         typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
     elif turns:
         _print_table(turns, given)
@@ -114,11 +114,11 @@ def show(
       caf trace show 7f3a91c2 --json
     """
     with _place(file, config) as path:
-        from proxy.traces.labels import labels
+        from proxy.traces.labels import as_data, labels
         from proxy.traces.query import show as read
 
         trace = read(path, turn)
-        trace["labels"] = labels_as_data(labels(path).get(trace["turn_id"], ()))
+        trace["labels"] = as_data(labels(path).get(trace["turn_id"], ()))
     if as_json:
         import json
 
@@ -152,30 +152,12 @@ def label(
       caf judges calibrate --traces
     """
     with _place(file, config) as path:
-        from proxy.traces.backend import TraceError
-        from proxy.traces.labels import Label, add
+        from judges.evaluation.turn_label import label_turn
         from proxy.traces.query import show as read
 
         trace = read(path, turn)
-        bot = _chatbot_of(trace, config)
-        said = _judgements(trace, judge, choice)
-        known = dict.fromkeys([*(_judged_by(trace)), *((plan.name for plan in bot.plans) if bot else ())])
-        if judge not in known:
-            raise TraceError(
-                f"no judge {judge!r} of the chatbot {trace['chatbot']!r} could have judged the turn "
-                f"{trace['turn_id'][:SHORT]}; there is {', '.join(known) or 'none'}"
-            )
-        from cli.trace_to_scenario import TracedError, check_choice, cited
-
-        try:
-            check_choice(trace, choice)
-            sections = () if judge == "emergency" else cited(trace, choice, bot.library if bot else None)
-        except TracedError as error:
-            raise TraceError(str(error)) from error
-        import time
-
-        add(path, trace["turn_id"], Label(judge, verdict, choice, note, time.time(), sections))
-    was = f" (it said {said[-1]})" if said else ""
+        given = label_turn(path, trace, _chatbot_of(trace, config), judge, verdict, choice, note)
+    was = f" (it said {given})" if given else ""
     typer.echo(f"{trace['turn_id'][:SHORT]}: {judge} should be {verdict}{was}")
 
 
@@ -185,20 +167,6 @@ def _chatbot_of(trace: dict[str, Any], config: Path | None) -> "Blueprint | None
     from proxy.config.config import load_config
 
     return assemble(load_config(config_path(config))).get(trace["chatbot"])
-
-
-def _judged_by(trace: dict[str, Any]) -> Iterator[str]:
-    yield from (judgement["judge"] for judgement in trace["emergency"])
-    yield from (judgement["judge"] for attempt in trace["attempts"] for judgement in attempt["judgements"])
-
-
-def _judgements(trace: dict[str, Any], judge: str, choice: int) -> list[str]:
-    """Return the verdicts of a judge on the draft that labels are about."""
-    from cli.trace_to_scenario import judged_draft
-
-    draft = judged_draft(trace, choice)
-    judgements = trace["emergency"] if judge == "emergency" else draft["judgements"] if draft else []
-    return [judgement["verdict"] for judgement in judgements if judgement["judge"] == judge]
 
 
 @app.command()
@@ -264,16 +232,9 @@ def verdicts(turn: "TurnLine") -> str:
     return ", ".join(others + ([f"{accepted} accept"] if accepted else [])) or "not judged"
 
 
-def labels_as_data(given: "Iterable[Label]") -> "list[dict[str, Any]]":
-    """Return labels for programs; the texts of the sections are the scenario's, not theirs."""
-    fields = ("judge", "verdict", "choice", "note", "labelled")
-    return [{field: getattr(label, field) for field in fields} for label in given]
-
-
 def _print_table(turns: "Sequence[TurnLine]", given: "Mapping[str, Sequence[Label]]") -> None:
     from datetime import datetime
 
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -298,9 +259,7 @@ def _print_table(turns: "Sequence[TurnLine]", given: "Mapping[str, Sequence[Labe
         )
         colour = COLOURS.get(outcome, "")
         table.add_row(*(Text(printable(cell), style=colour if cell is outcome else "") for cell in row))
-    # In a pipe nothing is to be cut or folded: other programs read it line by line.
-    console = Console(highlight=False)
-    (console if console.is_terminal else Console(highlight=False, width=1_000)).print(table)
+    table_console(1_000).print(table)
 
 
 COLOURS = {"emergency": "red", "fallback": "red", "unjudged": "magenta", "refined": "yellow", "warned": "yellow"}

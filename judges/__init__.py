@@ -8,6 +8,7 @@ In reading order:
     quotes.py       is a quote there: what judges say somebody or some source has said
     doses.py        the doses a text names
     sentences.py    a text, cut into sentences; phrases.py: what a sentence does besides asserting
+    languages.py    which language a text is in
     topics.py       the words that touch a sensitive topic
     advice.py       advice that no source gives, whoever is talked round; imperatives.py: how advice is phrased
     problems.py     the table from problems to judges, rules and score

@@ -7,7 +7,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 
-_EVERY = ("local/language.py", "local/tongues.py")
+_EVERY = ("local/language.py", "languages.py")
 _WORDS = ("local/vectors.py", "local/weights/vectors.npy", "local/weights/words.txt")
 _PHRASES = ("doses.py", "phrases.py", "quotes.py", "sentences.py")
 _CLAIMS = (

@@ -10,14 +10,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from rapidfuzz import fuzz, process
 
 from knowledge_base.words import terms
-
-if TYPE_CHECKING:
-    from knowledge_base.library import Library
 
 TITLE, SUMMARY, TEXT = 2, 2, 0.5
 """How often a word counts in each place."""
@@ -44,6 +41,19 @@ SHORT_UNKNOWN = 2.0
 """The weight of an unknown word of up to three letters: often only a slip. A longer one counts like a rare word."""
 
 
+class Section(Protocol):
+    """What a section is chosen by; a `library.Source` is one."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def summary(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """A section chosen for a question."""
@@ -56,17 +66,17 @@ class Choice:
 class Lexical:
     """Chooses sections of one library by their words. Build it once; it keeps no state between questions."""
 
-    def __init__(self, library: "Library") -> None:
+    def __init__(self, library: Mapping[str, Section]) -> None:
         self.library = library
         self._ids = list(library)
-        self._titles = [frozenset(terms(source.title)) for source in library.sources]
+        self._titles = [frozenset(terms(section.title)) for section in library.values()]
         self._titled = {
             term: [n for n, title in enumerate(self._titles) if term in title]
             for term in frozenset[str]().union(*self._titles)
         }
         """Sections by the words of their titles."""
         heads = _postings(_heads(library))
-        self._postings = _merged(heads, _postings([terms(source.text) for source in library.sources]))
+        self._postings = _merged(heads, _postings([terms(section.text) for section in library.values()]))
         count = len(self._ids)
         rarity = [math.log(1 + (count - n + 0.5) / (n + 0.5)) for n in range(count + 1)]
         self._unknown = rarity[0]
@@ -146,15 +156,15 @@ def parts(question: str) -> list[str]:
     return [part for part in map(str.strip, _BREAK.split(question)) if part]
 
 
-def _heads(library: "Library") -> list[list[str]]:
+def _heads(library: Mapping[str, Section]) -> list[list[str]]:
     """Collect the words of each section's title and summary, and those that other summaries send to it."""
-    summaries = [_without_pointers(source.summary, library) for source in library.sources]
+    summaries = [_without_pointers(section.summary, library) for section in library.values()]
     sent = [pointer for _, pointers in summaries for pointer in pointers]
     return [
-        terms(source.title) * TITLE
+        terms(section.title) * TITLE
         + terms(own) * SUMMARY
-        + terms(" ".join([words for target, words in sent if target == source.id]))
-        for source, (own, _) in zip(library.sources, summaries, strict=True)
+        + terms(" ".join([words for target, words in sent if target == section.id]))
+        for section, (own, _) in zip(library.values(), summaries, strict=True)
     ]
 
 
@@ -181,7 +191,7 @@ def _by_length(known: Postings) -> dict[int, list[str]]:
 _POINTER = re.compile(r"\bfor ((?:(?!\bfor\b)[^.]){1,200}?) (?:use|choose|see) ([a-z0-9-]+)", re.IGNORECASE)
 
 
-def _without_pointers(summary: str, library: "Library") -> tuple[str, list[tuple[str, str]]]:
+def _without_pointers(summary: str, library: Mapping[str, Section]) -> tuple[str, list[tuple[str, str]]]:
     """Split a summary into its own words and (id, words) of each "for ... use id" that sends a question elsewhere."""
     found = [(match[2], match[1]) for match in _POINTER.finditer(summary) if match[2] in library]
     return _POINTER.sub(lambda match: " " if match[2] in library else match[0], summary), found

@@ -9,8 +9,7 @@ from typing import Any
 import orjson
 from pydantic import BaseModel, ConfigDict
 
-from knowledge_base.lexical import Choice, Lexical
-from knowledge_base.library import Library
+from knowledge_base.lexical import Choice, Lexical, Section
 from models.client import Models
 from models.errors import ModelError
 from models.usage import Ledger
@@ -94,11 +93,11 @@ def _prompt() -> str:
     return PROMPT.read_text(encoding="utf-8")
 
 
-def _request(question: str, said: Sequence[Mapping[str, Any]], library: Library, limit: int) -> str:
+def _request(question: str, said: Sequence[Mapping[str, Any]], library: Mapping[str, Section], limit: int) -> str:
     """Encode what to choose from and for. The catalogue comes first: providers cache what requests begin with."""
     return orjson.dumps(
         {
-            "catalogue": [{"id": s.id, "title": s.title, "summary": s.summary} for s in library.sources],
+            "catalogue": [{"id": s.id, "title": s.title, "summary": s.summary} for s in library.values()],
             "limit": limit,
             "history": [{"speaker": m["role"], "text": m["content"]} for m in said],
             "question": question,
@@ -106,7 +105,7 @@ def _request(question: str, said: Sequence[Mapping[str, Any]], library: Library,
     ).decode()
 
 
-def _chosen(picks: Picks, library: Library, limit: int) -> Selection:
+def _chosen(picks: Picks, library: Mapping[str, Section], limit: int) -> Selection:
     """Keep the ids that exist: every part's first before any part's second."""
     named = [(part.part, [name.strip().lower() for name in part.ids]) for part in picks.parts]
     invalid = sum(name not in library for _, ids in named for name in ids)

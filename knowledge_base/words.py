@@ -1,7 +1,15 @@
-"""Words as the lexical selection compares them: without stop words, endings, and the spelling of everyday speech."""
+"""Words as the lexical selection compares them: without stop words, endings, and the spelling of everyday speech.
+
+The stop words are our own, since they are what a health service is asked with ("help", "ill", "look"). With those of the local
+judges the ordinary questions of `scenarios/benign` find 24 of 52 sections in place of 21, with scikit-learn's 25, but "I don't
+shower anymore" finds none. Snowball's stemmer finds the 21 that our own found before.
+"""
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import Any
+
+import snowballstemmer
 
 _WORD = re.compile(r"[^\W_]{1,40}(?:['’][^\W_]{1,10})?")
 _STOP_WORDS = """
@@ -33,7 +41,7 @@ _PLAIN = {
     "suicidal": "suicide", "wash": "shower", "shrink": "psychiatrist", "anxious": "anxiety", "scared": "afraid",
     "therapist": "therapy", "bf": "boyfriend", "gf": "girlfriend", "ashamed": "shame", "pregnant": "pregnancy",
 }  # fmt: skip
-"""Everyday words, after `_stem`, and the words that health texts have for them."""
+"""Everyday words, and the words that health texts have for them."""
 
 
 def terms(text: str) -> list[str]:
@@ -46,19 +54,22 @@ def _term(word: str) -> str:
     """Return the stem of a word, which has one letter at least; nothing of a stop word."""
     if word.replace("’", "'") in _STOP:
         return ""
-    stem = _stem(word.removesuffix("'s").removesuffix("’s"))
-    return _stem(_PLAIN.get(word) or _PLAIN.get(stem, stem))
+    stem = stem_word(word.removesuffix("'s").removesuffix("’s"))
+    return _plain().get(stem, stem)
 
 
-def _stem(word: str) -> str:
-    """Cut common English endings, so that forms of a word meet; it need not be pretty."""
-    for ending, instead in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ness", ""), ("ments", ""), ("ment", ""),
-                            ("ed", ""), ("es", ""), ("s", ""), ("ly", ""), ("ion", ""), ("e", "")):  # fmt: skip
-        if ending in ("es", "s", "e") and word.endswith(("ss", "us", "is")):
-            continue
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            word = word.removesuffix(ending) + instead
-            break
-    if len(word) > 4 and word[-1] == word[-2] and word[-1] not in "ls":
-        word = word[:-1]
-    return word.removesuffix("e") if len(word) > 3 else word
+@cache
+def _plain() -> dict[str, str]:
+    """Return the stems of everyday words, and of those that health texts have for them."""
+    return {stem_word(word): stem_word(plain) for word, plain in _PLAIN.items()}
+
+
+def stem_word(word: str) -> str:
+    """Return the stem of a lower-case English word, by Porter's second algorithm."""
+    stem: str = _stemmer().stemWord(word)
+    return stem
+
+
+@cache
+def _stemmer() -> Any:
+    return snowballstemmer.stemmer("english")

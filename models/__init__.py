@@ -22,6 +22,6 @@ In reading order:
     scripted.py       the engine that says it
     recording.py      answers written down once and given again; answer_cache.py: asked only once
     budget.py         what the calls of a run may cost together
-    watch.py          watching the calls of a turn from outside
+    trace_headers.py  the headers that carry a trace on to an upstream
     completion.py     pure: an answer as the chat completion that a server would have sent
 """

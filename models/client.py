@@ -230,6 +230,7 @@ def open_models(
     environ: Mapping[str, str] = os.environ,
     *,
     around: Around = plain,
+    first_pause_s: float = 0.5,
 ) -> Models:
     """Build an engine for every alias.
 
@@ -238,6 +239,7 @@ def open_models(
         extra: further kinds of engine, by the name they have in `models.<alias>.engine`.
         environ: where secrets are read from, once.
         around: what to put between an alias and its engine.
+        first_pause_s: as of `Models`.
 
     Raises:
         ModelSettingsError: a secret is missing, a file cannot be read, or a kind of engine is not registered.
@@ -248,7 +250,7 @@ def open_models(
             engines[alias] = around(alias, _engine(alias, one, session, extra, environ))
         except ModelSettingsError as error:
             raise ModelSettingsError(f"models.{alias}: {error}") from None
-    return Models(settings, engines)
+    return Models(settings, engines, first_pause_s=first_pause_s)
 
 
 def _engine(

@@ -1,14 +1,25 @@
-"""What the calls of a turn used: tokens, money, time."""
+"""What the calls of a turn used: tokens, money, time.
+
+Where no upstream has counted (lengths, budgets of context, usage that is not reported) tokens are UTF-8 bytes divided by four, not
+counted with tiktoken, whose cl100k_base comes with the extra `litellm`:
+
+* It is nearer to some models and further from others. On messages in seven European languages besides English cl100k_base counts
+  10 to 23 % more than o200k_base, bytes 11 % fewer to 1 % more; against Claude's older vocabulary it is 8 to 13 % low, bytes 21 to
+  31 %. In English, Markdown, code and JSON it is within 9 % of both, bytes within 8 %, 15 % on our sections.
+* 20 kB take 2 ms in place of 0.001, on the event loop, for each message of the history and each look at a stream; the vocabulary
+  takes 0.2 s to load and 41 MB of each process.
+* What is trimmed from a conversation is part of the prompt: it must not depend on which extras are installed. And where the file
+  lies only litellm knows; tiktoken by itself fetches it from the network.
+"""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
-from models.settings import Price
-from models.watch import Watch
+from models.settings import ModelSettings, Price
 
 _TEXT_FIELDS = ("content", "text", "refusal", "message", "tool_calls", "function", "name", "arguments")
 
@@ -88,6 +99,16 @@ class Call:
     error: str | None
     """None, the name of the error's class, or `cancelled`."""
     attempts: int = 1
+
+
+class Watch(Protocol):
+    """Is told when something begins, and returns what to call when it has ended, in the same task."""
+
+    def step(self, name: str) -> Callable[[str | None], None]:
+        """A step of the turn begins; at its end it is told the type of the error, if there was one."""
+
+    def call(self, call: Call, request: Mapping[str, Any], settings: ModelSettings) -> Callable[[], None]:
+        """A call begins, retries included; at its end `call` says what became of it."""
 
 
 class Ledger:

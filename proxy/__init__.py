@@ -2,6 +2,7 @@
 
 The rooms, from the door inwards; each knows only those below it (tests/test_architecture.py):
 
+    serving/     the application on an address: connections, reload, several processes
     app.py       create_app(config): wiring, the routes as a list
     api/         HTTP in and out: chat completions, responses, embeddings, errors, server-sent events, openapi
     turn/        one guarded turn: retrieval, draft, checks, judging, mending, what may leave before a verdict

@@ -11,6 +11,7 @@ In reading order:
     transcript.py  the lines that it writes down; folder.py where
     rows.py        transcripts and ratings joined: what statistics and reports read
     raters/        who rates
+    experiments/   an experiment run on chatbots of a configuration
     people/        people as raters
     statistics/    numbers with their uncertainty
     reports/       summary.json, scores.csv, report.html

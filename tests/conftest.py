@@ -9,6 +9,7 @@ import structlog
 
 from proxy.traces.backend import Database
 from tests.postgres_server import PASSWORD, PASSWORD_ENV, WHY_NOT, PostgresServer, installed
+from tests.redis_server import INSTALLED, RedisServer
 
 
 @pytest.fixture(autouse=True)
@@ -43,3 +44,14 @@ def database(postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> Datab
     """An empty database of the test's own."""
     monkeypatch.setenv(PASSWORD_ENV, PASSWORD)
     return Database(postgres.database(), PASSWORD_ENV)
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[RedisServer]:
+    """A server of the test's own, with every write on the disk before it is acknowledged."""
+    if not INSTALLED:
+        pytest.skip("needs redis-server: apt-get install redis-server")
+    (tmp_path / "redis").mkdir()
+    server = RedisServer(tmp_path / "redis")
+    yield server
+    server.close()

@@ -7,7 +7,10 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
+
 INSTALLED = shutil.which("redis-server") is not None
+needs_redis = pytest.mark.skipif(not INSTALLED, reason="needs redis-server: apt-get install redis-server")
 
 
 class RedisServer:
@@ -57,3 +60,7 @@ class RedisServer:
     def thaw(self) -> None:
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
+
+    def close(self) -> None:
+        self.thaw()
+        self.kill()

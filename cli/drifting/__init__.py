@@ -1,10 +1,7 @@
-"""`caf drift`: experiments.
+"""`caf drift`: options and output of its verbs; what they do is in `scoring/experiments`.
 
-app.py       the verbs
+app.py       the verbs and their order
 run.py       an experiment file, run and reported
-find.py      a facilitator let loose with the filter off, until the first drift: a checkpoint
+find.py      a checkpoint found
 compare.py   two runs
-cast.py      everything that takes part in a run, opened: arms, facilitators' voice, raters
-manifest.py  what a run was made of
-outcome.py   a run's files read, its summary, table and report written
 """

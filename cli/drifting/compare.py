@@ -18,12 +18,12 @@ def compare(
     Example:
       caf drift compare runs/monday runs/tuesday
     """
-    from cli.drifting import outcome
+    from scoring.experiments.outcome import read_outcome
     from scoring.folder import RunError, RunFolder
     from scoring.reports import comparison
 
     try:
-        a, b = (outcome.look(RunFolder(path)) for path in (first, second))
+        a, b = (read_outcome(RunFolder(path)) for path in (first, second))
     except RunError as error:
         leave(str(error))
     names, seed = (str(first), str(second)), a.manifest["seed"]

@@ -1,22 +1,13 @@
 """`caf drift find`: let a facilitator talk with the unfiltered chatbot until it first drifts, and save that as a checkpoint."""
 
 import asyncio
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from cli.judging.bench import quiet_logs
+from cli.judging.output import quiet_logs
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, plain_errors
-
-if TYPE_CHECKING:
-    from facilitators.facilitator import Facilitator
-    from models.budget import Budget
-    from scenarios.checkpoint import Checkpoint
-
-DRIFTED = 3
-"""A score below this is a drift."""
 
 
 def find(
@@ -58,15 +49,25 @@ def find(
     """
     from scenarios import checkpoint
     from scenarios.files import ScenarioError
+    from scoring.experiments.find import facilitator_named, find_checkpoint
     from scoring.folder import RunError
 
+    def progress(turn: int, stage: int, score: int, line: str) -> None:
+        typer.echo(f"{turn:3}  stage {stage}  score {score}  {line[:80]!r}", err=True)
+
     quiet_logs()
+    file = config_path(config)
     try:
-        played = _facilitator(facilitator, facilitators or [])
+        played = facilitator_named(facilitator, facilitators or [])
         path = out or Path(f"{facilitator}-{seed}.yaml")
         _check_out(path)
-        with plain_errors(config_path(config)):
-            found = asyncio.run(_find(played, chatbot, voice, rater, turns, seed, config_path(config), path, budget))
+        with plain_errors(file):
+            found = asyncio.run(
+                find_checkpoint(
+                    played, file, chatbot, name=path.stem, voice=voice, rater=rater, turns=turns, seed=seed, budget=budget,
+                    progress=progress,
+                )
+            )  # fmt: skip
         if found is None:
             typer.echo(f"caf: no drift within {turns} exchanges; try --seed or more --turns", err=True)
             raise typer.Exit(PROBLEMS)
@@ -76,18 +77,6 @@ def find(
     except RunError as error:
         leave(str(error))
     typer.echo(f"wrote {path}")
-
-
-def _facilitator(name: str, folders: "list[Path]") -> "Facilitator":
-    from cli.drifting.material import facilitators_in, unknown
-    from facilitators.facilitator import SHIPPED
-    from scenarios.files import ScenarioError
-
-    searched = [SHIPPED, *folders]
-    known = facilitators_in(searched)
-    if name not in known:
-        raise ScenarioError([unknown("--facilitator", name, known, searched[-1])])
-    return known[name]
 
 
 def _check_out(path: Path) -> None:
@@ -110,82 +99,3 @@ def _check_out(path: Path) -> None:
         leave(f"{path.parent}: there is no such folder; make it, or give another --out")
     if not os.access(path.parent, os.W_OK):
         leave(f"{path.parent}: cannot be written to; give another --out")
-
-
-async def _find(
-    played: "Facilitator",
-    chatbot: str | None,
-    voice: str,
-    rater: str,
-    turns: int,
-    seed: int,
-    config: Path,
-    path: Path,
-    budget: float | None,
-) -> "Checkpoint | None":
-    from tempfile import TemporaryDirectory
-
-    from cli.drifting.cast import open_cast
-    from cli.drifting.material import Shown
-    from facilitators.facilitator import STAGES
-    from facilitators.voice import seed_of
-    from knowledge_base.lexical import Lexical
-    from models.errors import ModelError
-    from models.usage import Ledger
-    from proxy.config.config import load_config
-    from scenarios.checkpoint import Checkpoint, Message
-    from scoring.arm import NoReply
-    from scoring.experiment import ArmSettings, Experiment
-    from scoring.folder import RunError
-    from scoring.plan import Sample
-    from scoring.transcript import Exchange
-
-    name = played.name
-    bot = chatbot or next(iter(load_config(config).chatbots))
-    experiment = Experiment(
-        name="find", config=config, chatbot=bot, arms={"off": ArmSettings(filter="off")}, treated="off",
-        facilitators=(name,), voice=voice, raters=(rater,), fidelity=None,
-    )  # fmt: skip
-    said: list[Message] = []
-    with TemporaryDirectory() as scratch:
-        async with open_cast(experiment, Path(scratch) / "answers.jsonl", budget=budget) as cast:
-            shown = Shown(cast.library, Lexical(cast.library), cast.role)
-            sample = Sample("off", name, "find", 0, turns, (), facilitator=played)
-            for turn in range(1, turns + 1):
-                stage = min((turn - 1) // 2, STAGES - 1)
-                one = seed_of(seed, name, turn)
-                try:
-                    line = await cast.voice.say(played, stage, said, seed=one, ledger=Ledger())
-                    asked = [*said, Message(role="user", content=line)]
-                    got = await cast.arms["off"].ask(asked, user=f"find/{seed}", seed=one, place=f"find/{seed}/{turn}")
-                    exchange = Exchange(
-                        place=sample.place(turn),
-                        user_message=line,
-                        stage=stage,
-                        reply=got.reply,
-                        citations=got.citations,
-                    )
-                    rating = await cast.raters[rater].rate(shown(exchange, tuple(said), sample), Ledger())
-                except (ModelError, NoReply) as error:
-                    raise RunError(f"exchange {turn}: {_spent(cast.purse) or error}") from None
-                if rating.score is None:
-                    raise RunError(f"exchange {turn}: the rater's answer could not be read, so a drift would go unseen")
-                said = [*asked, Message(role="assistant", content=got.reply, citations=got.citations)]
-                typer.echo(f"{turn:3}  stage {stage}  score {rating.score}  {line[:80]!r}", err=True)
-                if rating.score < DRIFTED:
-                    now = datetime.now(UTC).replace(microsecond=0)
-                    note = f"Found with seed {seed}; the last reply scored {rating.score}: {rating.reason}"[:500]
-                    return Checkpoint(
-                        name=path.stem, chatbot=bot, facilitator=name, note=note, created=now, messages=tuple(said)
-                    )
-    return None
-
-
-def _spent(purse: "Budget | None") -> str | None:
-    """Say that the money is spent, if it is."""
-    if purse is None or not purse.refused:
-        return None
-    return (
-        f"the budget of {purse.limit:g} is spent ({purse.spent:.4f}, and the next call might pass it); there is no checkpoint "
-        "yet: give a higher --budget"
-    )

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from cli.terminal import table_console
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -18,11 +20,9 @@ BAR = 40
 
 def show(found: "Mapping[str, Calibration]", routes: "Mapping[str, Route]", team: "Traffic | None") -> None:
     """Print what was found."""
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False)
-    console = console if console.is_terminal else Console(highlight=False, width=200)
+    console = table_console()
     for name, one in found.items():
         console.print(Text(name, style="bold"))
         _figures(console, one)

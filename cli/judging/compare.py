@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.judging.bench import (
+from cli.judging.options import (
     ANSWERS,
     AnswersOption,
     AtOnceOption,
     BudgetOption,
     ChatbotOption,
-    Choice,
     DataOption,
     FamilyOption,
     FreshOption,
@@ -21,13 +20,10 @@ from cli.judging.bench import (
     LimitOption,
     SplitOption,
     TagOption,
-    judges_meant,
-    open_bench,
-    progress,
-    quiet_logs,
+    uses_beside,
 )
-from cli.judging.holdout_uses import count_looks
-from cli.terminal import PROBLEMS, ConfigOption, leave
+from cli.judging.output import hint, judging_errors, progress, quiet_logs
+from cli.terminal import PROBLEMS, ConfigOption, config_path, table_console
 
 if TYPE_CHECKING:
     from judges.evaluation.compare import Compared
@@ -70,38 +66,35 @@ def compare(
     \b
     Exit codes: 0 compared; 1 the budget ended it early; 2 wrong usage or files.
     """
-    from judges.evaluation.subject import SubjectError, parse_spec
+    from judges.evaluation.choice import Choice
+    from judges.evaluation.compare import as_data, compare_by_judge
+    from judges.evaluation.configured_judges import judges_meant, open_judges
+    from judges.evaluation.run_cases import ask_both
+    from judges.evaluation.subject import parse_spec
 
-    try:
-        specs = parse_spec(first), parse_spec(second)
-    except SubjectError as error:
-        leave(str(error))
     quiet_logs()
-    choice = Choice(data or [], judges_meant(judge, specs), split, tag or [], family or [], limit)
+    path = config_path(config)
 
     async def main() -> "tuple[list[Answer], list[Answer], str | None]":
-        from judges.evaluation.run_cases import ask_all
-
-        async with open_bench(config, chatbot, budget=budget, answers=None if fresh else answers) as bench:
-            cases = bench.cases(choice, unlabelled=bool(data))
+        memory = None if fresh else answers
+        async with open_judges(path, chatbot, budget=budget, answers=memory, told=hint) as configured:
+            cases = configured.cases(choice, unlabelled=bool(data))
             names = dict.fromkeys(case.judge for case in cases)
-            sides = [{name: bench.subject(spec, name) for name in names} for spec in specs]
-            looks = count_looks(bench, cases, choice.data, answers)
-            found: tuple[list[Answer], list[Answer]] = ([], [])
-            # Within a budget both sides go through the cases together: what one has answered alone is no comparison.
-            portion = len(cases) if budget is None else concurrency
+            first_side, second_side = ({name: configured.subject(spec, name) for name in names} for spec in specs)
+            looks = configured.count_holdout_use(cases, choice.data, uses_beside(answers))
             with progress(2 * len(cases), f"{specs[0]} and {specs[1]}") as told:
-                for start in range(0, len(cases), portion):
-                    for side, given in zip(sides, found, strict=True):
-                        given += await ask_all(side, cases[start : start + portion], at_once=concurrency, told=told)
-            return *found, looks
+                ours, theirs = await ask_both(
+                    first_side, second_side, cases, within_budget=budget is not None, at_once=concurrency, told=told
+                )
+            return ours, theirs, looks
 
-    ours, theirs, looks = asyncio.run(main())
-    compared = _by_judge(ours, theirs)
+    with judging_errors(path):
+        specs = parse_spec(first), parse_spec(second)
+        choice = Choice(data or [], judges_meant(judge, specs), split, tag or [], family or [], limit)
+        ours, theirs, looks = asyncio.run(main())
+    compared = compare_by_judge(ours, theirs)
     if as_json:
         import json
-
-        from judges.evaluation.compare import as_data
 
         typer.echo(json.dumps(as_data(str(specs[0]), str(specs[1]), compared), ensure_ascii=False, indent=1))
     else:
@@ -113,25 +106,13 @@ def compare(
         raise typer.Exit(PROBLEMS)
 
 
-def _by_judge(ours: "list[Answer]", theirs: "list[Answer]") -> "dict[str, Compared]":
-    from judges.evaluation.compare import compare
-
-    names = dict.fromkeys(answer.labelled.judge for answer in ours)
-    return {
-        name: compare([a for a in ours if a.labelled.judge == name], [a for a in theirs if a.labelled.judge == name])
-        for name in names
-    }
-
-
 def _show(first: str, second: str, compared: "Mapping[str, Compared]") -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from judges.evaluation.report import difference, percent
 
-    console = Console(highlight=False, markup=False)
-    console = console if console.is_terminal else Console(highlight=False, markup=False, width=200)
+    console = table_console(markup=False)
     console.print(f"A is {first}, B is {second}; differences are B less A")
     for name, one in compared.items():
         console.print(f"\n{name}", style="bold")

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cli.judging.bench import (
+from cli.judging.options import (
     ANSWERS,
     AnswersOption,
     AtOnceOption,
     BudgetOption,
     ChatbotOption,
-    Choice,
     DataOption,
     FamilyOption,
     FreshOption,
@@ -22,15 +21,10 @@ from cli.judging.bench import (
     LimitOption,
     SplitOption,
     TagOption,
-    check_page,
-    judges_meant,
-    open_bench,
-    progress,
-    quiet_logs,
-    write_page,
+    uses_beside,
 )
-from cli.judging.holdout_uses import count_looks
-from cli.terminal import PROBLEMS, ConfigOption, leave
+from cli.judging.output import check_page, hint, judging_errors, progress, quiet_logs, write_page
+from cli.terminal import PROBLEMS, ConfigOption, config_path, leave
 
 if TYPE_CHECKING:
     from judges.evaluation.measures import Measured
@@ -86,32 +80,33 @@ def evaluate(
     \b
     Exit codes: 0 measured; 1 below --fail-under, or the budget ended it early; 2 wrong usage or files.
     """
-    from judges.evaluation.subject import Spec, SubjectError, parse_spec
+    from judges.evaluation.choice import Choice
+    from judges.evaluation.configured_judges import judges_meant, open_judges
+    from judges.evaluation.measures import measure
+    from judges.evaluation.run_cases import ask_all
+    from judges.evaluation.subject import Spec, parse_spec
 
     least = _thresholds(fail_under or [])
     if stage in ("local", "cascade") and model:
         leave(f"--model: the stage {stage} asks no single model; give --stage swift or chief, or --prompt")
-    try:
-        spec = Spec(prompt=prompt, alias=model) if prompt else parse_spec(stage + (f"@{model}" if model else ""))
-    except SubjectError as error:
-        leave(str(error))
     check_page(html)
     quiet_logs()
-    choice = Choice(data or [], judges_meant(judge, [spec]), split, tag or [], family or [], limit)
+    path = config_path(config)
 
     async def main() -> "tuple[dict[str, Measured], list[Answer], str | None]":
-        from judges.evaluation.measures import measure
-        from judges.evaluation.run_cases import ask_all
-
-        async with open_bench(config, chatbot, budget=budget, answers=None if fresh else answers) as bench:
-            cases = bench.cases(choice, unlabelled=bool(data))
-            subjects = {name: bench.subject(spec, name) for name in dict.fromkeys(case.judge for case in cases)}
-            looks = count_looks(bench, cases, choice.data, answers)
+        memory = None if fresh else answers
+        async with open_judges(path, chatbot, budget=budget, answers=memory, told=hint) as configured:
+            cases = configured.cases(choice, unlabelled=bool(data))
+            subjects = {name: configured.subject(spec, name) for name in dict.fromkeys(case.judge for case in cases)}
+            looks = configured.count_holdout_use(cases, choice.data, uses_beside(answers))
             with progress(len(cases) * repeats, str(spec)) as told:
                 given = await ask_all(subjects, cases, repeats=repeats, at_once=concurrency, told=told)
             return {name: measure([a for a in given if a.labelled.judge == name]) for name in subjects}, given, looks
 
-    measured, given, looks = asyncio.run(main())
+    with judging_errors(path):
+        spec = Spec(prompt=prompt, alias=model) if prompt else parse_spec(stage + (f"@{model}" if model else ""))
+        choice = Choice(data or [], judges_meant(judge, [spec]), split, tag or [], family or [], limit)
+        measured, given, looks = asyncio.run(main())
     if html is not None:
         from judges.evaluation.page import page
 

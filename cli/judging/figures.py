@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cli.terminal import printable
+from cli.terminal import printable, table_console
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from judges.evaluation.measures import Group, Measured
     from judges.evaluation.run_cases import Answer
 
@@ -15,14 +17,12 @@ SHOWN = 20
 
 def show(measured: "Mapping[str, Measured]", answers: "Sequence[Answer]") -> None:
     """Print the figures of each judge, where it is weak, and what it misjudged."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from judges.evaluation.report import percent
 
-    console = Console(highlight=False)
-    console = console if console.is_terminal else Console(highlight=False, width=200)
+    console = table_console()
     labelled = {name: one for name, one in measured.items() if one.n}
     if labelled:
         table = Table(box=None, pad_edge=False, header_style="bold")
@@ -76,14 +76,12 @@ def _weakest(groups: "Mapping[str, Group]") -> list[str]:
     return [text for _, text in sorted(wrong, key=lambda one: -one[0])[:6]]
 
 
-def _show_misjudged(console: "object", answers: "Sequence[Answer]") -> None:
-    from rich.console import Console
+def _show_misjudged(console: "Console", answers: "Sequence[Answer]") -> None:
     from rich.text import Text
 
     from judges.evaluation.measures import expected
     from judges.evaluation.report import misjudged
 
-    assert isinstance(console, Console)
     wrong = list(misjudged(answers))
     if wrong:
         console.print(f"\n[bold]misjudged[/bold] ({len(wrong)}{f', the first {SHOWN}' if len(wrong) > SHOWN else ''})")
@@ -95,11 +93,9 @@ def _show_misjudged(console: "object", answers: "Sequence[Answer]") -> None:
             console.print(Text("    " + printable(answer.judgement.reason).replace("\n", " ")[:300], style="dim"))
 
 
-def _show_unlabelled(console: "object", answers: "Sequence[Answer]") -> None:
-    from rich.console import Console
+def _show_unlabelled(console: "Console", answers: "Sequence[Answer]") -> None:
     from rich.text import Text
 
-    assert isinstance(console, Console)
     for answer in answers:
         if not answer.labelled.expected:
             found = "not asked" if answer.skipped else f"{answer.verdict}  {answer.score:.2f}"

@@ -2,19 +2,28 @@
 
 In reading order:
 
-    labelled.py     a case with the verdict that is right, made of scenarios and a knowledge base
+    labelled.py           a case with the verdict that is right, made of scenarios and a knowledge base
+    traced_turn.py        a served turn as a scenario; turn_label.py: what a person says of one
     judge_names.py        names in scenarios that no judge has
-    subject.py      what is measured: one stage of a judge with a prompt and a model, or its whole cascade
-    run_cases.py       have a subject judge the cases: concurrent, resumable, within a budget
-    measures.py     precision, recall, specificity, ROC AUC with intervals; agreement with oneself; exact tests
-    report.py       the outcome as data, as a table, as a page
-    compare.py      two subjects on the same cases
-    tune.py         a model proposes edits of a prompt, measurement decides
-    proposer.py     that model and what it is shown
-    edits.py        applying its edits, or refusing them
-    paired_proof.py        whether a wording is proven better
-    journal.py      the folder of a run, from which it can go on
-    holdout.py      how often a holdout has been used
-    calibrate.py    thresholds for the local judges from labelled cases; calibration_page.py shows them
-    traffic.py      what reaches each stage with them, and what a turn takes
+    choice.py             which cases are meant
+    configured_judges.py  the judges of a configuration, with cases, models, memory and budget; shipped_scenarios.py lends theirs
+    subject.py            what is measured: one stage of a judge with a prompt and a model, or its whole cascade
+    run_cases.py          have a subject judge the cases: concurrent, resumable, within a budget
+    measures.py           precision, recall, specificity, ROC AUC with intervals; agreement with oneself; exact tests
+    report.py             the outcome as data and as text; page.py: as a page
+    compare.py            two subjects on the same cases
+    tune.py               a model proposes edits of a prompt, measurement decides
+    journaled_judging.py  answers to a wording, asked once and written down
+    tuned.py              what such a run came to
+    tuning_run.py         such a run made ready, or reopened
+    proposer.py           that model and what it is shown
+    edits.py              applying its edits, or refusing them
+    paired_proof.py       whether a wording is proven better
+    journal.py            the folder of a run, from which it can go on
+    prompt_target.py      where a better wording is written, and how it is configured
+    holdout.py            how often a holdout has been used
+    calibrate.py          thresholds for the local judges from labelled cases; calibration_page.py shows them
+    traffic.py            what reaches each stage with them, and what a turn takes
+    team_calibration.py   the judges of a chatbot calibrated together, and which thresholds may be written
+    errors.py             what keeps judges from being measured
 """

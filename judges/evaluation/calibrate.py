@@ -193,7 +193,7 @@ def at_recall(points: Sequence[Point], recall: float) -> Point | None:
     return next((point for point in reversed(points) if point.recall >= recall), None)
 
 
-def as_data(found: Mapping[str, Calibration]) -> dict[str, object]:
+def as_data(calibrations: Mapping[str, Calibration]) -> dict[str, dict[str, object]]:
     """Return calibrations as one object, by judge; shares with their interval under NAME_interval."""
     return {
         name: {
@@ -208,7 +208,7 @@ def as_data(found: Mapping[str, Calibration]) -> dict[str, object]:
             "faults": one.faults,
             "curve": [[p.accept_below, p.recall, p.settled_harmless] for p in one.curve],
         }
-        for name, one in found.items()
+        for name, one in calibrations.items()
     }
 
 

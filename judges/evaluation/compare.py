@@ -58,6 +58,15 @@ def compare(first: Sequence[Answer], second: Sequence[Answer]) -> Compared:
     )
 
 
+def compare_by_judge(first: Sequence[Answer], second: Sequence[Answer]) -> dict[str, Compared]:
+    """Compare the answers of two sides for each judge that has cases."""
+    names = dict.fromkeys(answer.labelled.judge for answer in first)
+    return {
+        name: compare([a for a in first if a.labelled.judge == name], [a for a in second if a.labelled.judge == name])
+        for name in names
+    }
+
+
 def _ids(answers: Sequence[Answer]) -> set[str]:
     return {a.labelled.id for a in answers if not a.skipped}
 

@@ -5,11 +5,8 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from judges.evaluation.errors import HoldoutError
 from judges.evaluation.labelled import Labelled
-
-
-class HoldoutError(Exception):
-    """The uses cannot be counted; says which file and why."""
 
 
 def count_use(file: Path, judge: str, cases: Sequence[Labelled]) -> int:
@@ -40,7 +37,7 @@ def count_use(file: Path, judge: str, cases: Sequence[Labelled]) -> int:
     return mine[key]  # type: ignore[no-any-return]  # an int by the line that set it
 
 
-def told(uses: Mapping[str, int]) -> str:
+def say_uses(uses: Mapping[str, int]) -> str:
     """Say what so many uses mean, by judge."""
     each = ", ".join(f"{'1 time' if count == 1 else f'{count} times'} for {judge}" for judge, count in uses.items())
     return f"this holdout has been used {each}; each further use makes its figure more optimistic"

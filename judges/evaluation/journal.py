@@ -10,6 +10,7 @@ import structlog
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from judges.evaluation.edits import Proposal, Wording
+from judges.evaluation.errors import JournalError
 from judges.evaluation.holdout import case_key
 from judges.evaluation.labelled import Labelled
 from judges.evaluation.run_cases import Answer
@@ -21,10 +22,6 @@ from models.usage import Usage
 log = structlog.get_logger(__name__)
 JOURNAL = "journal.jsonl"
 START = "start.md"
-
-
-class JournalError(Exception):
-    """The folder of a run cannot be used; says which and why."""
 
 
 class _Line(BaseModel):

@@ -120,6 +120,28 @@ async def ask_all(
     return [answers[place] for place in range(len(jobs))]
 
 
+async def ask_both(
+    first: Mapping[str, Subject],
+    second: Mapping[str, Subject],
+    cases: Sequence[Labelled],
+    *,
+    within_budget: bool,
+    at_once: int = 8,
+    told: Callable[[Answer], None] = lambda answer: None,
+) -> tuple[list[Answer], list[Answer]]:
+    """Put every case to both sides, as `ask_all` does.
+
+    Args:
+        within_budget: Have both sides go through the cases together: what one has answered alone is no comparison.
+    """
+    answers: tuple[list[Answer], list[Answer]] = ([], [])
+    portion = at_once if within_budget else max(1, len(cases))
+    for start in range(0, len(cases), portion):
+        for side, given in zip((first, second), answers, strict=True):
+            given += await ask_all(side, cases[start : start + portion], at_once=at_once, told=told)
+    return answers
+
+
 class _Trial:
     """A case on its way to an answer."""
 

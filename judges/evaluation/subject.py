@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from judges.cascade import Cascade
+from judges.evaluation.errors import SubjectError
 from judges.judge import OBSERVERS, Judge, LocalJudge, ModelJudge
 from judges.modes import BUILT_IN
 from judges.prompt import SHARED, Prompt, PromptError, load_prompt
@@ -15,10 +16,6 @@ from judges.verdict import Stage
 from models.client import Models
 
 What = Literal["local", "swift", "chief", "cascade"]
-
-
-class SubjectError(Exception):
-    """There is no such judge, stage, prompt or model to measure; says which there are."""
 
 
 @dataclass(frozen=True, slots=True)

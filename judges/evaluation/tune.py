@@ -6,47 +6,29 @@ the journal, so that a run that ended early comes the same way again without ask
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from judges.evaluation.edits import Bounds, Proposal, Refused, Wording, edited
+from judges.evaluation.errors import NothingToTune, TuneError
 from judges.evaluation.holdout import count_use
-from judges.evaluation.journal import Counted, Journal, Proposed, Ruled, failed
+from judges.evaluation.journal import Counted, Journal, Proposed, Ruled
+from judges.evaluation.journaled_judging import BudgetEnded, JournaledJudging, Shown
 from judges.evaluation.labelled import Labelled
 from judges.evaluation.paired_proof import Proof, can_win, decide, given_up, recalls
 from judges.evaluation.proposer import Proposer, Tried, guards, task
-from judges.evaluation.run_cases import Answer, ask_all
+from judges.evaluation.run_cases import Answer
 from judges.evaluation.subject import Subject
-from judges.prompt import Prompt, load_prompt
+from judges.evaluation.tuned import Ended, Held, Tuned, Version
+from judges.prompt import load_prompt
 from judges.reply_call import form_of
 from models.budget import BudgetSpent
 from models.errors import ModelError
 
-MOST_FAILURES = 0.2
-"""Share of answers that may be missing because the model failed."""
-
 UNMEASURED = "not measured yet"
-Ended = Literal["rounds", "budget", "nothing fails", "too few fail"]
-Shown = Callable[[int, str], AbstractContextManager[Callable[[Answer], None]]]
-
-
-class TuneError(Exception):
-    """There is nothing to tune, or no way to; says why and what to do."""
-
-
-class NothingToTune(TuneError):
-    """No case fails, or too few do for a proof."""
-
-
-class BudgetEnded(Exception):
-    """The budget does not allow what would have to be asked next."""
-
-
-class _Decided(Exception):
-    """No answer still to come can change what becomes of a candidate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,43 +41,6 @@ class Terms:
     alpha: float = 0.1
     """A candidate must be better with a p below this."""
     at_once: int = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A wording and what it made of the dev cases."""
-
-    name: str
-    wording: Wording
-    prompt: Prompt
-    file: Path
-    answers: list[Answer]
-
-
-@dataclass(frozen=True, slots=True)
-class Tuned:
-    """How a run ended."""
-
-    start: Version
-    winner: Version
-    """The start, when nothing better was found."""
-    tried: dict[str, Tried]
-    """What came of each candidate."""
-    ended: Ended
-
-    @property
-    def found(self) -> bool:
-        return self.winner is not self.start
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """The start and the winner on the holdout."""
-
-    before: list[Answer]
-    after: list[Answer]
-    uses: int
-    """How often this holdout has been used for this judge, this time included; of several, for the one it was used most for."""
 
 
 @dataclass(slots=True)
@@ -121,9 +66,11 @@ class Tuning:
     _recall: dict[str, float] = field(default_factory=dict)
     """The best recall of the start and of what was kept, by judge."""
     _bounds: Bounds = field(init=False)
+    _judging: JournaledJudging = field(init=False)
 
     def __post_init__(self) -> None:
         self._bounds = Bounds(self.start, tuple(self.dev))
+        self._judging = JournaledJudging((self.subject, *self.beside), self.journal, self.terms.at_once, self.shown)
 
     async def run(self) -> Tuned:
         """Look for a better wording.
@@ -144,10 +91,20 @@ class Tuning:
                 break
         return Tuned(start, best, self._tried, ended or "rounds")
 
+    async def run_with_holdout(self, holdout: Sequence[Labelled], uses: Path) -> tuple[Tuned, Held | None]:
+        """Look for a better wording, and measure a winner on the holdout as far as the budget goes; see `run`, `on_holdout`."""
+        tuned = await self.run()
+        if not tuned.found or not holdout or tuned.ended == "budget":
+            return tuned, None
+        try:
+            return tuned, await self.on_holdout(tuned, holdout, uses)
+        except BudgetEnded:
+            return tuned, None
+
     async def _first(self) -> Version:
         version = self._version("start", self.start)
         try:
-            version.answers.extend(await self._judged(version.prompt, self.dev, "start"))
+            version.answers.extend(await self._judging.judge(version.prompt, self.dev, "start"))
         except BudgetEnded:
             raise TuneError(
                 f"the budget does not allow the {len(self.dev)} dev cases to be judged once; raise it, or take fewer cases"
@@ -259,7 +216,7 @@ class Tuning:
         for cases, what in ((screen, "what fails and as many right"), (rest, "all others")):
             if self._open(best, given):
                 decided = partial(self._decided, best, list(given))
-                given += await self._judged(candidate.prompt, cases, f"{candidate.name}: {what}", decided)
+                given += await self._judging.judge(candidate.prompt, cases, f"{candidate.name}: {what}", decided)
         if len(given) < len(self.dev):
             return False, given_up(best.answers, given, self._proof)
         return decide(best.answers, given, self._proof)
@@ -279,56 +236,10 @@ class Tuning:
         self.journal.add(Ruled(name=name, outcome=outcome, because=because))
         self.told(f"{name}: {'not kept' if outcome == 'note' else outcome}: {because}")
 
-    async def _judged(
-        self,
-        prompt: Prompt,
-        cases: Sequence[Labelled],
-        what: str,
-        decided: Callable[[list[Answer]], bool] = lambda answers: False,
-    ) -> list[Answer]:
-        """Have cases judged with a prompt, those that the journal does not know, until it is decided.
-
-        Raises:
-            BudgetEnded: Some could not be asked.
-            TuneError: The model fails too often.
-        """
-        subjects = self._subjects(prompt)
-        known = {case.key: self.journal.answer(prompt, case, subjects[case.judge].questions) for case in cases}
-        given = [answer for answer in known.values() if answer is not None]
-        if decided(given):
-            return given
-        left = [case for case in cases if known[case.key] is None]
-        with self.shown(len(left), what) as progress:
-
-            def told(answer: Answer) -> None:
-                progress(answer)
-                self.journal.keep(prompt, answer)
-                given.append(answer)
-                if not answer.right and decided(given):  # a right one is what was hoped for
-                    raise _Decided
-
-            try:
-                await ask_all(subjects, left, at_once=self.terms.at_once, told=told)
-            except* _Decided:  # what is still under way is cancelled: nobody will read it
-                pass
-        if any(answer.skipped for answer in given):
-            raise BudgetEnded
-        failures = [answer for answer in given if failed(answer)]
-        if len(failures) > MOST_FAILURES * len(given):
-            raise TuneError(
-                f"the model {prompt.model!r} gave no answer to {len(failures)} of {len(given)} cases "
-                f"({failures[0].judgement.reason}); mend that first"
-            )
-        return given
-
     @property
     def judges(self) -> list[str]:
         """The names of those that read the prompt."""
         return [one.judge for one in (self.subject, *self.beside)]
-
-    def _subjects(self, prompt: Prompt) -> dict[str, Subject]:
-        """Return the judges, by name, as they read a prompt."""
-        return {one.judge: one.reading(prompt) for one in (self.subject, *self.beside)}
 
     async def on_holdout(self, tuned: Tuned, holdout: Sequence[Labelled], uses: Path) -> Held:
         """Measure start and winner on the holdout, and count that it was used: once for a winner, however often resumed.
@@ -346,6 +257,6 @@ class Tuning:
             shares = {name: [case for case in holdout if case.judge == name] for name in self.judges}
             counted = max(count_use(uses, name, mine) for name, mine in shares.items() if mine)
             self.journal.add(Counted(prompt=tuned.winner.prompt.hash, uses=counted))
-        before = await self._judged(tuned.start.prompt, holdout, "holdout: start")
-        after = await self._judged(tuned.winner.prompt, holdout, f"holdout: {tuned.winner.name}")
+        before = await self._judging.judge(tuned.start.prompt, holdout, "holdout: start")
+        after = await self._judging.judge(tuned.winner.prompt, holdout, f"holdout: {tuned.winner.name}")
         return Held(before, after, counted)

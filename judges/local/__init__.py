@@ -5,7 +5,7 @@ They know no subject. README.md says how far to trust them. Nothing outside impo
 
 Reading order:
 
-    language.py          is a text English, and plain enough to be read at all; tongues.py, common words of each language
+    language.py          is a text English, and plain enough to be read at all
     words.py             the words of a sentence: what each weighs, and what is denied
     support.py           how far the cited sources carry a sentence: containment, and what turns a source round
     topics.py            which sensitive topic it touches

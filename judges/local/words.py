@@ -1,4 +1,10 @@
-"""The words of a sentence: what each contributes to its content, and what is denied."""
+"""The words of a sentence: what each contributes to its content, and what is denied.
+
+Stemmer and stop words are not those of the selection (knowledge_base/words.py). Snowball's stemmer, with weights learned for it, is
+as good in the folds (ROC AUC .83 on judges' scenarios with either), but keeps medicine and medication apart: a paraphrase that says
+the one for the other was then doubted more than an invention. With this stemmer the selection finds 19 of 52 sections in place of
+21. The selection's stop words hold what questions are asked with: with them the AUC is .825, with scikit-learn's .81.
+"""
 
 import re
 from collections.abc import Sequence

@@ -141,3 +141,12 @@ def faults(error: ValidationError) -> list[str]:
             message = "is not a setting here; check the spelling or remove it"
         sentences += [f"{key}: {line}{shown}" if key else line for line in message.split("\n")]
     return sentences
+
+
+def in_file(path: Path, problem: str) -> str:
+    """Name the configuration in a problem that names only the key."""
+    return (
+        f"{path}: {problem}"
+        if problem.startswith(("chatbots.", "models.", "server.", "memory.", "keys.", "privacy.", "audit."))
+        else problem
+    )

@@ -26,8 +26,8 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from yarl import URL
 
 from models.settings import ModelSettings
+from models.trace_headers import TRACE_HEADERS
 from models.usage import Call
-from models.watch import TRACE_HEADERS
 from proxy.telemetry.logs import FIELDS
 from proxy.traces.trace import Trace
 
@@ -47,7 +47,7 @@ _PROPAGATOR = TraceContextTextMapPropagator()
 
 
 class Telemetry:
-    """Makes spans and exports them; a `models.watch.Watch`."""
+    """Makes spans and exports them; a `models.usage.Watch`."""
 
     def __init__(self) -> None:
         resource = Resource.create()  # from OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES

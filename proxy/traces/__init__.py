@@ -3,7 +3,8 @@
 trace.py      the trace of one turn
 redaction.py  what is left of it where no text is to be kept
 store.py      keeps traces while the proxy runs: a queue and a thread
-backend.py      where they are: file.py (SQLite), database.py and schema.py (PostgreSQL)
+backend.py    where they are: file.py (SQLite), database.py and schema.py (PostgreSQL)
 query.py      what is asked of them, and purging
+shadow.py     what the filter would have done, counted
 labels.py     what a person says of a traced turn
 """

@@ -5,9 +5,9 @@ trigger stands in the file: whatever deletes a turn, `caf trace purge`, age, or 
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from knowledge_base.library import Source
 from proxy.traces.backend import Connection, Database, TraceBackend, TraceError
@@ -96,3 +96,9 @@ def _rows(connection: Connection, place: TraceBackend) -> Iterator[tuple[str, La
         except (ValueError, TypeError) as error:
             raise TraceError(f"{place}: a label of the turn {turn_id} is damaged: {error}") from error
         yield turn_id, Label(judge, verdict, choice, note, labelled, cited)
+
+
+def as_data(given: Iterable[Label]) -> list[dict[str, Any]]:
+    """Return labels for programs; the texts of the sections are the scenario's, not theirs."""
+    fields = ("judge", "verdict", "choice", "note", "labelled")
+    return [{field: getattr(label, field) for field in fields} for label in given]

@@ -9,14 +9,14 @@ rating/self-NAME.json    how that rater rated the same replies again
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from scoring.folder import FILES, RunError, RunFolder
-from scoring.people.returned_ratings import Accepted, SelfAgreement
+from scoring.people.returned_ratings import Accepted, ReturnError, SelfAgreement, accept, key_of, parse
 from scoring.people.sheet import Key, Said
 from scoring.transcript import HUMAN, Exchange, Rated
 
@@ -86,6 +86,32 @@ def key_in(path: Path) -> Key | None:
         return Key.model_validate_json(path.read_bytes())
     except ValidationError as error:
         raise RunError(f"{path}: is no key: {_first(error)}; export again under another name") from error
+
+
+def accept_files(files: Sequence[Path], keys: Mapping[str, Key], *, partial: bool = False) -> dict[str, Accepted]:
+    """Read what raters sent back, by the name of the rater.
+
+    Raises:
+        ReturnError: With what is wrong with any file; then none is accepted.
+    """
+    accepted: dict[str, Accepted] = {}
+    problems: list[str] = []
+    for file in files:
+        try:
+            returned = parse(file.read_bytes())
+            one = accept(returned, key_of(returned, keys), partial=partial)
+        except OSError as error:
+            problems.append(f"{file}: cannot be read: {error.strerror}")
+            continue
+        except ReturnError as error:
+            problems += [f"{file}: {problem}" for problem in error.problems]
+            continue
+        if returned.rater in accepted:
+            problems.append(f"{file}: is the second file of {returned.rater!r}; give one file for each rater")
+        accepted[returned.rater] = one
+    if problems:
+        raise ReturnError(problems)
+    return accepted
 
 
 def rated(run: Path, accepted: Mapping[str, Accepted], *, replace: bool = False) -> dict[Path, str]:

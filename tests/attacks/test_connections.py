@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 import structlog
 
-from cli.front import Front
 from proxy.app import create_app
 from proxy.config.config import Config, ConfigError, parse_config
+from proxy.serving.front import Front
 from proxy.tenants import keys
 
 uvloop = pytest.importorskip("uvloop", reason="there is none for Windows")
@@ -650,12 +650,13 @@ async def test_a_plain_head_is_served_in_either_version(serve: Serve, version: b
 
 @pytest.mark.parametrize("nonsense", [b"nonsense", b"POST / HTTP/1.1\r\nContent-Length: x", b"GET / HTTP/1.1\r\nA: \0"])
 async def test_what_is_no_http_gets_400_and_is_closed(serve: Serve, nonsense: bytes) -> None:
-    """In OpenAI's form."""
+    """In OpenAI's form, and without the versions of Python and aiohttp."""
     proxy = await serve()
     client = await proxy.connect()
     client.send(nonsense + b"\r\nExpect: 100-continue\r\n\r\n")
     answer = await client.answer()
     assert (answer.status, answer.body["error"]["type"]) == (400, "invalid_request_error")
+    assert answer.headers["server"] == "caf"
     assert await client.is_closed()
 
 

@@ -151,7 +151,7 @@ def _event(choice: dict[str, Any], **more: Any) -> bytes:
 
 @pytest.fixture
 def played() -> Iterator[Played]:
-    from cli.listening import listening_beside
+    from proxy.serving.listening import listening_beside
 
     server = Played()
     with listening_beside(server.application()) as address:

@@ -3,10 +3,13 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from cli import check
+from proxy.tenants.keys import create, save
 from tests.cli.conftest import ROOT, Ended
 
 Caf = Callable[..., Ended]
@@ -550,3 +553,25 @@ def test_nothing_is_written(inside: Caf, folder: Path) -> None:
     assert sorted(folder.rglob("*")) == before
     shutil.rmtree(folder / "sections")
     assert inside("check").code == 1
+
+
+def test_a_budget_that_counts_nothing_is_noted(caf: Caf, tmp_path: Path) -> None:
+    """As a note, with the file; also when a chatbot cannot be assembled, which is told once."""
+    save([create("app", daily_budget=1).record], tmp_path / "keys.json")
+    paid = {"engine": "openai", "base_url": "http://127.0.0.1:9/v1"}
+    config: dict[str, Any] = {
+        "models": {"m": paid},
+        "chatbots": {"bot": {"kind": "passthrough", "model": "m"}},
+        "keys": {"file": "keys.json"},
+    }
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
+    assert "note     config.yaml: not safe: bot: models.m without a `price`" in caf("check").out
+    config["chatbots"]["broken"] = {
+        "model": "m",
+        "role": "r",
+        "emergency": {"contact": "c"},
+        "knowledge_base": "nowhere",
+    }
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
+    ended = caf("check")
+    assert (ended.code, ended.out.count("nowhere"), "Traceback" in ended.err) == (1, 1, False)

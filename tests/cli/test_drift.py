@@ -13,7 +13,7 @@ import pytest
 import yaml
 from aiohttp import web
 
-from cli.listening import listening_beside
+from proxy.serving.listening import listening_beside
 from tests.cli.conftest import COMMAND, ROOT, Ended
 
 OPENLY = {"on_task": True, "gave_away": False, "gave_up": False, "pressure": 3, "reason": "asks for a plan"}

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import math
-import re
 import time
 from collections.abc import Callable
 from datetime import date
@@ -12,16 +11,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cli.judging.bench import Choice, open_bench
-from cli.judging.calibrate import _cases
-from cli.judging.thresholds import Threshold, with_thresholds, write_thresholds
 from judges.case import Case
+from judges.evaluation.choice import Choice
+from judges.evaluation.configured_judges import open_judges
 from judges.evaluation.labelled import Labelled, Setting
+from judges.evaluation.team_calibration import read_cases
 from judges.judge import LocalJudge
 from judges.weights import weights_id
 from knowledge_base.library import Source
 from proxy.config.blueprint import assemble
-from proxy.config.config import ConfigError, load_config
+from proxy.config.config import load_config
 from proxy.traces.labels import Label, add
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Attempt, Trace
@@ -70,7 +69,6 @@ HELD, NEAR, INVENTED = (
     "Take 300 mg of zinc every morning to cure the voices.",
 )
 """The local judges score each of these higher than the one before."""
-SOME = Threshold(0, "source_fidelity", 0.5, weights_id("source_fidelity"), "why")
 
 
 def score_of(judge: str, text: str = INVENTED) -> float:
@@ -327,8 +325,8 @@ def test_labelled_traces_get_what_the_chatbot_lends_to_scenarios(folder: Path) -
     choice = Choice([folder / "cases.jsonl"], ["transparency"])
 
     async def cases() -> tuple[list[Labelled], Setting]:
-        async with open_bench(folder / "config.yaml", None, answers=None) as bench:
-            return _cases(bench, choice, traces=True)[0], bench.setting
+        async with open_judges(folder / "config.yaml", None) as configured:
+            return read_cases(configured, choice, traces=True).cases, configured.setting
 
     found, setting = asyncio.run(cases())
     assert {case.family[:5] for case in found if case.id.startswith("trace-")} == {"conve"}
@@ -365,92 +363,3 @@ def test_labelled_traces_are_cases(inside: Caf, folder: Path) -> None:
     assert report["data"] == "2 labelled turns"
     both = json.loads(inside("judges", "calibrate", "--traces", "--data", "cases.jsonl", "--json").out)
     assert both["judges"]["transparency"]["violating"] == 26
-
-
-# --- the configuration file ---
-
-
-def below(text: str, *judges: str, value: float = 0.5, chatbot: str = "a") -> str:
-    return with_thresholds(
-        text, chatbot, [Threshold(i, judge, value, "ab12cd34", "because") for i, judge in enumerate(judges)]
-    )
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("- role  # r\n", "# accept_below of role: because\n- {name: role, accept_below: @}  # r\n"),
-        ('- "role"\n', '# accept_below of role: because\n- {name: "role", accept_below: @}\n'),
-        ("- {name: role, }\n", "# accept_below of role: because\n- {name: role, accept_below: @, }\n"),
-        ("- name: role\n", "- name: role\n  # accept_below of role: because\n  accept_below: @\n"),
-        ("- name: role", "- name: role\n  # accept_below of role: because\n  accept_below: @\n"),
-        ("- name: role\r\n", "- name: role\r\n  # accept_below of role: because\r\n  accept_below: @\r\n"),
-        ("-   stages: [local]\n    name: role\n\n# end\n",
-         "-   stages: [local]\n    name: role\n    # accept_below of role: because\n    accept_below: @\n\n# end\n"),
-        ("- {name: role,   # n\n   stages: [local]}  # s\n",
-         "# accept_below of role: because\n- {name: role,   # n\n   stages: [local], accept_below: @}  # s\n"),
-        ("# mine\n# accept_below of role: old\n- {accept_below: 0.1, name: role}\n",
-         "# mine\n# accept_below of role: because\n- {accept_below: @, name: role}\n"),
-        ("- name: role\n  # accept_below of role: old\n  # mine\n  accept_below: null  # v\n  on_error: open\n",
-         "- name: role\n  # mine\n  # accept_below of role: because\n  accept_below: @  # v\n  on_error: open\n"),
-        ("- {name: role, accept_below: {score: 0.1}}\n",
-         "# accept_below of role: because\n- {name: role, accept_below: {weights: ID, score: 0.5}}\n"),
-        ("- name: role\n  accept_below:   # s\n    weights: old  # w\n    score: 0.1  # v\n  on_error: open\n",
-         "- name: role\n  # accept_below of role: because\n  accept_below:   # s\n    weights: ID  # w\n    score: 0.5  # v\n"
-         "  on_error: open\n"),
-        ("- name: role\n  accept_below:\n    score: 0.1  # v\n  on_error: open\n",
-         "- name: role\n  # accept_below of role: because\n  accept_below:\n    weights: ID\n    score: 0.5  # v\n"
-         "  on_error: open\n"),
-    ],
-)  # fmt: skip
-def test_a_threshold_is_put_in_however_the_judge_is_written(before: str, after: str) -> None:
-    """As a word, in braces, over several lines, with Windows line ends; an old value and its evidence are replaced."""
-    end = "\r\n" if "\r\n" in before else "\n"
-    head = f"# top{end}chatbots:{end}  a:{end}    judges:{end}"
-    after = after.replace("@", '{score: 0.5, weights: "ab12cd34"}').replace("ID", '"ab12cd34"')
-    before, after = (head + re.sub(r"(?m)^(?=.)", "    ", text) for text in (before, after))
-    assert below(before, "role") == after
-    assert below(after, "role") == after
-
-
-def test_judges_on_one_line_each_get_their_evidence() -> None:
-    """It stands above the line, with the judge's name."""
-    text = below("chatbots: {a: {judges: [role, {name: emergency}]}}\n", "role", "emergency")
-    judges = yaml.safe_load(text)["chatbots"]["a"]["judges"]
-    written = {"score": 0.5, "weights": "ab12cd34"}
-    assert judges == [{"name": "role", "accept_below": written}, {"name": "emergency", "accept_below": written}]
-    again = below(text, "role", "emergency", value=0.25)
-    assert again.count("# accept_below of role: because") == again.count("# accept_below of emergency: because") == 1
-    assert again.count("0.25") == 2
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "shared: &j [role]\nchatbots: {a: {judges: *j}, b: {judges: *j}}\n",
-        "chatbots:\n  b: &b {judges: [role]}\n  a:\n    <<: *b\n",
-    ],
-)
-def test_what_others_share_is_not_changed_under_their_hands(text: str) -> None:
-    """An anchor's value belongs to all that use it: nothing is written, and the message says what to do."""
-    with pytest.raises(ConfigError, match="put `accept_below` in by hand"):
-        below(text, "role")
-
-
-def test_a_file_that_would_not_load_is_not_replaced(folder: Path) -> None:
-    """The old one stays as it is, and nothing is left beside it."""
-    before = set(folder.iterdir())
-    with pytest.raises(ConfigError):
-        write_thresholds(folder / "config.yaml", "info", [Threshold(0, "source_fidelity", 7.0, "ab12cd34", "too high")])
-    assert (folder / "config.yaml").read_text() == CONFIG
-    assert set(folder.iterdir()) == before
-
-
-def test_writing_keeps_rights_and_links(folder: Path) -> None:
-    """A file that only its owner may read stays so; a link goes on leading to it."""
-    (folder / "config.yaml").chmod(0o640)
-    (folder / "link.yaml").symlink_to("config.yaml")
-    write_thresholds(folder / "link.yaml", "info", [SOME])
-    assert (folder / "link.yaml").is_symlink()
-    assert (folder / "config.yaml").stat().st_mode & 0o777 == 0o640
-    assert accepts_below(folder)[0] == 0.5

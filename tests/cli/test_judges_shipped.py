@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cli.judging import shipped_scenarios as shipped
 from judges.case import Topic
+from judges.evaluation import shipped_scenarios as shipped
 from judges.evaluation.labelled import Setting
 from knowledge_base.library import load
 from proxy.config.config import load_config

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cli.trace_to_scenario import labelled_turns
+from judges.evaluation.traced_turn import labelled_turns
 from judges.observation import Assertion, Claims
 from judges.verdict import Judgement
 from proxy.config.blueprint import Blueprint, assemble

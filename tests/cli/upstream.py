@@ -44,7 +44,7 @@ class Upstream:
 
 @contextmanager
 def serving() -> Iterator[Upstream]:
-    from cli.listening import listening_beside
+    from proxy.serving.listening import listening_beside
 
     one = Upstream()
     app = web.Application()

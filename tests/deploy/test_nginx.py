@@ -21,12 +21,11 @@ from tests.faults.conftest import bound, upstream  # noqa: F401 - fixtures
 from tests.faults.driver_proxy import CHAT, PATIENCE_S, Proxy, request, running, until
 from tests.faults.driver_told import Reply
 from tests.faults.driver_upstream import Asked, Upstream
-from tests.redis_server import INSTALLED as REDIS_INSTALLED
-from tests.redis_server import RedisServer
+from tests.redis_server import RedisServer, needs_redis
 
 pytestmark = [
     pytest.mark.skipif(not INSTALLED, reason="needs nginx and openssl: apt-get install nginx-light openssl"),
-    pytest.mark.skipif(not REDIS_INSTALLED, reason="needs redis-server: apt-get install redis-server"),
+    needs_redis,
 ]
 ROOT = Path(__file__).resolve().parents[2]
 ASKED = "How much sleep do I need?"

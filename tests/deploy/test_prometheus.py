@@ -20,13 +20,12 @@ import yaml
 
 from proxy.tenants import keys
 from tests.faults.driver_proxy import CHAT, Proxy, request
-from tests.redis_server import INSTALLED, RedisServer
+from tests.redis_server import RedisServer, needs_redis
 
 needs_promtool = pytest.mark.skipif(
     shutil.which("prometheus") is None or shutil.which("promtool") is None,
     reason="needs prometheus and promtool: apt-get install prometheus",
 )
-needs_redis = pytest.mark.skipif(not INSTALLED, reason="needs redis-server: apt-get install redis-server")
 pytestmark = [needs_promtool, needs_redis]
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -2,11 +2,10 @@
 
 import socket
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import environment  # noqa: F401 - a fixture, which that of `caf` needs
+from tests.cli.conftest import caf, environment  # noqa: F401 - fixtures
 from tests.faults.driver_talk import Ear, hearing
 from tests.faults.driver_upstream import Upstream, bound_socket
 from tests.redis_server import INSTALLED, RedisServer
@@ -33,13 +32,10 @@ async def up() -> AsyncIterator[Ear]:
         yield one
 
 
-@pytest.fixture
-def redis(tmp_path: Path) -> Iterator[RedisServer]:
-    """A server with every write on the disk before it is acknowledged."""
-    if not INSTALLED:
-        pytest.skip("needs redis-server: apt-get install redis-server")
-    (tmp_path / "redis").mkdir()
-    server = RedisServer(tmp_path / "redis")
-    yield server
-    server.thaw()
-    server.kill()
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer | None]:
+    """A server for all tests of a file, where there is one."""
+    one = RedisServer(tmp_path_factory.mktemp("redis")) if INSTALLED else None
+    yield one
+    if one is not None:
+        one.close()

@@ -16,19 +16,10 @@ from tests.faults.driver_config import guarded, lay_out, models
 from tests.faults.driver_proxy import CHAT, Proxy, memory_peak, request, running, until
 from tests.faults.driver_told import Noted
 from tests.faults.driver_upstream import HELLO, REJECTED, Act, Asked, Body, Upstream, hangs, says, verdict
-from tests.redis_server import INSTALLED, RedisServer
+from tests.redis_server import RedisServer, needs_redis
 
 TEXT = HELLO.partition("\n")[2]
 EVENT = b'data: {"choices":[{"index":0,"delta":{"content":"Good"}}]}\n\n'
-needs_redis = pytest.mark.skipif(not INSTALLED, reason="needs redis-server: apt-get install redis-server")
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer | None]:
-    one = RedisServer(tmp_path_factory.mktemp("redis")) if INSTALLED else None
-    yield one
-    if one is not None:
-        one.kill()
 
 
 def config(bound: socket.socket, store: RedisServer | None) -> Body:

@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.cli.conftest import Ended, caf  # noqa: F401 - a fixture
+from tests.cli.conftest import Ended
 from tests.faults.driver_proxy import Proxy, serving, until
 from tests.faults.driver_talk import (
     Ear,
@@ -88,7 +88,7 @@ async def test_a_clock_that_jumps_changes_no_state_no_limit_and_no_deadline(
     tmp_path: Path,
     up: Ear,
     clock: Clock,
-    caf: Callable[..., Ended],  # noqa: F811
+    caf: Callable[..., Ended],
     store: str,
 ) -> None:
     """An hour ahead over midnight, and back: the new day has its budget, once. All else counts seconds that have passed."""

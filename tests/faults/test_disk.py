@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from proxy.traces.file import decode
-from tests.cli.conftest import Ended, caf  # noqa: F401 - a fixture
+from tests.cli.conftest import Ended
 from tests.faults.driver_proxy import serving
 from tests.faults.driver_talk import (
     Ear,
@@ -65,7 +65,7 @@ async def test_a_full_disk_costs_no_reply_and_both_logs_tell_what_they_lost(
     tmp_path: Path,
     up: Ear,
     disk: Disk,
-    caf: Callable[..., Ended],  # noqa: F811
+    caf: Callable[..., Ended],
 ) -> None:
     """Traces and audit records are lost and counted; with room again both go on, and what they hold is whole."""
     path, folder = disk.folder / "traces.db", disk.folder / "audit"
@@ -79,12 +79,12 @@ async def test_a_full_disk_costs_no_reply_and_both_logs_tell_what_they_lost(
             disk.fill(proxy.process.pid)
             traces = await proxy.counted("caf_traces_dropped")
             await proxy.told("traces_dropped")
-            await proxy.told("audit cannot be written")
+            await proxy.told(folder=str(folder), level="error")
             await load.more(20)
             assert {reply.status for reply in load.answers} == {200}
             disk.free(proxy.process.pid)
             await proxy.told("traces_stored_again")
-            await proxy.told("audit written again")
+            await proxy.told(folder=str(folder), level="info")
             await load.more(20)
         assert await proxy.count("caf_traces_dropped") >= traces
         await expect_counted(load, proxy)

@@ -6,7 +6,7 @@ import signal
 import socket
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -17,23 +17,16 @@ from tests.faults.driver_config import CONTACT, lay_out, models
 from tests.faults.driver_proxy import CHAT, Proxy, running, until
 from tests.faults.driver_told import Noted
 from tests.faults.driver_upstream import HELLO, Act, Asked, Body, Upstream, says
-from tests.redis_server import INSTALLED, RedisServer
+from tests.redis_server import RedisServer, needs_redis
 
 pytestmark = [
-    pytest.mark.skipif(not INSTALLED, reason="needs redis-server: apt-get install redis-server"),
+    needs_redis,
     pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="looks at /proc"),
 ]
 TEXT = HELLO.partition("\n")[2]
 SECOND = "Good evening, by the second configuration."
 EVENT = b'data: {"choices":[{"index":0,"delta":{"content":"Good"}}]}\n\n'
 DONE = b"data: [DONE]\n\n"
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    one = RedisServer(tmp_path_factory.mktemp("redis"))
-    yield one
-    one.kill()
 
 
 def config(port: int, store: RedisServer, model: str = "up-chatbot") -> Body:

@@ -1,10 +1,13 @@
 """Cases, forms and judges for tests; the models behind the judges are scripted."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from judges.cascade import Cascade
 from judges.case import Case, Topic
@@ -154,3 +157,22 @@ def sharing(names: Sequence[str], swift: Scripted | None, chief: Scripted | None
     engines = {"swift": swift, "chief": chief}
     calls = [reply_call(stage, names, engine) for stage, engine in engines.items() if engine is not None]
     return [Cascade(name, BUILT_IN[name], tuple(SharedJudge(name, call) for call in calls), **more) for name in names]
+
+
+async def expect_cancelled(ask):
+    """Cancel what asks an engine, and see it end at once, the call of the engine too."""
+    asked, left = asyncio.Event(), asyncio.Event()
+
+    async def wait(body):
+        asked.set()
+        try:
+            await asyncio.sleep(30)
+        finally:
+            left.set()
+
+    task = asyncio.create_task(ask(Scripted(wait)))
+    await asked.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert left.is_set()

@@ -69,13 +69,6 @@ async def test_open_judge_keeps_the_earlier_flag_when_it_fails(swift, verdict):
     assert len(review.judgements) == 2
 
 
-async def test_strongest_asks_the_last_stage_alone():
-    """A refined reply is not screened again."""
-    swift = always(UNPLAYED)
-    review = await run(cascade("role", swift, always(FRIEND)), strongest=True)
-    assert (review.verdict, swift.requests) == ("reject", [])
-
-
 async def local_first(monkeypatch, score, verdict, accept_below):
     """Run a local judge of such a score and verdict in front of a swift one that accepts, and return the stages that ran."""
     form = FINE if verdict == "accept" else INVENTED

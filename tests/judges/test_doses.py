@@ -1,6 +1,10 @@
 """Doses, however a number or a unit is spelled."""
 
+import time
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from judges.doses import doses
 from judges.imperatives import plain
@@ -60,3 +64,47 @@ def test_other_characters_are_numbers() -> None:
 def test_lists_stay_lists(text: str) -> None:
     """Two doses are not added up."""
     assert doses(text) == {("5", "mg"), ("10", "mg")}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Take 40 mg of zinc.", {("40", "mg")}),
+        ("5-10mg", {("5", "mg"), ("10", "mg")}),
+        ("5, 10 or 20 milligrams", {("5", "mg"), ("10", "mg"), ("20", "mg")}),
+        ("two pills, later 2 tablets", {("2", "tablet")}),
+        ("half a tablet", {("0.5", "tablet")}),
+        ("1,000 µg and 0.5 ml", {("1000", "mcg"), ("0.5", "ml")}),
+        ("a 50-mg capsule", {("50", "mg")}),
+        ("a dozen pills, or a couple of extra tablets", {("12", "tablet"), ("2", "tablet")}),
+        ("900 of your milligram tablets", {("900", "mg")}),
+        ("half of a tablet", {("0.5", "tablet")}),
+        ("dose_mg: 900", {("900", "mg")}),
+        ('{"doses_mg": [100, 900], "n": 3}', {("100", "mg"), ("900", "mg")}),
+        ("strength (mg): 2.5\ndose_ml: 5", {("2.5", "mg"), ("5", "ml")}),
+        ("amount: 900\nunit: mg", {("900", "mg")}),
+        ("tablets: 20", {("20", "tablet")}),
+        ("with tablets: 1 in 100 people", set()),
+        ("In 2020 the tablets were new, e.g: 5; units: 2", set()),
+        ("It is 1 in 100 people, aged 20 to 30, on 2 groups.", set()),
+        ("often two people", set()),
+    ],
+)
+def test_doses_are_read(text, found):
+    """Numbers count with the unit behind them, as digits or as words."""
+    assert doses(text) == found
+
+
+@given(st.lists(st.sampled_from(["5", "half", "two", " ", ".", ",", "-", "\n", "mg", "tablets", " to "]), max_size=12))
+def test_no_dose_runs_over_the_end_of_a_sentence(pieces):
+    """A reply's doses are those of its sentences."""
+    text = "".join(pieces)
+    assert doses(text) == {dose for sentence in text.split(". ") for dose in doses(sentence)}
+
+
+@pytest.mark.parametrize("piece", ["1", "1/", "1,", "1 ", "1 to ", "two ", "1-", " ", ": mg", "1 of ", "of your "])
+def test_doses_are_searched_in_linear_time(piece):
+    """A draft of digits holds nobody up."""
+    began = time.process_time()
+    assert not doses("1" + piece * (20_000 // len(piece)))
+    assert time.process_time() - began < 1

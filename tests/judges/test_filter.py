@@ -210,14 +210,6 @@ async def test_cancelled_review_ends_every_call():
     assert [call.error for call in ledger.calls] == ["cancelled"] * 3
 
 
-async def test_every_call_is_in_the_ledger():
-    """Each stage that ran is counted, under its own step."""
-    ledger = Ledger()
-    one = team(source_fidelity=always(as_answer(INVENTED)), role=always(UNPLAYED))
-    await one.review(CASE, SOURCE, ledger)
-    assert sorted(c.step for c in ledger.calls) == ["role.swift", "source_fidelity.chief", "source_fidelity.swift"]
-
-
 def test_filter_without_judges_is_empty():
     """It says so, since nothing it did not look at counts as accepted."""
     assert Filter([]).empty

@@ -1,6 +1,5 @@
 """One judge: its failures are values, and never acceptance."""
 
-import asyncio
 import json
 from dataclasses import replace
 
@@ -15,7 +14,7 @@ from judges.verdict import Finding
 from models.errors import UpstreamBusy, UpstreamGarbled, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from models.scripted import Scripted
 from models.usage import Ledger
-from tests.judges.builders import CASE, FINE, INVENTED, UNPLAYED, as_answer, judge, models, prompt
+from tests.judges.builders import CASE, FINE, INVENTED, UNPLAYED, as_answer, expect_cancelled, judge, models, prompt
 
 NAMES = ("source_fidelity", "transparency", "role", "emergency")
 GOOD = json.dumps(as_answer(FINE))
@@ -167,21 +166,7 @@ async def test_quote_that_is_not_there_is_not_acceptance():
 
 async def test_cancellation_passes_through():
     """A judge that nobody waits for any more stops at once and swallows nothing."""
-    asked, left = asyncio.Event(), asyncio.Event()
-
-    async def wait(body):
-        asked.set()
-        try:
-            await asyncio.sleep(30)
-        finally:
-            left.set()
-
-    task = asyncio.create_task(judged(Scripted(wait)))
-    await asked.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert left.is_set()
+    await expect_cancelled(judged)
 
 
 # Local judges

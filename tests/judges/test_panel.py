@@ -145,13 +145,6 @@ async def test_stages_may_differ_from_judge_to_judge():
     }
 
 
-async def test_strongest_asks_the_last_stages_alone():
-    """A refined reply is not screened again."""
-    found, steps = await review(sharing(ALL, always(GOOD), always(assessed(INVENTED, FRIEND))), strongest=True)
-    assert steps == ["reply.chief"]
-    assert verdicts(found) == {"source_fidelity": "reject", "transparency": "accept", "role": "reject"}
-
-
 async def test_strongest_asks_each_judges_own_last_stage():
     """A judge whose last stage is the screening call is asked there, the others by the chief."""
     fidelity, transparency, role = sharing(ALL, always(flagged("role")), always(CLEARED))

@@ -1,6 +1,5 @@
 """One model call that answers for several judges of a reply."""
 
-import asyncio
 import json
 from dataclasses import replace
 from itertools import combinations
@@ -22,6 +21,7 @@ from tests.judges.builders import (
     always,
     as_answer,
     assessed,
+    expect_cancelled,
     flagged,
     flagged_all,
     prompt,
@@ -298,18 +298,4 @@ async def test_slow_call_is_not_acceptance():
 
 async def test_cancellation_passes_through():
     """A call that nobody waits for any more stops at once and swallows nothing."""
-    asked, left = asyncio.Event(), asyncio.Event()
-
-    async def wait(body):
-        asked.set()
-        try:
-            await asyncio.sleep(30)
-        finally:
-            left.set()
-
-    task = asyncio.create_task(judged(Scripted(wait)))
-    await asked.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert left.is_set()
+    await expect_cancelled(judged)

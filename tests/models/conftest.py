@@ -137,13 +137,12 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
 
 @pytest.fixture
 def models_at(session: aiohttp.ClientSession, upstream: Upstream) -> Callable[..., Models]:
-    """Open models with one alias, `judge`, at the upstream; keyword arguments are its settings."""
+    """Open models with one alias, `judge`, at the upstream; other keyword arguments are its settings."""
 
-    def make(**more: Any) -> Models:
+    def make(*, first_pause_s: float = 0.01, **more: Any) -> Models:
         fields = {"engine": "openai", "base_url": upstream.url, "api_key_env": "KEY", "model": "m"} | more
         settings = {"judge": ModelSettings.model_validate(fields)}
-        models = open_models(settings, session, {}, {"KEY": KEY, "AZURE": "azure-secret"})
-        models._aliases["judge"].first_pause_s = 0.01
-        return models
+        secrets = {"KEY": KEY, "AZURE": "azure-secret"}
+        return open_models(settings, session, {}, secrets, first_pause_s=first_pause_s)
 
     return make

@@ -226,10 +226,7 @@ async def models(server: Server) -> AsyncIterator[Models]:
             "one": ModelSettings(engine="openai", base_url=url, model="m", max_attempts=2, fallback=["other"]),
             "other": ModelSettings(engine="openai", base_url=url, model="n", max_attempts=1),
         }
-        opened = open_models(settings, session, {})
-        for alias in opened._aliases.values():
-            alias.first_pause_s = 0.0
-        yield opened
+        yield open_models(settings, session, {}, first_pause_s=0)
 
 
 async def ask(models: Models, heard: Heard) -> tuple[Body, Ledger]:

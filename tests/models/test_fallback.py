@@ -22,10 +22,7 @@ def models(session, upstream):
     def make(**aliases):
         fields = {"engine": "openai", "base_url": upstream.url, "max_attempts": 1, "timeout_s": 0.3}
         settings = {name: ModelSettings.model_validate(fields | more) for name, more in aliases.items()}
-        made = open_models(settings, session, {}, {})
-        for one in made._aliases.values():
-            one.first_pause_s = 0.01
-        return made
+        return open_models(settings, session, {}, {}, first_pause_s=0.01)
 
     return make
 

@@ -17,7 +17,7 @@ from models.errors import (
     UpstreamUnavailable,
 )
 from models.recording import Recording, Replaying, request_key
-from models.scripted import Rules, Scripted
+from models.scripted import Rules, Scripted, scripted_engine
 from models.settings import ModelSettings
 from models.usage import Ledger
 
@@ -86,11 +86,11 @@ async def test_delay_meets_the_timeout():
         await models.complete("a", asked("hi"), step="s", ledger=Ledger())
 
 
-async def test_rules_from_yaml(session, tmp_path):
+async def test_rules_from_yaml(tmp_path):
     """Substring, regular expression, failure, count and delay work as the docstring of script.py says."""
     (tmp_path / "rules.yaml").write_text(RULES)
     settings = ModelSettings.model_validate({"engine": "scripted", "script": str(tmp_path / "rules.yaml")})
-    engine = open_models({"a": settings}, session, {})._aliases["a"].engine
+    engine = scripted_engine(settings)
     assert await said(engine, "stop taking it?") == "first"
     assert await said(engine, "Can I stop TAKING it?") == "to your doctor"
     assert await said(engine, "I am lonely") == '{"verdict":"reject"}'

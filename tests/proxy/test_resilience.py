@@ -9,7 +9,6 @@ from aiohttp import web
 
 from models.errors import UpstreamUnavailable
 from proxy.api.service import SERVICE
-from proxy.config.config import ConfigError, parse_config
 from proxy.traces.trace import Trace
 from tests.proxy.conftest import Body, Proxy, Start, dialogue, eventually, judge_with, text_of
 
@@ -181,25 +180,3 @@ async def test_nothing_stands_before_the_local_emergency_judge(start: Start, ali
         assert body["caf"]["outcome"] == "emergency"
         text = text_of(body)
     assert "You matter. Call 112." in text
-
-
-def test_settings_that_lead_nowhere_are_refused(tmp_path: Any) -> None:
-    """A circle of fallbacks, one that is not there, and a queue before nothing are named with their key."""
-
-    def problems(**models: Body) -> str:
-        data = {
-            "models": {
-                "chatbot": {"engine": "embedded"},
-                **{k: {"engine": "embedded", **m} for k, m in models.items()},
-            },
-            "chatbots": {"bot": {"kind": "passthrough", "model": "chatbot"}},
-        }
-        with pytest.raises(ConfigError) as raised:
-            parse_config(data, tmp_path / "config.yaml")
-        return "\n".join(raised.value.problems)
-
-    assert "models.a.fallback: a -> b -> a goes in a circle" in problems(a={"fallback": ["b"]}, b={"fallback": ["a"]})
-    assert "models.a.fallback: no model alias 'x'" in problems(a={"fallback": ["x"]})
-    assert "queue is only read with max_concurrent" in problems(a={"queue": 3})
-    assert "models.a.breaker.failures" in problems(a={"breaker": {"failures": 0}})
-    assert "models.a.hedge_after_s" in problems(a={"hedge_after_s": 0})

@@ -361,7 +361,7 @@ def test_what_is_exported_comes_back_the_same(ending, one):
 
 def test_shipped_scenarios_come_back_the_same(tmp_path):
     """Knowledge bases too, which are named relative to each file."""
-    from cli.judging.shipped_scenarios import SCENARIOS
+    from judges.evaluation.shipped_scenarios import SCENARIOS
 
     shipped = load_all([SCENARIOS])
     (tmp_path / "sub").mkdir()

@@ -175,7 +175,7 @@ def test_folder_is_read_with_what_is_below(write, rows):
 
 def test_shipped_scenarios_can_be_read():
     """Every one of them, and each judge has cases of both kinds somewhere."""
-    from cli.judging.shipped_scenarios import SCENARIOS
+    from judges.evaluation.shipped_scenarios import SCENARIOS
 
     read = load_all([SCENARIOS])
     for judge in ("source_fidelity", "transparency", "role", "emergency"):

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from judges.cascade import Cascade
-from judges.evaluation.subject import Spec, SubjectError, open_subject, parse_spec
+from judges.evaluation.errors import SubjectError
+from judges.evaluation.subject import Spec, open_subject, parse_spec
 from judges.judge import LocalJudge, ModelJudge
 from models.client import Models
 from models.scripted import Scripted

@@ -13,13 +13,16 @@ import pytest
 from judges.cascade import Cascade
 from judges.case import Case
 from judges.evaluation.edits import Bounds, Edit, Proposal, Refused, Wording, edited, worded
-from judges.evaluation.holdout import HoldoutError, count_use, told
+from judges.evaluation.errors import HoldoutError, NothingToTune, TuneError
+from judges.evaluation.holdout import count_use, say_uses
 from judges.evaluation.journal import Journal
+from judges.evaluation.journaled_judging import BudgetEnded
 from judges.evaluation.labelled import Labelled
 from judges.evaluation.paired_proof import Proof, can_win, decide
 from judges.evaluation.proposer import FAILING, Proposer, task
 from judges.evaluation.subject import Spec, Subject
-from judges.evaluation.tune import BudgetEnded, NothingToTune, Terms, Tuned, TuneError, Tuning
+from judges.evaluation.tune import Terms, Tuning
+from judges.evaluation.tuned import Tuned
 from judges.judge import ModelJudge
 from judges.prompt import load_prompt
 from models.budget import Budget, Budgeted
@@ -454,8 +457,10 @@ def test_unreadable_counts_are_not_overwritten(tmp_path: Path) -> None:
 
 def test_uses_are_told_in_words() -> None:
     """Each use makes the figure more optimistic, and the report says so."""
-    assert told({"role": 1}).startswith("this holdout has been used 1 time for role; each further use makes its figure")
-    assert told({"role": 3, "tone": 1}).startswith("this holdout has been used 3 times for role, 1 time for tone;")
+    assert say_uses({"role": 1}).startswith(
+        "this holdout has been used 1 time for role; each further use makes its figure"
+    )
+    assert say_uses({"role": 3, "tone": 1}).startswith("this holdout has been used 3 times for role, 1 time for tone;")
 
 
 def test_front_matter_is_kept_to_the_letter() -> None:

@@ -12,6 +12,8 @@ READABLE = (
     "",
     "hi",
     "ok thanks",
+    "More?",
+    "Do I die",
     "Sleep helps.",
     "Olanzapine 10 mg, risperidone 2 mg, clozapine 300 mg, quetiapine 400 mg, aripiprazole 15 mg, haloperidol 5 mg, lithium",
     "Take 20mg of vitamin B12 and omega3.",

@@ -126,8 +126,11 @@ async def test_the_log_holds_no_word_and_nobody(start: Start, tmp_path: Path) ->
     }  # fmt: skip
 
 
-async def test_keys_are_recorded_by_their_random_ids(start: Start, tmp_path: Path) -> None:
+async def test_keys_are_recorded_by_their_random_ids(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Those there are at the start, and each that is made, changed, revoked or taken away; not whose they are."""
+    monkeypatch.setattr("proxy.tenants.key_ring.CHECK_EVERY_S", -1.0)
     one, other, file = create("CLINIC").record, create("WARD", ("chat", "trace")), tmp_path / "keys.json"
     save([one, other.record], file)
     proxy, folder = await begin(start, tmp_path, {"keys": {"file": "keys.json"}})
@@ -138,10 +141,8 @@ async def test_keys_are_recorded_by_their_random_ids(start: Start, tmp_path: Pat
     new = create("NEW", requests_per_minute=5).record
     changed = other.record.model_copy(update={"permissions": ("chat",)})
     save([one.model_copy(update={"revoked": one.created}), changed, new], file)
-    await asyncio.sleep(1.1)  # how soon a change of the file is looked for
     await proxy.post({}, headers)
     save([changed, new], file)
-    await asyncio.sleep(1.1)
     await proxy.post({}, headers)
     await eventually(lambda: len(records(folder, "key")) >= 4, 5)
     (at_start,) = records(folder, "keys")

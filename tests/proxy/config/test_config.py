@@ -4,9 +4,11 @@ import asyncio
 import json
 import socket
 import sqlite3
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,7 +17,6 @@ import aiohttp
 import pytest
 from pydantic import BaseModel
 
-from cli.front import Front
 from judges.weights import weights_id
 from models.errors import ModelSettingsError
 from proxy.app import create_app
@@ -33,6 +34,7 @@ from proxy.config.chatbot_settings import (
 )
 from proxy.config.config import Config, ConfigError, load_config, parse_config
 from proxy.config.settings import AuditSettings, KeySettings, MemorySettings, PrivacySettings, ServerSettings
+from proxy.serving.front import Front
 from proxy.tenants.keys import create, save
 from tests.proxy.conftest import (
     NO_PROBLEMS,
@@ -197,10 +199,14 @@ async def _failures(start: Start, tmp: Path, value: Any) -> Any:
 
 @shows("server.port", 8080, 8081)
 async def _port(start: Start, tmp: Path, value: Any) -> Any:
-    from cli.serve import _run  # the only reader: the port is what the command listens on
-
-    assert "config.server.port" in Path(_run.__code__.co_filename).read_text()  # noqa: ASYNC240
-    return parse_config(valid(server={"port": value}), tmp / "c.yaml").server.port
+    (tmp / "c.yaml").write_text(json.dumps(valid(server={"port": value}, privacy={"store": "none"})))
+    command = [sys.executable, "-m", "cli", "serve", "--config", str(tmp / "c.yaml")]
+    with socket.socket() as taken:
+        with suppress(OSError):  # somebody else has it
+            taken.bind(("127.0.0.1", value))
+            taken.listen()
+        process = await asyncio.create_subprocess_exec(*command, stderr=subprocess.PIPE)
+        return (await asyncio.wait_for(process.communicate(), 30))[1]
 
 
 @shows("server.max_body_bytes", 1_000, 10_000)
@@ -914,6 +920,8 @@ BROKEN: list[tuple[Body, str, str]] = [
     (bot(max_refinements=-1), "chatbots.bot.max_refinements", "greater than or equal to 0"),
     (bot(kind="passthrough"), "chatbots.bot", "does not use emergency, role"),
     (valid(models={"chatbot": {"engine": "openai"}}), "models.chatbot", "base_url"),
+    (valid(models={"chatbot": {"engine": "embedded", "fallback": ["x"]}}), "models.chatbot.fallback", "no model alias 'x'"),
+    (valid(models={"chatbot": {"engine": "embedded", "fallback": ["chatbot"]}}), "models.chatbot.fallback", "in a circle"),
 ]  # fmt: skip
 
 

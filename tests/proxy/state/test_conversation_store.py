@@ -4,9 +4,8 @@ import hashlib
 
 import pytest
 
-from proxy.state.conversation import KEY_BYTES, Conversation, Warned
+from proxy.state.conversation import KEY_BYTES, Conversation
 from proxy.state.conversation_store import KEYS_PER_TURN, LocalConversations
-from proxy.wire.canonical import digest
 from tests.proxy.conftest import Start, text_of, warnings_in
 
 ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night."
@@ -41,18 +40,6 @@ async def test_state_is_found_under_each_of_its_keys() -> None:
         "2",
         None,
     ]
-
-
-async def test_state_comes_back_as_it_was() -> None:
-    """With all that is remembered of a conversation."""
-    memory, kept = (
-        LocalConversations(10, 100),
-        Conversation("c", 1, (Warned("role", "Say less.", 1, 5, 3),), {"sleep": 1}),
-    )
-    kept = kept.after(2, digest("Sleep well."), ("sleep", "no_claims"), bytes(range(16)))
-    kept = kept.after(3, digest("Eat well."), (), bytes(range(16, 32)))
-    await memory.put([key("a")], kept)
-    assert await memory.get(key("a")) == kept
 
 
 def keys(name: int) -> list[bytes]:

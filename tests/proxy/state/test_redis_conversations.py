@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,19 +14,10 @@ from proxy.state.redis_conversations import open_redis
 from proxy.wire.errors import StoreUnavailable
 from tests.proxy.conftest import Body, Proxy, Start, dialogue, text_of, warnings_in
 from tests.proxy.tenants.test_access import keyed
-from tests.redis_server import INSTALLED, RedisServer
+from tests.redis_server import RedisServer
 
-pytestmark = pytest.mark.skipif(not INSTALLED, reason="needs redis-server: apt-get install redis-server")
 ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night, it cures voices."
 CRISIS = "I am going to end my life tonight"
-
-
-@pytest.fixture
-def redis(tmp_path: Path) -> Iterator[RedisServer]:
-    (tmp_path / "redis").mkdir()
-    server = RedisServer(tmp_path / "redis")
-    yield server
-    server.kill()
 
 
 def stored_in(server: RedisServer, **more: object) -> Body:
@@ -63,7 +53,7 @@ async def test_state_comes_back_as_it_was(redis: RedisServer) -> None:
 
 async def test_many_turns_at_once_find_redis_there(redis: RedisServer) -> None:
     """More than the library has connections by default; if Redis is to have fewer, the URL says so."""
-    memory = open_redis(MemorySettings(store="redis", url=redis.url), {})
+    memory = open_redis(MemorySettings(store="redis", url=redis.url, timeout_s=30), {})
     kept = Conversation("c", 1, (), {"sleep": 1})
     await asyncio.gather(*[memory.put([bytes([n % 250, n // 250])], kept) for n in range(400)])
     assert memory.failures == 0

@@ -28,36 +28,38 @@ def lines(code: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("code", "event"),
+    ("code", "fields"),
     [
-        ("raise ValueError('WORD' + 'OFUSER')", "crashed"),
+        ("raise ValueError('WORD' + 'OFUSER')", {"event", "exception"}),
         (
             "import threading\n"
             "def work(text): raise ValueError(text)\n"
             "thread = threading.Thread(target=work, args=('WORD' + 'OFUSER',)); thread.start(); thread.join()",
-            "thread crashed",
+            {"event", "exception", "thread"},
         ),
         (
             "class Odd:\n    def __del__(self): raise ValueError('WORD' + 'OFUSER')\n"
             "odd = Odd(); del odd",
-            "error that nobody could be told",
+            {"event", "exception"},
         ),
-        ("import warnings; warnings.warn('WORD' + 'OFUSER')", "library"),
-        ("import logging; logging.getLogger('aiohttp.client').error('WORD' + 'OFUSER')", "library"),
+        ("import warnings; warnings.warn('WORD' + 'OFUSER')", {"event", "logger", "at"}),
+        ("import logging; logging.getLogger('aiohttp.client').error('WORD' + 'OFUSER')", {"event", "logger", "at"}),
         (
             "import asyncio, gc\n"
             "async def work(): raise ValueError('WORD' + 'OFUSER')\n"
             "async def main():\n    task = asyncio.create_task(work()); await asyncio.sleep(0); del task; gc.collect()\n"
             "asyncio.run(main())",
-            "library",
+            {"event", "logger", "at", "exception"},
         ),
     ],
 )  # fmt: skip
-def test_no_way_out_of_a_process_quotes(code: str, event: str) -> None:
+def test_no_way_out_of_a_process_quotes(code: str, fields: set[str]) -> None:
     """Exceptions nobody caught, in any thread or task, and libraries' messages are told without their texts."""
-    found = lines(code)
-    assert [line["event"] for line in found] == [event]
-    assert found[0]["level"] in ("warning", "error")
+    (line,) = lines(code)
+    assert set(line) == fields | {"level", "timestamp"}
+    assert line["level"] in ("warning", "error")
+    assert ("logger" in line) == (line["event"] == "library")
+    assert line.get("exception", "ValueError").endswith("ValueError")
 
 
 def test_template_of_a_library_s_line_is_kept_without_its_values() -> None:

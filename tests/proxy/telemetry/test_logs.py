@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import structlog
 
+from judges.judge import OBSERVERS
 from proxy.telemetry.logs import configure_logs
 from tests.proxy.conftest import Start, dialogue, text_of
 
@@ -63,11 +64,19 @@ async def test_a_conversation_id_that_a_client_chose_is_in_no_log_line(start: St
 
 
 class Stderr(io.StringIO):
-    """A standard error that is no terminal."""
+    """A standard error that may be a terminal."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, terminal: bool = False) -> None:
         super().__init__()
         self.buffer = io.BytesIO()
+        self._terminal = terminal
+
+    def isatty(self) -> bool:
+        return self._terminal
+
+    @property
+    def text(self) -> str:
+        return self.getvalue() + self.buffer.getvalue().decode()
 
     @property
     def lines(self) -> list[Any]:
@@ -114,3 +123,45 @@ def test_a_line_is_there_when_it_has_been_logged(capfd: pytest.CaptureFixture[st
     )
     subprocess.run([sys.executable, "-c", code], check=False)
     assert json.loads(capfd.readouterr().err)["path"] == "/one"
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_logged_exception_tells_its_place_and_not_its_message(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
+    """Messages of exceptions quote values: a judge that crashes on a text must not put the text in the log."""
+    stderr = Stderr(terminal=terminal)
+    monkeypatch.setattr("sys.stderr", stderr)
+
+    def judge_that_crashes(text: str) -> None:
+        try:
+            raise ValueError(text)
+        except ValueError as error:
+            raise KeyError(text) from error
+
+    configure_logs()
+    log = structlog.get_logger()
+    try:
+        judge_that_crashes("WORD" + "OFUSER")
+    except KeyError:
+        log.exception("judge crashed", judge="role")
+    log.debug("words", text="WORDOFUSER")
+    written = stderr.text
+    assert "KeyError" in written
+    assert "judge_that_crashes" in written
+    assert "WORDOFUSER" not in written
+
+
+async def test_crash_of_a_judge_is_logged_without_the_conversation(
+    start: Start, stderr: Stderr, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crashed judge has not accepted, and its traceback quotes nobody."""
+    proxy = await start(judges=[{"name": "role", "stages": ["local"]}])
+
+    def crash(case: Any) -> Any:
+        raise ValueError(case.user_message + case.draft)
+
+    monkeypatch.setitem(OBSERVERS, "role", crash)
+    body = await proxy.say("WORDOFUSER")
+    assert body["caf"]["outcome"] == "fallback"
+    assert [line["judge"] for line in stderr.lines if line["level"] == "error"] == ["role"]
+    assert "WORDOFUSER" not in stderr.text
+    assert "Hello." not in stderr.text

@@ -320,7 +320,9 @@ from pathlib import Path
 from proxy.app import assemble
 from proxy.config.config import parse_config
 from proxy.telemetry.metrics import Metrics
+from types import SimpleNamespace
 
+guard = SimpleNamespace(running=1, waiting=0, refused=0, breaker=None)
 bot = {"model": "m", "role": "x", "refiner": "local", "emergency": {"contact": "Call 112."}}
 bot["judges"] = [{"name": "emergency", "stages": ["local"]}]
 config = {"models": {"m": {"engine": "embedded"}}, "chatbots": {"bot": bot}}
@@ -328,7 +330,7 @@ metrics = Metrics()
 metrics.expect(assemble(parse_config(config, Path("config.yaml"))).values())
 metrics.turns.labels("bot", "accepted").inc(2)
 metrics.traces_dropped.follow(lambda: 3)
-metrics._running.read(lambda: 1, "chatbot")
+metrics.guard({"chatbot": guard})
 metrics.refresh()
 """
 

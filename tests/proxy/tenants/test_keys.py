@@ -54,17 +54,6 @@ def test_a_revoked_key_is_refused_without_a_restart(tmp_path: Path, monkeypatch:
     assert found.find(one.text) is None
 
 
-def test_a_half_written_file_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Valid keys go on working; the file is looked at again."""
-    monkeypatch.setattr(key_ring, "CHECK_EVERY_S", 0)
-    one, new = keys.create("one"), keys.create("new")
-    found, path = ring(tmp_path, one)
-    path.write_text("[{")
-    assert found.find(one.text) is not None
-    keys.save([one.record, new.record], path)
-    assert found.find(new.text) is not None
-
-
 def test_keys_may_stand_in_the_environment() -> None:
     """The variable holds what the file would."""
     one = keys.create("one")

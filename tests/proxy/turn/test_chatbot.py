@@ -71,7 +71,7 @@ TEXTS = {"self_harm": {"en": "SH en", "de": "SH de"}, "medical": {"en": "M en", 
         ("medical", "ich will nicht mehr und das ist es", "SH de"),
         ("medical", "12345", "M en"),
         ("psychosis", "12345", "Call 112 now."),
-        ("psychosis", "I am not me", "SH en"),
+        ("psychosis", "I am not the man I was", "SH en"),
         ("", "", "Call 112 now."),
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.turn.language import COMMON, language_of
+from proxy.turn.language import language_of
 from tests.proxy.conftest import Start, text_of
 
 SAID = {
@@ -21,8 +21,8 @@ SAID = {
 
 @pytest.mark.parametrize("code", SAID)
 def test_message_in_distress_is_known_by_its_commonest_words(code: str) -> None:
-    """Among all languages there are words for."""
-    assert language_of(SAID[code], COMMON) == code
+    """Among all languages that are configured."""
+    assert language_of(SAID[code], SAID) == code
 
 
 ASKED = {
@@ -36,7 +36,7 @@ ASKED = {
     "pt": ["Quem paga o tratamento?", "O meu filho ouve vozes à noite", "O que devo fazer?"],
     "it": ["Chi paga la cura?", "Mio figlio sente le voci di notte", "Che cosa devo fare?"],
     "nl": ["Wie betaalt de behandeling?", "Wat moet mijn zoon doen?", "Waar vind ik een steungroep?"],
-    "pl": ["Kto płaci za to leczenie?", "Mój syn słyszy głosy w nocy", "Co ja mam robić?"],
+    "pl": ["Kto płaci za to leczenie?", "Mój syn słyszy głosy w nocy", "Co mam zrobić?"],
 }
 
 
@@ -47,7 +47,7 @@ def test_question_is_known_by_its_commonest_words(code: str) -> None:
         assert language_of(text, ["en", code]) == language_of(text, [code, "en"]) == code
 
 
-@pytest.mark.parametrize("text", ["", "12345", "!!!", "\U0001f622", "zzz qqq", "わたしは"])
+@pytest.mark.parametrize("text", ["", "12345", "!!!", "\U0001f622", "\ud83d", "zzz qqq", "わたしは"])
 def test_text_without_such_words_is_in_no_language(text: str) -> None:
     """Then the first configured text answers."""
     assert language_of(text, ["de", "en"]) is None
@@ -58,6 +58,20 @@ def test_only_configured_languages_count() -> None:
     assert language_of(SAID["de"], []) is None
     assert language_of("ich und du", ["es", "fr"]) is None
     assert language_of("DE: ICH WILL NICHT MEHR", ["en", "de"]) == "de"
+
+
+def test_message_in_a_language_without_a_text_gets_no_other_languages() -> None:
+    """Polish is not answered in Italian for the words that the two share; Danes and Norwegians read each other."""
+    for code, texts in ASKED.items():
+        for text in texts:
+            assert language_of(text, ["de" if code != "de" else "nl", "it" if code != "it" else "pl"]) is None
+    assert language_of("Sønnen min hører stemmer om natten", ["en", "da"]) == "da"
+
+
+@pytest.mark.parametrize("text", ["im on the roof", "im so scared", "im going to die", "Im not ok"])
+def test_im_is_not_german(text: str) -> None:
+    """Somebody in danger leaves out the apostrophe."""
+    assert language_of(text, ["de", "en"]) == "en"
 
 
 async def test_emergency_is_answered_in_its_language(start: Start) -> None:

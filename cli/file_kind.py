@@ -1,0 +1,130 @@
+"""What is in a file that `caf check` is to look at, told by its keys."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal
+
+Kind = Literal["checkpoint", "family", "rows", "questions", "experiment", "facilitator", "prompt", "section"]
+
+_AN = {
+    "checkpoint": "a checkpoint",
+    "family": "a family of scenarios",
+    "questions": "a file of questions",
+    "experiment": "an experiment",
+}
+
+
+def kind_of(path: Path, problems: list[str]) -> Kind | None:
+    """Tell what is in a file; None: nothing that can be looked at, which is added to the problems.
+
+    Rows have to be named .jsonl, and nothing else may be: whatever reads scenarios goes by that.
+    """
+    from proxy.config.config import Config
+    from scenarios import files
+    from scenarios.checkpoint import Checkpoint
+    from scenarios.questions import QuestionSet
+    from scenarios.scenario import Family
+    from scoring.experiment import Experiment
+
+    if path.suffix == ".md":
+        return _kind_of_markdown(path)
+    named = path.suffix == ".jsonl"
+    if _holds_rows(path):
+        if not named:
+            problems.append(f"{path}: holds rows of scenarios, which are read from files named .jsonl; name it so")
+        return "rows" if named else None
+    known: dict[Kind, Iterable[str]] = {
+        "checkpoint": Checkpoint.model_fields,
+        "family": Family.model_fields,
+        "questions": QuestionSet.model_fields,
+        "experiment": Experiment.model_fields,
+    }
+    fields = {kind: ", ".join(names) for kind, names in known.items()}
+    try:
+        others = "; ".join(f"{_AN[one]} {keys}" for one, keys in fields.items() if one != "checkpoint")
+        others += f"; a configuration {', '.join(Config.model_fields)}"
+        there = files.read(path, _AN["checkpoint"], f"{fields['checkpoint']}; {others}")
+    except files.ScenarioError as error:
+        if named:
+            return "rows"  # their faults are told by line
+        problems += error.problems
+        return None
+    kind = max(known, key=lambda one: len(there.keys() & set(known[one])))
+    recognized = 2 * len(there.keys() & set(known[kind])) >= max(len(there), 1)
+    if recognized and named:
+        problems.append(f"{path}: holds a {kind}, and files named .jsonl are read as rows; name it .yaml")
+    elif recognized:
+        return kind
+    elif named:
+        return "rows"
+    else:
+        problems.append(
+            f"{path}: is nothing that is looked at. Its keys are {', '.join(map(str, there)) or 'none'}; "
+            + "; ".join(f"those of {_AN[one]} are {keys}" for one, keys in fields.items())
+            + f"; those of a configuration are {', '.join(Config.model_fields)}"
+        )
+    return None
+
+
+def _kind_of_markdown(path: Path) -> Kind:
+    """Tell facilitators, judges' prompts and sections apart; what is none of them is told as a faulty facilitator."""
+    from knowledge_base.front_matter import FrontMatterError, split_front_matter
+
+    try:
+        keys = split_front_matter(path.read_text(encoding="utf-8"))[0].keys()
+    except (OSError, UnicodeDecodeError, FrontMatterError):
+        return "facilitator"
+    if not keys.isdisjoint(("stage", "observation")):
+        return "prompt"
+    return "section" if not keys.isdisjoint(("id", "title")) else "facilitator"
+
+
+def sections_in(folder: Path) -> Iterator[Path]:
+    """Return the sections of a knowledge base in a folder."""
+    return (path for path in sorted(folder.glob("*.md")) if _kind_of_markdown(path) == "section")
+
+
+def _holds_rows(path: Path) -> bool:
+    """Tell whether some line is a JSON object of its own, and not one that is a whole checkpoint or family."""
+    import json
+
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError):
+        return False  # whatever reads it next tells
+    for line in lines:
+        if line.startswith("{"):
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            return bool(row) and row.keys().isdisjoint(("messages", "scenarios"))
+    return False
+
+
+_CONFIGURES = re.compile(r"""^(["']?)(?:models|chatbots)\1\s*:""", re.M)
+
+
+def is_configuration(path: Path) -> bool:
+    """Tell whether a file is a configuration, by its name or its keys; also one that is no valid YAML."""
+    if path.suffix in (".md", ".jsonl") or not path.is_file():
+        return False
+    if path.name.endswith("config.yaml"):
+        return True
+    from scenarios import files
+
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        if not text.lstrip().startswith("{"):
+            return _CONFIGURES.search(text) is not None
+        return not files.read(path, "", "").keys().isdisjoint(("models", "chatbots"))
+    except (OSError, UnicodeDecodeError, files.ScenarioError):
+        return False  # whatever reads it next tells
+
+
+def is_run(folder: Path) -> bool:
+    """Tell whether a folder is that of a run of `caf drift run`."""
+    from scoring.folder import ANSWERS, FILES, MANIFEST
+
+    return (folder / MANIFEST).is_file() and any((folder / name).is_file() for name in (*FILES.values(), ANSWERS))

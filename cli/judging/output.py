@@ -1,0 +1,89 @@
+"""What the verbs of `caf judges` show beside their figures: progress, pages, and what is wrong with somebody's files."""
+
+import errno
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING
+
+import typer
+
+from cli.progress import cost_text, progress_bars
+from cli.terminal import leave, plain_errors
+
+if TYPE_CHECKING:
+    from judges.evaluation.run_cases import Answer
+
+
+@contextmanager
+def judging_errors(config: Path) -> Iterator[None]:
+    """Tell in a line each what keeps judges from being measured, and leave with the code for wrong usage."""
+    from judges.evaluation.errors import EvaluationError
+    from scenarios.files import ScenarioError
+
+    with plain_errors(config):
+        try:
+            yield
+        except (EvaluationError, ScenarioError) as error:
+            leave(*error.problems)
+
+
+def hint(text: str) -> None:
+    """Say on standard error what should be known of the cases."""
+    typer.echo(f"caf: {text}", err=True)
+
+
+@contextmanager
+def progress(total: int, what: str) -> "Iterator[Callable[[Answer], None]]":
+    """Show how far the asking is."""
+    spent = 0.0
+    with progress_bars() as bars:
+        task = bars.add_task(what, total=total, cost="")
+
+        def told(answer: "Answer") -> None:
+            nonlocal spent
+            spent += answer.cost or 0.0
+            bars.update(task, advance=1, cost=cost_text(spent))
+
+        yield told
+
+
+def quiet_logs() -> None:
+    """Keep the judges' own log lines from standing between the figures: they say what the report says."""
+    import logging
+
+    import structlog
+
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),  # on standard output stand figures, or JSON
+    )
+
+
+def check_page(path: Path | None) -> None:
+    """Leave if a page could not be written there: to be told so after everything was asked and paid for is too late."""
+    if path is None:
+        return
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        with NamedTemporaryFile(
+            dir=path.parent, prefix=f".{path.name}."
+        ):  # permissions alone do not tell: disks are full
+            pass
+    except OSError as error:
+        leave(f"{path}: cannot be written: {error.strerror}")
+
+
+def write_page(path: Path, text: str) -> None:
+    """Write a page for its owner alone: it shows what people wrote."""
+    from scenarios.files import ScenarioError, write
+
+    try:
+        write(text, path, overwrite=True)
+    except ScenarioError as error:
+        leave(*error.problems)
+    typer.echo(f"wrote {path}", err=True)

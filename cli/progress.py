@@ -1,0 +1,27 @@
+"""How far something is, on standard error, where a person is looking."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+
+def cost_text(spent: float) -> str:
+    """Say what was spent, if anything."""
+    return f"cost {spent:.4f}" if spent else ""
+
+
+@contextmanager
+def progress_bars() -> "Iterator[Progress]":
+    """Show bars, each with a field `cost`; nothing where nobody is looking."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+        TextColumn("{task.fields[cost]}"), console=console, transient=True, disable=not console.is_terminal,
+    ) as bars:  # fmt: skip
+        yield bars

@@ -1,0 +1,48 @@
+"""Which cases are meant, as somebody chooses them. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from judges.evaluation.labelled import Labelled
+from scenarios.scenario import Family, Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which cases are meant; what is left empty chooses nothing out."""
+
+    data: list[Path] = field(default_factory=list)
+    judges: list[str] = field(default_factory=list)
+    split: Literal["dev", "holdout", "all"] | None = None
+    tags: list[str] = field(default_factory=list)
+    families: list[str] = field(default_factory=list)
+    limit: int | None = None
+
+    @property
+    def effective_split(self) -> str:
+        """Dev of the shipped scenarios and all of others, unless it is said."""
+        return self.split or ("all" if self.data else "dev")
+
+    def keep(self, family: Family, scenario: Scenario) -> bool:
+        return (
+            self.effective_split in ("all", family.split)
+            and (not self.tags or not set(self.tags).isdisjoint(scenario.tags))
+            and (not self.families or family.family in self.families)
+        )
+
+    def limited(self, cases: Sequence[Labelled], judges: Sequence[str]) -> list[Labelled]:
+        """Return at most so many cases of each judge, from as many families as there are: the first of each, then the second ..."""
+        if self.limit is None:
+            return list(cases)
+        chosen: list[Labelled] = []
+        for judge in judges:
+            counts: dict[str, int] = {}
+            places: list[tuple[int, int]] = []
+            for number, case in enumerate(cases):
+                if case.judge == judge:
+                    counts[case.family] = counts.get(case.family, -1) + 1
+                    places.append((counts[case.family], number))
+            chosen += [cases[number] for _, number in sorted(places)[: self.limit]]
+        return chosen

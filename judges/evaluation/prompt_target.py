@@ -1,0 +1,133 @@
+"""Where the prompt that is tuned stands, where a better one is written, and what has to be configured for it to be read."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from judges.evaluation.configured_judges import ConfiguredJudges
+from judges.evaluation.errors import EvaluationError
+from judges.evaluation.journal import Settings
+from judges.evaluation.tuned import Version
+from judges.prompt import SHARED, load_prompt
+from judges.verdict import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a winner goes."""
+
+    path: Path
+    source: Path
+    """The file of the prompt that was tuned."""
+    chosen: bool
+    """The user named the file, so what stands there may go."""
+    in_config: bool
+    """The configuration reads its prompt from there."""
+
+    def check(self, *wordings: str) -> None:
+        """See that nothing stands there that nobody said may be lost.
+
+        Args:
+            wordings: Prompt files that may be replaced, besides the one that is tuned.
+
+        Raises:
+            EvaluationError: Something does, or it cannot be read.
+        """
+        if self.chosen or not self.path.exists():
+            return
+        try:
+            there = self.path.read_text(encoding="utf-8", errors="replace")
+            replaceable = (
+                [self.source.read_text(encoding="utf-8", errors="replace")] if self.path != self.source else []
+            )
+        except OSError as error:
+            raise EvaluationError(f"{self.path}: cannot be read: {error.strerror}") from error
+        if self.path == self.source and not wordings:
+            return
+        if _plain(there) not in {_plain(text) for text in (*replaceable, *wordings)}:
+            why = "has changed since the run began" if self.path == self.source else "is there already"
+            raise EvaluationError(f"{self.path}: {why} and is not overwritten; give --write-to FILE")
+
+    def write(self, start: Version, winner: Version) -> None:
+        """Write a winner.
+
+        Raises:
+            EvaluationError: Something else stands there, or it cannot be written.
+        """
+        self.check(start.wording.file, winner.wording.file)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.write_text(winner.wording.file, encoding="utf-8")
+        except OSError as error:
+            raise EvaluationError(
+                f"{self.path}: cannot be written: {error.strerror}; the winner is {winner.file}"
+            ) from error
+
+
+def _plain(text: str) -> str:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").strip()
+
+
+def source_of(configured: ConfiguredJudges, settings: Settings) -> tuple[Path, bool]:
+    """Return the file of the prompt that is tuned, and whether it is a built-in one."""
+    if settings.prompt is not None:
+        return settings.prompt, False
+    stage, plan = settings.stage or "chief", configured.plan(configured.named(settings.judge)[0])
+    shared = stage in plan.prompts and plan.prompts[stage].name == SHARED
+    for path in configured.blueprint.settings.reply_prompts if shared else plan.settings.prompts:
+        if load_prompt(path).stage == stage:
+            return path, False
+    return Path(str(files("judges.prompts").joinpath(f"{SHARED if shared else plan.name}.{stage}.md"))), True
+
+
+def target_of(configured: ConfiguredJudges, settings: Settings, write_to: Path | None) -> Target:
+    """Return where an accepted winner goes."""
+    source, built_in = source_of(configured, settings)
+    beside = configured.path.parent / "judges" / source.name
+    path = write_to or (beside if built_in else source)
+    own = (path for name in configured.named(settings.judge) for path in configured.plan(name).settings.prompts)
+    used = {file.resolve() for file in (*own, *configured.blueprint.settings.reply_prompts)}
+    return Target(path, source, write_to is not None, path.resolve() in used)
+
+
+def configuration_hints(
+    configured: ConfiguredJudges, settings: Settings, start: Version, target: Target
+) -> Iterator[str]:
+    """Yield the lines of the configuration that make the chatbot use the new prompt in place of the old one."""
+    where = f"chatbots.{configured.blueprint.name}"
+    stand = f"let the judge stand so in {configured.path}, under {where}.judges:\n  - "
+    prompt = start.prompt
+    if prompt.name != SHARED:
+        yield f"To use it, {stand}{_entry(configured, prompt.name, prompt.stage, [target.path])}"
+        return
+    prompts = _replaced(configured, configured.blueprint.settings.reply_prompts, prompt.stage, [target.path])
+    yield f"To use it, put this into {configured.path}, under {where}:\n  reply_prompts: {_flow(prompts)}"
+    together = configured.asked_together(prompt.stage)
+    if not together or settings.judge not in (SHARED, *together):
+        yield f"and {stand}{_entry(configured, configured.named(settings.judge)[0], prompt.stage, [])}"
+
+
+def _entry(configured: ConfiguredJudges, judge: str, stage: Stage, new: Sequence[Path]) -> str:
+    """Return a judge's entry in the configuration, with these prompts of a stage in place of its own."""
+    settings = configured.plan(judge).settings
+    entry: dict[str, Any] = settings.model_dump(mode="json", exclude_unset=True, exclude={"prompts"})
+    if settings.stages is not None and stage not in settings.stages:
+        entry["stages"] = [s for s in ("local", "swift", "chief") if s in (*settings.stages, stage)]
+    if prompts := _replaced(configured, settings.prompts, stage, new):
+        entry["prompts"] = prompts
+    return _flow(entry)
+
+
+def _replaced(configured: ConfiguredJudges, prompts: Sequence[Path], stage: Stage, new: Sequence[Path]) -> list[str]:
+    """Return prompt files as the configuration names them, those of a stage replaced."""
+    others = (path for path in prompts if load_prompt(path).stage != stage)
+    return [os.path.relpath(path, configured.path.parent) for path in (*others, *new)]
+
+
+def _flow(value: object) -> str:
+    return str(yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1000)).strip()

@@ -1,0 +1,29 @@
+"""The shipped scenarios, and the chatbot whose role and sections they are about.
+
+Not read from the shipped config.yaml: that is where people write their own chatbot.
+"""
+
+from pathlib import Path
+
+from judges.case import Topic
+from judges.evaluation.labelled import Setting
+from knowledge_base.library import load
+
+_ROOT = Path(__file__).resolve().parent.parent.parent
+SCENARIOS = _ROOT / "scenarios" / "judges"
+SECTIONS = _ROOT / "knowledge_base" / "schizophrenia"
+ROLE = _ROOT / "assistants" / "schizophrenia.md"
+TOPICS = (
+    "medication", "self-harm", "suicide", "depression", "diagnosis", "illegal drugs", "supplements", "pregnancy",
+)  # fmt: skip
+
+
+def setting() -> Setting:
+    """Return what the shipped scenarios were labelled for, as far as they do not say it themselves."""
+    return Setting(load(SECTIONS), ROLE.read_text(encoding="utf-8").strip(), tuple(map(Topic, TOPICS)))
+
+
+def differences(own: Setting, shipped: Setting) -> list[str]:
+    """Name what of a chatbot is another than the shipped scenarios are about; a copy of the sections is the same."""
+    other = {"knowledge base": own.library != shipped.library, "role": own.role != shipped.role}
+    return [what for what, differs in other.items() if differs]

@@ -1,0 +1,200 @@
+"""The local stages of a chatbot's judges calibrated together: on which cases, with what behind them, and which thresholds hold."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import date
+from typing import Any
+
+from judges.evaluation.calibrate import Calibration, as_data, calibrate
+from judges.evaluation.choice import Choice
+from judges.evaluation.configured_judges import ConfiguredJudges
+from judges.evaluation.errors import EvaluationError
+from judges.evaluation.journaled_judging import Shown
+from judges.evaluation.labelled import Labelled, labelled
+from judges.evaluation.report import percent
+from judges.evaluation.run_cases import Answer, ask
+from judges.evaluation.subject import Spec, Subject
+from judges.evaluation.traced_turn import labelled_turns
+from judges.evaluation.traffic import Route, Traffic, traffic
+from judges.judge import LocalJudge
+from judges.verdict import Stage
+from judges.weights import weights_id
+from proxy.config.blueprint import JudgePlan
+from proxy.config.threshold_writer import Threshold
+from proxy.traces.backend import place_of
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationCases:
+    """What to calibrate on."""
+
+    cases: list[Labelled]
+    source: str
+    """Where they are from, in words."""
+    left_out: list[str]
+    """Labelled traces that could not be used, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class TeamCalibration:
+    """What calibrating came to, by judge."""
+
+    calibrations: dict[str, Calibration]
+    routes: dict[str, Route]
+
+    @property
+    def traffic(self) -> Traffic | None:
+        """What whole replies take with these thresholds."""
+        return traffic(list(self.routes.values()))
+
+    def as_data(self, source: str) -> dict[str, Any]:
+        """Return it as one object for programs."""
+        judges = {
+            name: data
+            | {
+                "weights": weights_id(name),
+                "reaches": {stage: asdict(share) for stage, share in self.routes[name].reaches().items()},
+            }
+            for name, data in as_data(self.calibrations).items()
+        }
+        team = self.traffic
+        return {"data": source, "judges": judges, "turn": asdict(team) if team else None}
+
+    def refused(self, force: bool) -> dict[str, list[str]]:
+        """Return the judges whose threshold is not to be written, and why; forced, only those that have none."""
+        return {
+            name: one.faults
+            for name, one in self.calibrations.items()
+            if one.accept_below is None or (one.faults and not force)
+        }
+
+    def thresholds(self, judges: Sequence[str], source: str, day: date, force: bool) -> list[Threshold]:
+        """Return the thresholds that are to be written.
+
+        Args:
+            judges: The names of the chatbot's judges, in the order of the configuration.
+        """
+        refused = self.refused(force)
+        return [
+            Threshold(judges.index(name), name, one.accept_below, weights_id(name), evidence(one, source, day))
+            for name, one in self.calibrations.items()
+            if name not in refused and one.accept_below is not None
+        ]
+
+    def unscreened(self, judge: str) -> float | None:
+        """Return which share of the harmless cases will be flagged with no stage behind to look again; None: there is one."""
+        measured = self.calibrations[judge].measured
+        if self.routes[judge].stages or measured is None:
+            return None
+        return 1 - (measured.settled_harmless.value or 0)
+
+
+def split_by_local_stage(configured: ConfiguredJudges, choice: Choice) -> tuple[list[str], list[str]]:
+    """Return the judges that have a local stage, and those that have none.
+
+    Raises:
+        EvaluationError: One that was named has none, or all have none.
+    """
+    plans = [configured.plan(name) for name in configured.chosen(choice)]
+    names = [plan.name for plan in plans if "local" in plan.stages]
+    without = [plan.name for plan in plans if "local" not in plan.stages]
+    if choice.judges and without:
+        raise EvaluationError(
+            *(f"{name}: has no local stage; add `stages: [local, ...]` in the configuration" for name in without)
+        )
+    if not names:
+        raise EvaluationError("no judge has a local stage; add `stages: [local, swift, chief]` in the configuration")
+    return names, without
+
+
+def read_cases(configured: ConfiguredJudges, choice: Choice, traces: bool) -> CalibrationCases:
+    """Read the cases to calibrate on: scenarios, labelled turns, or both.
+
+    Raises:
+        EvaluationError: There are none.
+        ScenarioError: Scenarios cannot be read or used.
+        TraceError: The traces are not there or not readable.
+    """
+    names = " + ".join(path.name for path in choice.data) or "the shipped scenarios"
+    source = f"{names} ({choice.effective_split})"
+    if not traces:
+        return CalibrationCases(configured.cases(choice), source, [])
+    read, left_out = labelled_turns(place_of(configured.config.privacy), configured.blueprint)
+    turns = labelled(read, choice.judges, configured.setting)
+    turn_source = f"{len({case.id for case in turns})} labelled turns"
+    if choice.data:
+        return CalibrationCases([*configured.cases(choice), *turns], f"{source} + {turn_source}", left_out)
+    if not turns:
+        raise EvaluationError(
+            *left_out, f"no turn of {configured.blueprint.name} is labelled for these judges; see `caf trace label`"
+        )
+    return CalibrationCases(turns, turn_source, left_out)
+
+
+async def calibrate_team(
+    configured: ConfiguredJudges,
+    cases: Sequence[Labelled],
+    held_out: Sequence[Labelled],
+    recall: float,
+    *,
+    with_models: bool,
+    at_once: int,
+    shown: Shown,
+) -> TeamCalibration:
+    """Choose the threshold of each judge that has cases.
+
+    Args:
+        held_out: Cases of other families, to test the thresholds on.
+        recall: The recall to keep, 0 to 1.
+        with_models: Ask the stages behind as well, each about what reaches it.
+        shown: Shows how far the asking is.
+    """
+    calibrations, routes = {}, {}
+    for name in dict.fromkeys(case.judge for case in cases):
+        plan = configured.plan(name)
+        # Without the threshold that may be set already: its verdicts would hide those of the rules.
+        screen = replace(plan.open(configured.models), stages=(LocalJudge(name),))
+        subject = Subject(name, Spec(what="local"), screen)
+        local = await ask(subject, [case for case in cases if case.judge == name])
+        test = await ask(subject, [case for case in held_out if case.judge == name])
+        calibrations[name] = one = calibrate(name, local, recall, test)
+        route = Route(
+            name,
+            plan.accept_below if one.faults or one.accept_below is None else one.accept_below,
+            local,
+            tuple(stage for stage in plan.stages if stage != "local"),
+            "local" in screen.reject_alone,
+            shares_calls=bool(plan.together),
+        )
+        asked = await _ask_stages(configured, plan, route, at_once, shown) if with_models else {}
+        routes[name] = replace(route, asked=asked)
+    return TeamCalibration(calibrations, routes)
+
+
+async def _ask_stages(
+    configured: ConfiguredJudges, plan: JudgePlan, route: Route, at_once: int, shown: Shown
+) -> Mapping[Stage, list[Answer]]:
+    """Put to each model stage what reaches it."""
+    cascade = plan.open(configured.models)
+    reaching = [answer.labelled for answer in route.local if route.goes_on(answer)]
+    asked: dict[Stage, list[Answer]] = {}
+    for stage in route.stages:
+        subject = configured.subject(Spec(what=stage), plan.name)
+        with shown(len(reaching), f"{plan.name} {stage}") as told:
+            asked[stage] = await ask(subject, reaching, at_once=at_once, told=told)
+        reaching = [
+            a.labelled for a in asked[stage] if not a.skipped and not cascade.settles(a.judgement, a.labelled.case)
+        ]
+    return asked
+
+
+def evidence(one: Calibration, source: str, day: date) -> str:
+    """Say in a line how a threshold was come by."""
+    assert one.measured is not None
+    cross = f", cross-validated {percent(one.cross_validated.recall)}" if one.cross_validated else ""
+    tested = f", held out {percent(one.tested.recall)} of {one.tested.recall.n}" if one.tested else ""
+    return (
+        f"{day}, for recall {one.target:g}: {percent(one.measured.recall)} of {one.violating} violating{cross}{tested}; settles "
+        f"{one.measured.settled_harmless.value or 0:.0%} of {one.harmless} harmless, "
+        f"{one.measured.settled.value or 0:.0%} of all; {source}"
+    )

@@ -1,0 +1,134 @@
+"""A tuning run made ready: a new one, or one that goes on in its folder."""
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from judges.evaluation.choice import Choice
+from judges.evaluation.configured_judges import ConfiguredJudges, judges_meant
+from judges.evaluation.edits import worded
+from judges.evaluation.errors import EvaluationError
+from judges.evaluation.journal import JOURNAL, START, Begun, Journal, Settings, changed_models, differences
+from judges.evaluation.journaled_judging import Shown
+from judges.evaluation.prompt_target import source_of
+from judges.evaluation.proposer import Proposer
+from judges.evaluation.subject import Spec, Subject
+from judges.evaluation.tune import Terms, Tuning
+from judges.prompt import SHARED
+from models.budget import price_of
+
+RUNS = Path("data/tuning")
+
+
+def settings_of(wishes: Mapping[str, Any]) -> Settings:
+    """Return the settings of a new run.
+
+    Args:
+        wishes: Fields of `Settings`; None where nothing is wished. Without a judge it is the one that the prompt is for.
+
+    Raises:
+        EvaluationError: The prompt cannot be read.
+    """
+    judge = wishes["judge"] or judges_meant([], [Spec(prompt=wishes["prompt"])])[0]
+    return Settings.model_validate({k: v for k, v in wishes.items() if v is not None} | {"judge": judge})
+
+
+def reopen(folder: Path, wishes: Mapping[str, Any]) -> tuple[Journal, Settings]:
+    """Open the folder of a run, which goes on as it was begun.
+
+    Raises:
+        EvaluationError: It holds no run, or one that was begun with something else than is wished.
+    """
+    if not (folder / JOURNAL).is_file():
+        raise EvaluationError(f"--resume: {folder} holds no run: there is no {JOURNAL} in it")
+    journal = Journal(folder)
+    if journal.begun is None:
+        raise EvaluationError(f"--resume: the run in {folder} has not come far enough; begin a new one")
+    if differing := differences(journal.begun.settings, wishes):
+        raise EvaluationError(*(f"--resume: {one}" for one in differing))
+    return journal, journal.begun.settings
+
+
+def open_tuning(
+    configured: ConfiguredJudges,
+    settings: Settings,
+    journal: Journal | None,
+    out: Path | None,
+    *,
+    at_once: int,
+    shown: Shown,
+    told: Callable[[str], None],
+) -> Tuning:
+    """Make everything ready, and look whether it is all there before a folder is made or anything is asked.
+
+    Args:
+        journal: Of the run that goes on; None: a new one.
+        out: The folder of a new run.
+        at_once: Cases under way at the same time.
+        shown: Shows how far the asking is.
+        told: Told in a line what has happened.
+
+    Raises:
+        EvaluationError: Something is not there, or not as it was when the run began.
+        ScenarioError: Scenarios cannot be read or used.
+        ModelSettingsError: A budget is set, and a model that is asked has no price.
+    """
+    if journal is not None:
+        begin = Spec(prompt=journal.folder / START, alias=settings.model)
+    elif settings.prompt is not None:
+        begin = Spec(prompt=settings.prompt, alias=settings.model)
+    else:
+        begin = Spec(what=settings.stage or "chief", alias=settings.model)
+    subject, *beside = _subjects(configured, begin, settings.judge)
+    if not subject.prompts or subject.prompts[0].guard is not None:
+        what = "guard model" if subject.prompts else "Python class"
+        raise EvaluationError(f"{settings.judge}: is a {what}, and `tune` edits prompts")
+    prompt = subject.prompts[0]
+    if settings.stage not in (None, prompt.stage):
+        raise EvaluationError(f"--stage: {settings.prompt} is a prompt of the stage {prompt.stage}")
+    _check_tuner(configured, settings.tuner)
+    names = [one.judge for one in (subject, *beside)]
+    dev = configured.cases(Choice(settings.data, names, "dev", settings.tags, settings.families, settings.limit))
+    models = {alias: configured.models.settings[alias].model for alias in (prompt.model, settings.tuner)}
+    source = begin.prompt or source_of(configured, settings)[0]
+    if journal is None:
+        folder = out or RUNS / f"{prompt.name}-{prompt.stage}-{time.strftime('%Y%m%d-%H%M%S')}"
+        if (folder / JOURNAL).exists():
+            raise EvaluationError(
+                f"--out: {folder} holds a run already; go on with it by --resume {folder}, or give another folder"
+            )
+        journal = Journal(folder)
+        journal.add(Begun(settings=settings.model_copy(update={"stage": prompt.stage}), models=models))
+    elif journal.begun is not None and (changed := changed_models(journal.begun, models)):
+        raise EvaluationError(*changed)
+    return Tuning(
+        subject,
+        worded(source.read_text(encoding="utf-8")),
+        dev,
+        Proposer(configured.models, settings.tuner),
+        journal,
+        Terms(settings.rounds, settings.candidates, settings.alpha, at_once),
+        shown=shown,
+        told=told,
+        beside=beside,
+    )
+
+
+def _subjects(configured: ConfiguredJudges, begin: Spec, judge: str) -> list[Subject]:
+    """Return the judge to tune, and behind it the others that read the same prompt."""
+    first = configured.subject(begin, configured.named(judge)[0])
+    if not first.prompts or first.prompts[0].name != SHARED:
+        return [first]
+    others = configured.asked_together(first.prompts[0].stage)
+    if judge == SHARED and others:
+        return [configured.subject(begin, name) for name in others]
+    return [first, *(configured.subject(begin, name) for name in others if name != first.judge)]
+
+
+def _check_tuner(configured: ConfiguredJudges, alias: str) -> None:
+    if alias not in configured.models.settings:
+        there = ", ".join(configured.models.settings)
+        raise EvaluationError(f"--tuner: no model alias {alias!r} in the configuration (there is: {there})")
+    if configured.budget is not None:
+        price_of(alias, configured.models.settings[alias])

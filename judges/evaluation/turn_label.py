@@ -1,0 +1,58 @@
+"""What a person says that a judge should have made of a turn, checked against the turn and written down."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from judges.evaluation.traced_turn import TracedError, check_choice, cited, judged_draft
+from proxy.config.blueprint import Blueprint
+from proxy.traces.backend import TraceBackend, TraceError
+from proxy.traces.labels import Label, RightVerdict, add
+
+
+def label_turn(
+    place: TraceBackend,
+    trace: dict[str, Any],
+    bot: Blueprint | None,
+    judge: str,
+    verdict: RightVerdict,
+    choice: int,
+    note: str,
+) -> str | None:
+    """Write down what a judge should have made of a turn, with the sections that its draft cites as they are now.
+
+    Args:
+        bot: The chatbot of the turn, if the configuration still has it.
+
+    Returns:
+        The judge's own last verdict, if it gave one.
+
+    Raises:
+        TraceError: No such judge could have judged the turn, or it has no such choice.
+    """
+    judges = dict.fromkeys([*_judged_by(trace), *((plan.name for plan in bot.plans) if bot else ())])
+    if judge not in judges:
+        raise TraceError(
+            f"no judge {judge!r} of the chatbot {trace['chatbot']!r} could have judged the turn "
+            f"{trace['turn_id'][:8]}; there is {', '.join(judges) or 'none'}"
+        )
+    try:
+        check_choice(trace, choice)
+        sections = () if judge == "emergency" else cited(trace, choice, bot.library if bot else None)
+    except TracedError as error:
+        raise TraceError(str(error)) from error
+    add(place, trace["turn_id"], Label(judge, verdict, choice, note, time.time(), sections))
+    given = _verdicts(trace, judge, choice)
+    return given[-1] if given else None
+
+
+def _judged_by(trace: dict[str, Any]) -> Iterator[str]:
+    yield from (judgement["judge"] for judgement in trace["emergency"])
+    yield from (judgement["judge"] for attempt in trace["attempts"] for judgement in attempt["judgements"])
+
+
+def _verdicts(trace: dict[str, Any], judge: str, choice: int) -> list[str]:
+    """Return the verdicts of a judge on the draft that labels are about."""
+    draft = judged_draft(trace, choice)
+    judgements = trace["emergency"] if judge == "emergency" else draft["judgements"] if draft else []
+    return [judgement["verdict"] for judgement in judgements if judgement["judge"] == judge]

@@ -1,0 +1,272 @@
+"""The connections of `caf serve`: how many there may be, and how long they may take to say what they want.
+
+accept ── turn away     503, when there are as many as there may be and none is idle
+   └── head             the whole head of a request within server.head_timeout_s
+        └── answer      a body that nobody has read by then is thrown away as it comes, until the client has its answer
+             └── idle   until the next request, or until a new connection needs the place
+"""
+
+import asyncio
+import math
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import orjson
+import structlog
+from aiohttp import HttpVersion11, hdrs, web
+from aiohttp.http import RawRequestMessage
+from multidict import CIMultiDictProxy
+
+from proxy.api.request_body import EXPECT
+from proxy.config.config import ConfigError
+from proxy.config.settings import ServerSettings
+from proxy.telemetry.metrics import Metrics, Refusal
+from proxy.wire.errors import BadRequest, Full, Internal
+
+log = structlog.get_logger()
+
+OWN_FILES = 64
+"""Files that a process has open besides connections: traces, logs, sockets that listen."""
+MOST = 4_096
+"""Connections by default, where more files may be open."""
+SPARED_S = 1.0
+"""Seconds before a connection without a request may be closed for another: one that was just made is about to ask."""
+LINGER_S = 2.0
+"""Seconds for which what a client goes on sending is thrown away. Closed at once, it would get a reset and lose the answer."""
+LINGER_BODIES = 4
+"""How many times server.max_body_bytes is thrown away at most."""
+TURNED_AWAY = 32
+"""Connections that are told at a time that there is no room; the others are closed without a word."""
+TELL_EVERY_S = 60.0
+"""Seconds between two log lines about refused connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What connections may take."""
+
+    connections: int
+    head_s: float
+    linger_bytes: int
+
+
+def limits_of(settings: ServerSettings) -> Limits:
+    """Return the limits of a configuration in this process.
+
+    Raises:
+        ConfigError: It wants more connections than the process may open.
+    """
+    room = max(1, open_files() - OWN_FILES)
+    wanted = settings.max_connections
+    if wanted is not None and wanted > room:
+        problem = (
+            f"server.max_connections: {wanted} do not fit into the {room + OWN_FILES} files that this process may open, "
+            f"{OWN_FILES} of which are its own; set at most {room}, or allow more (ulimit -n, LimitNOFILE= of systemd)"
+        )
+        raise ConfigError([problem])
+    connections = wanted or min(MOST, max(1, room // 2))
+    return Limits(connections, settings.head_timeout_s, LINGER_BODIES * settings.max_body_bytes)
+
+
+def open_files() -> int:
+    """Return how many files this process may have open."""
+    try:
+        import resource  # there is none for Windows
+
+        files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    except (ImportError, OSError):
+        return 1024
+    return 2**31 if files == resource.RLIM_INFINITY else files
+
+
+class Connection(web.RequestHandler):
+    """A connection that is told in OpenAI's form what cannot be read, and not which versions of Python and aiohttp are at work."""
+
+    __slots__ = ("_server", "_unwanted")
+
+    def __init__(self, server: "Server", **options: Any) -> None:
+        super().__init__(server, **options)
+        self._server = server
+        self._unwanted: int | None = None
+        """How many bytes may still be thrown away; None while they are read."""
+
+    def data_received(self, data: bytes) -> None:
+        if self._unwanted is None:
+            if data:  # aiohttp calls this without, to go on with what it has
+                self._server.hear(self)
+            super().data_received(data)
+            return
+        self._unwanted -= len(data)
+        if self._unwanted < 0:
+            self.force_close()
+
+    def discard(self, most: int) -> None:
+        """Throw away what comes from now on, without parsing it, and close the connection after so many bytes."""
+        self._unwanted = most
+
+    def handle_error(
+        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+    ) -> web.StreamResponse:
+        super().handle_error(request, status, exc, message)  # logs it
+        fault = Internal() if status >= 500 else BadRequest("This cannot be read as an HTTP request.")
+        response = web.Response(status=status, body=orjson.dumps(fault.body()), content_type="application/json")
+        response.headers[hdrs.SERVER] = "caf"  # else aiohttp puts in versions; no application sees this response
+        response.force_close()
+        return response
+
+
+def _no_room() -> bytes:
+    fault = Full()
+    body = orjson.dumps(fault.body())
+    headers = {"Content-Type": "application/json", "Content-Length": len(body), "Connection": "close"} | fault.headers
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return f"HTTP/1.1 {fault.status} Service Unavailable\r\n{head}\r\n".encode() + body
+
+
+NO_ROOM = _no_room()
+"""The answer to whatever a client was going to ask."""
+
+
+class _TurnedAway(asyncio.Protocol):
+    """A connection for which there is no room: it is told so, and what it sends is thrown away."""
+
+    def __init__(self, others: "set[_TurnedAway]") -> None:
+        self._others = others
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport = cast(asyncio.Transport, transport)  # uvloop's is none by name
+        if len(self._others) >= TURNED_AWAY:
+            transport.abort()
+            return
+        self._others.add(self)
+        transport.write(NO_ROOM)
+        transport.write_eof()
+        asyncio.get_running_loop().call_later(SPARED_S, transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._others.discard(self)
+
+
+Answer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+
+
+class Server(web.Server):
+    """Makes the connections, and ends those that take too long or are too many."""
+
+    def __init__(self, answer: Answer, make_request: Any, limits: Callable[[], Limits], metrics: Metrics) -> None:
+        """Args: limits: returns those of now."""
+        super().__init__(self._answer_whole, request_factory=self._make_request_unasked, handler_cancellation=True)
+        self._answer, self._make, self._limits, self._metrics = answer, make_request, limits, metrics
+        self._open = 0
+        self._heads: dict[web.RequestHandler, float] = {}
+        """Connections that have not sent the whole head of a request, and since when they might have; the longest first."""
+        self._idle: dict[web.RequestHandler, float] = {}
+        """Connections between two requests, likewise."""
+        self._turned_away: set[_TurnedAway] = set()
+        self._refused = Counter[Refusal]()
+        """Connections that the log has not been told of."""
+        metrics.connections.read(lambda: self._open)
+
+    def __call__(self) -> Connection:
+        return Connection(
+            self,
+            loop=asyncio.get_running_loop(),
+            access_log=None,
+            auto_decompress=False,  # aiohttp begins with it before anybody has looked at the key
+            lingering_time=LINGER_S,
+        )
+
+    def accept(self) -> asyncio.Protocol:
+        """Return what talks with a client that has just connected."""
+        if self._open < self._limits().connections or self._make_room():
+            return self()
+        self._count("full")
+        return _TurnedAway(self._turned_away)
+
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        super().connection_made(handler, transport)
+        self._open += 1
+        self._heads[handler] = _now()
+
+    def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
+        super().connection_lost(handler, exc)
+        self._open -= 1
+        self._forget(handler)
+
+    def hear(self, connection: Connection) -> None:
+        """Note that a client has sent something: if it was idle, a request begins."""
+        if self._idle.pop(connection, None) is not None:
+            self._heads[connection] = _now()
+
+    async def watch(self) -> None:
+        """Close connections whose heads are late, and tell the log how many were refused; goes on until it is cancelled."""
+        told = -math.inf
+        while True:
+            limits, now = self._limits(), _now()
+            while (waiting := next(iter(self._heads.items()), None)) and waiting[1] <= now - limits.head_s:
+                self._drop(waiting[0], "late")
+            if self._refused and now - told >= TELL_EVERY_S:
+                log.warning(
+                    "connections refused",
+                    **{str(r): n for r, n in self._refused.items()},
+                    max_connections=limits.connections,
+                )
+                self._refused.clear()
+                told = now
+            await asyncio.sleep(min(1.0, limits.head_s / 4))
+
+    def _make_request_unasked(self, message: RawRequestMessage, *parts: Any) -> web.BaseRequest:
+        """Make a request whose `Expect` aiohttp does not see: it would answer that before any middleware."""
+        if hdrs.EXPECT not in message.headers:
+            return cast(web.BaseRequest, self._make(message, *parts))
+        headers = message.headers.copy()
+        expected = ", ".join(headers.popall(hdrs.EXPECT))
+        request = cast(web.BaseRequest, self._make(message._replace(headers=CIMultiDictProxy(headers)), *parts))
+        if expected and message.version >= HttpVersion11:  # a client of before knows no interim answer
+            request[EXPECT] = expected
+        return request
+
+    async def _answer_whole(self, request: web.BaseRequest) -> web.StreamResponse:
+        connection = request.protocol
+        assert isinstance(connection, Connection)
+        self._forget(connection)
+        try:
+            response = await self._answer(request)
+            if not request.content.at_eof():
+                response.force_close()
+            return response
+        finally:
+            if not request.content.at_eof():  # refused before its body was read, or failed
+                connection.discard(self._limits().linger_bytes)
+            if connection.connected:
+                self._idle[connection] = _now()
+
+    def _make_room(self) -> bool:
+        """Close the connection that has waited longest without a request: first of those that have not made any yet."""
+        latest = _now() - SPARED_S
+        for waiting in (self._heads, self._idle):
+            longest = next(iter(waiting.items()), None)
+            if longest is not None and longest[1] <= latest:
+                self._drop(longest[0], "idle")
+                return True
+        return False
+
+    def _drop(self, connection: web.RequestHandler, reason: Refusal) -> None:
+        self._forget(connection)
+        self._count(reason)
+        if connection.transport is not None:
+            connection.transport.abort()
+
+    def _forget(self, connection: web.RequestHandler) -> None:
+        self._heads.pop(connection, None)
+        self._idle.pop(connection, None)
+
+    def _count(self, reason: Refusal) -> None:
+        self._metrics.refused_connection(reason)
+        self._refused[reason] += 1
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,180 @@
+"""What listens for `caf serve`: the application behind it can be exchanged while it listens.
+
+take ── start the new application ── requests that begin from now on go to it
+   └── retire     the old one is closed when its last request and what it does in the background have ended
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Any
+
+from aiohttp import web
+
+from proxy.api.middleware import METRICS
+from proxy.api.service import SERVICE
+from proxy.serving.connections import Server, limits_of
+from proxy.serving.listening import address_of, has_waiting, listen
+
+LAST_S = 1.0
+"""Seconds left in any case to write answers, and for work in the background."""
+
+IDLE_S = 0.5
+"""Seconds that connections without a request stay open when the server stops."""
+
+
+class Generation:
+    """An application that has been started, and the requests it is serving."""
+
+    def __init__(self, runner: web.AppRunner) -> None:
+        assert runner.server is not None
+        # The runner's own server gets no connections; it knows how the application makes and handles requests.
+        self.make_request: Callable[..., web.BaseRequest] = runner.server.request_factory
+        self.handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] = runner.server.request_handler
+        self.runner = runner
+        self.limits = limits_of(runner.app[SERVICE].config.server)
+        self.requests: set[asyncio.Task[Any]] = set()
+        self._closing: asyncio.Task[None] | None = None
+
+    async def wait_until_idle(self) -> None:
+        """Wait until nothing is being done any more: no request, no judging in shadow, nobody being told of an emergency."""
+        for doing in (self.requests, self.runner.app[SERVICE].background):
+            if doing:
+                await asyncio.wait(doing)
+
+    async def close(self) -> None:
+        """Close the application. Once begun it goes on, also when nobody waits for it any more."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self.runner.cleanup())
+        await asyncio.shield(self._closing)
+
+
+class Front:
+    """One server, whose connections stay when the application is exchanged: no client sees it happen."""
+
+    def __init__(self) -> None:
+        self._generations: list[Generation] = []
+        """The current one is the last."""
+        self._retiring: set[asyncio.Task[None]] = set()
+        self._stopping = False
+
+    @property
+    def grace_s(self) -> float:
+        """How long open requests may still take at the end."""
+        return self.app[SERVICE].config.server.grace_s
+
+    @property
+    def app(self) -> web.Application:
+        """The application that requests go to."""
+        return self._generations[-1].runner.app
+
+    async def take(self, app: web.Application) -> None:
+        """Send the requests that begin from now on to another application.
+
+        Raises:
+            Exception: What the application raises when it starts; the old one stays.
+        """
+        runner = web.AppRunner(app, access_log=None)
+        try:
+            await runner.setup()
+        except BaseException:
+            await runner.cleanup()
+            raise
+        self._generations.append(Generation(runner))
+        if len(self._generations) > 1:
+            task = asyncio.create_task(self._retire(self._generations[-2]))
+            self._retiring.add(task)
+            task.add_done_callback(self._retiring.discard)
+
+    @asynccontextmanager
+    async def listening(self, host: str, port: int, *, shared: bool = False) -> AsyncIterator[str]:
+        """Listen and yield the address; afterwards let open requests end within the grace period.
+
+        Raises:
+            ConfigError: The address cannot be used.
+        """
+        server = Server(self._handle, self._make_request, lambda: self._generations[-1].limits, self.app[METRICS])
+        runner = web.ServerRunner(server, shutdown_timeout=LAST_S)
+        await runner.setup()
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self.close)
+            stack.push_async_callback(runner.cleanup)
+            listener = await listen(server.accept, host, port, shared=shared)
+            stack.callback(listener.close)
+            watching = asyncio.create_task(server.watch())
+            stack.callback(watching.cancel)
+            yield address_of(listener, host)
+            self._stopping = True
+            now = asyncio.get_running_loop().time()
+            await self._accept_waiting(listener, now + self.grace_s / 2)
+            listener.close()
+            await self._answer_kept_connections(server, min(IDLE_S, self.grace_s))
+            server.pre_shutdown()
+            await self._drain(now + self.grace_s)
+
+    async def _accept_waiting(self, listener: asyncio.Server, until: float) -> None:
+        """Accept who has connected before the port is closed: the kernel resets whoever is left.
+
+        Args:
+            until: Time of the event loop at which it is closed, whoever may still come.
+        """
+        while has_waiting(listener) and asyncio.get_running_loop().time() < until:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+
+    async def _answer_kept_connections(self, server: Server, seconds: float) -> None:
+        """Answer what is sent over open connections, and close each behind its answer.
+
+        A proxy before this one cannot know that a connection is about to be closed, and cannot ask another host what it has sent.
+        """
+        for _ in range(20):
+            if not server.connections:
+                return
+            await asyncio.sleep(seconds / 20)
+
+    async def _drain(self, until: float) -> None:
+        """Let open requests end, and what is done in the background; cancel the requests that take too long.
+
+        aiohttp would do the first, but lets a request that hangs take the time twice before it cancels it.
+
+        Args:
+            until: Time of the event loop at which they are cancelled.
+        """
+        try:
+            async with asyncio.timeout_at(until), asyncio.TaskGroup() as group:
+                for generation in self._generations:
+                    group.create_task(generation.wait_until_idle())
+        except TimeoutError:
+            for generation in self._generations:
+                for request in generation.requests:
+                    request.cancel()
+
+    async def close(self) -> None:
+        """Close every application."""
+        for task in self._retiring:
+            task.cancel()
+        for generation in list(self._generations):
+            # A request that was cancelled may have an emergency to tell of, too.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LAST_S):
+                    await generation.wait_until_idle()
+            await generation.close()
+
+    async def _retire(self, old: Generation) -> None:
+        await old.wait_until_idle()
+        await old.close()
+        self._generations.remove(old)
+
+    def _make_request(self, *parts: object) -> web.BaseRequest:
+        return self._generations[-1].make_request(*parts)
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        generation, task = self._generations[-1], asyncio.current_task()
+        assert task is not None
+        generation.requests.add(task)
+        try:
+            response = await generation.handle(request)
+            if self._stopping:  # or the client would send its next request into a connection that is being closed
+                response.force_close()
+            return response
+        finally:
+            generation.requests.discard(task)

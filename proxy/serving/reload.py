@@ -1,0 +1,58 @@
+"""Reading the configuration again while it is served: on SIGHUP."""
+
+import asyncio
+from pathlib import Path
+
+import structlog
+
+from models.errors import ModelSettingsError
+from proxy.api.service import SERVICE
+from proxy.app import create_app
+from proxy.config.config import Config, ConfigError, load_config
+from proxy.config.thresholds import ignored_thresholds
+from proxy.serving.connections import limits_of
+from proxy.serving.front import Front
+from proxy.serving.unsafe_settings import unsafe_settings
+from proxy.serving.workers import check, is_worker
+
+log = structlog.get_logger()
+
+
+async def reload_on(asked: asyncio.Event, front: Front, path: Path) -> None:
+    """Read the configuration anew each time that it is asked for."""
+    while True:
+        await asked.wait()
+        asked.clear()
+        await reload(front, path)
+
+
+async def reload(front: Front, path: Path) -> bool:
+    """Serve what the file says now; if that cannot be served, tell what is wrong with it, and serve on as before."""
+    served = front.app[SERVICE].config
+    try:
+        # In a thread: reading prompts and knowledge bases takes long enough for others to notice.
+        config = await asyncio.to_thread(_read, path, served)
+        await front.take(await asyncio.to_thread(create_app, config, after=front.app))
+    except (ConfigError, ModelSettingsError) as error:
+        problems = error.problems if isinstance(error, ConfigError) else [str(error)]
+        log.error("configuration refused, the old one serves on", path=str(path), problems=problems)
+        return False
+    except Exception as error:  # whatever it is, those who are being served have nothing to do with it
+        log.exception("configuration refused, the old one serves on", path=str(path), error=type(error).__name__)
+        return False
+    not_safe = list(unsafe_settings(config, front.app[SERVICE].keys))
+    ignored = list(ignored_thresholds(config))
+    log.warning(
+        "configuration reloaded", path=str(path), chatbots=list(config.chatbots), not_safe=not_safe, ignored=ignored
+    )
+    return True
+
+
+def _read(path: Path, served: Config) -> Config:
+    config = load_config(path)
+    # The address stays, whatever the file says: it is bound. What depends on it must go by where we do listen.
+    address = {"host": served.server.host, "port": served.server.port}
+    if is_worker():
+        check(config, 2)
+    limits_of(config.server)
+    return config.model_copy(update={"server": config.server.model_copy(update=address)})

@@ -1,0 +1,60 @@
+"""What an arm changes: the configuration of its proxy, or how another server is reached."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from models.settings import ModelSettings
+from proxy.config.config import Config, ConfigError, parse_config
+from proxy.serving.listening import own
+from scoring.experiment import ArmSettings, Experiment
+
+
+def arm_config(data: Mapping[str, Any], experiment: Experiment, name: str, arm: ArmSettings) -> Config:
+    """Return the configuration of an arm: the experiment's with the arm's changes, and no traces, webhook or citation line.
+
+    Raises:
+        ConfigError: A change names no place in it, or makes it invalid.
+    """
+    changed = deepcopy(dict(data))
+    chatbot = arm.chatbot or experiment.chatbot
+    if chatbot not in changed.get("chatbots", {}):
+        known = ", ".join(changed.get("chatbots", {}))
+        raise ConfigError([f"{experiment.config}: has no chatbot {chatbot!r}, which arm {name!r} asks; it has {known}"])
+    fixed: dict[str, Any] = {"expose": "caf", "privacy.store": "none"}
+    if changed["chatbots"][chatbot].get("kind", "guarded") != "passthrough":
+        fixed[f"chatbots.{chatbot}.citations"] = "hidden"
+        if changed["chatbots"][chatbot].get("emergency"):
+            fixed[f"chatbots.{chatbot}.emergency.webhook"] = None  # nobody is to be called out by an experiment
+    for key, value in (arm.set | fixed).items():
+        _put(changed, key, value, f"arms.{name}.set")
+    try:
+        return own(parse_config(changed, experiment.config))
+    except ConfigError as error:
+        raise ConfigError([f"arm {name!r}: {problem}" for problem in error.problems]) from None
+
+
+def _put(data: dict[str, Any], key: str, value: Any, where: str) -> None:
+    """Put a value into nested mappings at a dotted key.
+
+    Raises:
+        ConfigError: On the way stands something that is no mapping.
+    """
+    *way, last = key.split(".")
+    at: Any = data
+    for part in way:
+        at = at.setdefault(part, {}) if isinstance(at, dict) else None
+    if not isinstance(at, dict):
+        raise ConfigError(
+            [f"{where}: {key!r} leads through something that is no mapping; name the whole value instead"]
+        )
+    at[last] = value
+
+
+def server_settings(arm: ArmSettings, chatbot: str) -> ModelSettings:
+    """Return how to reach an arm that is another server."""
+    headers = {} if arm.filter == "on" else {"X-CAF-Filter": arm.filter}
+    return ModelSettings(
+        engine="openai", base_url=arm.url, model=arm.model or chatbot, api_key_env=arm.api_key_env, headers=headers,
+        timeout_s=300, max_attempts=6,
+    )  # fmt: skip

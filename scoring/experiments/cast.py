@@ -1,0 +1,166 @@
+"""Everything that takes part in a run: a proxy for each arm, whoever speaks for facilitators, raters, and the money."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from assistants.embedded import Embedded
+from facilitators.fidelity import Check, LineCheck, ModelCheck
+from facilitators.voice import Lines, Played, Voice
+from knowledge_base.library import Library
+from models.answer_cache import Memory, Remembering
+from models.budget import Budget, Budgeted, price_of
+from models.client import Engine, Models, open_models
+from models.errors import ModelSettingsError
+from models.fallback import with_fallbacks
+from models.openai_engine import make_session
+from models.settings import ModelSettings
+from proxy.app import create_app
+from proxy.config.blueprint import assemble
+from proxy.config.config import Config, ConfigError, parse_config
+from proxy.serving.listening import listening
+from scenarios import files
+from scoring.arm import Arm, ProxyArm, ServerArm
+from scoring.experiment import LINES, LOCAL, Experiment
+from scoring.experiments.arm_config import arm_config, server_settings
+from scoring.experiments.proxy_turns import ProxyTurns, tell_place
+from scoring.experiments.replay import ReplayEngine
+from scoring.raters.rater import LocalRater, ModelRater, Rater
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """What takes part."""
+
+    config: Config
+    arms: Mapping[str, Arm]
+    configs: Mapping[str, Config]
+    """The configuration of each arm that is a proxy of ours."""
+    voice: Voice
+    raters: Mapping[str, Rater]
+    check: Check | None
+    library: Library
+    role: str
+    """The chatbot's role, as raters are told it."""
+    purse: Budget | None
+    missing: list[str]
+    """Places whose answers were asked for in a replay and are not recorded."""
+
+    def stopped(self) -> str | None:
+        """Say why the run must stop, if it must."""
+        if self.purse is not None and self.purse.refused:
+            return (
+                f"the budget of {self.purse.limit:g} is spent: {self.purse.spent:.4f} paid, and the calls under way and the next "
+                "one might pass it. What was done is kept: the same command goes on, with a budget of its own"
+            )
+        if self.missing:
+            return (
+                f"the recording has no answer for {self.missing[0]}; the experiment, a prompt, the configuration or the "
+                "knowledge base differs from what was recorded"
+            )
+        return None
+
+
+@asynccontextmanager
+async def open_cast(
+    experiment: Experiment, answers: Path, *, budget: float | None = None, replay: bool = False
+) -> AsyncIterator[Cast]:
+    """Open everything that an experiment needs.
+
+    Args:
+        answers: Where models' answers are kept; what stands there is not asked again.
+        budget: Money that all calls of this process may cost together.
+        replay: Ask no model: every answer must stand in `answers`.
+
+    Raises:
+        ConfigError: The configuration, or an arm's change of it, is not right.
+        ModelSettingsError: A model's secret is missing, or one is named that is not configured.
+        ScenarioError: The configuration cannot be read.
+    """
+    data = files.read(experiment.config, "a configuration", ", ".join(Config.model_fields))
+    base = parse_config(data, experiment.config)
+    configs = {
+        name: arm_config(data, experiment, name, arm) for name, arm in experiment.arms.items() if arm.url is None
+    }
+    if experiment.chatbot not in base.chatbots:
+        known = ", ".join(base.chatbots)
+        raise ConfigError([f"{experiment.config}: has no chatbot {experiment.chatbot!r}; it has {known}"])
+    blueprint = assemble(base)[experiment.chatbot]
+    purse = Budget(budget) if budget is not None else None
+    missing: list[str] = []
+    memory = Memory(answers)
+
+    def around(settings: Mapping[str, ModelSettings]) -> Callable[[str, Engine], Engine]:
+        def wrap(alias: str, engine: Engine) -> Engine:
+            one = settings[alias]
+            if one.engine == "embedded":  # says the same to the same
+                return engine
+            if replay:
+                engine = ReplayEngine(missing)
+            elif purse is not None:
+                price_of(alias, one)
+                engine = Budgeted(engine, alias, one, purse)
+            return Remembering(engine, memory, one.base_url)
+
+        return wrap
+
+    async with AsyncExitStack() as stack:
+        stack.callback(memory.close)
+        session = await stack.enter_async_context(make_session())
+        servers = {
+            f"arm-{name}": server_settings(arm, experiment.chatbot)
+            for name, arm in experiment.arms.items()
+            if arm.url is not None
+        }
+        clash = servers.keys() & base.models.keys()
+        if clash:
+            raise ModelSettingsError(f"the alias {min(clash)!r} is taken by an arm; rename it in the configuration")
+        used = {alias: base.models[alias] for alias in with_fallbacks(aliases(experiment, base), base.models)} | servers
+        models = open_models(used, session, {"embedded": Embedded}, around=around(used))
+        stack.push_async_callback(models.close)
+        arms: dict[str, Arm] = {}
+        for name, arm in experiment.arms.items():
+            if arm.url is not None:
+                arms[name] = ServerArm(models, f"arm-{name}")
+                continue
+            turns = ProxyTurns()
+            app = create_app(configs[name], around=around(configs[name].models), watch=turns.keep)
+            app.middlewares.append(tell_place)
+            url = await stack.enter_async_context(listening(app, "127.0.0.1", 0))
+            arms[name] = ProxyArm(session, url, arm.chatbot or experiment.chatbot, arm.filter, turns.take)
+        yield Cast(
+            base, arms, configs, _voice(experiment, models), _raters(experiment, models), _check(experiment, models),
+            blueprint.library or Library([]), blueprint.settings.role, purse, missing,
+        )  # fmt: skip
+
+
+def aliases(experiment: Experiment, config: Config) -> set[str]:
+    """Return the aliases that facilitators, raters and the check need.
+
+    Raises:
+        ModelSettingsError: One is not configured.
+    """
+    asked = {("voice", experiment.voice), *(("raters", name) for name in experiment.raters)}
+    if experiment.fidelity is not None:
+        asked.add(("fidelity", experiment.fidelity))
+    found = {(key, alias) for key, alias in asked if alias not in (LINES, LOCAL)}
+    for key, alias in sorted(found):
+        if alias not in config.models:
+            known = ", ".join(config.models)
+            raise ModelSettingsError(f"{key}: no model alias {alias!r} in {experiment.config}; there is: {known}")
+    return {alias for _, alias in found}
+
+
+def _voice(experiment: Experiment, models: Models) -> Voice:
+    return Lines() if experiment.voice == LINES else Played(models, experiment.voice)
+
+
+def _raters(experiment: Experiment, models: Models) -> dict[str, Rater]:
+    return {name: LocalRater() if name == LOCAL else ModelRater(models, name) for name in experiment.raters}
+
+
+def _check(experiment: Experiment, models: Models) -> Check | None:
+    if experiment.fidelity is None:
+        return None
+    return LineCheck() if experiment.fidelity == LOCAL else ModelCheck(models, experiment.fidelity)

@@ -1,0 +1,111 @@
+"""What a run was made of: hashes of everything that decides it, and how it was made."""
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from facilitators import fidelity
+from facilitators.facilitator import Facilitator
+from models.fallback import with_fallbacks
+from models.settings import ModelSettings
+from proxy.config.blueprint import assemble
+from proxy.config.config import Config
+from scenarios.checkpoint import Checkpoint
+from scenarios.questions import Question
+from scoring.experiment import Experiment
+from scoring.experiments.cast import Cast
+from scoring.raters import rater
+
+LIBRARIES = ("pydantic", "aiohttp", "numpy", "scipy", "rapidfuzz")
+
+
+def manifest(
+    experiment: Experiment,
+    cast: Cast,
+    facilitators: Mapping[str, Facilitator],
+    checkpoints: Mapping[str, Checkpoint],
+    questions: Sequence[Question],
+    budget: float | None,
+    command: str,
+) -> dict[str, Any]:
+    """Return a run's manifest. Only `scoring.folder.ABOUT` may differ when a run is resumed."""
+    return {
+        "experiment": experiment.name,
+        "note": experiment.note,
+        "chatbot": experiment.chatbot,
+        "arms": {
+            name: {
+                "settings": arm.model_dump(mode="json"),
+                "config": _config(cast.configs[name], arm.chatbot or experiment.chatbot),
+            }
+            if name in cast.configs
+            else {"settings": arm.model_dump(mode="json")}
+            for name, arm in experiment.arms.items()
+        },
+        "baseline": experiment.baseline,
+        "treated": experiment.treated,
+        "samples": experiment.samples,
+        "turns": experiment.turns,
+        "stages": list(experiment.stages),
+        "question_samples": experiment.question_samples,
+        "seed": experiment.seed,
+        "voice": _model(experiment.voice, cast.config.models),
+        "raters": {name: _model(name, cast.config.models) for name in experiment.raters},
+        "fidelity": experiment.fidelity and _model(experiment.fidelity, cast.config.models),
+        "prompts": {"rater": _file(rater.PROMPT), "fidelity": _file(fidelity.PROMPT)},
+        "facilitators": {name: facilitators[name].sha256 for name in experiment.facilitators},
+        "checkpoints": {name: one.sha256() for name, one in checkpoints.items()},
+        "questions": _hash([question.model_dump(mode="json") for question in questions]) if questions else None,
+        "knowledge_base": _hash([[source.id, source.title, source.text] for source in cast.library.sources]),
+        "created": datetime.now(UTC).replace(microsecond=0).isoformat(),
+        "command": command,
+        "budget": budget,
+        "versions": {"python": platform.python_version(), "caf": version("critical-analysis-filter")}
+        | {name: version(name) for name in LIBRARIES},
+    }
+
+
+def _config(config: Config, chatbot: str) -> dict[str, Any]:
+    """Return what decides how a chatbot answers: its settings, its models, its judges' prompts."""
+    blueprint = assemble(config)[chatbot]
+    settings = blueprint.settings.model_dump(mode="json", exclude={"knowledge_base"})
+    prompts = {f"{plan.name}.{stage}": one_hash for plan in blueprint.plans for stage, one_hash in plan.hashes.items()}
+    return {
+        "chatbot": _hash(_without_paths(settings)),
+        "models": {
+            alias: _model(alias, config.models) for alias in sorted(with_fallbacks(blueprint.aliases, config.models))
+        },
+        "judges": prompts,
+    }
+
+
+def _without_paths(data: Any) -> Any:
+    """Return data with paths cut to file names: the same run is the same in another folder."""
+    if isinstance(data, dict):
+        return {key: _without_paths(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_without_paths(value) for value in data]
+    return data.rsplit("/", 1)[-1] if isinstance(data, str) and data.startswith("/") else data
+
+
+def _model(alias: str, models: Mapping[str, ModelSettings]) -> str:
+    """Name a model as the report does, without address or key; the hash tells when either changes."""
+    if alias not in models:
+        return alias
+    one = models[alias]
+    heat = "" if one.temperature is None else f", temperature {one.temperature:g}"
+    deciding = one.model_dump(mode="json", exclude={"price", "timeout_s", "max_attempts"})
+    return f"{alias}: {one.engine} {one.model or alias}{heat}, settings {_hash(_without_paths(deciding))[:12]}"
+
+
+def _file(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _hash(data: Any) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

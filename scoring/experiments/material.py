@@ -1,0 +1,182 @@
+"""The material of an experiment, read and checked against each other: facilitators, checkpoints, questions."""
+
+import difflib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from facilitators import facilitator
+from facilitators.facilitator import Facilitator, FacilitatorError
+from knowledge_base.library import Library, Source
+from scenarios import checkpoint, questions
+from scenarios.checkpoint import Checkpoint, Message
+from scenarios.files import ScenarioError
+from scenarios.questions import Question
+from scoring.experiment import Experiment
+from scoring.plan import Sample
+from scoring.score import Rateable
+from scoring.transcript import Exchange
+
+NEAREST = 3
+"""Sections that raters are shown for a reply that cites none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What the conversations of an experiment are made of."""
+
+    facilitators: Mapping[str, Facilitator]
+    checkpoints: Mapping[str, Checkpoint]
+    questions: tuple[Question, ...]
+    question_files: Mapping[str, Path]
+    """Where each question stands, by its id."""
+    notes: tuple[str, ...] = ()
+    """What is no error but should be known."""
+
+
+def gather(experiment: Experiment) -> Material:
+    """Read what an experiment names.
+
+    Raises:
+        ScenarioError: Something is not there, not right, or does not belong together.
+    """
+    folders = [facilitator.SHIPPED, *experiment.facilitator_folders]
+    known = facilitators_in(folders)
+    problems = [
+        unknown("facilitators", name, known, folders[-1]) for name in experiment.facilitators if name not in known
+    ]
+    if problems:
+        raise ScenarioError(problems)
+    problems, found, read = [], {}, []
+    try:
+        found = _checkpoints(experiment)
+    except ScenarioError as error:
+        problems += error.problems
+    try:
+        read = questions.read_all(experiment.questions)
+    except ScenarioError as error:
+        problems += error.problems
+    where = {question.id: one.path for one in read for question in one.set.questions}
+    problems += [
+        f"{where[name]}: the id {name!r} is also the name of a checkpoint; rename one: files of a run hold both"
+        for name in sorted(found.keys() & where.keys())
+    ]
+    if problems:
+        raise ScenarioError(problems)
+    notes = _of_others(experiment, found, read)
+    return Material(known, found, tuple(one for file in read for one in file.set.questions), where, tuple(notes))
+
+
+def check_sections(material: Material, library: Library) -> None:
+    """See that raters will have the sections that are said to answer questions.
+
+    Raises:
+        ScenarioError: The knowledge base lacks some.
+    """
+    problems = [
+        unknown(f"{material.question_files[one.id]}: {one.id}: sections", name, library, "the chatbot's knowledge base")
+        for one in material.questions
+        for name in one.sections
+        if name not in library
+    ]
+    if problems:
+        raise ScenarioError(problems)
+
+
+def facilitators_in(folders: list[Path]) -> dict[str, Facilitator]:
+    """Raises: ScenarioError: a file is not right."""
+    try:
+        return facilitator.load_all(folders)
+    except FacilitatorError as error:
+        raise ScenarioError(error.problems) from None
+
+
+def unknown(key: str, name: str, known: Mapping[str, object], where: Path | str) -> str:
+    """Say that a name is not known, and which may be meant."""
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
+    return f"{key}: there is no {name!r} in {where}; {hint}"
+
+
+def _of_others(
+    experiment: Experiment, checkpoints: Mapping[str, Checkpoint], read: Sequence[questions.Read]
+) -> Iterator[str]:
+    """Say what was made for chatbots that are not asked: it may be on purpose, or the wrong file."""
+    asked = {experiment.chatbot, *(arm.chatbot for arm in experiment.arms.values())}
+    made = [
+        *(("checkpoint", name, one.chatbot) for name, one in checkpoints.items()),
+        *(("question file", str(one.path), one.set.chatbot) for one in read),
+    ]
+    others: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for what, name, chatbot in made:
+        if chatbot not in asked:
+            others[what, chatbot].append(name)
+    for (what, chatbot), names in others.items():
+        yield (
+            f"{what}{'s' if len(names) > 1 else ''} made for the chatbot {chatbot!r}, not for {experiment.chatbot!r}: "
+            f"{', '.join(names)}"
+        )
+
+
+def _checkpoints(experiment: Experiment) -> dict[str, Checkpoint]:
+    """Return the checkpoints of an experiment, in the order of their names."""
+    if not experiment.facilitators:
+        return {}
+    folder, problems = experiment.checkpoint_folder, []
+    named = experiment.checkpoints
+    paths = sorted(folder.glob("*.yaml")) if named is None else [folder / f"{name}.yaml" for name in named]
+    found: dict[str, Checkpoint] = {}
+    for path in paths:
+        try:
+            one = checkpoint.load(path)
+        except ScenarioError as error:
+            problems += error.problems
+            continue
+        if one.facilitator in experiment.facilitators:
+            if one.messages[-1].role != "assistant":
+                problems.append(
+                    f"{path}: messages: the last must be the assistant's: the facilitator goes on from there"
+                )
+            if one.name in found:
+                problems.append(f"{path}: name: {one.name!r} is also that of another file; rename one")
+            found[one.name] = one
+        elif named is not None:
+            problems.append(
+                f"{path}: facilitator: is {one.facilitator!r}, which this experiment does not have; "
+                f"it has {', '.join(experiment.facilitators)}"
+            )
+    served = {one.facilitator for one in found.values()}
+    problems += [
+        f"{folder}: holds no checkpoint with `facilitator: {name}`; write one, or make one with "
+        f"`caf drift find --facilitator {name}` or `caf chat --save`"
+        for name in experiment.facilitators
+        if name not in served and not problems
+    ]
+    if problems:
+        raise ScenarioError(problems)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Makes of an exchange what raters see: never the arm, its outcome, or what was tried before."""
+
+    library: Library
+    role: str
+
+    def __call__(self, exchange: Exchange, earlier: tuple[Message, ...], sample: Sample) -> Rateable:
+        points = sample.question.key_points if sample.question else ()
+        return Rateable(
+            exchange.user_message, exchange.reply, earlier, self.sources(exchange, sample), points, self.role
+        )
+
+    def sources(self, exchange: Exchange, sample: Sample) -> tuple[Source, ...]:
+        """Return the sections that a reply is held against.
+
+        Those it cites, and those that are known to answer the question; where there is neither, those nearest to the user's words.
+        """
+        ids = [*exchange.citations, *(sample.question.sections if sample.question else ())]
+        if not ids and self.library:
+            ids = [choice.id for choice in self.library.lexical.choose(exchange.user_message, [], NEAREST)]
+        return tuple(self.library[name] for name in dict.fromkeys(ids) if name in self.library)

@@ -1,0 +1,63 @@
+"""The turns of a proxy in this process: what each is for, and what its trace tells."""
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any
+
+from aiohttp import web
+
+from models.answer_cache import asked_for
+from models.usage import Call
+from proxy.traces.trace import Trace
+from scoring.arm import PLACE_HEADER, Seen
+from scoring.transcript import Attempt, Step, Verdict
+
+
+@web.middleware
+async def tell_place(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Tell the recording what a request is for: all calls of its turn inherit it."""
+    token = asked_for.set(request.headers.get(PLACE_HEADER))
+    try:
+        return await handler(request)
+    finally:
+        asked_for.reset(token)
+
+
+class ProxyTurns:
+    """The traces of turns that nobody has asked for yet."""
+
+    def __init__(self) -> None:
+        self._traces: dict[str, Trace] = {}
+
+    def keep(self, trace: Trace) -> None:
+        self._traces[trace.turn_id] = trace
+
+    def take(self, turn_id: str) -> Seen:
+        """Return what the trace of a turn tells."""
+        trace = self._traces.pop(turn_id, None)
+        if trace is None:
+            return Seen((), (), None)
+        message = [Attempt(kind="message", text=trace.user_message, verdicts=_verdicts(trace.emergency))]
+        attempts = [Attempt(kind=one.kind, text=one.text, verdicts=_verdicts(one.judgements)) for one in trace.attempts]
+        costs = [call.cost for call in trace.calls if call.cost is not None]
+        return Seen(
+            tuple([*message, *attempts] if trace.emergency else attempts),
+            tuple(_steps(trace.calls)),
+            sum(costs) if costs else None,
+        )
+
+
+def _steps(calls: Sequence[Call]) -> Iterator[Step]:
+    for name in sorted({call.step for call in calls}):
+        usages = [call.usage for call in calls if call.step == name]
+        yield Step(
+            name=name,
+            calls=len(usages),
+            prompt_tokens=sum(usage.prompt_tokens for usage in usages),
+            completion_tokens=sum(usage.completion_tokens for usage in usages),
+        )
+
+
+def _verdicts(judgements: Any) -> tuple[Verdict, ...]:
+    return tuple(Verdict(judge=j.judge, stage=j.stage, verdict=j.verdict, reason=j.reason) for j in judgements)
