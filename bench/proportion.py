@@ -73,7 +73,7 @@ async def measure(config: Path, replies: Path, answers: Path | None) -> tuple[Co
             score, case, modes = labelled
             async with gate:
                 stages = ("swift", "chief")
-                found = await asyncio.gather(*(asked(bot.filter, stage, case, modes) for stage in stages))
+                found = await asyncio.gather(*(ask_stage(bot.filter, stage, case, modes) for stage in stages))
                 for stage, judgements in zip(stages, found, strict=True):
                     counts[stage][score][verdict_of(judgements, case)] += 1
                 ledger = Ledger()
@@ -99,7 +99,7 @@ def read(replies: Path, bot: Chatbot) -> list[Labelled]:
     return found
 
 
-async def asked(judges: Filter, stage: str, case: Case, modes: frozenset[Mode]) -> list[Judgement]:
+async def ask_stage(judges: Filter, stage: str, case: Case, modes: frozenset[Mode]) -> list[Judgement]:
     """Ask one stage alone, for all judges that are for such a reply."""
     shared = {c.name: j for c in judges.on_reply for j in c.stages if isinstance(j, SharedJudge) and j.stage == stage}
     names = [c.name for c in judges.on_reply if c.name in shared and (c.modes & modes or "default" in c.modes)]

@@ -1,4 +1,4 @@
-"""What is in a file that `caf check` is to look at, told by its keys."""
+"""The kind of a file, recognised by its keys, for `caf check`."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ _AN = {
 
 
 def kind_of(path: Path, problems: list[str]) -> Kind | None:
-    """Tell what is in a file; None: nothing that can be looked at, which is added to the problems.
+    """Return the kind of a file; None, and a problem is added: it is of no kind that can be checked.
 
     Rows have to be named .jsonl, and nothing else may be: whatever reads scenarios goes by that.
     """
@@ -68,7 +68,7 @@ def kind_of(path: Path, problems: list[str]) -> Kind | None:
 
 
 def _kind_of_markdown(path: Path) -> Kind:
-    """Tell facilitators, judges' prompts and sections apart; what is none of them is told as a faulty facilitator."""
+    """Distinguish facilitators, judges' prompts and sections; anything else is reported as a faulty facilitator."""
     from knowledge_base.front_matter import FrontMatterError, split_front_matter
 
     try:

@@ -20,7 +20,7 @@ import orjson
 import yaml
 
 from bench.figures import Figures
-from bench.processes import ROOT, Server, cores, started
+from bench.processes import ROOT, Server, cores, run_server
 from proxy.tenants import keys
 
 SIZES = (24_000, 48_000, 96_000)
@@ -53,7 +53,7 @@ def run(folder: Path, quick: bool) -> Figures:
     config |= {"keys": {"file": str(folder / "keys.json")}, "privacy": {"store": "none"}}
     (folder / "config.yaml").write_text(json.dumps(config))
     serve = ["-m", "cli", "serve", "--config", str(folder / "config.yaml"), "--port", "0"]
-    with started(serve, cores()[1], folder / "caf.log", "CAF serves") as server:
+    with run_server(serve, cores()[1], folder / "caf.log", "CAF serves") as server:
         chatbot = next(iter(config["chatbots"]))
         return asyncio.run(_measure(server, chatbot, spent.text, guest.text, 5.0 if quick else 20.0))
 

@@ -58,13 +58,13 @@ def find(
     quiet_logs()
     file = config_path(config)
     try:
-        played = facilitator_named(facilitator, facilitators or [])
+        persona = facilitator_named(facilitator, facilitators or [])
         path = out or Path(f"{facilitator}-{seed}.yaml")
-        _check_out(path)
+        _check_output(path)
         with plain_errors(file):
             found = asyncio.run(
                 find_checkpoint(
-                    played, file, chatbot, name=path.stem, voice=voice, rater=rater, turns=turns, seed=seed, budget=budget,
+                    persona, file, chatbot, name=path.stem, voice=voice, rater=rater, turns=turns, seed=seed, budget=budget,
                     progress=progress,
                 )
             )  # fmt: skip
@@ -79,7 +79,7 @@ def find(
     typer.echo(f"wrote {path}")
 
 
-def _check_out(path: Path) -> None:
+def _check_output(path: Path) -> None:
     """Leave if no checkpoint can be written there: a conversation that was paid for would be lost."""
     import os
     import re

@@ -25,7 +25,7 @@ ENDED = {
 }
 
 
-def show(settings: "Settings", tuned: "Tuned", held: "Held | None", budget: "Budget | None") -> None:
+def print_report(settings: "Settings", tuned: "Tuned", held: "Held | None", budget: "Budget | None") -> None:
     """Print what was tried, the figures of start and winner, and their difference."""
     from rich.table import Table
     from rich.text import Text
@@ -93,7 +93,7 @@ def _diff(tuned: "Tuned") -> list[str]:
     return list(difflib.unified_diff(before, after, str(tuned.start.file), str(tuned.winner.file), lineterm=""))
 
 
-def decide(
+def decide_on_winner(
     configured: "ConfiguredJudges",
     settings: "Settings",
     journal: "Journal",
