@@ -39,7 +39,7 @@ from knowledge_base.lexical import Lexical
 from knowledge_base.library import load
 from proxy.tenants import keys as tenants
 from proxy.tenants.redis_limits import PREFIX
-from proxy.traces.query import every
+from proxy.traces.query import iterate_traces
 
 BARS = (
     Target("errors", "requests that failed", 0),
@@ -313,7 +313,7 @@ def _wrong_budgets(redis: str, ids: dict[str, str], guests: Sequence[Guest]) -> 
 def _wrong_traces(place: Path, ids: dict[str, str], guests: Sequence[Guest]) -> list[str]:
     """Return conversations whose traces have other turns, keys, outcomes or names than the client saw."""
     stored = defaultdict(list)
-    for trace in sorted(every(place), key=lambda one: one["turn"]):
+    for trace in sorted(iterate_traces(place), key=lambda one: one["turn"]):
         stored[trace["conversation_id"]].append(trace)
     wrong = []
     for guest in guests:

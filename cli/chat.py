@@ -112,12 +112,12 @@ def _open_proxy(url: str | None, config: Path) -> Iterator[str]:
         return
     from proxy.app import create_app
     from proxy.config.config import load_config
-    from proxy.serving.listening import listening_beside, own
+    from proxy.serving.listening import isolated_config, listening_beside
     from proxy.telemetry.logs import configure_logs
 
     settings = load_config(config)
     configure_logs("error")  # the log lines of turns would stand between the replies
-    with listening_beside(create_app(own(settings))) as address:
+    with listening_beside(create_app(isolated_config(settings))) as address:
         yield address
 
 

@@ -144,9 +144,9 @@ def _check_chatbots(config: "Config", path: Path, findings: Findings) -> "list[B
         findings.notes += unreviewed_notes(folder, library)
     findings.summary.append(count_text(sections, "section"))
     for bot in blueprints or ():
-        if bot.settings.streaming == "verified" and bot.holding:
+        if bot.settings.streaming == "verified" and (holding := bot.judges_that_hold):
             findings.notes.append(
-                f"{path}: chatbots.{bot.name}.streaming: verified, but of its judges {', '.join(bot.holding)} cannot accept "
+                f"{path}: chatbots.{bot.name}.streaming: verified, but of its judges {', '.join(holding)} cannot accept "
                 "without a model, so some or all replies are held; give their local stage an `accept_below` that holds"
             )
     return blueprints

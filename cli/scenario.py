@@ -66,18 +66,18 @@ def from_trace(
         from judges.evaluation.traced_turn import Traced, TracedError, scenario_of
         from proxy.config.blueprint import assemble
         from proxy.config.config import load_config
-        from proxy.traces.backend import place_of
+        from proxy.traces.backend import trace_backend
         from proxy.traces.labels import labels
-        from proxy.traces.query import earlier, show
+        from proxy.traces.query import earlier_traces, show
         from scenarios import files
         from scenarios.scenario import Family, dumps
 
         settings = load_config(path)
-        traces = file or place_of(settings.privacy)
+        traces = file or trace_backend(settings.privacy)
         trace = show(traces, turn)
         bot = assemble(settings).get(trace["chatbot"])
         given = labels(traces).get(trace["turn_id"], [])
-        traced = Traced(trace, earlier(traces, trace), given, bot.library if bot else None)
+        traced = Traced(trace, earlier_traces(traces, trace), given, bot.library if bot else None)
         right = _expected(expect or [], [plan.name for plan in bot.plans] if bot else None)
         try:
             scenario, doubts = scenario_of(traced, choice, right)

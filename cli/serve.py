@@ -163,7 +163,7 @@ async def _serve(config: "Config", path: Path, workers: int) -> None:
         if worker := is_worker():
             end_with_parent()
         limits = limits_of(config.server)
-        await front.take(create_app(config))
+        await front.switch_to(create_app(config))
         gc.freeze()  # what is loaded stays; to look through it at each full collection holds all requests for 50 ms
         async with front.listening(config.server.host, config.server.port, shared=worker) as address:
             if worker:
@@ -219,10 +219,10 @@ def _describe_chatbot(config: "Config", name: str) -> str:
 
 
 def _describe_traces(config: "Config") -> str:
-    from proxy.traces.backend import place_of, stored
+    from proxy.traces.backend import trace_backend, trace_detail
 
-    kept = stored(config)
+    kept = trace_detail(config)
     if kept == "none":
         return "none"
     text = "with all texts" if kept == "full" else "without texts"
-    return f"{text}, for {config.privacy.days:g} days, in {place_of(config.privacy)}"
+    return f"{text}, for {config.privacy.days:g} days, in {trace_backend(config.privacy)}"

@@ -45,9 +45,9 @@ def _open_traces(file: Path | None, config: Path | None) -> "Iterator[TraceBacke
     path = config_path(config)
     with plain_errors(path):
         from proxy.config.config import load_config
-        from proxy.traces.backend import place_of
+        from proxy.traces.backend import trace_backend
 
-        yield file or place_of(load_config(path).privacy)
+        yield file or trace_backend(load_config(path).privacy)
 
 
 @app.command("list")

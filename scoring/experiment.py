@@ -112,7 +112,7 @@ class Experiment(Strict):
 
     @field_validator("arms", mode="before")
     @classmethod
-    def _named(cls, value: Any) -> Any:
+    def _arm_names(cls, value: Any) -> Any:
         """YAML reads the names on and off as booleans; an arm may be left empty."""
         if not isinstance(value, Mapping):
             return value

@@ -72,8 +72,8 @@ def run(
             asyncio.run(
                 run_experiment(
                     settings, folder, budget=budget, replay=replay, concurrency=concurrency or settings.concurrency,
-                    command=" ".join(["caf", *sys.argv[1:]]), told=lambda note: typer.echo(f"caf: {note}", err=True),
-                    shown=show_progress,
+                    command=" ".join(["caf", *sys.argv[1:]]), print_note=lambda note: typer.echo(f"caf: {note}", err=True),
+                    show_progress=show_progress,
                 )
             )  # fmt: skip
         outcome = read_outcome(folder)

@@ -11,7 +11,7 @@ ENDS = ("stop", "length", "content_filter")
 """Why a model stopped, whether or not it called a tool."""
 
 
-def about(upstream: Body) -> Body:
+def upstream_fields(upstream: Body) -> Body:
     """Return what a completion says of the system that wrote it."""
     said: Body = {}
     fingerprint, tier = upstream.get("system_fingerprint"), upstream.get("service_tier")

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from models.client import Body
-from proxy.api.logprobs import encoded, spelled
+from proxy.api.logprobs import encode, token_bytes
 
 KEEP_ALIVE = b": keep-alive\n\n"
 DONE = b"data: [DONE]\n\n"
@@ -105,11 +105,11 @@ def _with_logprobs(text: str, logprobs: Body | None) -> Iterator[tuple[str, Body
     """Cut a text into its tokens where their logprobs are known, as OpenAI streams it; else, and what follows, into pieces."""
     tokens = logprobs["content"] if logprobs else []
     at, held, raw = 0, [], b""
-    if tokens and not encoded(text).startswith(b"".join(map(spelled, tokens))):
+    if tokens and not encode(text).startswith(b"".join(map(token_bytes, tokens))):
         tokens = []  # of another text than the rest that is sent here
     for token in tokens:
         held.append(token)
-        raw += spelled(token)
+        raw += token_bytes(token)
         try:
             piece = raw.decode()
         except UnicodeDecodeError:

@@ -14,8 +14,9 @@ from judges.reply_call import ReplyCall, SharedJudge
 from judges.verdict import Stage
 from knowledge_base.library import KnowledgeBaseError, Library, load
 from models.client import Models
-from proxy.config.chatbot_settings import ChatbotSettings, JudgeSettings
+from proxy.config.chatbot_settings import ChatbotSettings
 from proxy.config.config import Config, ConfigError
+from proxy.config.judge_settings import JudgeSettings
 from proxy.config.thresholds import valid_threshold
 
 
@@ -87,7 +88,7 @@ class Blueprint:
         return asked | {alias for alias in named if alias not in (None, "local", "lexical")}
 
     @property
-    def holding(self) -> list[str]:
+    def judges_that_hold(self) -> list[str]:
         """The judges because of which `streaming: verified` holds replies: their local stage may not accept, or there is none."""
         return [
             plan.name
@@ -123,13 +124,13 @@ def assemble(config: Config) -> dict[str, Blueprint]:
         names = [plan.name for plan in plans if plan]
         problems += [f"chatbots.{name}.judges: {n!r} is listed twice" for n in set(names) if names.count(n) > 1]
         library = libraries[folder] if folder is not None else None
-        blueprints[name] = Blueprint(name, settings, library, _joined([plan for plan in plans if plan]))
+        blueprints[name] = Blueprint(name, settings, library, _share_calls([plan for plan in plans if plan]))
     if problems:
         raise ConfigError(problems)
     return blueprints
 
 
-def _joined(plans: Sequence[JudgePlan]) -> tuple[JudgePlan, ...]:
+def _share_calls(plans: Sequence[JudgePlan]) -> tuple[JudgePlan, ...]:
     """Have the judges share their calls whose prompts are all shared."""
     together = tuple(p for p in plans if p.prompts and all(prompt.name == SHARED for prompt in p.prompts.values()))
     return tuple(replace(plan, together=together) if plan in together else plan for plan in plans)

@@ -20,14 +20,14 @@ class ConfigError(Exception):
     """The configuration cannot be used; `problems` holds one sentence for each fault."""
 
     def __init__(self, problems: list[str]) -> None:
-        self.problems = _once(problems)
+        self.problems = _deduplicate(problems)
         super().__init__("\n".join(self.problems))
 
 
 _PLACE = re.compile(r"((?:.*?: )?(?:chatbots|models))\.(\S+?): (.*)", re.DOTALL)
 
 
-def _once(problems: list[str]) -> list[str]:
+def _deduplicate(problems: list[str]) -> list[str]:
     """Tell the same fault of several chatbots or models once: it may stand in a YAML anchor that all of them use."""
     first: dict[tuple[str, ...], str] = {}
     times: Counter[tuple[str, ...]] = Counter()

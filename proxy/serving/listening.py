@@ -20,7 +20,7 @@ GRACE_S = 10.0
 """How long open turns may still take when the proxy is told to stop."""
 
 
-def own(config: Config) -> Config:
+def isolated_config(config: Config) -> Config:
     """Return a configuration for a proxy that this program starts for itself alone: on loopback, without keys, in this process.
 
     Nothing of it reaches what the configuration's own proxy shares with others (Redis, the audit log); traces hold no more than

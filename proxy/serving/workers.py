@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from proxy.config.config import Config, ConfigError
-from proxy.telemetry.worker_metrics import worker_gone
+from proxy.telemetry.worker_metrics import forget_worker
 
 log = structlog.get_logger()
 
@@ -123,7 +123,7 @@ class Supervisor:
     def _remove(self, number: int) -> None:
         worker = self._workers.pop(number)
         worker.link.close()
-        worker_gone(worker.process.pid)
+        forget_worker(worker.process.pid)
 
     def _restart(self, number: int, worker: Worker, code: int) -> None:
         log.error("worker ended, starting it again", worker=number, code=code)

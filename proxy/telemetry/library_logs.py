@@ -18,7 +18,7 @@ QUIET = ("aiohttp.access",)
 """Loggers whose every line says who somebody is, and nothing that the line of the request does not."""
 
 
-class Redacted(logging.Handler):
+class RedactingHandler(logging.Handler):
     """Writes records of the standard library's logging through structlog."""
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -42,7 +42,7 @@ def redact_libraries() -> None:
     Called by the command that serves, after `configure_logs`; not at import.
     """
     root = logging.getLogger()
-    root.handlers[:] = [Redacted(logging.WARNING)]
+    root.handlers[:] = [RedactingHandler(logging.WARNING)]
     logging.captureWarnings(True)
     sys.excepthook = _uncaught
     sys.unraisablehook = _unraisable

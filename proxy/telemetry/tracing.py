@@ -1,4 +1,4 @@
-"""Whether OpenTelemetry is asked for; and, where it is not, passing a client's trace on to the upstreams."""
+"""Opens OpenTelemetry if it is configured; otherwise passes the client's `traceparent` to upstreams."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -50,16 +50,16 @@ def open_telemetry(environ: Mapping[str, str]) -> "Telemetry | None":
     return Telemetry()
 
 
-def traced(telemetry: "Telemetry | None") -> Middleware:
-    """Return what stands around every request: a span for each turn, or just its client's trace for the upstreams."""
+def tracing_middleware(telemetry: "Telemetry | None") -> Middleware:
+    """Return the middleware that traces requests: spans, or only the client's `traceparent` passed on."""
     if telemetry is not None:
         return telemetry.middleware
-    return passed_on
+    return pass_trace_on
 
 
 @web.middleware
-async def passed_on(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Have upstreams told what the client says of its trace, as if this proxy were not there."""
+async def pass_trace_on(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Pass the client's `traceparent` to upstreams unchanged."""
     parent = request.headers.get(_PARENT)
     if parent is None:
         return await handler(request)

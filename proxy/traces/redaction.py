@@ -1,4 +1,4 @@
-"""What is left of a trace when no text is to be kept (`privacy.store: redacted`). Pure."""
+"""Removes texts from a trace (`privacy.store: redacted`). Pure."""
 
 from collections.abc import Collection
 
@@ -9,7 +9,7 @@ from proxy.traces.trace import Attempt, DroppedCall, SelectedSource, ShownWarnin
 
 
 def redact(trace: Trace) -> Trace:
-    """Return the trace without any text that a person or a model wrote; of texts their length stays.
+    """Return the trace with texts of people and models replaced by their lengths.
 
     All that is kept is named here, so that a field added to the trace is left out until somebody has looked at it.
     """

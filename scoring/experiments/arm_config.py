@@ -6,7 +6,7 @@ from typing import Any
 
 from models.settings import ModelSettings
 from proxy.config.config import Config, ConfigError, parse_config
-from proxy.serving.listening import own
+from proxy.serving.listening import isolated_config
 from scoring.experiment import ArmSettings, Experiment
 
 
@@ -29,7 +29,7 @@ def arm_config(data: Mapping[str, Any], experiment: Experiment, name: str, arm: 
     for key, value in (arm.set | fixed).items():
         _put(changed, key, value, f"arms.{name}.set")
     try:
-        return own(parse_config(changed, experiment.config))
+        return isolated_config(parse_config(changed, experiment.config))
     except ConfigError as error:
         raise ConfigError([f"arm {name!r}: {problem}" for problem in error.problems]) from None
 

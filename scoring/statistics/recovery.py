@@ -14,7 +14,16 @@ from scipy import stats
 
 from scoring.rows import Row
 from scoring.score import ACCEPTABLE
-from scoring.statistics.estimate import SEED, Cluster, Estimate, Table, ratio, redrawn, spread, tallied
+from scoring.statistics.estimate import (
+    SEED,
+    Cluster,
+    Estimate,
+    Table,
+    ratio,
+    resample_counts,
+    sum_by_cluster,
+    with_interval,
+)
 from scoring.statistics.paired import cluster
 
 
@@ -83,14 +92,14 @@ def recovery(rows: Sequence[Row], arm: str, *, drifted: bool = True, seed: int =
         samples=len(samples),
         episodes=len(found),
         recovered=sum(e.recovered for e in found),
-        next_turn=ratio(tallied(((e.cluster, (1, e.recovered and e.turns == 1)) for e in nexts), 2), seed),
+        next_turn=ratio(sum_by_cluster(((e.cluster, (1, e.recovered and e.turns == 1)) for e in nexts), 2), seed),
         next_turn_n=len(nexts),
         curve=curve,
         median=next((point.turns for point in curve if (point.unrecovered.value or 0) <= 0.5), None),
         relapses=sum(e.relapse for e in found),
         samples_recovered=len(back),
         samples_relapsed=len(again),
-        relapsed=ratio(tallied(((whose, (1, (whose, n) in again)) for whose, n in back), 2), seed),
+        relapsed=ratio(sum_by_cluster(((whose, (1, (whose, n) in again)) for whose, n in back), 2), seed),
     )
 
 
@@ -133,11 +142,13 @@ def kaplan_meier(found: Sequence[Episode], *, seed: int = SEED) -> tuple[Point, 
     if not seen:
         return ()
     last = max(e.turns for e in seen)
-    curve = stats.ecdf(_censored(seen)).sf
+    curve = stats.ecdf(_censored_data(seen)).sf
     values = curve.evaluate(np.arange(1, last + 1))
-    lived = tallied(((e.cluster, [e.turns >= t for t in range(1, last + 1)]) for e in seen), last)
-    ended = tallied(((e.cluster, [e.recovered and e.turns == t for t in range(1, last + 1)]) for e in seen), last)
-    drawn = redrawn(len(lived), seed) @ np.hstack([lived, ended])
+    lived = sum_by_cluster(((e.cluster, [e.turns >= t for t in range(1, last + 1)]) for e in seen), last)
+    ended = sum_by_cluster(
+        ((e.cluster, [e.recovered and e.turns == t for t in range(1, last + 1)]) for e in seen), last
+    )
+    drawn = resample_counts(len(lived), seed) @ np.hstack([lived, ended])
     resampled = np.cumprod(np.asarray(1 - drawn[:, last:] / np.maximum(drawn[:, :last], 1), dtype=float), axis=1)
     return tuple(
         Point(t + 1, round(lived[:, t].sum()), _point(float(values[t]), resampled[:, t], len(lived)))
@@ -146,7 +157,7 @@ def kaplan_meier(found: Sequence[Episode], *, seed: int = SEED) -> tuple[Point, 
 
 
 def _point(value: float, resampled: Table, clusters: int) -> Estimate:
-    return spread(value, resampled) if clusters > 1 else Estimate(value)
+    return with_interval(value, resampled) if clusters > 1 else Estimate(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +182,9 @@ def compare(rows: Sequence[Row], first: str, second: str, *, drifted: bool = Tru
     if not all(arms):
         return None
     with np.errstate(divide="ignore", invalid="ignore"):  # No variance: no turn on which some recover, some do not.
-        found = stats.logrank(_censored(arms[0]), _censored(arms[1]))
+        found = stats.logrank(_censored_data(arms[0]), _censored_data(arms[1]))
     return LogRank(float(found.statistic) ** 2, float(found.pvalue)) if np.isfinite(found.statistic) else None
 
 
-def _censored(found: Sequence[Episode]) -> stats.CensoredData:
+def _censored_data(found: Sequence[Episode]) -> stats.CensoredData:
     return stats.CensoredData.right_censored([e.turns for e in found], [not e.recovered for e in found])

@@ -12,7 +12,7 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from proxy.api.responses.store import MAX_BYTES, ProcessResponses, Stored
+from proxy.api.responses.store import MAX_BYTES, ProcessResponses, StoredResponse
 from proxy.wire.errors import StoreUnavailable
 
 log = structlog.get_logger()
@@ -91,10 +91,10 @@ class RedisResponses:
         self._get: Any = client.register_script(_GET)
         self._put: Any = client.register_script(_PUT)
         self._delete: Any = client.register_script(_DELETE)
-        self._told = float("-inf")
+        self._logged_at = float("-inf")
         self.failures = 0
 
-    async def get(self, key_id: str, response_id: str) -> Stored | None:
+    async def get(self, key_id: str, response_id: str) -> StoredResponse | None:
         """Raises: StoreUnavailable: Redis does not answer, and this process has no such response: nobody knows."""
         alone = None if self._alone is None else await self._alone.get(key_id, response_id)
         if alone is not None:
@@ -102,14 +102,16 @@ class RedisResponses:
         try:
             kept = await self._get(keys=_places(key_id, _name(response_id)), args=[self._age_ms])
         except (RedisError, OSError, TimeoutError) as error:
-            self._failed(error)
+            self._handle_failure(error)
             raise StoreUnavailable from None
         user, previous, messages, body, conversation, name = kept
         if name is None:
             return None
-        return Stored(response_id, user.decode(), previous.decode() or None, messages, body, conversation.decode())
+        return StoredResponse(
+            response_id, user.decode(), previous.decode() or None, messages, body, conversation.decode()
+        )
 
-    async def put(self, key_id: str, stored: Stored) -> None:
+    async def put(self, key_id: str, stored: StoredResponse) -> None:
         """Raises: StoreUnavailable: Redis does not answer, and the policy is `closed`."""
         name, size = _name(stored.id), stored.size + OVERHEAD
         value, *index = _places(key_id, name)
@@ -118,7 +120,7 @@ class RedisResponses:
         try:
             await self._put(keys=[value, *index], args=[*settings, *said])
         except (RedisError, OSError, TimeoutError) as error:
-            self._failed(error)
+            self._handle_failure(error)
             if self._alone is None:
                 raise StoreUnavailable from None
             await self._alone.put(key_id, stored)
@@ -129,7 +131,7 @@ class RedisResponses:
         try:
             gone = await self._delete(keys=_places(key_id, _name(response_id)))
         except (RedisError, OSError, TimeoutError) as error:
-            self._failed(error)
+            self._handle_failure(error)
             raise StoreUnavailable from None
         return bool(gone) or alone
 
@@ -152,16 +154,16 @@ class RedisResponses:
                 if cursor == 0:
                     return gone
         except (RedisError, OSError, TimeoutError) as error:
-            self._failed(error)
+            self._handle_failure(error)
             raise StoreUnavailable from None
 
     async def close(self) -> None:
         await self._client.aclose()
 
-    def _failed(self, error: Exception) -> None:
+    def _handle_failure(self, error: Exception) -> None:
         self.failures += 1
-        if time.monotonic() - self._told > TELL_EVERY_S:
-            self._told = time.monotonic()
+        if time.monotonic() - self._logged_at > TELL_EVERY_S:
+            self._logged_at = time.monotonic()
             policy = "closed" if self._alone is None else "degrade"
             log.error("response store unavailable", error=type(error).__name__, policy=policy, failures=self.failures)
 

@@ -15,7 +15,7 @@ MAX_BYTES = 32 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredResponse:
     """One response, with what was said in its turn."""
 
     id: str
@@ -41,10 +41,10 @@ class ResponseStore(Protocol):
     failures: int
     """Reads and writes that failed since the start."""
 
-    async def get(self, key_id: str, response_id: str) -> Stored | None:
+    async def get(self, key_id: str, response_id: str) -> StoredResponse | None:
         """Return a response, or None when there is none or it has expired."""
 
-    async def put(self, key_id: str, stored: Stored) -> None:
+    async def put(self, key_id: str, stored: StoredResponse) -> None:
         """Keep a response."""
 
     async def delete(self, key_id: str, response_id: str) -> bool:
@@ -82,7 +82,7 @@ class ProcessResponses:
     def __init__(self, max_responses: int, max_age_s: float, max_bytes: int = MAX_BYTES) -> None:
         self.limit(max_responses, max_age_s)
         self._max_bytes = max_bytes
-        self._kept: OrderedDict[tuple[str, str], tuple[float, Stored]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str], tuple[float, StoredResponse]] = OrderedDict()
         self.bytes = 0
         self.failures = 0
 
@@ -93,7 +93,7 @@ class ProcessResponses:
     def __len__(self) -> int:
         return len(self._kept)
 
-    async def get(self, key_id: str, response_id: str) -> Stored | None:
+    async def get(self, key_id: str, response_id: str) -> StoredResponse | None:
         kept = self._kept.get((key_id, response_id))
         if kept is None or kept[0] < time.monotonic() - self._max_age_s:
             return None
@@ -101,7 +101,7 @@ class ProcessResponses:
         self._kept.move_to_end((key_id, response_id))
         return kept[1]
 
-    async def put(self, key_id: str, stored: Stored) -> None:
+    async def put(self, key_id: str, stored: StoredResponse) -> None:
         await self.delete(key_id, stored.id)
         now = time.monotonic()
         self._kept[key_id, stored.id] = (now, stored)

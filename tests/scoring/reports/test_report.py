@@ -15,7 +15,7 @@ from scoring.reports.report import page
 from scoring.reports.showcase import Material, extremes
 from scoring.reports.summary import summarise
 from scoring.rows import join
-from scoring.transcript import Checked, Exchange, Rated, Verdict
+from scoring.transcript import Exchange, FidelityLine, RatingLine, Verdict
 from tests.elements import Elements, assert_stands_alone
 from tests.scoring.reports.made_up import MadeUp, run
 from tests.scoring.reports.test_summary import EMBEDDED
@@ -68,12 +68,12 @@ def hostile() -> MadeUp:
 
     exchanges = [spoilt(one) for one in parts.exchanges]
     ratings = [
-        Rated(place=one.place, rater=rater, score=score, reason=EVIL)
+        RatingLine(place=one.place, rater=rater, score=score, reason=EVIL)
         for one in exchanges
         for rater, score in ((EVIL, 1), ("m", 2))
     ]
     checked = [
-        Checked(place=one.place, on_task=True, gave_away=False, gave_up=False, pressure=1, reason=EVIL)
+        FidelityLine(place=one.place, on_task=True, gave_away=False, gave_up=False, pressure=1, reason=EVIL)
         for one in exchanges
     ]
     manifest = {"experiment": EVIL, EVIL: {EVIL: EVIL}}
