@@ -3,7 +3,7 @@
 from bench import load
 from bench.figures import Figures, median
 from bench.processes import Server
-from bench.requests import measured
+from bench.requests import measure_server
 from bench.setting import EXPECT, PlayedConversation, Setting, client_body
 
 CONNECTIONS = 64
@@ -38,7 +38,7 @@ def run(
     failures = 0
     for _ in range(rounds):
         for name, (server, talks) in rows.items():
-            result, cpu_ms = measured(server, talks, CONNECTIONS, seconds)
+            result, cpu_ms = measure_server(server, talks, CONNECTIONS, seconds)
             rates[name].append(result.rate)
             cpu[name].append(cpu_ms)
             failures += result.failures.total()

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from proxy.config.config import Config, ConfigError
 from proxy.config.settings import MemorySettings
-from proxy.traces.backend import stored
+from proxy.traces.backend import trace_detail
 
 GRACE_S = 10.0
 """How long open turns may still take when the proxy is told to stop."""
@@ -27,7 +27,7 @@ def isolated_config(config: Config) -> Config:
     that proxy's would.
     """
     server = config.server.model_copy(update={"host": "127.0.0.1", "port": 0})
-    privacy = config.privacy.model_copy(update={"store": stored(config)})
+    privacy = config.privacy.model_copy(update={"store": trace_detail(config)})
     return config.model_copy(
         update={"server": server, "keys": None, "memory": MemorySettings(), "audit": None, "privacy": privacy}
     )

@@ -145,7 +145,7 @@ async def test_a_configuration_that_is_refused_late_shows_nothing_of_its_own(
     proxy = await start()
     service = proxy.app[SERVICE]
     shown: list[Any] = []
-    monkeypatch.setattr(service.metrics, "guard", shown.append)
+    monkeypatch.setattr(service.metrics, "follow_guards", shown.append)
     monkeypatch.setattr("proxy.app.open_audit_log", unusable)
     refused = create_app(service.config, after=proxy.app)
     with pytest.raises(OSError, match="no such folder"):
@@ -330,7 +330,7 @@ metrics = Metrics()
 metrics.expect(assemble(parse_config(config, Path("config.yaml"))).values())
 metrics.turns.labels("bot", "accepted").inc(2)
 metrics.traces_dropped.follow(lambda: 3)
-metrics.guard({"chatbot": guard})
+metrics.follow_guards({"chatbot": guard})
 metrics.refresh()
 """
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from scoring.people.returned_ratings import Given, SelfAgreement, Twins
+from scoring.people.returned_ratings import ItemRating, SelfAgreement, TwinRatings
 from scoring.reports.caveats import caveats
 from scoring.reports.figures import percent, points
 from scoring.reports.headline import claim, headline
@@ -378,8 +378,8 @@ def test_differences_are_not_rounded_to_all_or_nothing(value, written):
 def test_raters_are_told_beside_themselves(made):
     """Of the replies that came again, how many got the same score."""
     place = made.exchanges[0].place
-    given = [Given(id=str(score), score=score, answered=None) for score in (4, 3, 3)]
-    twins = tuple(Twins(place=place, first=one, second=two) for one, two in pairwise(given))
+    given = [ItemRating(id=str(score), score=score, answered=None) for score in (4, 3, 3)]
+    twins = tuple(TwinRatings(place=place, first=one, second=two) for one, two in pairwise(given))
     summary = summarise(
         *made.parts(), baseline="off", treated="on", seed=1, again=[SelfAgreement(page="p", rater="ann", twins=twins)]
     )
