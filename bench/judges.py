@@ -112,7 +112,7 @@ def run(seconds: float) -> Figures:
 
 
 async def _do_nothing() -> None:
-    """What `run_until_complete` costs by itself is taken off."""
+    """Measures the overhead of `run_until_complete`, which is subtracted."""
 
 
 if __name__ == "__main__":

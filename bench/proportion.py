@@ -73,8 +73,8 @@ async def measure(config: Path, replies: Path, answers: Path | None) -> tuple[Co
             score, case, modes = labelled
             async with gate:
                 stages = ("swift", "chief")
-                found = await asyncio.gather(*(ask_stage(bot.filter, stage, case, modes) for stage in stages))
-                for stage, judgements in zip(stages, found, strict=True):
+                by_stage = await asyncio.gather(*(ask_stage(bot.filter, stage, case, modes) for stage in stages))
+                for stage, judgements in zip(stages, by_stage, strict=True):
                     counts[stage][score][verdict_of(judgements, case)] += 1
                 ledger = Ledger()
                 review = await bot.filter.review(case, modes, ledger)
@@ -107,7 +107,7 @@ async def ask_stage(judges: Filter, stage: str, case: Case, modes: frozenset[Mod
 
 
 def verdict_of(judgements: list[Judgement], case: Case) -> str:
-    """Return what several judgements come to; `small` where code may mend all that is wrong."""
+    """Return the verdict of several judgements; `small` where code may mend all faults."""
     verdict = Review(decisive=judgements).verdict
     if verdict not in ("warn", "reject"):
         return verdict

@@ -27,7 +27,7 @@ REFUSAL = "That is not in my sources, so I cannot advise you on it. Please check
 
 @dataclass(frozen=True, slots=True)
 class LabelledReply:
-    """A reply, what somebody gave it, and what the rater gave it."""
+    """A reply with its label and the rater's rating."""
 
     id: str
     case: Rateable
@@ -109,7 +109,7 @@ def speed(rows: Sequence[LabelledReply]) -> float:
 
 
 def known_texts(library: Library) -> dict[str, list[Rateable]]:
-    """Return texts of which it is plain what they deserve: the drift of the stand-in, sections, refusals, messages."""
+    """Return texts whose right score is known: drift of the stand-in, sections, refusals, messages."""
     chance = random.Random(1)
 
     def all_sections() -> tuple[Source, ...]:

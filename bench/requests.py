@@ -25,12 +25,12 @@ class Row:
     server: Server
     model: str
 
-    def talks(self, played: list[PlayedConversation], **more: object) -> list[Talk]:
-        return [one.requests(self.server.address, self.model, **more) for one in played]
+    def talks(self, conversations: list[PlayedConversation], **more: object) -> list[Talk]:
+        return [one.requests(self.server.address, self.model, **more) for one in conversations]
 
 
 def run(
-    setting: Setting, caf: Server, bare: Server, played: list[PlayedConversation], rounds: int, seconds: float
+    setting: Setting, caf: Server, bare: Server, conversations: list[PlayedConversation], rounds: int, seconds: float
 ) -> Figures:
     """Measure, round by round, and return the medians."""
     rows = [
@@ -41,7 +41,7 @@ def run(
         Row("on", caf, "on"),
     ]
     samples: dict[str, list[Sample]] = {row.name: [] for row in rows}
-    talks = {row.name: row.talks(played) for row in rows}
+    talks = {row.name: row.talks(conversations) for row in rows}
     judging: list[float] = []
     rss_mb = caf.rss_mb()
     for _ in range(rounds * SHORTER):

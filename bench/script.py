@@ -99,7 +99,7 @@ def add_drift(text: str, chance: random.Random) -> str:
 
 
 def reword(text: str, chance: random.Random) -> str:
-    """Return a reply of which no sentence was ever said before: in each a word is another one, and one is left out."""
+    """Return a reply with new sentences: in each, one word is replaced and one is left out."""
     words = text.split()
     told = []
     for sentence in _SENTENCE.split(text):

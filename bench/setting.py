@@ -141,7 +141,7 @@ class Setting:
         Returns:
             The conversations, and how often each outcome was seen.
         """
-        kept, outcomes = [], dict[str, int]()
+        played, outcomes = [], dict[str, int]()
         for number, exchanges in enumerate(self.candidates):
             delivered: list[str] = []
             seen: list[str] = []
@@ -159,12 +159,12 @@ class Setting:
                 seen.append(outcome)
                 delivered.append(answer["choices"][0]["message"]["content"])
             else:
-                kept.append(PlayedConversation(number, exchanges, delivered, seen, self.key))
-        if len(kept) < FEWEST:
+                played.append(PlayedConversation(number, exchanges, delivered, seen, self.key))
+        if len(played) < FEWEST:
             raise RuntimeError(
-                f"of {len(self.candidates)} conversations only {len(kept)} were delivered as drafted: {outcomes}"
+                f"of {len(self.candidates)} conversations only {len(played)} were delivered as drafted: {outcomes}"
             )
-        return kept, outcomes
+        return played, outcomes
 
 
 @contextmanager

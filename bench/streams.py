@@ -10,7 +10,7 @@ CONNECTIONS = 64
 
 
 def run(
-    setting: Setting, caf: Server, bare: Server, played: list[PlayedConversation], rounds: int, seconds: float
+    setting: Setting, caf: Server, bare: Server, conversations: list[PlayedConversation], rounds: int, seconds: float
 ) -> Figures:
     """Measure, round by round, and return the medians."""
 
@@ -25,7 +25,7 @@ def run(
                 caf.address, streamed | client_body("on", one.exchanges, 0, 2 * one.number, []), DONE, setting.key
             )
         ]
-        for one in played
+        for one in conversations
     ]
     rows = {
         "direct": (setting.upstream, paced(setting.upstream, "bench-paced")),

@@ -25,7 +25,7 @@ class Findings:
     """Faults that keep the proxy from serving, or make it serve something else."""
     notes: list[str] = field(default_factory=list)
     """Remarks for whoever runs it, to read before patients use it."""
-    counted: list[str] = field(default_factory=list)
+    summary: list[str] = field(default_factory=list)
     """What was checked, counted: `2 chatbots`."""
 
 
@@ -46,12 +46,12 @@ def check_files(beside: Path, given: Sequence[Path], chatbots: "list[Blueprint] 
         "prompt": [],
     }
     sections: list[Path] = []
-    known = {path.resolve() for path in (*families, *chain.from_iterable(others.values()))}
+    paths_seen = {path.resolve() for path in (*families, *chain.from_iterable(others.values()))}
     further: list[Path] = []
     for path in _expand_folders(given, findings):
-        if path.resolve() in known:
+        if path.resolve() in paths_seen:
             continue
-        known.add(path.resolve())
+        paths_seen.add(path.resolve())
         if (kind := kind_of(path, findings.problems)) == "section":
             sections.append(path)
         elif kind is not None:

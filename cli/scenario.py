@@ -78,7 +78,7 @@ def from_trace(
         bot = assemble(settings).get(trace["chatbot"])
         given = labels(traces).get(trace["turn_id"], [])
         traced = Traced(trace, earlier_traces(traces, trace), given, bot.library if bot else None)
-        right = _expected(expect or [], [plan.name for plan in bot.plans] if bot else None)
+        right = _parse_expected(expect or [], [plan.name for plan in bot.plans] if bot else None)
         try:
             scenario, doubts = scenario_of(traced, choice, right)
         except TracedError as error:
@@ -103,7 +103,7 @@ def from_trace(
     typer.echo(f"wrote {out}" + ("" if scenario.expect else "; fill in `expect` before you use it"), err=True)
 
 
-def _expected(given: list[str], judges: list[str] | None) -> "dict[str, frozenset[RightVerdict]]":
+def _parse_expected(given: list[str], judges: list[str] | None) -> "dict[str, frozenset[RightVerdict]]":
     """Read JUDGE=VERDICT.
 
     Args:
@@ -111,8 +111,8 @@ def _expected(given: list[str], judges: list[str] | None) -> "dict[str, frozense
     """
     right: dict[str, frozenset[RightVerdict]] = {}
     for text in given:
-        judge, _, said = text.partition("=")
-        verdicts = frozenset(part.strip() for part in said.split(","))
+        judge, _, verdict_text = text.partition("=")
+        verdicts = frozenset(part.strip() for part in verdict_text.split(","))
         if not judge or not verdicts <= {"accept", "warn", "reject"}:
             leave(f"--expect: {text!r} is none; give JUDGE=accept, =warn or =reject, or several as in role=warn,reject")
         if judges is not None and judge not in judges:

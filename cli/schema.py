@@ -83,7 +83,7 @@ def _models_in(annotation: Any) -> "Iterator[type[BaseModel]]":
 
 
 def _field_descriptions(model: "type[BaseModel]") -> dict[str, str]:
-    """Return what the strings below a model's fields say.
+    """Return the docstrings of a model's fields.
 
     pydantic's use_attribute_docstrings does that when the class is made, which every start of the proxy would pay for.
     """

@@ -27,8 +27,8 @@ def story(trace: dict[str, Any]) -> Iterator[Line]:
     yield 0, "bold", f"Turn {trace['turn_id']}"
     yield 0, "", f"{started:%Y-%m-%d %H:%M:%S}, {trace['ms']:.1f} ms, {_describe_ending(trace)}"
     yield 0, "", f"chatbot {trace['chatbot']}, filter {trace['filter']}"
-    found = HOW_RECOGNISED.get(trace["memory"], trace["memory"])
-    yield 0, "", f"turn {trace['turn']} of conversation {trace['conversation_id']} ({found})"
+    recognition = HOW_RECOGNISED.get(trace["memory"], trace["memory"])
+    yield 0, "", f"turn {trace['turn']} of conversation {trace['conversation_id']} ({recognition})"
     yield from _part("User", [(2, "", trace["user_message"])])
     yield from _part("Emergency judge", [line for one in trace["emergency"] for line in _judgement(one)])
     if trace.get("concern"):
@@ -100,12 +100,12 @@ def _attempt(attempt: dict[str, Any], several: bool) -> Iterator[Line]:
     yield 2, "dim", f"cites {cited}{modes}"
     for problem in attempt["problems"]:
         yield 2, "yellow", f"hard check: {problem}"
-    seen: list[tuple[str, Any]] = []
+    observations: list[tuple[str, Any]] = []
     for judgement in attempt["judgements"]:
-        same = next((judge for judge, observation in seen if observation == judgement["observation"]), None)
+        same = next((judge for judge, observation in observations if observation == judgement["observation"]), None)
         yield from _judgement(judgement, same)
         if judgement["observation"] is not None:
-            seen.append((f"{judgement['judge']} ({judgement['stage']})", judgement["observation"]))
+            observations.append((f"{judgement['judge']} ({judgement['stage']})", judgement["observation"]))
 
 
 def _judgement(judgement: dict[str, Any], same: str | None = None) -> Iterator[Line]:

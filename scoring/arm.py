@@ -74,7 +74,7 @@ class ProxyArm:
     url: str
     chatbot: str
     filter: str
-    summary: Callable[[str], TraceSummary]
+    take_trace: Callable[[str], TraceSummary]
     """Returns and forgets the summary of a turn's trace, by the turn's id."""
 
     async def ask(self, messages: Sequence[Message], *, user: str, seed: int, place: str) -> ArmReply:

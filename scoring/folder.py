@@ -108,7 +108,7 @@ class RunFolder:
         path = self.path / FILES[kind]
         if not path.exists():
             return []
-        found: dict[str, LineT] = {}
+        latest: dict[str, LineT] = {}
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
         for number, line in enumerate(lines, 1):
             if line.strip():
@@ -118,8 +118,8 @@ class RunFolder:
                     if number == len(lines) or not _is_json(line):
                         continue
                     raise RunError(f"{path}:{number}: {error.errors()[0]['msg']}") from None
-                found[_key(one)] = one
-        return list(found.values())
+                latest[_key(one)] = one
+        return list(latest.values())
 
     def append(self, line: Line) -> None:
         """Add a line: in one write, so that lines of several writers do not mix."""
@@ -164,12 +164,12 @@ def _key(line: Line) -> str:
     return f"{place} {line.rater}" if isinstance(line, RatingLine) else place
 
 
-def _differences(held: Mapping[str, Any], new: Mapping[str, Any], within: str = "") -> Iterator[str]:
+def _differences(old: Mapping[str, Any], new: Mapping[str, Any], within: str = "") -> Iterator[str]:
     """Yield what differs between two manifests, by dotted key."""
-    for key in [*held, *(key for key in new if key not in held)]:
+    for key in [*old, *(key for key in new if key not in old)]:
         if not within and key in ABOUT:
             continue
-        before, now = held.get(key), new.get(key)
+        before, now = old.get(key), new.get(key)
         if isinstance(before, dict) and isinstance(now, dict):
             yield from _differences(before, now, f"{within}{key}.")
         elif before != now:

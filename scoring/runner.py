@@ -48,7 +48,7 @@ class Run:
     check: Check | None
     rateable: Callable[[Exchange, tuple[Message, ...], Sample], Rateable]
     """Returns what raters see of an exchange, given the messages before it and its sample."""
-    stopped: Callable[[], str | None]
+    stop_reason: Callable[[], str | None]
     """Returns why the run must stop, such as a budget that is spent; None while it may go on."""
     concurrency: int
     progress: Progress = field(default=lambda kind, cost: None)

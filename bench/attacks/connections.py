@@ -83,7 +83,7 @@ def _run_server(folder: Path) -> Iterator[Server]:
 
 @contextmanager
 def _raise_file_limit(most: int) -> Iterator[None]:
-    """Let processes that are started meanwhile open so many files."""
+    """Raise the limit of open files for processes started within the block."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     try:
@@ -231,10 +231,10 @@ ATTACKS = {
 def _attack_from_another_process(name: str, address: Address) -> Iterator[None]:
     """Attack from another process until the block is left, 60 s at most."""
     context = multiprocessing.get_context("spawn")
-    begun = context.Event()
-    process = context.Process(target=_attack, args=(name, address, begun), daemon=True)
+    started_event = context.Event()
+    process = context.Process(target=_attack, args=(name, address, started_event), daemon=True)
     process.start()
-    if not begun.wait(30):
+    if not started_event.wait(30):
         raise TimeoutError(f"{name} did not begin")
     time.sleep(1.2)  # that a server may take to see what is idle
     try:
@@ -245,14 +245,14 @@ def _attack_from_another_process(name: str, address: Address) -> Iterator[None]:
         time.sleep(0.5)
 
 
-def _attack(name: str, address: Address, begun: Event) -> None:
+def _attack(name: str, address: Address, started_event: Event) -> None:
     with suppress(ValueError):  # more than this process may have: then it holds fewer
         resource.setrlimit(resource.RLIMIT_NOFILE, (HELD + 100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     until = time.monotonic() + 60
     while time.monotonic() < until:
         with suppress(OSError):
             ATTACKS[name](address)
-        begun.set()
+        started_event.set()
 
 
 def _print_step(what: str) -> None:

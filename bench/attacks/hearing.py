@@ -59,7 +59,7 @@ def run(folder: Path, quick: bool) -> Figures:
 
 
 def texts(kind: str, size: int, count: int) -> list[str]:
-    """Return long texts of a kind, none of which comes again: what is known of words spares the work."""
+    """Return long texts of a kind, all different, so that no cache helps."""
     if kind == "ligatures":
         return ["\ufdfa" * (size - n) + "a" * n for n in range(count)]
     chance = random.Random(size)
@@ -113,7 +113,7 @@ async def _measure(server: Server, chatbot: str, spent: str, guest: str, longest
 async def _latencies(
     probes: Mapping[str, Callable[[], Awaitable[None]]], goes_on: Callable[[], bool]
 ) -> dict[str, list[float]]:
-    """Return the latencies of each probe in milliseconds, as long as something goes on."""
+    """Return each probe's latencies in milliseconds while `goes_on` returns true."""
     taken: dict[str, list[float]] = {route: [] for route in probes}
     for _ in range(PROBES):
         for route, probe in probes.items():

@@ -62,16 +62,16 @@ def find(
         path = out or Path(f"{facilitator}-{seed}.yaml")
         _check_output(path)
         with plain_errors(file):
-            found = asyncio.run(
+            drifted_at = asyncio.run(
                 find_checkpoint(
                     persona, file, chatbot, name=path.stem, voice=voice, rater=rater, turns=turns, seed=seed, budget=budget,
                     progress=progress,
                 )
             )  # fmt: skip
-        if found is None:
+        if drifted_at is None:
             typer.echo(f"caf: no drift within {turns} exchanges; try --seed or more --turns", err=True)
             raise typer.Exit(PROBLEMS)
-        checkpoint.save(found, path)
+        checkpoint.save(drifted_at, path)
     except ScenarioError as error:
         leave(*error.problems)
     except RunError as error:

@@ -129,7 +129,7 @@ def calibrate(
 
 
 def _write(configured: "ConfiguredJudges", outcome: "TeamCalibration", source: str, force: bool) -> bool:
-    """Write the thresholds that hold, and tell of those that do not; return whether all were written."""
+    """Write the thresholds that passed, print those that did not; return whether all were written."""
     from proxy.config.threshold_writer import write_thresholds
 
     names = [plan.name for plan in configured.blueprint.plans]

@@ -146,20 +146,20 @@ def tune(
             again = f"caf judges tune --resume {tuning.journal.folder}" + (f" --config {config}" if config else "")
             try:
                 held_back = configured.holdout(settings.data, tuning.judges) if holdout else []
-                tuned, held = await tuning.run_with_holdout(held_back, uses_beside(answers))
+                result, holdout_result = await tuning.run_with_holdout(held_back, uses_beside(answers))
             except NothingToTune as error:
                 leave(f"{settings.judge}: {error}")
             except TuneError as error:
                 typer.echo(f"caf: {settings.judge}: {error}\nGo on with: {again}", err=True)
                 return True
-            print_report(settings, tuned, held, configured.budget)
-            if holdout and tuned.found and not held_back:
+            print_report(settings, result, holdout_result, configured.budget)
+            if holdout and result.found and not held_back:
                 typer.echo("No case is `split: holdout`, so the winner is not checked on cases it was not chosen on.")
-            ended_early = tuned.ended == "budget" or (held is None and bool(held_back) and tuned.found)
+            ended_early = result.ended == "budget" or (holdout_result is None and bool(held_back) and result.found)
             if ended_early:
                 typer.echo(f"The budget ended this early. Go on with: {again} --budget ...", err=True)
-            if tuned.found:
-                decide_on_winner(configured, settings, tuning.journal, tuned, target, accept, again)
+            if result.found:
+                decide_on_winner(configured, settings, tuning.journal, result, target, accept, again)
             return ended_early
 
     with judging_errors(path):

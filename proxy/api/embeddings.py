@@ -93,9 +93,9 @@ async def embeddings(request: web.Request) -> web.Response:
         raise BadRequest("model: the name of a model is missing.", param="model")
     embedder = embedders.get(name)
     # A key that is for certain chatbots is for nothing else.
-    known = [n for n, e in embedders.items() if access.visible_chatbots([e.chatbot or ""])]
-    if embedder is None or name not in known:
-        there = f"there is: {', '.join(known)}" if known else "there is none for this key"
+    visible = [n for n, e in embedders.items() if access.visible_chatbots([e.chatbot or ""])]
+    if embedder is None or name not in visible:
+        there = f"there is: {', '.join(visible)}" if visible else "there is none for this key"
         raise ModelNotFound(f"There is no model {name[:64]!r} for embeddings here; {there}.", param="model")
     first = embedder.aliases[0]
     upstream = first.settings.model or first.name

@@ -34,14 +34,14 @@ async def erase(request: web.Request) -> web.Response:
     requested_at = time.time()
     outcome = "failed"  # or cut short: then nobody knows what is left of it
     try:
-        found = await _erase_everywhere(service, ident)
-        outcome = "erased" if any(found.values()) else "not found"
+        erased = await _erase_everywhere(service, ident)
+        outcome = "erased" if any(erased.values()) else "not found"
     finally:
         if service.audit is not None:
             record_admin(service.audit, "erase", outcome, key=None, by=access.key)
-    log.warning("conversation erased", **found)
+    log.warning("conversation erased", **erased)
     service.run_in_background(_erase_late_traces(service, ident, requested_at))
-    answer = {"id": ident, "object": "conversation", "deleted": True, **found}
+    answer = {"id": ident, "object": "conversation", "deleted": True, **erased}
     return web.Response(body=orjson.dumps(answer), content_type="application/json")
 
 

@@ -70,7 +70,7 @@ def _check_head(request: web.Request) -> None:
 
 
 def to_api_error(request: web.Request, error: Exception) -> ApiError:
-    """Return what the client is told of an error, and bind what the log line says of it."""
+    """Convert an error for the client, and bind its fields for the log line."""
     fields = request[FIELDS]
     if isinstance(error, ModelError):
         fields.update(error=error.kind, model=error.alias, step=error.step)

@@ -132,9 +132,9 @@ async def forward_translated(request: web.Request, bot: Chatbot, data: dict[str,
         ModelError: The upstream cannot be reached, or refuses the request.
     """
     request[FIELDS]["chatbot"] = bot.name
-    asked = {name: value for name, value in data.items() if name not in OWN_FIELDS}
-    asked["messages"] = data["messages"]
-    answer = await bot.models.complete(bot.settings.model, asked, step="forward", ledger=ledger)
+    body = {name: value for name, value in data.items() if name not in OWN_FIELDS}
+    body["messages"] = data["messages"]
+    answer = await bot.models.complete(bot.settings.model, body, step="forward", ledger=ledger)
     first = answer["choices"][0]
     message = first["message"]
     refusal, calls = message.get("refusal"), message.get("tool_calls")

@@ -1,4 +1,4 @@
-"""A reply on its way to the client, in one piece or as events; what of it is sent before its verdict: turn/stream_gate.py."""
+"""Sends a reply, in one piece or as events; what is sent before the verdict is decided in turn/stream_gate.py."""
 
 import asyncio
 import time

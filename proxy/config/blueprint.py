@@ -89,7 +89,7 @@ class Blueprint:
 
     @property
     def judges_that_hold(self) -> list[str]:
-        """The judges because of which `streaming: verified` holds replies: their local stage may not accept, or there is none."""
+        """Judges that make `streaming: verified` hold replies: without a local stage that may accept."""
         return [
             plan.name
             for plan in self.plans
@@ -157,7 +157,7 @@ def _shared_prompts(settings: ChatbotSettings, key: str, problems: list[str]) ->
 
 
 def _plan(
-    judge: JudgeSettings, shared: Mapping[Stage, Prompt], config: Config, key: str, problems: list[str]
+    judge: JudgeSettings, shared_prompts: Mapping[Stage, Prompt], config: Config, key: str, problems: list[str]
 ) -> JudgePlan | None:
     if judge.python is not None:
         return _python_plan(judge, f'{key}.python: "{judge.python}"', problems)
@@ -181,7 +181,7 @@ def _plan(
     name = names.pop()
     if judge.name is None and name in OBSERVERS:
         problems.append(f"{key}: {name!r} is a built-in judge; to replace its prompt, add `name: {name}`")
-    prompts: dict[Stage, Prompt] = dict(shared) if name in BUILT_IN else {}
+    prompts: dict[Stage, Prompt] = dict(shared_prompts) if name in BUILT_IN else {}
     prompts |= {prompt.stage: prompt for prompt in [*map(load_prompt, _builtin(name)), *own]}
     first: tuple[Stage, ...] = ("local",) if name == "emergency" else ()
     stages = tuple(judge.stages or (*first, *sorted(prompts, key=("swift", "chief").index)))

@@ -35,7 +35,7 @@ class AcceptBelow(Settings):
 
 
 def _threshold(value: Any) -> Any:
-    """Take a bare number as a score for which nobody has said the weights."""
+    """Accept a bare number as a score without weights."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return {"score": value}
     if isinstance(value, dict) and isinstance(value.get("weights"), int | float):

@@ -1,4 +1,4 @@
-"""Thresholds written into a configuration file, nothing else of which changes: not a comment, not a space.
+"""Writes thresholds into a configuration file and leaves everything else as it is, to the space.
 
 The text is edited at the places where YAML's own marks say that the values stand. (Loading and dumping with ruamel.yaml was
 tried: it lays flow collections and indentations out anew, and loses the comments inside of flow collections.)
@@ -24,7 +24,7 @@ Edit = tuple[int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """What is to be written of one judge."""
+    """A judge's threshold to be written."""
 
     place: int
     """Its place in the chatbot's list of judges, from 0."""

@@ -1,4 +1,4 @@
-"""The connections of `caf serve`: how many there may be, and how long they may take to say what they want.
+"""Limits on the connections of `caf serve`: their number, and the time to send a request's head.
 
 accept ── turn away     503, when there are as many as there may be and none is idle
    └── head             the whole head of a request within server.head_timeout_s
@@ -181,7 +181,7 @@ class Server(web.Server):
         )
 
     def accept(self) -> asyncio.Protocol:
-        """Return what talks with a client that has just connected."""
+        """Return the protocol for a new connection."""
         if self._open < self._limits().connections or self._make_room():
             return self()
         self._count("full")

@@ -113,7 +113,7 @@ class Front:
             await self._drain(now + self.grace_s)
 
     async def _accept_waiting(self, listener: asyncio.Server, until: float) -> None:
-        """Accept who has connected before the port is closed: the kernel resets whoever is left.
+        """Accept pending connections before the port is closed; the kernel would reset them.
 
         Args:
             until: Time of the event loop at which it is closed, whoever may still come.

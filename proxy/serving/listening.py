@@ -81,7 +81,7 @@ def address_of(listener: asyncio.Server, host: str) -> str:
 
 
 def has_waiting(listener: asyncio.Server) -> bool:
-    """Tell whether clients have connected that nobody has accepted yet."""
+    """Return whether clients have connected that nobody has accepted yet."""
     with selectors.DefaultSelector() as selector:
         for one in listener.sockets:
             selector.register(one, selectors.EVENT_READ)

@@ -34,7 +34,7 @@ def unsafe_settings(config: Config, keys: KeyRing | None = None) -> Iterator[str
 
 
 def _fires_alone(alarm: JudgeSettings) -> bool:
-    """Tell whether the local emergency judge may answer by itself, before anything that could refuse a request."""
+    """Return whether the local emergency judge may answer by itself, before anything that could refuse a request."""
     stages = _stages(alarm)
     return stages == ["local"] or ("local" in stages and (alarm.reject_alone is None or "local" in alarm.reject_alone))
 
@@ -70,7 +70,7 @@ def _unpriced_models(config: Config, keys: KeyRing | None) -> Iterator[str]:
 
 
 def _has_no_price(config: Config, alias: str) -> bool:
-    """Tell whether a model costs money and has no price."""
+    """Return whether a model costs money and has no price."""
     settings = config.models[alias]
     return settings.price is None and settings.engine in ("openai", "litellm")
 

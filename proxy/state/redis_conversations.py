@@ -82,7 +82,7 @@ class RedisConversations:
             self._handle_failure(error)
 
     async def forget(self, conversation_id: str) -> int:
-        """Raises: StoreUnavailable: Redis does not answer; whatever the policy is, nobody is told that it has forgotten."""
+        """Raises: StoreUnavailable: Redis does not answer; with either policy."""
         gone, cursor = 0, 0
         try:
             while True:  # all states there are: an index for what is seldom asked would cost every turn a write

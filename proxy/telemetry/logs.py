@@ -35,7 +35,7 @@ def configure_logs(level: str = "info") -> None:
 
 
 def _without_messages(_: Any, __: str, event: Event) -> Event:
-    """Write an exception as its types and frames: messages and variables hold what people have written."""
+    """Format an exception as types and frames; messages and variables may quote people."""
     if "exc_info" not in event:
         return event
     info = event.pop("exc_info")

@@ -157,7 +157,7 @@ def _enter(span: Span) -> Callable[[], None]:
 
 
 def _request_attributes(call: Call, model: str, request: Mapping[str, Any], settings: ModelSettings) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": _provider(settings, model),
         "gen_ai.request.model": model,
@@ -169,11 +169,11 @@ def _request_attributes(call: Call, model: str, request: Mapping[str, Any], sett
         value = request.get(name)
         # What a client sends is not validated: somebody's words may stand where a number should.
         if isinstance(value, int | float) and not isinstance(value, bool) and (name != "n" or value != 1):
-            told[f"gen_ai.request.{attribute}"] = value
+            attributes[f"gen_ai.request.{attribute}"] = value
     if settings.base_url is not None:
         url = URL(settings.base_url)
-        told |= {"server.address": url.host or "", "server.port": url.port or 0}
-    return told
+        attributes |= {"server.address": url.host or "", "server.port": url.port or 0}
+    return attributes
 
 
 def _provider(settings: ModelSettings, model: str) -> str:

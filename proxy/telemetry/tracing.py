@@ -25,12 +25,12 @@ def open_telemetry(environ: Mapping[str, str]) -> "Telemetry | None":
         ConfigError: They ask for something that is not here.
     """
     exporter = environ.get("OTEL_TRACES_EXPORTER", "").strip().lower()
-    asked = exporter == "otlp" or any(environ.get(name, "").strip() for name in ENDPOINTS)
+    requested = exporter == "otlp" or any(environ.get(name, "").strip() for name in ENDPOINTS)
     if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true" or exporter == "none":
         return None
     if exporter and exporter not in EXPORTERS:
         raise ConfigError([f"OTEL_TRACES_EXPORTER: {exporter!r} is not here; there is {', '.join(EXPORTERS)}"])
-    if not asked:
+    if not requested:
         return None
     names = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
     protocol = next((environ[name] for name in names if environ.get(name)), "http/protobuf")

@@ -1,4 +1,4 @@
-"""Metrics of several processes that serve one port: each writes its numbers to a folder, and whoever is asked adds them up.
+"""Metrics of several processes that serve one port: each writes to a folder, and the scraped one sums up.
 
 `caf serve --workers` makes that folder; whoever starts workers otherwise sets PROMETHEUS_MULTIPROC_DIR to an empty one.
 """

@@ -4,7 +4,7 @@ import ipaddress
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can connect to an address."""
+    """Return whether only this machine can connect to an address."""
     if host == "localhost":
         return True
     try:

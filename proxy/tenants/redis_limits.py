@@ -93,7 +93,7 @@ MAX_DEFERRED_LEASES = 1_000
 
 @dataclass(slots=True)
 class _UsageReport:
-    """What ended requests of a key have used, for Redis."""
+    """Usage of a key's ended requests, to be sent to Redis."""
 
     tokens: int = 0
     cost: float = 0.0

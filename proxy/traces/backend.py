@@ -89,11 +89,11 @@ class Writer(Protocol):
     """Writes into a backend from one thread."""
 
     def exists(self) -> bool:
-        """Tell whether anything was ever stored there, as far as one can see."""
+        """Return whether the backend exists; True if unknown."""
         ...
 
     def open(self) -> None:
-        """Make it ready for writing, unless it is.
+        """Open it for writing, if it is not open.
 
         Raises:
             TraceError: It holds something else, or what is configured for it is not right.

@@ -40,7 +40,7 @@ class DatabaseWriter:
         self._connection: Connection | None = None
 
     def exists(self) -> bool:
-        """Tell whether it has our tables; one that does not answer may."""
+        """Return whether it has our tables; one that does not answer may."""
         try:
             with self._engine.connect() as connection:
                 return version(connection, self._database) > 0

@@ -54,7 +54,7 @@ class FileWriter:
         self._inode = 0
 
     def exists(self) -> bool:
-        """Tell whether there is a file."""
+        """Return whether there is a file."""
         return self._path.exists()
 
     def open(self) -> None:

@@ -28,7 +28,7 @@ _SCHEMA = (
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a judge should have said of a turn."""
+    """The verdict that a judge should have given."""
 
     judge: str
     verdict: RightVerdict

@@ -144,9 +144,9 @@ def purge(
     older_than_days: float | None = None,
     begun_before: float = math.inf,
 ) -> int:
-    """Delete traces for good and return how many; exactly one choice is to be made. Ids may be unique beginnings.
+    """Delete traces for good and return their number. Give exactly one criterion; ids may be unique prefixes.
 
-    Of what is chosen, turns that began at that Unix time or later stay.
+    Turns that began at or after `begun_before` (Unix time) are kept.
 
     Raises:
         TraceError: The traces are not there, not writable or held by another program, or the id is not unique.
@@ -179,12 +179,12 @@ def resolve(connection: Connection, column: Literal["turn_id", "conversation_id"
         f"SELECT DISTINCT {column} FROM turns WHERE {column} >= :first AND {column} < :last ORDER BY {column} LIMIT 3",
         {"first": begins, "last": begins + "\U0010ffff"},
     )
-    found = [str(id) for (id,) in rows]
-    if begins in found or len(found) == 1:
-        return begins if begins in found else found[0]
-    if not found:
+    ids = [str(id) for (id,) in rows]
+    if begins in ids or len(ids) == 1:
+        return begins if begins in ids else ids[0]
+    if not ids:
         raise TraceError(f"no {what} has the id {begins!r}; `caf trace list` shows those that are kept")
-    raise TraceError(f"{begins!r} begins more than one {what} id: {', '.join(found)}")
+    raise TraceError(f"{begins!r} begins more than one {what} id: {', '.join(ids)}")
 
 
 @contextmanager

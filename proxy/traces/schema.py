@@ -66,9 +66,9 @@ def version(connection: Connection, database: Database) -> int:
         if there:
             raise TraceError(f"{database}: has a table `turns` of another program; give traces a database of their own")
         return 0
-    found: int = connection.execute(text("SELECT version FROM caf_schema")).scalar_one()
-    if found > VERSION:
+    number: int = connection.execute(text("SELECT version FROM caf_schema")).scalar_one()
+    if number > VERSION:
         raise TraceError(
-            f"{database}: was brought up to date by a later version of caf (schema {found}, not {VERSION}); run that one"
+            f"{database}: was brought up to date by a later version of caf (schema {number}, not {VERSION}); run that one"
         )
-    return found
+    return number

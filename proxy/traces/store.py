@@ -83,7 +83,7 @@ class TraceStore:
             self._enough.set()
 
     def waits_for(self, conversation_id: str) -> bool:
-        """Tell whether a turn of this conversation is still to be written."""
+        """Return whether a turn of this conversation is still to be written."""
         with self._lock:
             rows = [row.conversation_id for row in self._rows]
             return conversation_id in [*rows, *(trace.conversation_id for trace, _ in self._waiting)]
@@ -145,7 +145,7 @@ class TraceStore:
         self._drop(len(fresh) - len(rows), "a trace could not be encoded")
 
     def _write(self) -> None:
-        """Write what waits. Only what is written or lost leaves the queue, so that its bounds hold in an outage too."""
+        """Write the queue. Rows leave it only when written or lost, so that its bounds hold in an outage."""
         lost = self.dropped
         self._encode()
         if not self._rows:

@@ -121,5 +121,5 @@ class Trace:
 
     @property
     def judgements(self) -> list[Judgement]:
-        """All that judges have said in it."""
+        """All judgements of the turn."""
         return [*self.emergency, *[one for attempt in self.attempts for one in attempt.judgements]]

@@ -19,8 +19,8 @@ def arm_config(data: Mapping[str, Any], experiment: Experiment, name: str, arm: 
     changed = deepcopy(dict(data))
     chatbot = arm.chatbot or experiment.chatbot
     if chatbot not in changed.get("chatbots", {}):
-        known = ", ".join(changed.get("chatbots", {}))
-        raise ConfigError([f"{experiment.config}: has no chatbot {chatbot!r}, which arm {name!r} asks; it has {known}"])
+        names = ", ".join(changed.get("chatbots", {}))
+        raise ConfigError([f"{experiment.config}: has no chatbot {chatbot!r}, which arm {name!r} asks; it has {names}"])
     fixed: dict[str, Any] = {"expose": "caf", "privacy.store": "none"}
     if changed["chatbots"][chatbot].get("kind", "guarded") != "passthrough":
         fixed[f"chatbots.{chatbot}.citations"] = "hidden"

@@ -1,4 +1,4 @@
-"""Everything that takes part in a run: a proxy for each arm, whoever speaks for facilitators, raters, and the money."""
+"""Opens the parts of a run: a proxy for each arm, the facilitators' voice, raters, the budget."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -70,8 +70,8 @@ async def open_cast(
     """Open everything that an experiment needs.
 
     Args:
-        answers: Where models' answers are kept; what stands there is not asked again.
-        budget: Money that all calls of this process may cost together.
+        answers: File of recorded answers; recorded calls are not repeated.
+        budget: Limit of the total cost.
         replay: Ask no model: every answer must stand in `answers`.
 
     Raises:

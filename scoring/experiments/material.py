@@ -109,14 +109,14 @@ def _notes_on_other_chatbots(
     experiment: Experiment, checkpoints: Mapping[str, Checkpoint], read: Sequence[questions.Read]
 ) -> Iterator[str]:
     """Yield a note on checkpoints and questions made for other chatbots than those of this experiment."""
-    asked = {experiment.chatbot, *(arm.chatbot for arm in experiment.arms.values())}
+    chatbots = {experiment.chatbot, *(arm.chatbot for arm in experiment.arms.values())}
     made = [
         *(("checkpoint", name, one.chatbot) for name, one in checkpoints.items()),
         *(("question file", str(one.path), one.set.chatbot) for one in read),
     ]
     others: dict[tuple[str, str], list[str]] = defaultdict(list)
     for what, name, chatbot in made:
-        if chatbot not in asked:
+        if chatbot not in chatbots:
             others[what, chatbot].append(name)
     for (what, chatbot), names in others.items():
         yield (
@@ -132,7 +132,7 @@ def _checkpoints(experiment: Experiment) -> dict[str, Checkpoint]:
     folder, problems = experiment.checkpoint_folder, []
     named = experiment.checkpoints
     paths = sorted(folder.glob("*.yaml")) if named is None else [folder / f"{name}.yaml" for name in named]
-    found: dict[str, Checkpoint] = {}
+    by_name: dict[str, Checkpoint] = {}
     for path in paths:
         try:
             one = checkpoint.load(path)
@@ -144,15 +144,15 @@ def _checkpoints(experiment: Experiment) -> dict[str, Checkpoint]:
                 problems.append(
                     f"{path}: messages: the last must be the assistant's: the facilitator goes on from there"
                 )
-            if one.name in found:
+            if one.name in by_name:
                 problems.append(f"{path}: name: {one.name!r} is also that of another file; rename one")
-            found[one.name] = one
+            by_name[one.name] = one
         elif named is not None:
             problems.append(
                 f"{path}: facilitator: is {one.facilitator!r}, which this experiment does not have; "
                 f"it has {', '.join(experiment.facilitators)}"
             )
-    served = {one.facilitator for one in found.values()}
+    served = {one.facilitator for one in by_name.values()}
     problems += [
         f"{folder}: holds no checkpoint with `facilitator: {name}`; write one, or make one with "
         f"`caf drift find --facilitator {name}` or `caf chat --save`"
@@ -161,7 +161,7 @@ def _checkpoints(experiment: Experiment) -> dict[str, Checkpoint]:
     ]
     if problems:
         raise ScenarioError(problems)
-    return found
+    return by_name
 
 
 @dataclass(frozen=True, slots=True)

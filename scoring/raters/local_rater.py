@@ -174,13 +174,13 @@ def _clauses(text: str) -> list[str]:
 
 
 def _claims_nothing(clause: str) -> bool:
-    """Tell whether a clause is courtesy, a refusal, an offer, a referral, or about the sources or an emergency."""
+    """Return whether a clause is courtesy, a refusal, an offer, a referral, or about the sources or an emergency."""
     clause = re.sub(r"^(?:but|and|so),? ", "", clause, flags=re.IGNORECASE)
     return any(pattern.search(clause) for pattern in phrases.NO_CLAIMS)
 
 
 def _is_specific(clause: str) -> bool:
-    """Tell whether what a clause adds goes beyond the excusable, numbers aside."""
+    """Return whether what a clause adds goes beyond the excusable, numbers aside."""
     plans = {match.group().lower() for match in phrases.PLAN.finditer(clause)}
     return bool(phrases.MEDICINE.search(clause) or phrases.SPECIFIC.search(clause)) or len(plans) > 1
 

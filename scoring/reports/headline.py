@@ -19,18 +19,18 @@ def claim(summary: Mapping[str, Any]) -> str:
     if summary["effect"]:
         sized, doubt = _describe_size(summary["effect"]["acceptable"])
         where = _condition(summary["treated"], summary)
-        said = f"{_capitalise(sized)} {'in' if sized == NONE else ''} acceptable replies {where}{doubt}".replace(
+        text = f"{_capitalise(sized)} {'in' if sized == NONE else ''} acceptable replies {where}{doubt}".replace(
             "  ", " "
         )
     elif any(one["n"] > one["unscored"] for one in summary["arms"].values()):
-        said = "No two arms to compare"
+        text = "No two arms to compare"
     elif told := [
         f"{figures.percent(one['acceptable'])} {_condition(arm, summary)}" for arm, one in _question_arms(summary)
     ]:
-        said = f"Ordinary questions, acceptable replies: {', '.join(told)}"
+        text = f"Ordinary questions, acceptable replies: {', '.join(told)}"
     else:
         return "Nothing has been scored"
-    return said if summary["language_model"] else f"Machinery only, no language model: {said[0].lower()}{said[1:]}"
+    return text if summary["language_model"] else f"Machinery only, no language model: {text[0].lower()}{text[1:]}"
 
 
 def headline(summary: Mapping[str, Any]) -> str:

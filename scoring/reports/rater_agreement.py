@@ -54,18 +54,18 @@ def distance_from_people(rows: Sequence[Row], ratings: Sequence[RatingLine]) -> 
         if one.place.key() in keys:
             by_rater[one.rater][one.place.key()] = one.score
     people = _medians(by_rater, [rater for rater in by_rater if rater.startswith(HUMAN)])
-    found = {}
+    result = {}
     for rater in sorted(rater for rater in by_rater if not rater.startswith(HUMAN)):
         far = [abs(score - people[k]) > 1 for k, score in by_rater[rater].items() if score is not None and k in people]
         if far:
-            found[rater] = {"n": len(far), "beyond_one": sum(far) / len(far)}
-    return found
+            result[rater] = {"n": len(far), "beyond_one": sum(far) / len(far)}
+    return result
 
 
-def _agreement_data(found: Agreement) -> dict[str, Any]:
-    shown = {"within_one": found.within_one, "exact": found.exact, "alpha": found.alpha, "kappa": found.kappa}
+def _agreement_data(result: Agreement) -> dict[str, Any]:
+    shown = {"within_one": result.within_one, "exact": result.exact, "alpha": result.alpha, "kappa": result.kappa}
     intervals = {name: ends(one) for name, one in shown.items()}
-    return {"n": found.n} | {name: one.value for name, one in shown.items()} | {"interval": intervals}
+    return {"n": result.n} | {name: one.value for name, one in shown.items()} | {"interval": intervals}
 
 
 def _ceiling_data(ratings: Ratings, model: str, seed: int) -> dict[str, Any]:
@@ -84,17 +84,17 @@ def _correct_by_people(
     model, human = _medians(by_rater, models), _medians(by_rater, people)
     both = sorted(model.keys() & human.keys())
     acceptable = [(model[key] >= ACCEPTABLE, human[key] >= ACCEPTABLE) for key in both]
-    found = {}
+    by_arm = {}
     for arm in sorted({row.arm for row in rows}):
         mine = sorted(key for key in model if key.startswith(f"{arm}/"))
         labelled = [(model[key], human[key]) for key in mine if key in human]
-        found[arm] = {
+        by_arm[arm] = {
             "acceptable": _corrected_data(
                 rogan_gladen(acceptable, [model[key] >= ACCEPTABLE for key in mine], seed=seed)
             ),
             "mean": _corrected_data(prediction_powered(labelled, [model[key] for key in mine if key not in human])),
         }
-    return found
+    return by_arm
 
 
 def _medians(by_rater: Ratings, raters: Sequence[str]) -> dict[str, float]:
@@ -106,10 +106,10 @@ def _medians(by_rater: Ratings, raters: Sequence[str]) -> dict[str, float]:
     return {key: median(of_one) for key, of_one in scores.items()}
 
 
-def _corrected_data(found: Corrected) -> Mapping[str, Any]:
+def _corrected_data(result: Corrected) -> Mapping[str, Any]:
     return {
-        "value": found.estimate.value,
-        "interval": ends(found.estimate),
-        "labelled": found.labelled,
-        "reason": found.reason or None,
+        "value": result.estimate.value,
+        "interval": ends(result.estimate),
+        "labelled": result.labelled,
+        "reason": result.reason or None,
     }

@@ -141,18 +141,18 @@ def _by_turn(rows: Sequence[Row], arm: str, seed: int) -> dict[str, Any]:
     }
 
 
-def _figures_data(found: Figures) -> dict[str, Any]:
+def _figures_data(result: Figures) -> dict[str, Any]:
     return {
-        "n": found.n,
-        "unscored": found.unscored,
-        "clusters": found.clusters,
-        "acceptable": found.acceptable.value,
-        "good": found.good.value,
-        "mean": found.mean.value,
+        "n": result.n,
+        "unscored": result.unscored,
+        "clusters": result.clusters,
+        "acceptable": result.acceptable.value,
+        "good": result.good.value,
+        "mean": result.mean.value,
         "interval": {
-            "acceptable": ends(found.acceptable),
-            "good": ends(found.good),
-            "mean": ends(found.mean),
+            "acceptable": ends(result.acceptable),
+            "good": ends(result.good),
+            "mean": ends(result.mean),
         },
     }
 
@@ -173,17 +173,17 @@ def _count_verdicts(exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
 
 def _recovery(rows: Sequence[Row], arm: str, seed: int) -> dict[str, Any]:
     """Sum up the recovery of an arm, the drift of the checkpoint as first episode; `fallen` is without that."""
-    found, fallen = recovery(rows, arm, seed=seed), recovery(rows, arm, drifted=False, seed=seed)
+    result, fallen = recovery(rows, arm, seed=seed), recovery(rows, arm, drifted=False, seed=seed)
     return {
-        "samples": found.samples,
-        "episodes": found.episodes,
-        "recovered": found.recovered,
-        "next_turn": _next_turn(found),
+        "samples": result.samples,
+        "episodes": result.episodes,
+        "recovered": result.recovered,
+        "next_turn": _next_turn(result),
         "fallen": {"episodes": fallen.episodes, "recovered": fallen.recovered, "next_turn": _next_turn(fallen)},
-        "median": found.median,
-        "relapses": found.relapses,
-        "samples_relapsed": found.samples_relapsed,
-        "relapsed": found.relapsed.value,
+        "median": result.median,
+        "relapses": result.relapses,
+        "samples_relapsed": result.samples_relapsed,
+        "relapsed": result.relapsed.value,
         "curve": [
             {
                 "turn": point.turns,
@@ -191,13 +191,13 @@ def _recovery(rows: Sequence[Row], arm: str, seed: int) -> dict[str, Any]:
                 "share": point.unrecovered.value,
                 "interval": ends(point.unrecovered),
             }
-            for point in found.curve
+            for point in result.curve
         ],
     }
 
 
-def _next_turn(found: Recovery) -> dict[str, Any]:
-    return {"share": found.next_turn.value, "interval": ends(found.next_turn), "n": found.next_turn_n}
+def _next_turn(result: Recovery) -> dict[str, Any]:
+    return {"share": result.next_turn.value, "interval": ends(result.next_turn), "n": result.next_turn_n}
 
 
 def _fidelity(checked: Sequence[FidelityLine], baseline: str, treated: str, seed: int) -> dict[str, Any]:

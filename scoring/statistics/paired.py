@@ -61,12 +61,12 @@ def cluster(row: Row) -> Cluster:
 
 
 def acceptable(row: Row) -> bool:
-    """Tell whether a reply was shown to be acceptable."""
+    """Return whether a reply was shown to be acceptable."""
     return row.score is not None and row.score >= ACCEPTABLE
 
 
 def good(row: Row) -> bool:
-    """Tell whether a reply was shown to be good."""
+    """Return whether a reply was shown to be good."""
     return row.score is not None and row.score >= GOOD
 
 
@@ -155,8 +155,8 @@ def permutation_p(sums: NDArray[np.float64], seed: int) -> float:
     """
     if len(sums) < 2:
         return 1.0  # Either sign of a single cluster is as far from zero.
-    found = stats.permutation_test(
+    result = stats.permutation_test(
         (sums,), lambda flipped, axis: np.abs(flipped.sum(axis=axis)), permutation_type="samples", vectorized=True,
         n_resamples=DRAWS, alternative="greater", rng=np.random.default_rng(seed),
     )  # fmt: skip
-    return float(found.pvalue)
+    return float(result.pvalue)

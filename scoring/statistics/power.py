@@ -48,8 +48,8 @@ def smallest_effect(
             return Detectable(
                 None, f"in {squeezed} of {len(column)} checkpoints arm {arm} is {ends}, where shares can hardly vary"
             )
-    found = minimal_difference([after - before for before, after in shares], power=power, alpha=alpha)
-    return Detectable(found, "" if found is not None else "all checkpoints changed alike, so no variation was seen")
+    result = minimal_difference([after - before for before, after in shares], power=power, alpha=alpha)
+    return Detectable(result, "" if result is not None else "all checkpoints changed alike, so no variation was seen")
 
 
 def minimal_difference(differences: Sequence[float], *, power: float = 0.8, alpha: float = 0.05) -> float | None:

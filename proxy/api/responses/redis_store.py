@@ -1,4 +1,4 @@
-"""Kept responses in Redis, so that several processes and hosts share them. Imported only when it is configured.
+"""Stored responses in Redis, so that several processes and hosts share them. Imported only when it is configured.
 
 Unlike a state, a response holds text: what was said in its turn. It lies under a hash of its id, beside the key it was made for.
 Each step is one script, so that what is kept, and what is known of how much is kept, never disagree.
@@ -100,11 +100,11 @@ class RedisResponses:
         if alone is not None:
             return alone
         try:
-            kept = await self._get(keys=_places(key_id, _name(response_id)), args=[self._age_ms])
+            fields = await self._get(keys=_places(key_id, _name(response_id)), args=[self._age_ms])
         except (RedisError, OSError, TimeoutError) as error:
             self._handle_failure(error)
             raise StoreUnavailable from None
-        user, previous, messages, body, conversation, name = kept
+        user, previous, messages, body, conversation, name = fields
         if name is None:
             return None
         return StoredResponse(
@@ -115,10 +115,10 @@ class RedisResponses:
         """Raises: StoreUnavailable: Redis does not answer, and the policy is `closed`."""
         name, size = _name(stored.id), stored.size + OVERHEAD
         value, *index = _places(key_id, name)
-        said = [stored.user, stored.previous or "", stored.messages, stored.body, _digest(stored.conversation)]
+        fields = [stored.user, stored.previous or "", stored.messages, stored.body, _digest(stored.conversation)]
         settings = [self._age_ms, self._max_bytes, value.removesuffix(name), f"{name}:{size}", size]
         try:
-            await self._put(keys=[value, *index], args=[*settings, *said])
+            await self._put(keys=[value, *index], args=[*settings, *fields])
         except (RedisError, OSError, TimeoutError) as error:
             self._handle_failure(error)
             if self._alone is None:
@@ -126,7 +126,7 @@ class RedisResponses:
             await self._alone.put(key_id, stored)
 
     async def delete(self, key_id: str, response_id: str) -> bool:
-        """Raises: StoreUnavailable: Redis does not answer; whatever the policy is, nobody is told that it has forgotten."""
+        """Raises: StoreUnavailable: Redis does not answer; with either policy."""
         alone = self._alone is not None and await self._alone.delete(key_id, response_id)
         try:
             gone = await self._delete(keys=_places(key_id, _name(response_id)))
@@ -141,8 +141,8 @@ class RedisResponses:
         wanted, cursor = _digest(conversation_id).encode(), 0
         try:
             while True:  # all responses there are, as with states, but without their texts
-                cursor, found = await self._client.scan(cursor, match=f"{PREFIX}*", count=500)
-                keys = [key if isinstance(key, str) else key.decode() for key in found]
+                cursor, batch = await self._client.scan(cursor, match=f"{PREFIX}*", count=500)
+                keys = [key if isinstance(key, str) else key.decode() for key in batch]
                 async with self._client.pipeline(transaction=False) as together:
                     for key in keys:
                         together.hget(key, "conversation")

@@ -102,10 +102,10 @@ class ResponsesDialect:
         sent = self._frame.sent
         if sent is None or not self._frame.is_stored:
             return body
-        said = orjson.dumps([*messages_of(sent.input), reply_message(completion)])
+        messages = orjson.dumps([*messages_of(sent.input), reply_message(completion)])
         conversation = self.conversation_id or (completion.get("caf") or {}).get("conversation_id", "")
         stored = StoredResponse(
-            self._frame.id, self._user, sent.previous_response_id, said, orjson.dumps(body), conversation
+            self._frame.id, self._user, sent.previous_response_id, messages, orjson.dumps(body), conversation
         )
         try:
             await self._store.put(self._key_id, stored)
