@@ -73,8 +73,8 @@ async def measure(config: Path, replies: Path, answers: Path | None) -> tuple[Co
             score, case, modes = labelled
             async with gate:
                 stages = ("swift", "chief")
-                found = await asyncio.gather(*(asked(bot.filter, stage, case, modes) for stage in stages))
-                for stage, judgements in zip(stages, found, strict=True):
+                by_stage = await asyncio.gather(*(ask_stage(bot.filter, stage, case, modes) for stage in stages))
+                for stage, judgements in zip(stages, by_stage, strict=True):
                     counts[stage][score][verdict_of(judgements, case)] += 1
                 ledger = Ledger()
                 review = await bot.filter.review(case, modes, ledger)
@@ -99,7 +99,7 @@ def read(replies: Path, bot: Chatbot) -> list[Labelled]:
     return found
 
 
-async def asked(judges: Filter, stage: str, case: Case, modes: frozenset[Mode]) -> list[Judgement]:
+async def ask_stage(judges: Filter, stage: str, case: Case, modes: frozenset[Mode]) -> list[Judgement]:
     """Ask one stage alone, for all judges that are for such a reply."""
     shared = {c.name: j for c in judges.on_reply for j in c.stages if isinstance(j, SharedJudge) and j.stage == stage}
     names = [c.name for c in judges.on_reply if c.name in shared and (c.modes & modes or "default" in c.modes)]
@@ -107,7 +107,7 @@ async def asked(judges: Filter, stage: str, case: Case, modes: frozenset[Mode]) 
 
 
 def verdict_of(judgements: list[Judgement], case: Case) -> str:
-    """Return what several judgements come to; `small` where code may mend all that is wrong."""
+    """Return the verdict of several judgements; `small` where code may mend all faults."""
     verdict = Review(decisive=judgements).verdict
     if verdict not in ("warn", "reject"):
         return verdict

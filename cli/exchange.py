@@ -10,7 +10,7 @@ from cli.terminal import ConfigOption, config_path, leave, plain_errors, printab
 if TYPE_CHECKING:
     from scenarios.exchange import Label
 
-MOST = 20
+MAX_PROBLEMS = 20
 """So many faults are told; a set of the wrong kind has one in each of its rows."""
 
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")]
@@ -67,8 +67,8 @@ def import_(
 
     if out is not None and out.suffix != ".jsonl":
         leave(f"--out: {out} is to hold rows, and those are told by the ending .jsonl; name it so")
-    _free(out, overwrite)
-    plan = exchange.Plan(_mapped(map or [], family), _label(judge, label, labels), skip_unlabelled)
+    _check_free(out, overwrite)
+    plan = exchange.Plan(_parse_mapping(map or [], family), _parse_labels(judge, label, labels), skip_unlabelled)
     if skip_unlabelled and plan.label is None:
         leave("--skip-unlabelled: says what to do with labels; give --judge, --label and --labels as well")
     if plan.label is not None:
@@ -78,7 +78,7 @@ def import_(
         if out is not None:
             files.write(made.text, out, overwrite=overwrite)
     except files.ScenarioError as error:
-        _told(error.problems)
+        _leave_with_first(error.problems)
     if out is None:
         typer.echo(made.text, nl=False)
     count = sum(len(family.scenarios) for family in made.families)
@@ -112,27 +112,27 @@ def export(
     from scenarios import exchange, files
     from scenarios.scenario import load_all
 
-    _free(out, overwrite)
+    _check_free(out, overwrite)
     try:
         read = load_all(paths or [SCENARIOS])
         exchange.export(read, out, overwrite=overwrite)
     except files.ScenarioError as error:
-        _told(error.problems)
+        _leave_with_first(error.problems)
     count = sum(len(one.family.scenarios) for one in read)
     typer.echo(f"wrote {out}: {count} scenarios in {len(read)} families", err=True)
 
 
-def _free(out: Path | None, overwrite: bool) -> None:
+def _check_free(out: Path | None, overwrite: bool) -> None:
     if out is not None and out.exists() and not overwrite:
         leave(f"{out}: is there already; give another name, or --overwrite")
 
 
-def _told(problems: list[str]) -> None:
-    more = [f"and {len(problems) - MOST} more"] if len(problems) > MOST else []
-    leave(*map(printable, problems[:MOST]), *more)
+def _leave_with_first(problems: list[str]) -> None:
+    more = [f"and {len(problems) - MAX_PROBLEMS} more"] if len(problems) > MAX_PROBLEMS else []
+    leave(*map(printable, problems[:MAX_PROBLEMS]), *more)
 
 
-def _mapped(given: list[str], family: str | None) -> dict[str, str]:
+def _parse_mapping(given: list[str], family: str | None) -> dict[str, str]:
     """Read FIELD=COLUMN."""
     from scenarios.exchange import FIELDS
 
@@ -166,7 +166,7 @@ def _check_judge(judge: str, config: Path | None) -> None:
         leave(f"--judge: {judge!r}: {no_such(judge, known)}")
 
 
-def _label(judge: str | None, column: str | None, labels: str | None) -> "Label | None":
+def _parse_labels(judge: str | None, column: str | None, labels: str | None) -> "Label | None":
     from scenarios.exchange import Label, parse_labels
 
     if judge is None and column is None and labels is None:

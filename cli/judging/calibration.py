@@ -18,12 +18,14 @@ BAR = 40
 """Characters of the bar that stands for all harmless cases."""
 
 
-def show(found: "Mapping[str, Calibration]", routes: "Mapping[str, Route]", team: "Traffic | None") -> None:
+def print_calibrations(
+    calibrations: "Mapping[str, Calibration]", routes: "Mapping[str, Route]", team: "Traffic | None"
+) -> None:
     """Print what was found."""
     from rich.text import Text
 
     console = table_console()
-    for name, one in found.items():
+    for name, one in calibrations.items():
         console.print(Text(name, style="bold"))
         _figures(console, one)
         _curve(console, one)

@@ -22,7 +22,7 @@ from cli.judging.options import (
     TagOption,
     uses_beside,
 )
-from cli.judging.output import hint, judging_errors, progress, quiet_logs
+from cli.judging.output import judging_errors, print_hint, quiet_logs, show_progress
 from cli.terminal import PROBLEMS, ConfigOption, config_path, table_console
 
 if TYPE_CHECKING:
@@ -77,12 +77,12 @@ def compare(
 
     async def main() -> "tuple[list[Answer], list[Answer], str | None]":
         memory = None if fresh else answers
-        async with open_judges(path, chatbot, budget=budget, answers=memory, told=hint) as configured:
+        async with open_judges(path, chatbot, budget=budget, answers=memory, told=print_hint) as configured:
             cases = configured.cases(choice, unlabelled=bool(data))
             names = dict.fromkeys(case.judge for case in cases)
             first_side, second_side = ({name: configured.subject(spec, name) for name in names} for spec in specs)
             looks = configured.count_holdout_use(cases, choice.data, uses_beside(answers))
-            with progress(2 * len(cases), f"{specs[0]} and {specs[1]}") as told:
+            with show_progress(2 * len(cases), f"{specs[0]} and {specs[1]}") as told:
                 ours, theirs = await ask_both(
                     first_side, second_side, cases, within_budget=budget is not None, at_once=concurrency, told=told
                 )

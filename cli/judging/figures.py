@@ -15,7 +15,7 @@ SHOWN = 20
 """Misjudged cases that are listed; --json and --html have all."""
 
 
-def show(measured: "Mapping[str, Measured]", answers: "Sequence[Answer]") -> None:
+def print_figures(measures_of: "Mapping[str, Measured]", answers: "Sequence[Answer]") -> None:
     """Print the figures of each judge, where it is weak, and what it misjudged."""
     from rich.table import Table
     from rich.text import Text
@@ -23,7 +23,7 @@ def show(measured: "Mapping[str, Measured]", answers: "Sequence[Answer]") -> Non
     from judges.evaluation.report import percent
 
     console = table_console()
-    labelled = {name: one for name, one in measured.items() if one.n}
+    labelled = {name: one for name, one in measures_of.items() if one.n}
     if labelled:
         table = Table(box=None, pad_edge=False, header_style="bold")
         table.add_column("judge")

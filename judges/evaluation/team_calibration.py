@@ -21,7 +21,7 @@ from judges.verdict import Stage
 from judges.weights import weights_id
 from proxy.config.blueprint import JudgePlan
 from proxy.config.threshold_writer import Threshold
-from proxy.traces.backend import place_of
+from proxy.traces.backend import trace_backend
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def read_cases(configured: ConfiguredJudges, choice: Choice, traces: bool) -> Ca
     source = f"{names} ({choice.effective_split})"
     if not traces:
         return CalibrationCases(configured.cases(choice), source, [])
-    read, left_out = labelled_turns(place_of(configured.config.privacy), configured.blueprint)
+    read, left_out = labelled_turns(trace_backend(configured.config.privacy), configured.blueprint)
     turns = labelled(read, choice.judges, configured.setting)
     turn_source = f"{len({case.id for case in turns})} labelled turns"
     if choice.data:

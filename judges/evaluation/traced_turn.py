@@ -13,9 +13,9 @@ from knowledge_base.library import Library, Source
 from proxy.config.blueprint import Blueprint
 from proxy.traces.backend import TraceBackend
 from proxy.traces.labels import Label, RightVerdict, labels
-from proxy.traces.query import earlier, show
+from proxy.traces.query import earlier_traces, show
 from proxy.turn.cases import HISTORY_FOR_JUDGES
-from proxy.wire.canonical import unlined
+from proxy.wire.canonical import without_citation_lines
 from scenarios.scenario import Earlier, Family, InlineSource, Read, Scenario
 
 Json = dict[str, Any]
@@ -108,7 +108,7 @@ def labelled_turns(place: TraceBackend, bot: Blueprint) -> tuple[list[Read], lis
         trace = show(place, turn_id)
         if trace["chatbot"] != bot.name:
             continue
-        traced = Traced(trace, earlier(place, trace), given, bot.library)
+        traced = Traced(trace, earlier_traces(place, trace), given, bot.library)
         for choice in traced.choices:
             try:
                 scenario, _ = scenario_of(traced, choice)
@@ -210,7 +210,7 @@ def _history(traced: Traced) -> tuple[tuple[Earlier, ...], list[str]]:
             break
         said = [
             *([Earlier(role="user", content=turn["user_message"])] if turn["user_message"] else []),
-            Earlier(role="assistant", content=unlined(reply)),
+            Earlier(role="assistant", content=without_citation_lines(reply)),
             *said,
         ]
         number -= 1

@@ -12,7 +12,7 @@ from knowledge_base.library import Source
 from proxy.traces.trace import Attempt
 from proxy.turn.inputs import Turn
 from proxy.turn.json_text import json_text
-from proxy.wire.canonical import unlined
+from proxy.wire.canonical import without_citation_lines
 
 HISTORY_FOR_JUDGES = 6
 """Earlier messages that a judge sees."""
@@ -80,8 +80,10 @@ def history(turn: Turn) -> tuple[Said, ...]:
     newest: list[Said] = []
     for message in reversed(turn.request.messages):
         if message.is_reply:
-            ours = turn.conversation.known(message) is not None
-            newest.append(Said("assistant", unlined(message.text) if ours else message.text, verified=ours))
+            ours = turn.conversation.find_delivered(message) is not None
+            newest.append(
+                Said("assistant", without_citation_lines(message.text) if ours else message.text, verified=ours)
+            )
         elif message.role == "user" and newest:
             newest.append(Said("user", message.text))
         if len(newest) == HISTORY_FOR_JUDGES:

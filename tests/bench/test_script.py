@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.script import DISCLAIMER, IMPROVISED, LONGEST, SHORTEST, conversations, drifted, questions, reply
+from bench.script import DISCLAIMER, IMPROVISED, LONGEST, SHORTEST, add_drift, conversations, questions, reply
 from knowledge_base import citations
 from knowledge_base.lexical import Lexical
 from knowledge_base.library import Library, load
@@ -64,6 +64,6 @@ def test_a_drifted_reply_holds_what_no_section_says(library):
     """Two sentences of it, and now and then that they are not from the sources."""
     chance = random.Random(1)
     text = reply(library["stress"], chance)
-    replies = [drifted(text, chance) for _ in range(20)]
+    replies = [add_drift(text, chance) for _ in range(20)]
     assert all(sum(sentence in one for sentence in IMPROVISED) == 2 for one in replies)
     assert {DISCLAIMER in one for one in replies} == {True, False}

@@ -461,7 +461,7 @@ async def test_what_was_sent_of_a_broken_turn_is_traced(start: Start, held: asyn
         held.set()
         await reader.rest()
     await asyncio.to_thread(proxy.app[SERVICE].traces.close)
-    (trace,) = query.every(path)
+    (trace,) = query.iterate_traces(path)
     assert [(a["text"], a["left"], a["citations"]) for a in trace["attempts"]] == [(FIRST, len(FIRST), ["sleep"])]
 
 
