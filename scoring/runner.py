@@ -15,7 +15,7 @@ import structlog
 
 from facilitators.fidelity import Check
 from facilitators.voice import Voice
-from models.answer_cache import asked_for
+from models.answer_cache import request_purpose
 from models.errors import ModelError
 from models.usage import Ledger
 from scenarios.checkpoint import Message
@@ -91,7 +91,7 @@ class Run:
 
     async def _exchange(self, sample: Sample, turn: int, place: Place, conversation: list[Message]) -> Exchange:
         seed, stage, said = sample.seed(self.seed, turn), None, ""
-        asked_for.set(place.key())
+        request_purpose.set(place.key())
         try:
             if sample.facilitator is None:
                 assert sample.question is not None
@@ -140,7 +140,7 @@ class Run:
     async def _rate(
         self, exchange: Exchange, earlier: tuple[Message, ...], sample: Sample, name: str, rater: Rater
     ) -> None:
-        asked_for.set(f"{exchange.place.key()}/rating/{name}")  # the recording knows the arm, the rater does not
+        request_purpose.set(f"{exchange.place.key()}/rating/{name}")  # the recording knows the arm, the rater does not
         ledger = Ledger()
         try:
             rating = await rater.rate(self.rateable(exchange, earlier, sample), ledger)
@@ -165,7 +165,7 @@ class Run:
     async def _check(self, exchange: Exchange, earlier: tuple[Message, ...], sample: Sample) -> None:
         assert self.check is not None
         assert sample.facilitator is not None
-        asked_for.set(f"{exchange.place.key()}/check")
+        request_purpose.set(f"{exchange.place.key()}/check")
         ledger = Ledger()
         seen = await self.check.look(sample.facilitator, exchange.user_message, earlier, ledger)
         self._go_on_or_stop()

@@ -16,8 +16,8 @@ from judges.evaluation.labelled import Labelled, Setting, labelled
 from judges.evaluation.subject import Spec, Subject, open_subject
 from judges.prompt import SHARED, PromptError, load_prompt
 from judges.verdict import Stage
-from models.answer_cache import Memory, Remembering
-from models.budget import Budget, Budgeted, price_of
+from models.answer_cache import AnswerCache, CachingEngine
+from models.budget import Budget, BudgetedEngine, price_of
 from models.client import Engine, Models, open_models
 from models.openai_engine import make_session
 from proxy.config.blueprint import Blueprint, JudgePlan, assemble
@@ -197,13 +197,13 @@ async def open_judges(
     known = known_judges(plan.name for bot in blueprints.values() for plan in bot.plans)
     purse = Budget(budget) if budget is not None else None
     outside = any(settings.engine != "embedded" for settings in config.models.values())
-    memory = Memory(answers) if answers is not None and outside else None
+    memory = AnswerCache(answers) if answers is not None and outside else None
 
     def around(alias: str, engine: Engine) -> Engine:
         settings = config.models[alias]
         if purse is not None and settings.engine != "embedded":
-            engine = Budgeted(engine, alias, settings, purse)
-        return engine if memory is None else Remembering(engine, memory, settings.base_url)
+            engine = BudgetedEngine(engine, alias, settings, purse)
+        return engine if memory is None else CachingEngine(engine, memory, settings.base_url)
 
     session = make_session()
     try:

@@ -8,7 +8,7 @@ from itertools import takewhile
 from judges.evaluation.labelled import Labelled
 from judges.evaluation.subject import Subject
 from judges.verdict import Judgement, Stage, Verdict
-from models.answer_cache import remembered
+from models.answer_cache import cache_hits
 from models.usage import Ledger, Usage
 
 _SCORES: dict[Verdict, float] = {"accept": 0.0, "warn": 0.5, "reject": 1.0, "unjudged": 0.5}
@@ -155,7 +155,7 @@ class _Trial:
 
     async def judge(self) -> Answer:
         """Judge the case. After an answer that was skipped, go on at the stage that the budget refused."""
-        remembered.set(self._from_memory)
+        cache_hits.set(self._from_memory)
         review = await self._subject.cascade.run(self._case.case, self._ledger, heard=self._heard)
         calls = self._ledger.calls
         refused = {call.step for call in calls if call.error == "BudgetSpent"}

@@ -9,8 +9,8 @@ from assistants.embedded import Embedded
 from facilitators.fidelity import Check, LineCheck, ModelCheck
 from facilitators.voice import Lines, Played, Voice
 from knowledge_base.library import Library
-from models.answer_cache import Memory, Remembering
-from models.budget import Budget, Budgeted, price_of
+from models.answer_cache import AnswerCache, CachingEngine
+from models.budget import Budget, BudgetedEngine, price_of
 from models.client import Engine, Models, open_models
 from models.errors import ModelSettingsError
 from models.fallback import with_fallbacks
@@ -89,7 +89,7 @@ async def open_cast(
     blueprint = assemble(base)[experiment.chatbot]
     purse = Budget(budget) if budget is not None else None
     missing: list[str] = []
-    memory = Memory(answers)
+    memory = AnswerCache(answers)
 
     def around(settings: Mapping[str, ModelSettings]) -> Callable[[str, Engine], Engine]:
         def wrap(alias: str, engine: Engine) -> Engine:
@@ -100,8 +100,8 @@ async def open_cast(
                 engine = ReplayEngine(missing)
             elif purse is not None:
                 price_of(alias, one)
-                engine = Budgeted(engine, alias, one, purse)
-            return Remembering(engine, memory, one.base_url)
+                engine = BudgetedEngine(engine, alias, one, purse)
+            return CachingEngine(engine, memory, one.base_url)
 
         return wrap
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from aiohttp import web
 
-from models.answer_cache import asked_for
+from models.answer_cache import request_purpose
 from models.usage import Call
 from proxy.traces.trace import Trace
 from scoring.arm import PLACE_HEADER, Seen
@@ -17,11 +17,11 @@ async def tell_place(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
     """Tell the recording what a request is for: all calls of its turn inherit it."""
-    token = asked_for.set(request.headers.get(PLACE_HEADER))
+    token = request_purpose.set(request.headers.get(PLACE_HEADER))
     try:
         return await handler(request)
     finally:
-        asked_for.reset(token)
+        request_purpose.reset(token)
 
 
 class ProxyTurns:

@@ -17,7 +17,7 @@ from judges.guard_model import FORMS, HAZARDS, Guard, question
 from judges.judge import ModelJudge
 from judges.prompt import Prompt, PromptError, load_prompt
 from judges.verdict import Judgement
-from models.answer_cache import Memory, Remembering
+from models.answer_cache import AnswerCache, CachingEngine
 from models.client import Models, open_models
 from models.openai_engine import make_session
 from models.settings import ModelSettings
@@ -335,10 +335,10 @@ async def test_a_remembered_answer_has_its_probabilities(start: Start, tmp_path:
     """So that measuring again, from memory, measures the same."""
     one = await start("yes_no")
     for _ in range(2):
-        memory = Memory(tmp_path / "answers.jsonl")
+        memory = AnswerCache(tmp_path / "answers.jsonl")
         session = make_session()
         models = open_models(
-            one.models.settings, session, {}, around=lambda _, engine, m=memory: Remembering(engine, m)
+            one.models.settings, session, {}, around=lambda _, engine, m=memory: CachingEngine(engine, m)
         )
         found = await ModelJudge(one.prompt(), models, 5).judge(HARMFUL, Ledger())
         assert (found.verdict, found.score) == ("reject", pytest.approx(0.9))

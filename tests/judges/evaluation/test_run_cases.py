@@ -6,8 +6,8 @@ import pytest
 
 from judges.evaluation.measures import measure
 from judges.evaluation.run_cases import ask, ask_all
-from models.answer_cache import Memory, Remembering
-from models.budget import Budget, Budgeted
+from models.answer_cache import AnswerCache, CachingEngine
+from models.budget import Budget, BudgetedEngine
 from models.errors import UpstreamUnavailable
 from models.scripted import Scripted
 from tests.judges.evaluation.builders import PRICE, by_draft, case, says, settings, subject
@@ -89,7 +89,7 @@ async def test_judges_are_asked_side_by_side():
 
 
 def remembering(engine, memory):
-    return subject(Remembering(engine, memory))
+    return subject(CachingEngine(engine, memory))
 
 
 async def test_crashed_run_resumes_without_asking_a_recorded_answer_again(tmp_path):
@@ -106,13 +106,13 @@ async def test_crashed_run_resumes_without_asking_a_recorded_answer_again(tmp_pa
         given += 1
         return says("reject") if given <= 3 else Killed()
 
-    memory = Memory(file)
+    memory = AnswerCache(file)
     with pytest.raises(BaseExceptionGroup):
         await ask(remembering(Scripted(dying), memory), CASES, at_once=1)
     memory.close()
     file.write_bytes(file.read_bytes()[:-9])
 
-    engine, memory = Scripted(lambda body: says("reject")), Memory(file)
+    engine, memory = Scripted(lambda body: says("reject")), AnswerCache(file)
     found = await ask(remembering(engine, memory), CASES, at_once=3)
     memory.close()
     assert verdicts(found) == ["reject"] * 6
@@ -120,7 +120,7 @@ async def test_crashed_run_resumes_without_asking_a_recorded_answer_again(tmp_pa
     assert [a.ms is None for a in found] == [True, True, False, False, False, False]
     assert all(a.usage.prompt_tokens for a in found)
 
-    engine, memory = Scripted([]), Memory(file)
+    engine, memory = Scripted([]), AnswerCache(file)
     assert verdicts(await ask(remembering(engine, memory), CASES)) == ["reject"] * 6
     memory.close()
     assert engine.requests == []
@@ -131,7 +131,7 @@ async def test_repeats_resume_too(tmp_path):
     file = tmp_path / "answers.jsonl"
     requests = []
     for repeats in (2, 3, 3):
-        engine, memory = Scripted(lambda body: says("accept")), Memory(file)
+        engine, memory = Scripted(lambda body: says("accept")), AnswerCache(file)
         await ask(remembering(engine, memory), CASES[:2], repeats=repeats)
         memory.close()
         requests.append(len(engine.requests))
@@ -159,7 +159,7 @@ def costly(answer='{"verdict": "accept", "reason": ""}', **more):
 
     budget = Budget(more.pop("limit"))
     engine, priced = Scripted(script), settings("swift", price=PRICE, max_tokens=100)
-    one = Budgeted(engine, "swift", priced["swift"], budget)
+    one = BudgetedEngine(engine, "swift", priced["swift"], budget)
     return subject(one, price=PRICE, max_tokens=100), engine, budget
 
 
@@ -209,7 +209,7 @@ async def test_stage_that_has_answered_is_not_asked_again_when_the_budget_makes_
     swift, chief = Scripted(lambda body: says("reject")), Scripted(slow)
     budget = Budget(0.0045)  # one call of the chief at a time
     priced = settings("chief", price=PRICE, max_tokens=200)["chief"]
-    one = subject(swift, Budgeted(chief, "chief", priced, budget), price=PRICE, max_tokens=200)
+    one = subject(swift, BudgetedEngine(chief, "chief", priced, budget), price=PRICE, max_tokens=200)
     found = await ask(one, CASES[:2], at_once=2)
     assert [(a.verdict, a.path, a.calls) for a in found] == [("reject", ("swift", "chief"), 2)] * 2
     assert (len(swift.requests), len(chief.requests)) == (2, 2)

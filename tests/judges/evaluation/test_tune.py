@@ -25,7 +25,7 @@ from judges.evaluation.tune import Terms, Tuning
 from judges.evaluation.tuned import Tuned
 from judges.judge import ModelJudge
 from judges.prompt import load_prompt
-from models.budget import Budget, Budgeted
+from models.budget import Budget, BudgetedEngine
 from models.client import Models
 from models.errors import UpstreamRefused, UpstreamUnavailable
 from models.scripted import Scripted
@@ -89,7 +89,7 @@ class Lab:
         engines: dict[str, Any] = {"swift": self.asked, "chief": self.tuner}
         if self.budget is not None:
             self.purse = Budget(self.budget)
-            engines = {alias: Budgeted(engine, alias, settings, self.purse) for alias, engine in engines.items()}
+            engines = {alias: BudgetedEngine(engine, alias, settings, self.purse) for alias, engine in engines.items()}
         models = Models(dict.fromkeys(engines, settings), engines, first_pause_s=0)
         subject = Subject(
             "tone", Spec(what="swift"), Cascade("tone", TONE.modes, (ModelJudge(TONE, models, 5),)), (TONE,)

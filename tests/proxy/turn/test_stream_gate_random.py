@@ -16,7 +16,7 @@ from models.client import Models, open_models
 from models.engine import Body
 from models.openai_engine import make_session
 from models.scripted import Scripted
-from models.writing import Listener
+from models.streaming import Listener
 from proxy.api import reply, stream
 from proxy.config.blueprint import assemble
 from proxy.config.config import parse_config
