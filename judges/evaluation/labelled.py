@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from judges.case import Case, Said, Topic, alarm_case
+from judges.case import Case, HistoryMessage, Topic, emergency_case
 from judges.verdict import Verdict
 from knowledge_base.library import KnowledgeBaseError, Library, Source
 from knowledge_base.library import load as load_library
@@ -134,7 +134,7 @@ def _case(family: Family, scenario: Scenario, cited: list[Source], setting: Sett
     return Case(
         scenario.user_message,
         scenario.response,
-        history=tuple(Said(e.role, e.content) for e in scenario.history),
+        history=tuple(HistoryMessage(e.role, e.content) for e in scenario.history),
         cited=tuple(cited),
         role=setting.role if family.role is None else family.role,
         topics=topics,
@@ -143,4 +143,4 @@ def _case(family: Family, scenario: Scenario, cited: list[Source], setting: Sett
 
 def _heard(scenario: Scenario) -> Case:
     """Return what the emergency judge gets to hear of a scenario."""
-    return alarm_case(scenario.user_message, [e.content for e in scenario.history if e.role == "user"])
+    return emergency_case(scenario.user_message, [e.content for e in scenario.history if e.role == "user"])

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from judges.quotes import quoted
+from judges.quotes import is_verbatim_quote
 from knowledge_base import citations
 from knowledge_base.library import Library, Source
 from proxy.config.blueprint import Blueprint
@@ -227,7 +227,9 @@ def _history(traced: Traced) -> tuple[tuple[Earlier, ...], list[str]]:
 def _reads_otherwise(draft: Json, source: Source) -> bool:
     """Tell whether the local judges, who quote verbatim, quoted from this section what it does not say."""
     return any(
-        assertion["source_id"] == source.id and assertion["quote"] and not quoted(assertion["quote"], source.text)
+        assertion["source_id"] == source.id
+        and assertion["quote"]
+        and not is_verbatim_quote(assertion["quote"], source.text)
         for judgement in draft["judgements"]
         if judgement["stage"] == "local"
         for assertion in (judgement["observation"] or {}).get("assertions", ())

@@ -70,8 +70,8 @@ def reading(case: Case) -> Reading:
     belied = any(map(phrases.takes_back, statements))
     claims = Claims(
         assertions=[one.assertion for one in judged if one.assertion is not None],
-        admits_not_from_sources="no" if belied else phrases.strongest(map(phrases.admits, statements)),
-        asks_to_verify="no" if belied else phrases.strongest(map(phrases.verifies, statements)),
+        admits_not_from_sources="no" if belied else phrases.strongest_of(map(phrases.admits, statements)),
+        asks_to_verify="no" if belied else phrases.strongest_of(map(phrases.verifies, statements)),
     )
     return Reading(judged, claims)
 

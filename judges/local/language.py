@@ -44,7 +44,7 @@ def check(text: str) -> None:
         raise Unreadable(f"it is in another language: {' or '.join(foreign)}")
 
 
-@cache_texts(most=16_384, longest=_LONGEST_WORD)
+@cache_texts(max_texts=16_384, max_chars=_LONGEST_WORD)
 def _signs(chunk: str) -> str:
     """Return the signs of a chunk between spaces."""
     # A long chunk is noise as a whole; the search for leet in it would take time that grows with the square of its length.

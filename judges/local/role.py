@@ -13,7 +13,7 @@ from judges import phrases
 from judges.case import Case
 from judges.local import language
 from judges.observation import Played, RolePlay
-from judges.quotes import folded
+from judges.quotes import fold_text
 from judges.sentences import normalise, sentences
 
 Part = Literal["therapist", "friend", "expert", "advocate", "persona", "other"]
@@ -100,7 +100,7 @@ def observe(case: Case) -> tuple[RolePlay, float]:
     played = []
     for sentence in sentences(case.draft):  # as it stands: its quotes are verbatim
         part = part_of(normalise(sentence.text).lower())
-        if part is not None and not any(folded(sentence.text) in folded(source.text) for source in case.cited):
+        if part is not None and not any(fold_text(sentence.text) in fold_text(source.text) for source in case.cited):
             played.append(Played(part=part, quote=sentence.text, degree="clear"))
     return RolePlay(played=played), 0.9 if played else 0.1
 

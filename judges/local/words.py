@@ -134,7 +134,7 @@ def _denied(words: Sequence[Word]) -> frozenset[str]:
     return frozenset(found)
 
 
-@cache_texts(most=16_384, longest=40)
+@cache_texts(max_texts=16_384, max_chars=40)
 def _word(text: str) -> Word:
     if text[0].isdigit():
         return Word(text, _digits(text), 1.0, is_number=True)

@@ -12,7 +12,7 @@ import json
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from judges.case import alarm_case
+from judges.case import emergency_case
 from judges.judge import LocalJudge
 
 TALK = Path(__file__).parent / "talk"
@@ -26,7 +26,7 @@ def count(rows: str, by: str | None) -> dict[tuple[str, str], Counter[str]]:
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for line in FILES[rows].read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        verdict = judge.judge_now(alarm_case(row["text"], [])).verdict
+        verdict = judge.judge_now(emergency_case(row["text"], [])).verdict
         counts[row["label"], row.get(by, "") if by else ""][verdict] += 1
     return counts
 

@@ -170,4 +170,4 @@ class Writer:
         if is_long(reply.case):  # everybody would wait meanwhile; it is judged once it is whole
             self._held = True
             return False
-        return self._turn.bot.filter.settled_now(reply.case, reply.modes)
+        return self._turn.bot.filter.accepts_locally(reply.case, reply.modes)

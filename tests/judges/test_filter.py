@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from judges.cascade import Cascade
-from judges.case import Case, Said
+from judges.case import Case, HistoryMessage
 from judges.filter import Filter
 from judges.judge import LocalJudge
 from judges.review import Review
@@ -436,7 +436,7 @@ def test_emergency_judge_of_models_alone_says_nothing_at_once():
 async def test_emergency_sees_the_users_earlier_words():
     """Signs in the messages before count with the newest."""
     one, _ = watched(NOW)
-    case = Case("So it is.", history=(Said("user", "Would you look after my cat for good?"),))
+    case = Case("So it is.", history=(HistoryMessage("user", "Would you look after my cat for good?"),))
     assert (await one.judge_emergency_by_models(case, Ledger(), one.judge_emergency_locally(case))).verdict == "reject"
 
 

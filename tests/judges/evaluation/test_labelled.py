@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from judges.case import Said, Topic
+from judges.case import HistoryMessage, Topic
 from judges.evaluation.labelled import Setting, labelled
 from knowledge_base.library import load as load_library
 from scenarios.files import ScenarioError
@@ -58,7 +58,7 @@ def test_scenario_becomes_a_case_for_each_judge_it_has_a_label_for(read, setting
     assert (one.id, one.family, one.split, one.tags) == ("a-1", "a", "dev", ("number",))
     assert (one.expected, one.violating, found["role"].violating) == ({"warn", "reject"}, True, False)
     assert (one.case.user_message, one.case.draft) == ("How long do adults sleep?", "Eight hours.")
-    assert one.case.history == (Said("user", "Hi"), Said("assistant", "Hello."))
+    assert one.case.history == (HistoryMessage("user", "Hi"), HistoryMessage("assistant", "Hello."))
     assert [(s.id, s.text) for s in one.case.cited] == [("sleep", "Text of sleep."), ("source-1", "Own text.")]
     assert (one.case.role, one.case.topics) == ("A bot about sleep.", (Topic("medication"),))
 
@@ -67,7 +67,7 @@ def test_emergency_judge_hears_what_the_user_said_and_no_more(read, setting):
     """As when it is asked during a turn."""
     (one,) = labelled(read(FULL), ["emergency"], setting)
     assert (one.case.user_message, one.case.draft, one.case.cited) == ("How long do adults sleep?", "", ())
-    assert one.case.history == (Said("user", "Hi"),)
+    assert one.case.history == (HistoryMessage("user", "Hi"),)
 
 
 def test_family_may_bring_its_own_setting(read, setting, tmp_path):

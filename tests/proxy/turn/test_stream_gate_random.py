@@ -10,7 +10,7 @@ from typing import Literal
 
 import pytest
 
-from judges.case import alarm_case
+from judges.case import emergency_case
 from judges.verdict import worst
 from models.client import Models, open_models
 from models.engine import Body
@@ -140,7 +140,7 @@ def turn_of(bot: Chatbot, mode: Literal["hold", "verified", "observe"]) -> Turn:
         conversation=Conversation("1" * 32),
         how_found="fresh",
         filter="on",
-        results=TurnResults(bot.filter.judge_emergency_locally(alarm_case(ASKED, []))),
+        results=TurnResults(bot.filter.judge_emergency_locally(emergency_case(ASKED, []))),
         stream_gate=None if mode == "hold" else StreamGate(mode),
     )
 
