@@ -446,10 +446,10 @@ def test_what_local_judges_have_learned_is_loaded_before_the_first_user_comes() 
 from judges.cascade import Cascade
 from judges.filter import Filter
 from judges.judge import OBSERVERS, LocalJudge
-from judges.local import evidence, support, vectors
+from judges.local import classifier, support, vectors
 
 Filter([Cascade(name, frozenset({"source"}), (LocalJudge(name),)) for name in OBSERVERS]).warm_up()
-print(*(learned.cache_info().currsize for learned in (evidence.load, support.weights, vectors.load)))
+print(*(learned.cache_info().currsize for learned in (classifier.load, support.load_weights, vectors.load_words)))
 """
     assert subprocess.run([sys.executable, "-c", told], capture_output=True, check=True).stdout.split() == [
         b"1",
