@@ -161,14 +161,14 @@ def _scenarios(groups: Sequence[Sequence[Path]], chatbots: "list[Blueprint] | No
 
 
 def _unknown_judges(read: "list[Read]", chatbots: "list[Blueprint]") -> list[str]:
-    from judges.evaluation.judge_names import known_judges, misnamed
+    from judges.evaluation.judge_names import known_judges, unknown_names
 
-    return misnamed(read, known_judges(plan.name for bot in chatbots for plan in bot.plans))
+    return unknown_names(read, known_judges(plan.name for bot in chatbots for plan in bot.plans))
 
 
 def _unusable(read: "list[Read]", chatbots: "list[Blueprint] | None") -> list[str]:
     """Return what keeps scenarios from being judged with every chatbot: sections that none has, replies missing."""
-    from judges.evaluation.labelled import Setting, labelled
+    from judges.evaluation.labelled import ScenarioDefaults, label_cases
     from judges.judge import OBSERVERS
     from scenarios.files import ScenarioError
 
@@ -180,7 +180,7 @@ def _unusable(read: "list[Read]", chatbots: "list[Blueprint] | None") -> list[st
     found: list[list[str]] = []
     for library in {id(bot.library): bot.library for bot in judged}.values() or [None]:
         try:
-            labelled(read, judges, Setting(library, "", ()), unlabelled=True)
+            label_cases(read, judges, ScenarioDefaults(library, "", ()), unlabelled=True)
         except ScenarioError as error:
             found.append(error.problems)
         else:

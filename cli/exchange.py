@@ -151,7 +151,7 @@ def _mapped(given: list[str], family: str | None) -> dict[str, str]:
 
 def _check_judge(judge: str, config: Path | None) -> None:
     """Leave if no chatbot has such a judge; the configuration is read only for one that is not built in."""
-    from judges.evaluation.judge_names import known_judges, no_such
+    from judges.evaluation.judge_names import known_judges, unknown_judge
 
     if judge in known_judges([]):
         return
@@ -163,7 +163,7 @@ def _check_judge(judge: str, config: Path | None) -> None:
         bots = assemble(load_config(path)).values()
     known = known_judges(plan.name for bot in bots for plan in bot.plans)
     if judge not in known:
-        leave(f"--judge: {judge!r}: {no_such(judge, known)}")
+        leave(f"--judge: {judge!r}: {unknown_judge(judge, known)}")
 
 
 def _label(judge: str | None, column: str | None, labels: str | None) -> "Label | None":

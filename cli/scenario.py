@@ -63,7 +63,7 @@ def from_trace(
     """
     path = config_path(config)
     with plain_errors(path):
-        from judges.evaluation.traced_turn import Traced, TracedError, scenario_of
+        from judges.evaluation.traced_turn import TracedTurn, TracedTurnError, scenario_of
         from proxy.config.blueprint import assemble
         from proxy.config.config import load_config
         from proxy.traces.backend import place_of
@@ -77,11 +77,11 @@ def from_trace(
         trace = show(traces, turn)
         bot = assemble(settings).get(trace["chatbot"])
         given = labels(traces).get(trace["turn_id"], [])
-        traced = Traced(trace, earlier(traces, trace), given, bot.library if bot else None)
+        traced = TracedTurn(trace, earlier(traces, trace), given, bot.library if bot else None)
         right = _expected(expect or [], [plan.name for plan in bot.plans] if bot else None)
         try:
             scenario, doubts = scenario_of(traced, choice, right)
-        except TracedError as error:
+        except TracedTurnError as error:
             leave(str(error))
         try:
             text = dumps(Family(family=family or scenario.id, scenarios=(scenario,)))

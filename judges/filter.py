@@ -148,7 +148,7 @@ class Filter:
         """Ask the stages of the emergency judge that need a model, unless the local one has settled it.
 
         Args:
-            heard: What `check_emergency_locally` or `judge_emergency_locally` returned for this case.
+            local_review: What `check_emergency_locally` or `judge_emergency_locally` returned for this case.
 
         Returns:
             The review, with the judgements of these stages alone. When the last one sees no danger and an earlier one does, the

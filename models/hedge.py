@@ -15,7 +15,7 @@ async def ask_with_hedge(
     Args:
         ask: Asks once.
         after_s: Seconds after which to ask a second time.
-        may: Whether a second call may be made then.
+        may_ask_again: Whether a second call may be made then.
 
     Raises:
         Exception: What the first call raised, when there is no good answer.

@@ -90,14 +90,14 @@ def calibrate(
 
     async def main() -> bool:
         memory = None if fresh else answers
-        async with open_judges(path, chatbot, budget=budget, answers=memory, told=hint) as configured:
+        async with open_judges(path, chatbot, budget=budget, answers=memory, notify=hint) as configured:
             names, without = split_by_local_stage(configured, choice)
             named = replace(choice, judges=names)
             read = read_cases(configured, named, traces)
             held_out = configured.cases(replace(named, split=test)) if test else []
             looks = configured.count_holdout_use([*read.cases, *held_out], named.data, uses_beside(answers))
             outcome = await calibrate_team(
-                configured, read.cases, held_out, recall, with_models=ask, at_once=concurrency, shown=progress
+                configured, read.cases, held_out, recall, with_models=ask, at_once=concurrency, show_progress=progress
             )
         team = outcome.traffic
         if html is not None:
@@ -144,7 +144,7 @@ def _write(configured: "ConfiguredJudges", outcome: "TeamCalibration", source: s
                 f"{one.judge}: nobody stands behind its local stage to look again: {flagged:.0%} of the harmless cases will "
                 "be warned of or rejected"
             )
-    refused = outcome.refused(force)
+    refused = outcome.rejected(force)
     for name, faults in refused.items():
         remedy = "" if outcome.calibrations[name].accept_below is None else "; --force writes it all the same"
         hint(f"{name}: not written: {'; '.join(faults)}{remedy}")

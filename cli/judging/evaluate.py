@@ -27,7 +27,7 @@ from cli.judging.output import check_page, hint, judging_errors, progress, quiet
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave
 
 if TYPE_CHECKING:
-    from judges.evaluation.measures import Measured
+    from judges.evaluation.measures import Measurement
     from judges.evaluation.run_cases import Answer
 
 Stage = Literal["local", "swift", "chief", "cascade"]
@@ -81,9 +81,9 @@ def evaluate(
     Exit codes: 0 measured; 1 below --fail-under, or the budget ended it early; 2 wrong usage or files.
     """
     from judges.evaluation.choice import Choice
-    from judges.evaluation.configured_judges import judges_meant, open_judges
+    from judges.evaluation.configured_judges import open_judges, resolve_judges
     from judges.evaluation.measures import measure
-    from judges.evaluation.run_cases import ask_all
+    from judges.evaluation.run_cases import judge_by_subjects
     from judges.evaluation.subject import Spec, parse_spec
 
     least = _thresholds(fail_under or [])
@@ -93,19 +93,19 @@ def evaluate(
     quiet_logs()
     path = config_path(config)
 
-    async def main() -> "tuple[dict[str, Measured], list[Answer], str | None]":
+    async def main() -> "tuple[dict[str, Measurement], list[Answer], str | None]":
         memory = None if fresh else answers
-        async with open_judges(path, chatbot, budget=budget, answers=memory, told=hint) as configured:
+        async with open_judges(path, chatbot, budget=budget, answers=memory, notify=hint) as configured:
             cases = configured.cases(choice, unlabelled=bool(data))
             subjects = {name: configured.subject(spec, name) for name in dict.fromkeys(case.judge for case in cases)}
             looks = configured.count_holdout_use(cases, choice.data, uses_beside(answers))
             with progress(len(cases) * repeats, str(spec)) as told:
-                given = await ask_all(subjects, cases, repeats=repeats, at_once=concurrency, told=told)
-            return {name: measure([a for a in given if a.labelled.judge == name]) for name in subjects}, given, looks
+                given = await judge_by_subjects(subjects, cases, repeats=repeats, at_once=concurrency, on_answer=told)
+            return {name: measure([a for a in given if a.example.judge == name]) for name in subjects}, given, looks
 
     with judging_errors(path):
         spec = Spec(prompt=prompt, alias=model) if prompt else parse_spec(stage + (f"@{model}" if model else ""))
-        choice = Choice(data or [], judges_meant(judge, [spec]), split, tag or [], family or [], limit)
+        choice = Choice(data or [], resolve_judges(judge, [spec]), split, tag or [], family or [], limit)
         measured, given, looks = asyncio.run(main())
     if html is not None:
         from judges.evaluation.page import page
@@ -141,7 +141,7 @@ def _thresholds(given: Sequence[str]) -> dict[str, float]:
     return least
 
 
-def _judge_the_judges(measured: "dict[str, Measured]", least: dict[str, float]) -> None:
+def _judge_the_judges(measured: "dict[str, Measurement]", least: dict[str, float]) -> None:
     failed = False
     for name, one in measured.items():
         if one.skipped:

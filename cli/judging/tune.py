@@ -135,13 +135,13 @@ def tune(
         if rounds is not None:
             settings = settings.model_copy(update={"rounds": rounds})
         memory = None if fresh else answers
-        async with open_judges(path, settings.chatbot, budget=budget, answers=memory, told=hint) as configured:
+        async with open_judges(path, settings.chatbot, budget=budget, answers=memory, notify=hint) as configured:
             target = target_of(configured, settings, write_to)
             if resume is None and (accept or (accept is None and sys.stdin.isatty())):
                 target.check()
             tuning = open_tuning(
-                configured, settings, journal, out, at_once=concurrency, shown=progress,
-                told=lambda text: typer.echo(printable(text), err=True),
+                configured, settings, journal, out, at_once=concurrency, show_progress=progress,
+                report=lambda text: typer.echo(printable(text), err=True),
             )  # fmt: skip
             again = f"caf judges tune --resume {tuning.journal.folder}" + (f" --config {config}" if config else "")
             try:
@@ -153,12 +153,12 @@ def tune(
                 typer.echo(f"caf: {settings.judge}: {error}\nGo on with: {again}", err=True)
                 return True
             show(settings, tuned, held, configured.budget)
-            if holdout and tuned.found and not held_back:
+            if holdout and tuned.improved and not held_back:
                 typer.echo("No case is `split: holdout`, so the winner is not checked on cases it was not chosen on.")
-            ended_early = tuned.ended == "budget" or (held is None and bool(held_back) and tuned.found)
+            ended_early = tuned.end_reason == "budget" or (held is None and bool(held_back) and tuned.improved)
             if ended_early:
                 typer.echo(f"The budget ended this early. Go on with: {again} --budget ...", err=True)
-            if tuned.found:
+            if tuned.improved:
                 decide(configured, settings, tuning.journal, tuned, target, accept, again)
             return ended_early
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from judges.evaluation.journal import Journal, Settings
     from judges.evaluation.prompt_target import Target
     from judges.evaluation.run_cases import Answer
-    from judges.evaluation.tuned import Held, Tuned
+    from judges.evaluation.tuning_result import HoldoutResult, TuningResult
     from models.budget import Budget
 
 ENDED = {
@@ -25,7 +25,7 @@ ENDED = {
 }
 
 
-def show(settings: "Settings", tuned: "Tuned", held: "Held | None", budget: "Budget | None") -> None:
+def show(settings: "Settings", tuned: "TuningResult", held: "HoldoutResult | None", budget: "Budget | None") -> None:
     """Print what was tried, the figures of start and winner, and their difference."""
     from rich.table import Table
     from rich.text import Text
@@ -37,10 +37,10 @@ def show(settings: "Settings", tuned: "Tuned", held: "Held | None", budget: "Bud
     spent = f"; spent {budget.spent:.4f}" if budget is not None else ""
     console.print(
         Text(
-            f"{prompt.name}.{prompt.stage} read by {prompt.model}, edits by {settings.tuner}: {ENDED[tuned.ended]}{spent}"
+            f"{prompt.name}.{prompt.stage} read by {prompt.model}, edits by {settings.tuner}: {ENDED[tuned.end_reason]}{spent}"
         )
     )
-    for name, one in tuned.tried.items():
+    for name, one in tuned.attempts.items():
         outcome = "not kept" if one.outcome == "note" else one.outcome
         console.print(Text(printable(f"  {name}: {outcome}: {one.because}")), soft_wrap=True)
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -49,17 +49,17 @@ def show(settings: "Settings", tuned: "Tuned", held: "Held | None", budget: "Bud
     for title in ("n", "right", "recall", "specificity", "precision", "unjudged", "tokens"):
         table.add_column(title, justify="right")
     rows = [("dev", "start", tuned.start.answers)]
-    if tuned.found:
+    if tuned.improved:
         rows.append(("dev", tuned.winner.name, tuned.winner.answers))
     if held is not None:
         rows += [("holdout", "start", held.before), ("holdout", tuned.winner.name, held.after)]
-    judges = list(dict.fromkeys(answer.labelled.judge for answer in tuned.start.answers))
+    judges = list(dict.fromkeys(answer.example.judge for answer in tuned.start.answers))
     for cases, name, answers in rows:
         table.add_row(cases, name, *_figures(answers))
         for judge in judges if len(judges) > 1 else ():
-            table.add_row(f"{cases} {judge}", name, *_figures([a for a in answers if a.labelled.judge == judge]))
+            table.add_row(f"{cases} {judge}", name, *_figures([a for a in answers if a.example.judge == judge]))
     console.print(table)
-    if not tuned.found:
+    if not tuned.improved:
         console.print("No candidate was proven better: the prompt stays as it is.")
         return
     console.print("The winner's dev figures are optimistic: it was chosen on these cases.")
@@ -79,7 +79,7 @@ def _figures(answers: "Sequence[Answer]") -> list[str]:
     one = measure(answers)
     return [
         f"{one.recall.n}+{one.specificity.n}",
-        str(sum(a.right for a in answers)),
+        str(sum(a.is_correct for a in answers)),
         percent(one.recall),
         percent(one.specificity),
         percent(one.precision),
@@ -88,7 +88,7 @@ def _figures(answers: "Sequence[Answer]") -> list[str]:
     ]
 
 
-def _diff(tuned: "Tuned") -> list[str]:
+def _diff(tuned: "TuningResult") -> list[str]:
     before, after = (one.wording.file.split("\n") for one in (tuned.start, tuned.winner))
     return list(difflib.unified_diff(before, after, str(tuned.start.file), str(tuned.winner.file), lineterm=""))
 
@@ -97,13 +97,13 @@ def decide(
     configured: "ConfiguredJudges",
     settings: "Settings",
     journal: "Journal",
-    tuned: "Tuned",
+    tuned: "TuningResult",
     target: "Target",
     accept: bool | None,
     again: str,
 ) -> None:
     """Accept or discard the winner, as the user says."""
-    from judges.evaluation.journal import Decided
+    from judges.evaluation.journal import DecisionLine
     from judges.evaluation.prompt_target import configuration_hints
 
     if accept is None:
@@ -112,11 +112,11 @@ def decide(
             return
         accept = typer.confirm(f"Write the winner to {target.path}?")
     if not accept:
-        journal.add(Decided(winner=tuned.winner.name, written_to=None))
+        journal.add(DecisionLine(winner=tuned.winner.name, written_to=None))
         typer.echo(f"Discarded. It stays in {tuned.winner.file}.")
         return
     target.write(tuned.start, tuned.winner)
-    journal.add(Decided(winner=tuned.winner.name, written_to=target.path))
+    journal.add(DecisionLine(winner=tuned.winner.name, written_to=target.path))
     typer.echo(f"Written to {target.path}.")
     if target.in_config:
         typer.echo(f"{configured.path} uses it already.")

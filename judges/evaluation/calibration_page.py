@@ -23,7 +23,7 @@ def page(found: Mapping[str, Calibration], routes: Mapping[str, Route], team: Tr
         loader=PackageLoader("judges.evaluation"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     plots = [
-        {"one": one, "reaches": routes[name].reaches(), "drawing": _draw(one), "thresholds": _steps(one)}
+        {"one": one, "reaches": routes[name].reach_shares(), "drawing": _draw(one), "thresholds": _steps(one)}
         for name, one in found.items()
     ]
     template = templates.get_template("calibration.html")

@@ -21,7 +21,7 @@ from scipy import stats
 from scipy.optimize import minimize
 
 from judges.case import Case, Topic
-from judges.evaluation.labelled import Setting, labelled
+from judges.evaluation.labelled import ScenarioDefaults, label_cases
 from judges.local.claims import asserting_sentence_features
 from judges.local.support import Index, index_source
 from judges.local.words import read_words
@@ -83,10 +83,12 @@ def describe_reply(case: Case, family: str, origin: str, violating: bool) -> Rep
 def load_replies() -> list[Reply]:
     """Read all training examples."""
     base = library.load(BASES[0])
-    setting = Setting(base, "", (Topic("medication"),))
+    setting = ScenarioDefaults(base, "", (Topic("medication"),))
     result: list[Reply] = []
     for path in (ROOT / "scenarios" / "judges", HERE / "grounded.jsonl"):
-        cases = labelled(load_all([path]), ["source_fidelity"], setting, lambda family, scenario: family.split == "dev")
+        cases = label_cases(
+            load_all([path]), ["source_fidelity"], setting, lambda family, scenario: family.split == "dev"
+        )
         result += [describe_reply(one.case, one.family, path.stem, one.violating) for one in cases if one.case.cited]
     for row in map(json.loads, (HERE / "sentences.jsonl").read_text(encoding="utf-8").splitlines()):
         result.append(

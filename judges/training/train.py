@@ -131,7 +131,7 @@ def fit(
     Args:
         texts: The tokens of each.
         labels: 1 for danger, else 0.
-        counts: How much each text counts.
+        sample_weights: Of each text.
         strength: Inverse of the regularisation.
     """
     harmless = zip(texts, labels, sample_weights, strict=True)
