@@ -13,7 +13,7 @@ from judges.case import Case
 from judges.observation import RolePlay, Screening
 from judges.rules import RULES
 from judges.verdict import Judgement
-from knowledge_base.citations import command
+from knowledge_base.citations import cite_command
 from knowledge_base.library import Source
 from models.client import Models
 from models.usage import Ledger
@@ -55,7 +55,7 @@ class LocalRefiner:
         text, source_ids = await offload.run(
             rejected.case, refine.refine, rejected.case, unwanted_texts, rejected.sent_text
         )
-        return f"{command(source_ids or ('not_in_sources',))}\n{text}"
+        return f"{cite_command(source_ids or ('not_in_sources',))}\n{text}"
 
 
 @dataclass(frozen=True, slots=True)

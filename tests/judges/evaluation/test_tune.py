@@ -373,7 +373,7 @@ def test_a_resumed_run_asks_nothing_twice(tmp_path: Path) -> None:
     assert not again.tuner.requests
     assert (tmp_path / "run" / "journal.jsonl").read_text() == written
     assert repeated.winner.name == tuned.winner.name == "round-2-candidate-1"
-    assert repeated.attempts == tuned.tried
+    assert repeated.attempts == tuned.attempts
     assert [a.verdict for a in repeated.winner.answers] == [a.verdict for a in tuned.winner.answers]
 
 
