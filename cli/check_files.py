@@ -14,7 +14,8 @@ from cli.file_kind import Kind, is_configuration, is_run, kind_of, sections_in
 if TYPE_CHECKING:
     from knowledge_base.library import Library
     from proxy.config.blueprint import Blueprint
-    from scenarios.scenario import Family, Read
+    from scenarios.scenario import Family
+    from scenarios.scenario_files import FamilyFile
 
 
 @dataclass(slots=True)
@@ -140,7 +141,7 @@ def unreviewed(folder: Path, library: "Library") -> Iterator[str]:
 
 def _scenarios(groups: Sequence[Sequence[Path]], chatbots: "list[Blueprint] | None", findings: Findings) -> None:
     """Look at groups of files, in each of which ids are unique."""
-    from scenarios.scenario import read_all
+    from scenarios.scenario_files import read_all
 
     families = scenarios = 0
     for paths in groups:
@@ -160,13 +161,13 @@ def _scenarios(groups: Sequence[Sequence[Path]], chatbots: "list[Blueprint] | No
         )
 
 
-def _unknown_judges(read: "list[Read]", chatbots: "list[Blueprint]") -> list[str]:
+def _unknown_judges(read: "list[FamilyFile]", chatbots: "list[Blueprint]") -> list[str]:
     from judges.evaluation.judge_names import known_judges, unknown_names
 
     return unknown_names(read, known_judges(plan.name for bot in chatbots for plan in bot.plans))
 
 
-def _unusable(read: "list[Read]", chatbots: "list[Blueprint] | None") -> list[str]:
+def _unusable(read: "list[FamilyFile]", chatbots: "list[Blueprint] | None") -> list[str]:
     """Return what keeps scenarios from being judged with every chatbot: sections that none has, replies missing."""
     from judges.evaluation.labelled import ScenarioDefaults, label_cases
     from judges.judge import OBSERVERS

@@ -8,7 +8,7 @@ import typer
 from cli.terminal import ConfigOption, config_path, leave, plain_errors, printable
 
 if TYPE_CHECKING:
-    from scenarios.exchange import Label
+    from scenarios.exchange import LabelColumn
 
 MOST = 20
 """So many faults are told; a set of the wrong kind has one in each of its rows."""
@@ -68,7 +68,7 @@ def import_(
     if out is not None and out.suffix != ".jsonl":
         leave(f"--out: {out} is to hold rows, and those are told by the ending .jsonl; name it so")
     _free(out, overwrite)
-    plan = exchange.Plan(_mapped(map or [], family), _label(judge, label, labels), skip_unlabelled)
+    plan = exchange.ImportPlan(_mapped(map or [], family), _label(judge, label, labels), skip_unlabelled)
     if skip_unlabelled and plan.label is None:
         leave("--skip-unlabelled: says what to do with labels; give --judge, --label and --labels as well")
     if plan.label is not None:
@@ -110,7 +110,7 @@ def export(
     """
     from judges.evaluation.shipped_scenarios import SCENARIOS
     from scenarios import exchange, files
-    from scenarios.scenario import load_all
+    from scenarios.scenario_files import load_all
 
     _free(out, overwrite)
     try:
@@ -166,14 +166,14 @@ def _check_judge(judge: str, config: Path | None) -> None:
         leave(f"--judge: {judge!r}: {unknown_judge(judge, known)}")
 
 
-def _label(judge: str | None, column: str | None, labels: str | None) -> "Label | None":
-    from scenarios.exchange import Label, parse_labels
+def _label(judge: str | None, column: str | None, labels: str | None) -> "LabelColumn | None":
+    from scenarios.exchange import LabelColumn, parse_labels
 
     if judge is None and column is None and labels is None:
         return None
     if not judge or not column or labels is None:
         leave("--judge, --label and --labels go together: which judge, which column, and what its values mean")
     try:
-        return Label(judge, column, parse_labels(labels))
+        return LabelColumn(judge, column, parse_labels(labels))
     except ValueError as error:
         leave(f"--labels: {error}")

@@ -70,7 +70,8 @@ def from_trace(
         from proxy.traces.labels import labels
         from proxy.traces.query import earlier, show
         from scenarios import files
-        from scenarios.scenario import Family, dumps
+        from scenarios.scenario import Family
+        from scenarios.scenario_files import dumps
 
         settings = load_config(path)
         traces = file or place_of(settings.privacy)

@@ -178,7 +178,7 @@ def _index_terms(library: Mapping[str, Section]) -> list[list[str]]:
 
 
 def _add_scores(heads: Postings, texts: Postings) -> Postings:
-    """Add up the scores of the two indexes. The order of terms is the same in every process, since it decides between corrections."""
+    """Add up the scores of the two indexes. Terms are sorted, since their order decides between corrections."""
     scores_by_term = {}
     for term in sorted(heads.keys() | texts.keys()):
         scores = dict(heads.get(term, _NO_SCORES))

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import structlog
 
-from facilitators.fidelity import Check
+from facilitators.fidelity import FidelityCheck
 from facilitators.voice import Voice
 from models.answer_cache import request_purpose
 from models.errors import ModelError
@@ -45,7 +45,7 @@ class Run:
     arms: Mapping[str, Arm]
     voice: Voice
     raters: Mapping[str, Rater]
-    check: Check | None
+    check: FidelityCheck | None
     rateable: Callable[[Exchange, tuple[Message, ...], Sample], Rateable]
     """Makes of an exchange, what was said before and its sample what raters see."""
     stopped: Callable[[], str | None]
@@ -167,7 +167,7 @@ class Run:
         assert sample.facilitator is not None
         request_purpose.set(f"{exchange.place.key()}/check")
         ledger = Ledger()
-        seen = await self.check.look(sample.facilitator, exchange.user_message, earlier, ledger)
+        seen = await self.check.assess(sample.facilitator, exchange.user_message, earlier, ledger)
         self._go_on_or_stop()
         if seen is not None:
             self.folder.append(Checked(place=exchange.place, **seen.model_dump()))

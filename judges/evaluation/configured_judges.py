@@ -22,7 +22,7 @@ from models.client import Engine, Models, open_models
 from models.openai_engine import make_session
 from proxy.config.blueprint import Blueprint, JudgePlan, assemble
 from proxy.config.config import Config, load_config
-from scenarios.scenario import Read, load_all
+from scenarios.scenario_files import FamilyFile, load_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class ConfiguredJudges:
             self._hints_given.add(text)
             self.notify(text)
 
-    def _read(self, data: list[Path]) -> list[Read]:
+    def _read(self, data: list[Path]) -> list[FamilyFile]:
         families = load_all(data or [shipped.SCENARIOS])
         if problems := unknown_names(families, self.judge_names):
             raise EvaluationError(*problems)

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from judges.judge import OBSERVERS
-from scenarios.scenario import Read
+from scenarios.scenario_files import FamilyFile
 
 
 def known_judges(configured: Iterable[str]) -> list[str]:
@@ -13,7 +13,7 @@ def known_judges(configured: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*OBSERVERS, *configured]))
 
 
-def unknown_names(families: Iterable[Read], judges: Sequence[str]) -> list[str]:
+def unknown_names(families: Iterable[FamilyFile], judges: Sequence[str]) -> list[str]:
     """Return a sentence for each file and name in `expect` that no judge has: such labels would silently be ignored."""
     places: dict[tuple[Path, str], list[str]] = {}
     for one in families:

@@ -9,7 +9,8 @@ from judges.verdict import Verdict
 from knowledge_base.library import KnowledgeBaseError, Library, Source
 from knowledge_base.library import load as load_library
 from scenarios.files import ScenarioError
-from scenarios.scenario import Family, Read, Scenario
+from scenarios.scenario import Family, Scenario
+from scenarios.scenario_files import FamilyFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class ScenarioDefaults:
 
 
 def label_cases(
-    families: Iterable[Read],
+    families: Iterable[FamilyFile],
     judges: Collection[str],
     defaults: ScenarioDefaults,
     keep: Callable[[Family, Scenario], bool] = lambda family, scenario: True,
@@ -109,7 +110,7 @@ def _text_judged_by(judge: str, scenario: Scenario) -> str:
 
 
 def _library(
-    one: Read, defaults: ScenarioDefaults, libraries: dict[Path, Library | None], problems: list[str]
+    one: FamilyFile, defaults: ScenarioDefaults, libraries: dict[Path, Library | None], problems: list[str]
 ) -> Library | None:
     folder = one.family.knowledge_base
     if folder is None:

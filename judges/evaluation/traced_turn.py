@@ -16,7 +16,8 @@ from proxy.traces.labels import Label, RightVerdict, labels
 from proxy.traces.query import earlier, show
 from proxy.turn.cases import HISTORY_FOR_JUDGES
 from proxy.wire.canonical import unlined
-from scenarios.scenario import Earlier, Family, InlineSource, Read, Scenario
+from scenarios.scenario import Earlier, Family, InlineSource, Scenario
+from scenarios.scenario_files import FamilyFile
 
 Json = dict[str, Any]
 TO_FILL = "`expect` is to be filled: for each judge accept, warn or reject, as it would be right"
@@ -96,7 +97,7 @@ def scenario_of(
     return scenario, doubts
 
 
-def labelled_turns(place: TraceBackend, bot: Blueprint) -> tuple[list[Read], list[str]]:
+def labelled_turns(place: TraceBackend, bot: Blueprint) -> tuple[list[FamilyFile], list[str]]:
     """Return the labelled turns of a chatbot as families of scenarios, one for each conversation, and what had to be left out.
 
     Raises:
@@ -117,7 +118,7 @@ def labelled_turns(place: TraceBackend, bot: Blueprint) -> tuple[list[Read], lis
             else:
                 conversations.setdefault(_family_name(trace), []).append(scenario)
     families = [Family(family=name, scenarios=tuple(one)) for name, one in conversations.items()]
-    return [Read(family, Path(str(place))) for family in families], problems
+    return [FamilyFile(family, Path(str(place))) for family in families], problems
 
 
 def judged_draft(trace: Json, choice: int) -> Json | None:

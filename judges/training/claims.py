@@ -29,7 +29,7 @@ from judges.sentences import normalise, sentences
 from judges.training.inversions import inversions
 from knowledge_base import library
 from knowledge_base.library import Source
-from scenarios.scenario import load_all
+from scenarios.scenario_files import load_all
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent

@@ -24,7 +24,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 from judges.local import emergency, vectors
 from judges.local.classifier import MIN_SENTENCE_TOKENS, TextClassifier, letter_runs, word_features
 from judges.local.spelling import QUESTION, STOP
-from scenarios.scenario import load_all
+from scenarios.scenario_files import load_all
 
 HERE = Path(__file__).parent
 WEIGHTS = HERE.parent / "local" / "weights"

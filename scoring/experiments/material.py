@@ -100,7 +100,7 @@ def unknown(key: str, name: str, known: Mapping[str, object], where: Path | str)
 
 
 def _of_others(
-    experiment: Experiment, checkpoints: Mapping[str, Checkpoint], read: Sequence[questions.Read]
+    experiment: Experiment, checkpoints: Mapping[str, Checkpoint], read: Sequence[questions.QuestionFile]
 ) -> Iterator[str]:
     """Say what was made for chatbots that are not asked: it may be on purpose, or the wrong file."""
     asked = {experiment.chatbot, *(arm.chatbot for arm in experiment.arms.values())}

@@ -10,7 +10,7 @@ from judges.case import HistoryMessage, Topic
 from judges.evaluation.labelled import ScenarioDefaults, label_cases
 from knowledge_base.library import load as load_library
 from scenarios.files import ScenarioError
-from scenarios.scenario import load_all
+from scenarios.scenario_files import load_all
 
 JUDGES = ["source_fidelity", "role", "emergency"]
 SECTION = "---\nid: {id}\ntitle: {id}\nsummary: About {id}.\nreferences: [A book]\n---\nText of {id}.\n"
