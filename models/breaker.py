@@ -28,8 +28,6 @@ class Breaker:
         self._probing = False
         self.failures = 0
         """In a row."""
-        self.open_count = 0
-        """How often it has opened since the start."""
         self.refused_calls = 0
         """Calls that were not sent since the start."""
 
@@ -76,7 +74,6 @@ class Breaker:
                 self._open(error)
 
     def _open(self, error: ModelError) -> None:
-        self.open_count += 1
         self._open_until = self._clock() + self._settings.open_s
         log.error(
             "circuit opened", alias=self._alias, failures=self.failures, open_s=self._settings.open_s, error=error.kind

@@ -100,7 +100,6 @@ class Words:
     texts: frozenset[str]
     denied: frozenset[str]
     """Stems that a negation stands before, within its clause."""
-    negations: int
 
 
 def read_words(lowered: str) -> Words:
@@ -112,7 +111,6 @@ def read_words(lowered: str) -> Words:
         frozenset([word.stem for word in words if word.is_number]),
         frozenset([word.text for word in words]),
         _find_denied(words),
-        sum(word.negates for word in words),
     )
 
 
