@@ -34,6 +34,8 @@ from models.trace_headers import TRACE_HEADERS
 MAX_ANSWER = 32 * 2**20
 """Bytes; a longer answer is not read to its end."""
 CONNECT_S = 10.0
+LARGE_BODY = 2**20
+"""Bytes of a request from which aiohttp warns that they are sent in one piece."""
 LINGER_S = 0.05
 """How long the end of a stream is waited for when all of it has come."""
 A_DAY_S = 86_400.0
@@ -163,13 +165,17 @@ class OpenAIEngine:
                 sent[name] = value
         return await self._session.post(
             self._url,
-            data=io.BytesIO(raw),  # aiohttp warns of bytes that are a megabyte
+            data=raw if len(raw) < LARGE_BODY else io.BytesIO(raw),
             headers=sent,
             timeout=self._timeout,
             allow_redirects=False,  # to another address, which would get the key
         )
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        if response.content.is_eof():  # all of it is there
+            body = await response.content.read()
+            self._check_length(len(body))
+            return body
         return b"".join([part async for part in self._parts(response)])
 
     async def _parts(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
@@ -177,9 +183,12 @@ class OpenAIEngine:
         size = 0
         async for part in response.content.iter_any():
             size += len(part)
-            if size > self._max_answer:
-                raise UpstreamGarbled(f"answered with more than {self._max_answer} bytes")
+            self._check_length(size)
             yield part
+
+    def _check_length(self, size: int) -> None:
+        if size > self._max_answer:
+            raise UpstreamGarbled(f"answered with more than {self._max_answer} bytes")
 
     async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         try:

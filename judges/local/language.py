@@ -39,7 +39,7 @@ def check_english(text: str) -> None:
         raise Unreadable(f"{noise} of {len(text)} characters are encoded or spelt out")
     if signs.count(END) < MIN_WORDS:
         return
-    foreign = {code: share for code, share in islice(rank_languages(text).items(), 2) if code != "en"}
+    foreign = {code: share for code, share in islice(rank_languages(text, 4).items(), 2) if code != "en"}
     if sum(foreign.values()) > FOREIGN_PROBABILITY:
         raise Unreadable(f"it is in another language: {' or '.join(foreign)}")
 

@@ -1,8 +1,10 @@
 """Which addresses only this machine can connect to."""
 
 import ipaddress
+from functools import lru_cache
 
 
+@lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
     """Tell whether only this machine can connect to an address."""
     if host == "localhost":
