@@ -22,7 +22,7 @@ MAX_TRIES = 3
 
 
 class Voice(Protocol):
-    """Whatever speaks for facilitators."""
+    """Says what a facilitator says next."""
 
     async def say(
         self, who: Facilitator, stage: int, conversation: Sequence[Message], *, seed: int, ledger: Ledger

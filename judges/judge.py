@@ -24,7 +24,7 @@ log = structlog.get_logger()
 
 
 class Judge(Protocol):
-    """Whatever judges a case."""
+    """A judge of one stage."""
 
     @property
     def stage(self) -> Stage: ...

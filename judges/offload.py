@@ -15,9 +15,9 @@ from typing import TypeVar, TypeVarTuple
 from judges.case import Case
 
 LONG_REPLY = 4_000
-"""Characters from which a reply, with what it answers, is long: local judges take some 20 ms for so many."""
+"""Characters from which a reply, with the user's message, is long: local judges take some 20 ms for this many."""
 LONG_MESSAGE = 1_500
-"""Characters from which what a user says is long: the emergency judge takes some 20 ms for so many."""
+"""Characters from which the user's messages are long: the emergency judge takes some 20 ms for this many."""
 MAX_NFKD_EXPANSION = 18
 """Characters that normalising makes of one at most, of U+FDFA."""
 
@@ -40,7 +40,7 @@ def is_long(case: Case) -> bool:
 
 
 def shorten(text: str, max_chars: int, *, keep_end: bool = False) -> str:
-    """Return as much of a text as has at most so many characters when it is normalised.
+    """Return the longest beginning of a text that has at most `max_chars` characters when it is normalised.
 
     Args:
         keep_end: Return the end of it rather than the beginning.

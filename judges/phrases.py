@@ -176,7 +176,7 @@ def _talks(clause: str) -> bool:
 
 
 def refers(lowered: str) -> bool:
-    """Tell whether a sentence does nothing but send the user to a professional, or anybody."""
+    """Tell whether a sentence only refers the user to a professional, or to anybody."""
     first, *rest = _clauses(lowered)
     return (
         _REFERS.match(_LEAD.sub("", first.strip())) is not None
@@ -243,7 +243,7 @@ _ASKS_ANYONE = re.compile(rf"\b{_CONSULT}\b (?:\w+ ){{0,4}}?(?:someone|somebody)
 
 
 def dissuades(lowered: str) -> bool:
-    """Tell whether a sentence keeps the user from asking somebody."""
+    """Tell whether a sentence advises the user against asking somebody."""
     return _VERIFIES_NOT.search(lowered) is not None and _UNTIL.search(lowered) is None
 
 

@@ -34,7 +34,7 @@ class RejectedDraft:
 
 
 class Refiner(Protocol):
-    """Whatever rewrites drafts."""
+    """Rewrites rejected drafts."""
 
     async def refine(self, rejected: RejectedDraft, ledger: Ledger) -> str | None:
         """Return the new reply with its citation command, or None where there is no way to write one.

@@ -67,7 +67,7 @@ def find_commands(text: str) -> list[Command]:
 
 
 def may_begin_command(text: str) -> bool:
-    """Tell whether a command may begin in a text that goes on: one in which it cannot is read alike whatever follows."""
+    """Tell whether a command may begin in an unfinished text. If not, more text does not change how this part is read."""
     return _has_bracket(text) and _OPENING.search(_fold(text)[0]) is not None
 
 

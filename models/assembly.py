@@ -1,4 +1,4 @@
-"""Assembly: the chunks of a streamed chat completion, put together again. Pure."""
+"""Assembly: builds a chat completion from the chunks of its stream. Pure."""
 
 from typing import Any
 

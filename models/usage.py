@@ -119,7 +119,7 @@ class Ledger:
     def __init__(self, watch: Watch | None = None) -> None:
         self.calls: list[Call] = []
         self.until = math.inf
-        """Time of the event loop after which no call of the turn goes on."""
+        """Time of the event loop by which all calls of the turn must end."""
         self.watch = watch
         """Is told of steps and calls as they begin and end."""
 

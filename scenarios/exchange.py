@@ -233,7 +233,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _to_text(value: Any) -> Any:
-    """Return numbers and the like as texts; what has parts stays as it is, and is told."""
+    """Return numbers and the like as texts. Lists and objects are returned as they are; validation reports them."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return value if isinstance(value, str | list | dict) else str(value)

@@ -33,7 +33,7 @@ class Choice:
         )
 
     def limited(self, cases: Sequence[LabelledCase], judges: Sequence[str]) -> list[LabelledCase]:
-        """Return at most so many cases of each judge, from as many families as there are: the first of each, then the second ..."""
+        """Return at most `limit` cases of each judge, taking the first of each family, then the second of each, and so on."""
         if self.limit is None:
             return list(cases)
         chosen: list[LabelledCase] = []

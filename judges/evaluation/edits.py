@@ -12,9 +12,9 @@ from judges.evaluation.labelled import LabelledCase
 from knowledge_base.front_matter import split_front_matter
 
 QUOTED_WORDS = 8
-"""So many words in a row may stand both in a prompt and in a dev case; more is a case learnt by heart."""
+"""Words in a row that a prompt and a dev case may share; with more, the prompt would memorise the case."""
 GROWTH = 2
-"""A prompt may grow to so many times the length it began with."""
+"""How many times its original length a prompt may grow to."""
 _WORD = re.compile(r"[^\W_]+")
 
 

@@ -38,7 +38,7 @@ def count_use(file: Path, judge: str, cases: Sequence[LabelledCase]) -> int:
 
 
 def say_uses(uses: Mapping[str, int]) -> str:
-    """Say what so many uses mean, by judge."""
+    """Describe, by judge, how much the number of uses weakens the figures."""
     each = ", ".join(f"{'1 time' if count == 1 else f'{count} times'} for {judge}" for judge, count in uses.items())
     return f"this holdout has been used {each}; each further use makes its figure more optimistic"
 

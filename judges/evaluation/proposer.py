@@ -25,7 +25,7 @@ MAX_FAILING = 10
 MAX_CORRECT = 5
 """Correctly judged cases that it is shown beside them."""
 MAX_ATTEMPTS = 8
-"""Earlier proposals that it is told of."""
+"""Earlier proposals in its task."""
 
 T = TypeVar("T")
 

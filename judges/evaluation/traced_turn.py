@@ -195,7 +195,7 @@ def _split_sections(
 
 
 def _history(traced: TracedTurn) -> tuple[tuple[Earlier, ...], list[str]]:
-    """Return what was said before, put together from the earlier turns, and why that may not be all.
+    """Return the history, assembled from the traces of earlier turns, and doubts about its completeness.
 
     A trace holds its own turn alone, so that purging a turn purges its words. Where a conversation was branched, the latest
     turn of each number is taken.

@@ -1,4 +1,4 @@
-"""A tuning run made ready: a new one, or one that goes on in its folder."""
+"""Set up a tuning run: a new one, or one that is resumed from its folder."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ def settings_of(wishes: Mapping[str, Any]) -> Settings:
 
 
 def reopen(folder: Path, wishes: Mapping[str, Any]) -> tuple[Journal, Settings]:
-    """Open the folder of a run, which goes on as it was begun.
+    """Open the folder of a run to resume it with the settings that it was started with.
 
     Raises:
         EvaluationError: It holds no run, or one that was begun with something else than is wished.
@@ -60,7 +60,7 @@ def open_tuning(
     show_progress: ShowProgress,
     report: Callable[[str], None],
 ) -> Tuning:
-    """Make everything ready, and look whether it is all there before a folder is made or anything is asked.
+    """Set up a tuning run. Everything is checked before a folder is made or a model is called.
 
     Args:
         journal: Of the run that goes on; None: a new one.

@@ -22,8 +22,8 @@ from judges.local.spelling import QUESTION, STOP
 from judges.text_cache import cache_texts
 
 WINDOW = 48
-"""Tokens of a window, about: a window ends with the sentence that reaches this. A sentence that is longer is read in pieces of
-so many: what each word adds would add up to a sign in any text without an end."""
+"""Tokens of a window, about: a window ends with the sentence that reaches this length. Longer sentences are cut into pieces of this
+length: otherwise the weights of any endless sentence would add up to a sign."""
 MIN_WORD_SHARE = 0.25
 """Share of a stretch that must be words, in a text of several windows: among many stretches letters alone make a sign of one."""
 MIN_SENTENCE_TOKENS = 6
