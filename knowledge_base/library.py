@@ -100,8 +100,8 @@ def load(folder: Path, *, max_tokens: int = MAX_SECTION_TOKENS) -> Library:
     sources: dict[str, Source] = {}
     origins: dict[str, list[str]] = {}
     for path in paths:
-        source, found = _read(path, max_tokens)
-        problems += [f"{path}: {problem}" for problem in found]
+        source, section_problems = _read(path, max_tokens)
+        problems += [f"{path}: {problem}" for problem in section_problems]
         if source is not None:
             sources[source.id] = source
             origins.setdefault(source.id, []).append(path.name)

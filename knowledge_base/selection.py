@@ -75,15 +75,17 @@ async def select(
         lexical: chooses when the model fails; its library is the one to choose from.
         limit: the largest number of sections.
     """
-    said = [m for m in history if m.get("role") in ("user", "assistant") and isinstance(m.get("content"), str)]
+    messages_before = [
+        m for m in history if m.get("role") in ("user", "assistant") and isinstance(m.get("content"), str)
+    ]
     messages = [
         {"role": "system", "content": _prompt()},
-        {"role": "user", "content": _request(question, said[-HISTORY:], lexical.library, limit)},
+        {"role": "user", "content": _request(question, messages_before[-HISTORY:], lexical.library, limit)},
     ]
     try:
         picks = (await models.structured(alias, messages, Picks, step=STEP, ledger=ledger)).value
     except ModelError as error:
-        recent = [m["content"] for m in said if m["role"] == "user"]
+        recent = [m["content"] for m in messages_before if m["role"] == "user"]
         return Selection(tuple(lexical.choose(question, recent, limit)), fallback=type(error).__name__)
     return _existing_ids(picks, lexical.library, limit)
 
@@ -107,11 +109,11 @@ def _request(question: str, history: Sequence[Mapping[str, Any]], library: Mappi
 
 def _existing_ids(picks: Picks, library: Mapping[str, Section], limit: int) -> Selection:
     """Keep the ids that exist: every part's first before any part's second."""
-    named = [(part.part, [name.strip().lower() for name in part.ids]) for part in picks.parts]
-    invalid = sum(name not in library for _, ids in named for name in ids)
+    ids_by_part = [(part.part, [name.strip().lower() for name in part.ids]) for part in picks.parts]
+    invalid = sum(name not in library for _, ids in ids_by_part for name in ids)
     chosen: dict[str, SectionChoice] = {}
-    for rank in range(max((len(ids) for _, ids in named), default=0)):
-        for part, ids in named:
+    for rank in range(max((len(ids) for _, ids in ids_by_part), default=0)):
+        for part, ids in ids_by_part:
             if rank < len(ids) and ids[rank] in library:
                 chosen.setdefault(ids[rank], SectionChoice(ids[rank], 1 / (rank + 1), part))
     return Selection(tuple(chosen.values())[:limit], picks.reason, invalid)

@@ -105,9 +105,9 @@ def litellm_arguments(body: Body, fixed: Mapping[str, Any]) -> dict[str, Any]:
     that could set them would have our key sent to itself. So only OpenAI's fields are arguments; all others travel
     in `extra_body`, as part of what the provider gets.
     """
-    known = {name: value for name, value in body.items() if name in _OPENAI_FIELDS}
+    openai_fields = {name: value for name, value in body.items() if name in _OPENAI_FIELDS}
     unknown = {name: value for name, value in body.items() if name not in _OPENAI_FIELDS and name != "model"}
-    return known | ({"extra_body": unknown} if unknown else {}) | dict(fixed)
+    return openai_fields | ({"extra_body": unknown} if unknown else {}) | dict(fixed)
 
 
 def to_model_error(error: Exception, now: float) -> ModelError:

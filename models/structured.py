@@ -159,17 +159,17 @@ def _object_in(text: str) -> str:
     return text[start:end]
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _reject_duplicate_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
+        if name in members:
             raise _NoAnswer(f"it names {name[:64]!r} twice")
-        found[name] = value
-    return found
+        members[name] = value
+    return members
 
 
 _BEGIN = re.compile(r"(?:[^{`]*\n)?\s*(```[a-zA-Z]*\s*)?(?=\{)")
-_DECODER = json.JSONDecoder(object_pairs_hook=_once)
+_DECODER = json.JSONDecoder(object_pairs_hook=_reject_duplicate_names)
 _SEVERAL = "it holds several things; give exactly one JSON object and nothing else"
 
 
@@ -177,5 +177,7 @@ def _describe_error(error: ValidationError) -> str:
     problems: list[Mapping[str, Any]] = list(
         error.errors(include_url=False, include_input=False, include_context=False)
     )
-    said = [f"{'.'.join(map(str, problem['loc'])) or 'the object'}: {problem['msg']}" for problem in problems[:8]]
-    return "; ".join(said) + ("; and more" if len(problems) > 8 else "")
+    descriptions = [
+        f"{'.'.join(map(str, problem['loc'])) or 'the object'}: {problem['msg']}" for problem in problems[:8]
+    ]
+    return "; ".join(descriptions) + ("; and more" if len(problems) > 8 else "")

@@ -72,8 +72,8 @@ class Checkpoint(Strict):
 
         Name, note, date and the metadata of replies do not count: they say something about it and are not in it.
         """
-        said = [[message.role, message.content] for message in self.messages]
-        canonical = json.dumps([self.chatbot, said], ensure_ascii=False, separators=(",", ":"))
+        messages = [[message.role, message.content] for message in self.messages]
+        canonical = json.dumps([self.chatbot, messages], ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 

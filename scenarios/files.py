@@ -146,9 +146,9 @@ _Dumper.add_representer(str, _text)
 def faults(error: ValidationError) -> list[str]:
     """Return a sentence for each fault, beginning with the field."""
     sentences = []
-    found = error.errors(include_url=False)
-    within = {fault["loc"][:length] for fault in found for length in range(len(fault["loc"]))}
-    for fault in found:
+    errors = error.errors(include_url=False)
+    within = {fault["loc"][:length] for fault in errors for length in range(len(fault["loc"]))}
+    for fault in errors:
         if fault["type"] == "too_short" and fault["loc"] in within:
             continue  # only because its items have the faults that are told
         field = ".".join(str(part) for part in fault["loc"])

@@ -92,9 +92,9 @@ def read_all(paths: Sequence[Path]) -> list[QuestionFile]:
     Raises:
         ScenarioError: With the faults of all files, ids that stand twice, and folders that hold no questions.
     """
-    found: list[QuestionFile] = []
+    question_files: list[QuestionFile] = []
     problems: list[str] = []
-    seen: set[str] = set()
+    ids: set[str] = set()
     for path in paths:
         files_there = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
         if not files_there:
@@ -105,11 +105,11 @@ def read_all(paths: Sequence[Path]) -> list[QuestionFile]:
             except ScenarioError as error:
                 problems += error.problems
                 continue
-            found.append(one)
+            question_files.append(one)
             for question in one.set.questions:
-                if question.id in seen:
+                if question.id in ids:
                     problems.append(f"{file}: the id {question.id!r} stands twice")
-                seen.add(question.id)
+                ids.add(question.id)
     if problems:
         raise ScenarioError(problems)
-    return found
+    return question_files

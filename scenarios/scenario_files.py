@@ -217,5 +217,5 @@ def duplicates_across_files(files_read: Sequence[FamilyFile]) -> Iterator[str]:
 
 
 def _duplicates(values: Sequence[str]) -> list[str]:
-    seen: set[str] = set()
-    return [value for value in values if value in seen or seen.add(value)]  # type: ignore[func-returns-value]
+    earlier: set[str] = set()
+    return [value for value in values if value in earlier or earlier.add(value)]  # type: ignore[func-returns-value]

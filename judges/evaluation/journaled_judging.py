@@ -48,7 +48,7 @@ class JournaledJudging:
             BudgetEnded: Some could not be asked.
             TuneError: The model fails too often.
         """
-        subjects = {one.judge: one.reading(prompt) for one in self.subjects}
+        subjects = {one.judge: one.with_prompt(prompt) for one in self.subjects}
         recorded = {case.key: self.journal.answer(prompt, case, subjects[case.judge].questions) for case in cases}
         answers = [answer for answer in recorded.values() if answer is not None]
         if is_decided(answers):

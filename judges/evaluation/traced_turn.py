@@ -105,11 +105,11 @@ def labelled_turns(place: TraceBackend, bot: Blueprint) -> tuple[list[FamilyFile
     """
     conversations: dict[str, list[Scenario]] = {}
     problems: list[str] = []
-    for turn_id, given in labels(place).items():
+    for turn_id, turn_labels in labels(place).items():
         trace = show(place, turn_id)
         if trace["chatbot"] != bot.name:
             continue
-        traced = TracedTurn(trace, earlier(place, trace), given, bot.library)
+        traced = TracedTurn(trace, earlier(place, trace), turn_labels, bot.library)
         for choice in traced.choices:
             try:
                 scenario, _ = scenario_of(traced, choice)

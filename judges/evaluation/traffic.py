@@ -49,8 +49,8 @@ class Route:
                 break
             skipped |= {a.example.id for a in self.answers[before] if a.skipped}
             there = {a.example.id for a in self.answers[stage]}
-            known = [a for a in self.local if a.example.id not in skipped]
-            shares[stage] = share(known, lambda a: True, lambda a, there=there: a.example.id in there)  # type: ignore[misc]
+            judged = [a for a in self.local if a.example.id not in skipped]
+            shares[stage] = share(judged, lambda a: True, lambda a, there=there: a.example.id in there)  # type: ignore[misc]
         return shares
 
     def verdicts(self) -> Measurement | None:

@@ -326,7 +326,7 @@ def test_labelled_traces_get_what_the_chatbot_lends_to_scenarios(folder: Path) -
 
     async def cases() -> tuple[list[LabelledCase], ScenarioDefaults]:
         async with open_judges(folder / "config.yaml", None) as configured:
-            return read_cases(configured, choice, traces=True).cases, configured.setting
+            return read_cases(configured, choice, traces=True).cases, configured.scenario_defaults
 
     found, setting = asyncio.run(cases())
     assert {case.family[:5] for case in found if case.id.startswith("trace-")} == {"conve"}
