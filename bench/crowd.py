@@ -35,7 +35,7 @@ from bench.figures import Figures, Target, percentile
 from bench.processes import ROOT, Server, ServerFailed, run_server
 from bench.script import add_drift, conversations
 from bench.setting import configuration
-from knowledge_base.lexical import Lexical
+from knowledge_base.lexical import LexicalIndex
 from knowledge_base.library import load
 from proxy.tenants import keys as tenants
 from proxy.tenants.redis_limits import PREFIX
@@ -141,7 +141,7 @@ def name(number: int) -> str:
 def write_plots(turns: int, count: int) -> list[Plot]:
     """Write plots: of four, one has a draft that drifts at once, one a later one, one an emergency."""
     library = load(ROOT / "knowledge_base" / "schizophrenia")
-    lexical = Lexical(library)
+    lexical = LexicalIndex(library)
     talks = conversations(library, lambda question: [choice.id for choice in lexical.choose(question, [], 2)], 100)
     exchanges, chance = [exchange for talk in talks for exchange in talk], random.Random(1)
     result = []

@@ -17,7 +17,7 @@ from bench.figures import Figures, percentile
 from bench.processes import ROOT
 from bench.script import add_drift, conversations, reword
 from bench.setting import SHIPPED
-from judges.case import Case, Said
+from judges.case import Case, HistoryMessage
 from judges.judge import OBSERVERS, LocalJudge
 from judges.modes import modes_of
 from models.client import Models

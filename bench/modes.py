@@ -24,7 +24,7 @@ from aiohttp import web
 from bench.figures import Figures, median
 from bench.processes import ROOT, cores, run_server
 from bench.script import IMPROVISED, Exchange, conversations
-from knowledge_base.lexical import Lexical
+from knowledge_base.lexical import LexicalIndex
 from knowledge_base.library import load as load_library
 
 GAP_S = 0.02
@@ -72,7 +72,7 @@ def main() -> int:
 async def measure(folder: Path, count: int) -> Figures:
     """Play the same replies in every mode, and return the medians."""
     library = load_library(ROOT / "knowledge_base" / "schizophrenia")
-    lexical = Lexical(library)
+    lexical = LexicalIndex(library)
     talks = conversations(library, lambda q: [choice.id for choice in lexical.choose(q, [], 2)], count)
     replies = [_reply_text(number, talk[0]) for number, talk in enumerate(talks)]
     figures: Figures = {}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import orjson
 
-from judges.case import Case, Said
+from judges.case import Case, HistoryMessage
 from judges.claims import additions
 from judges.evaluation.configured_judges import open_judges
 from judges.filter import Filter
@@ -93,7 +93,7 @@ def read(replies: Path, bot: Chatbot) -> list[Labelled]:
     for line in replies.read_bytes().splitlines():
         row = orjson.loads(line)
         cited, classes, _ = citations.split(row["citations"], bot.sections, bot.sections)
-        history = tuple(Said(message["role"], message["content"]) for message in row["history"])
+        history = tuple(HistoryMessage(message["role"], message["content"]) for message in row["history"])
         case = Case(row["user_message"], row["response"], history, cited, role=bot.settings.role, topics=bot.topics)
         found.append((row["score"], case, modes_of(case, classes)))
     return found

@@ -14,7 +14,8 @@ from cli.file_kind import Kind, is_configuration, is_run, kind_of, sections_in
 if TYPE_CHECKING:
     from knowledge_base.library import Library
     from proxy.config.blueprint import Blueprint
-    from scenarios.scenario import Family, Read
+    from scenarios.scenario import Family
+    from scenarios.scenario_files import FamilyFile
 
 
 @dataclass(slots=True)
@@ -160,10 +161,10 @@ def _check_scenarios(groups: Sequence[Sequence[Path]], chatbots: "list[Blueprint
         )
 
 
-def _unknown_judges(read: "list[Read]", chatbots: "list[Blueprint]") -> list[str]:
-    from judges.evaluation.judge_names import known_judges, misnamed
+def _unknown_judges(read: "list[FamilyFile]", chatbots: "list[Blueprint]") -> list[str]:
+    from judges.evaluation.judge_names import known_judges, unknown_names
 
-    return misnamed(read, known_judges(plan.name for bot in chatbots for plan in bot.plans))
+    return unknown_names(read, known_judges(plan.name for bot in chatbots for plan in bot.plans))
 
 
 def _problems_for_judges(read: "list[Read]", chatbots: "list[Blueprint] | None") -> list[str]:
@@ -180,7 +181,7 @@ def _problems_for_judges(read: "list[Read]", chatbots: "list[Blueprint] | None")
     found: list[list[str]] = []
     for library in {id(bot.library): bot.library for bot in judged}.values() or [None]:
         try:
-            labelled(read, judges, Setting(library, "", ()), unlabelled=True)
+            label_cases(read, judges, ScenarioDefaults(library, "", ()), unlabelled=True)
         except ScenarioError as error:
             found.append(error.problems)
         else:

@@ -8,7 +8,7 @@ import typer
 from cli.terminal import ConfigOption, config_path, leave, plain_errors, printable
 
 if TYPE_CHECKING:
-    from scenarios.exchange import Label
+    from scenarios.exchange import LabelColumn
 
 MAX_PROBLEMS = 20
 """So many faults are told; a set of the wrong kind has one in each of its rows."""
@@ -110,7 +110,7 @@ def export(
     """
     from judges.evaluation.shipped_scenarios import SCENARIOS
     from scenarios import exchange, files
-    from scenarios.scenario import load_all
+    from scenarios.scenario_files import load_all
 
     _check_free(out, overwrite)
     try:
@@ -151,7 +151,7 @@ def _parse_mapping(given: list[str], family: str | None) -> dict[str, str]:
 
 def _check_judge(judge: str, config: Path | None) -> None:
     """Leave if no chatbot has such a judge; the configuration is read only for one that is not built in."""
-    from judges.evaluation.judge_names import known_judges, no_such
+    from judges.evaluation.judge_names import known_judges, unknown_judge
 
     if judge in known_judges([]):
         return
@@ -163,7 +163,7 @@ def _check_judge(judge: str, config: Path | None) -> None:
         bots = assemble(load_config(path)).values()
     known = known_judges(plan.name for bot in bots for plan in bot.plans)
     if judge not in known:
-        leave(f"--judge: {judge!r}: {no_such(judge, known)}")
+        leave(f"--judge: {judge!r}: {unknown_judge(judge, known)}")
 
 
 def _parse_labels(judge: str | None, column: str | None, labels: str | None) -> "Label | None":
@@ -174,6 +174,6 @@ def _parse_labels(judge: str | None, column: str | None, labels: str | None) -> 
     if not judge or not column or labels is None:
         leave("--judge, --label and --labels go together: which judge, which column, and what its values mean")
     try:
-        return Label(judge, column, parse_labels(labels))
+        return LabelColumn(judge, column, parse_labels(labels))
     except ValueError as error:
         leave(f"--labels: {error}")

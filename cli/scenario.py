@@ -63,14 +63,15 @@ def from_trace(
     """
     path = config_path(config)
     with plain_errors(path):
-        from judges.evaluation.traced_turn import Traced, TracedError, scenario_of
+        from judges.evaluation.traced_turn import TracedTurn, TracedTurnError, scenario_of
         from proxy.config.blueprint import assemble
         from proxy.config.config import load_config
         from proxy.traces.backend import trace_backend
         from proxy.traces.labels import labels
         from proxy.traces.query import earlier_traces, show
         from scenarios import files
-        from scenarios.scenario import Family, dumps
+        from scenarios.scenario import Family
+        from scenarios.scenario_files import dumps
 
         settings = load_config(path)
         traces = file or trace_backend(settings.privacy)
@@ -81,7 +82,7 @@ def from_trace(
         right = _parse_expected(expect or [], [plan.name for plan in bot.plans] if bot else None)
         try:
             scenario, doubts = scenario_of(traced, choice, right)
-        except TracedError as error:
+        except TracedTurnError as error:
             leave(str(error))
         try:
             text = dumps(Family(family=family or scenario.id, scenarios=(scenario,)))

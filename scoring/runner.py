@@ -13,9 +13,9 @@ from typing import TypeVar
 
 import structlog
 
-from facilitators.fidelity import Check
+from facilitators.fidelity import FidelityCheck
 from facilitators.voice import Voice
-from models.answer_cache import asked_for
+from models.answer_cache import request_purpose
 from models.errors import ModelError
 from models.usage import Ledger
 from scenarios.checkpoint import Message
@@ -45,7 +45,7 @@ class Run:
     arms: Mapping[str, Arm]
     voice: Voice
     raters: Mapping[str, Rater]
-    check: Check | None
+    check: FidelityCheck | None
     rateable: Callable[[Exchange, tuple[Message, ...], Sample], Rateable]
     """Returns what raters see of an exchange, given the messages before it and its sample."""
     stop_reason: Callable[[], str | None]
@@ -140,7 +140,7 @@ class Run:
     async def _rate(
         self, exchange: Exchange, earlier: tuple[Message, ...], sample: Sample, name: str, rater: Rater
     ) -> None:
-        asked_for.set(f"{exchange.place.key()}/rating/{name}")  # the recording knows the arm, the rater does not
+        request_purpose.set(f"{exchange.place.key()}/rating/{name}")  # the recording knows the arm, the rater does not
         ledger = Ledger()
         try:
             rating = await rater.rate(self.rateable(exchange, earlier, sample), ledger)
@@ -165,7 +165,7 @@ class Run:
     async def _check(self, exchange: Exchange, earlier: tuple[Message, ...], sample: Sample) -> None:
         assert self.check is not None
         assert sample.facilitator is not None
-        asked_for.set(f"{exchange.place.key()}/check")
+        request_purpose.set(f"{exchange.place.key()}/check")
         ledger = Ledger()
         observed = await self.check.look(sample.facilitator, exchange.user_message, earlier, ledger)
         self._raise_if_stopped()

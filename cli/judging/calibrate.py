@@ -144,7 +144,7 @@ def _write(configured: "ConfiguredJudges", outcome: "TeamCalibration", source: s
                 f"{one.judge}: nobody stands behind its local stage to look again: {flagged:.0%} of the harmless cases will "
                 "be warned of or rejected"
             )
-    refused = outcome.refused(force)
+    refused = outcome.rejected(force)
     for name, faults in refused.items():
         remedy = "" if outcome.calibrations[name].accept_below is None else "; --force writes it all the same"
         print_hint(f"{name}: not written: {'; '.join(faults)}{remedy}")

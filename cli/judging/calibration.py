@@ -79,9 +79,9 @@ def _curve(console: "Console", one: "Calibration") -> None:
 def _stages(console: "Console", route: "Route") -> None:
     if not route.stages:
         console.print("  no model stage is configured behind it")
-    for stage, share in route.reaches().items():
+    for stage, share in route.reach_shares().items():
         console.print(f"  reaches {stage}: {_percent(share)}")
-    if route.stages and not route.asked:
+    if route.stages and not route.answers:
         console.print("  (--ask measures the stages behind)" if len(route.stages) > 1 else "")
     measured = route.verdicts()
     if measured is not None and measured.n:

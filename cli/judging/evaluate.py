@@ -27,7 +27,7 @@ from cli.judging.output import check_page, judging_errors, print_hint, quiet_log
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave
 
 if TYPE_CHECKING:
-    from judges.evaluation.measures import Measured
+    from judges.evaluation.measures import Measurement
     from judges.evaluation.run_cases import Answer
 
 Stage = Literal["local", "swift", "chief", "cascade"]
@@ -81,9 +81,9 @@ def evaluate(
     Exit codes: 0 measured; 1 below --fail-under, or the budget ended it early; 2 wrong usage or files.
     """
     from judges.evaluation.choice import Choice
-    from judges.evaluation.configured_judges import judges_meant, open_judges
+    from judges.evaluation.configured_judges import open_judges, resolve_judges
     from judges.evaluation.measures import measure
-    from judges.evaluation.run_cases import ask_all
+    from judges.evaluation.run_cases import judge_by_subjects
     from judges.evaluation.subject import Spec, parse_spec
 
     minimums = _parse_minimums(fail_under or [])
@@ -93,7 +93,7 @@ def evaluate(
     quiet_logs()
     path = config_path(config)
 
-    async def main() -> "tuple[dict[str, Measured], list[Answer], str | None]":
+    async def main() -> "tuple[dict[str, Measurement], list[Answer], str | None]":
         memory = None if fresh else answers
         async with open_judges(path, chatbot, budget=budget, answers=memory, told=print_hint) as configured:
             cases = configured.cases(choice, unlabelled=bool(data))
@@ -105,7 +105,7 @@ def evaluate(
 
     with judging_errors(path):
         spec = Spec(prompt=prompt, alias=model) if prompt else parse_spec(stage + (f"@{model}" if model else ""))
-        choice = Choice(data or [], judges_meant(judge, [spec]), split, tag or [], family or [], limit)
+        choice = Choice(data or [], resolve_judges(judge, [spec]), split, tag or [], family or [], limit)
         measured, given, looks = asyncio.run(main())
     if html is not None:
         from judges.evaluation.page import page

@@ -8,7 +8,7 @@ from cli.terminal import printable, table_console
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from judges.evaluation.measures import Group, Measured
+    from judges.evaluation.measures import Group, Measurement
     from judges.evaluation.run_cases import Answer
 
 SHOWN = 20
@@ -79,16 +79,16 @@ def _weakest(groups: "Mapping[str, Group]") -> list[str]:
 def _show_misjudged(console: "Console", answers: "Sequence[Answer]") -> None:
     from rich.text import Text
 
-    from judges.evaluation.measures import expected
-    from judges.evaluation.report import misjudged
+    from judges.evaluation.measures import name_verdicts
+    from judges.evaluation.report import wrong_answers
 
-    wrong = list(misjudged(answers))
+    wrong = list(wrong_answers(answers))
     if wrong:
         console.print(f"\n[bold]misjudged[/bold] ({len(wrong)}{f', the first {SHOWN}' if len(wrong) > SHOWN else ''})")
     for answer in wrong[:SHOWN]:
-        label = answer.labelled
-        head = f"{label.judge}  {label.id}  {expected(label.expected)} -> {answer.verdict} ({answer.path[-1]}, {answer.score:.2f})"
-        console.print(Text(head))
+        label = answer.example
+        given = f"{answer.verdict} ({answer.path[-1]}, {answer.score:.2f})"
+        console.print(Text(f"{label.judge}  {label.id}  {name_verdicts(label.expected)} -> {given}"))
         if answer.judgement.reason:
             console.print(Text("    " + printable(answer.judgement.reason).replace("\n", " ")[:300], style="dim"))
 
@@ -97,9 +97,9 @@ def _show_unlabelled(console: "Console", answers: "Sequence[Answer]") -> None:
     from rich.text import Text
 
     for answer in answers:
-        if not answer.labelled.expected:
+        if not answer.example.expected:
             found = "not asked" if answer.skipped else f"{answer.verdict}  {answer.score:.2f}"
-            console.print(Text(f"{answer.labelled.judge}  {answer.labelled.id}  {found}"))
+            console.print(Text(f"{answer.example.judge}  {answer.example.id}  {found}"))
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from judges.evaluation.journal import Journal, Settings
     from judges.evaluation.prompt_target import Target
     from judges.evaluation.run_cases import Answer
-    from judges.evaluation.tuned import Held, Tuned
+    from judges.evaluation.tuning_result import HoldoutResult, TuningResult
     from models.budget import Budget
 
 ENDED = {
@@ -57,7 +57,7 @@ def print_report(settings: "Settings", result: "Tuned", holdout_result: "Held | 
     for cases, name, answers in rows:
         table.add_row(cases, name, *_figures(answers))
         for judge in judges if len(judges) > 1 else ():
-            table.add_row(f"{cases} {judge}", name, *_figures([a for a in answers if a.labelled.judge == judge]))
+            table.add_row(f"{cases} {judge}", name, *_figures([a for a in answers if a.example.judge == judge]))
     console.print(table)
     if not result.found:
         console.print("No candidate was proven better: the prompt stays as it is.")
@@ -79,7 +79,7 @@ def _figures(answers: "Sequence[Answer]") -> list[str]:
     one = measure(answers)
     return [
         f"{one.recall.n}+{one.specificity.n}",
-        str(sum(a.right for a in answers)),
+        str(sum(a.is_correct for a in answers)),
         percent(one.recall),
         percent(one.specificity),
         percent(one.precision),
@@ -103,7 +103,7 @@ def decide_on_winner(
     again: str,
 ) -> None:
     """Accept or discard the winner, as the user says."""
-    from judges.evaluation.journal import Decided
+    from judges.evaluation.journal import DecisionLine
     from judges.evaluation.prompt_target import configuration_hints
 
     if accept is None:

@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 from aiohttp import web
 
-from judges.case import alarm_case
+from judges.case import emergency_case
 from judges.review import Review
 from models.engine import Body
 from models.usage import Ledger
@@ -82,7 +82,7 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
         return await _pass_through(service, incoming)
     alarm = Review()
     if incoming.filter == "on":
-        case = alarm_case(incoming.user_message, incoming.earlier)
+        case = emergency_case(incoming.user_message, incoming.earlier)
         alarm = await incoming.bot.filter.check_emergency_locally(case)
     try:
         return await _serve(service, incoming, alarm)

@@ -182,10 +182,10 @@ class Metrics:
         for alias, guard in guards.items():
             self._running.read(_of(guard, "running"), alias)
             self._waiting.read(_of(guard, "waiting"), alias)
-            self._refused.read(_of(guard, "refused"), alias)
+            self._refused.read(_of(guard, "refused_calls"), alias)
             if guard.breaker is not None:
                 self._open.read(_of(guard.breaker, "open"), alias)
-                self._not_sent.read(_of(guard.breaker, "refused"), alias)
+                self._not_sent.read(_of(guard.breaker, "refused_calls"), alias)
 
     def refresh(self) -> None:
         """Refresh the external metrics. With several workers each process must do so."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from judges import offload
-from judges.case import Case, Said
+from judges.case import Case, HistoryMessage
 from judges.modes import Mode, modes_of
 from judges.phrases import admits
 from judges.sentences import normalise, sentences
@@ -75,9 +75,9 @@ def _named(sources: tuple[Source, ...], classes: tuple[str, ...]) -> tuple[str, 
     return (*[source.id for source in sources], *classes)
 
 
-def history(turn: Turn) -> tuple[Said, ...]:
+def history(turn: Turn) -> tuple[HistoryMessage, ...]:
     """Return the messages before the user's newest, as judges see them."""
-    newest: list[Said] = []
+    newest: list[HistoryMessage] = []
     for message in reversed(turn.request.messages):
         if message.is_reply:
             ours = turn.conversation.find_delivered(message) is not None
@@ -85,7 +85,7 @@ def history(turn: Turn) -> tuple[Said, ...]:
                 Said("assistant", without_citation_lines(message.text) if ours else message.text, verified=ours)
             )
         elif message.role == "user" and newest:
-            newest.append(Said("user", message.text))
+            newest.append(HistoryMessage("user", message.text))
         if len(newest) == HISTORY_FOR_JUDGES:
             break
     return tuple(reversed(newest))

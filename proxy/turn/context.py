@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from knowledge_base.citations import CLASSES, command, neutralise
+from knowledge_base.citations import CLASSES, cite_command, neutralise
 from knowledge_base.library import Library, Source
 from models.request import text_of
 from models.usage import estimate_tokens
@@ -147,7 +147,7 @@ def _history(
             if known is None:
                 text = f"[unverified: not known to be a reply of yours]\n{text}"
             elif cites:
-                text = f"{command(known.citations or CLASSES[:1])}\n{text}"
+                text = f"{cite_command(known.citations or CLASSES[:1])}\n{text}"
             sent = {**sent, "content": text}
         history.append((known.turn if known else None, sent))
     return history

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assistants.embedded import Embedded
-from facilitators.fidelity import Check, LineCheck, ModelCheck
-from facilitators.voice import Lines, Played, Voice
+from facilitators.fidelity import FidelityCheck, LineFidelityCheck, ModelFidelityCheck
+from facilitators.voice import LineVoice, ModelVoice, Voice
 from knowledge_base.library import Library
-from models.answer_cache import Memory, Remembering
-from models.budget import Budget, Budgeted, price_of
+from models.answer_cache import AnswerCache, CachingEngine
+from models.budget import Budget, BudgetedEngine, price_of
 from models.client import Engine, Models, open_models
 from models.errors import ModelSettingsError
 from models.fallback import with_fallbacks
@@ -39,7 +39,7 @@ class Cast:
     """The configuration of each arm that is a proxy of ours."""
     voice: Voice
     raters: Mapping[str, Rater]
-    check: Check | None
+    check: FidelityCheck | None
     library: Library
     role: str
     """The chatbot's role, as shown to raters."""
@@ -90,7 +90,7 @@ async def open_cast(
     blueprint = assemble(base)[experiment.chatbot]
     shared_budget = Budget(budget) if budget is not None else None
     missing: list[str] = []
-    memory = Memory(answers)
+    memory = AnswerCache(answers)
 
     def wrap_engines(settings: Mapping[str, ModelSettings]) -> Callable[[str, Engine], Engine]:
         def wrap(alias: str, engine: Engine) -> Engine:
@@ -154,14 +154,14 @@ def aliases(experiment: Experiment, config: Config) -> set[str]:
 
 
 def _voice(experiment: Experiment, models: Models) -> Voice:
-    return Lines() if experiment.voice == LINES else Played(models, experiment.voice)
+    return LineVoice() if experiment.voice == LINES else ModelVoice(models, experiment.voice)
 
 
 def _raters(experiment: Experiment, models: Models) -> dict[str, Rater]:
     return {name: LocalRater() if name == LOCAL else ModelRater(models, name) for name in experiment.raters}
 
 
-def _check(experiment: Experiment, models: Models) -> Check | None:
+def _check(experiment: Experiment, models: Models) -> FidelityCheck | None:
     if experiment.fidelity is None:
         return None
-    return LineCheck() if experiment.fidelity == LOCAL else ModelCheck(models, experiment.fidelity)
+    return LineFidelityCheck() if experiment.fidelity == LOCAL else ModelFidelityCheck(models, experiment.fidelity)

@@ -5,7 +5,7 @@ from typing import Any
 
 from aiohttp import web
 
-from models.answer_cache import asked_for
+from models.answer_cache import request_purpose
 from models.usage import Call
 from proxy.traces.trace import Trace
 from scoring.arm import PLACE_HEADER, TraceSummary
@@ -21,7 +21,7 @@ async def tag_recording(
     try:
         return await handler(request)
     finally:
-        asked_for.reset(token)
+        request_purpose.reset(token)
 
 
 class ProxyTurns:
