@@ -43,7 +43,7 @@ def cases(bot: Chatbot) -> tuple[list[Case], list[Case]]:
     restated, beyond = [], []
     talks = conversations(library, lambda q: [choice.id for choice in lexical.choose(q, [], 2)], CASES)
     for before, now in talks:
-        history = (Said("user", before.question), Said("assistant", before.text))
+        history = (HistoryMessage("user", before.question), HistoryMessage("assistant", before.text))
         for drafts, text in ((restated, now.text), (beyond, add_drift(now.text, chance))):
             sections = (library[now.source], library[before.source])
             drafts.append(Case(now.question, text, history, sections, bot.settings.role, bot.topics))

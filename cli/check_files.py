@@ -141,7 +141,7 @@ def unreviewed_notes(folder: Path, library: "Library") -> Iterator[str]:
 
 def _check_scenarios(groups: Sequence[Sequence[Path]], chatbots: "list[Blueprint] | None", findings: Findings) -> None:
     """Check groups of scenario files; ids are unique within a group."""
-    from scenarios.scenario import read_all
+    from scenarios.scenario_files import read_all
 
     families = scenarios = 0
     for paths in groups:
@@ -167,9 +167,9 @@ def _unknown_judges(read: "list[FamilyFile]", chatbots: "list[Blueprint]") -> li
     return unknown_names(read, known_judges(plan.name for bot in chatbots for plan in bot.plans))
 
 
-def _problems_for_judges(read: "list[Read]", chatbots: "list[Blueprint] | None") -> list[str]:
+def _problems_for_judges(read: "list[FamilyFile]", chatbots: "list[Blueprint] | None") -> list[str]:
     """Return why scenarios cannot be judged with any chatbot: unknown sections, missing replies."""
-    from judges.evaluation.labelled import Setting, labelled
+    from judges.evaluation.labelled import ScenarioDefaults, label_cases
     from judges.judge import OBSERVERS
     from scenarios.files import ScenarioError
 

@@ -68,7 +68,7 @@ def import_(
     if out is not None and out.suffix != ".jsonl":
         leave(f"--out: {out} is to hold rows, and those are told by the ending .jsonl; name it so")
     _check_free(out, overwrite)
-    plan = exchange.Plan(_parse_mapping(map or [], family), _parse_labels(judge, label, labels), skip_unlabelled)
+    plan = exchange.ImportPlan(_parse_mapping(map or [], family), _parse_labels(judge, label, labels), skip_unlabelled)
     if skip_unlabelled and plan.label is None:
         leave("--skip-unlabelled: says what to do with labels; give --judge, --label and --labels as well")
     if plan.label is not None:
@@ -166,8 +166,8 @@ def _check_judge(judge: str, config: Path | None) -> None:
         leave(f"--judge: {judge!r}: {unknown_judge(judge, known)}")
 
 
-def _parse_labels(judge: str | None, column: str | None, labels: str | None) -> "Label | None":
-    from scenarios.exchange import Label, parse_labels
+def _parse_labels(judge: str | None, column: str | None, labels: str | None) -> "LabelColumn | None":
+    from scenarios.exchange import LabelColumn, parse_labels
 
     if judge is None and column is None and labels is None:
         return None

@@ -78,7 +78,7 @@ def from_trace(
         trace = show(traces, turn)
         bot = assemble(settings).get(trace["chatbot"])
         given = labels(traces).get(trace["turn_id"], [])
-        traced = Traced(trace, earlier_traces(traces, trace), given, bot.library if bot else None)
+        traced = TracedTurn(trace, earlier_traces(traces, trace), given, bot.library if bot else None)
         right = _parse_expected(expect or [], [plan.name for plan in bot.plans] if bot else None)
         try:
             scenario, doubts = scenario_of(traced, choice, right)

@@ -91,7 +91,7 @@ class Run:
 
     async def _exchange(self, sample: Sample, turn: int, place: Place, conversation: list[Message]) -> Exchange:
         seed, stage, user_message = sample.seed(self.seed, turn), None, ""
-        asked_for.set(place.key())
+        request_purpose.set(place.key())
         try:
             if sample.facilitator is None:
                 assert sample.question is not None
@@ -167,7 +167,7 @@ class Run:
         assert sample.facilitator is not None
         request_purpose.set(f"{exchange.place.key()}/check")
         ledger = Ledger()
-        observed = await self.check.look(sample.facilitator, exchange.user_message, earlier, ledger)
+        observed = await self.check.assess(sample.facilitator, exchange.user_message, earlier, ledger)
         self._raise_if_stopped()
         if observed is not None:
             self.folder.append(FidelityLine(place=exchange.place, **observed.model_dump()))

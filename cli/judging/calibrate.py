@@ -90,14 +90,20 @@ def calibrate(
 
     async def main() -> bool:
         memory = None if fresh else answers
-        async with open_judges(path, chatbot, budget=budget, answers=memory, told=print_hint) as configured:
+        async with open_judges(path, chatbot, budget=budget, answers=memory, notify=print_hint) as configured:
             names, without = split_by_local_stage(configured, choice)
             named = replace(choice, judges=names)
             read = read_cases(configured, named, traces)
             held_out = configured.cases(replace(named, split=test)) if test else []
             looks = configured.count_holdout_use([*read.cases, *held_out], named.data, uses_beside(answers))
             outcome = await calibrate_team(
-                configured, read.cases, held_out, recall, with_models=ask, at_once=concurrency, shown=show_progress
+                configured,
+                read.cases,
+                held_out,
+                recall,
+                with_models=ask,
+                at_once=concurrency,
+                show_progress=show_progress,
             )
         team = outcome.traffic
         if html is not None:

@@ -77,14 +77,19 @@ def compare(
 
     async def main() -> "tuple[list[Answer], list[Answer], str | None]":
         memory = None if fresh else answers
-        async with open_judges(path, chatbot, budget=budget, answers=memory, told=print_hint) as configured:
+        async with open_judges(path, chatbot, budget=budget, answers=memory, notify=print_hint) as configured:
             cases = configured.cases(choice, unlabelled=bool(data))
             names = dict.fromkeys(case.judge for case in cases)
             first_side, second_side = ({name: configured.subject(spec, name) for name in names} for spec in specs)
             looks = configured.count_holdout_use(cases, choice.data, uses_beside(answers))
             with show_progress(2 * len(cases), f"{specs[0]} and {specs[1]}") as told:
-                ours, theirs = await ask_both(
-                    first_side, second_side, cases, within_budget=budget is not None, at_once=concurrency, told=told
+                ours, theirs = await judge_both(
+                    first_side,
+                    second_side,
+                    cases,
+                    within_budget=budget is not None,
+                    at_once=concurrency,
+                    on_answer=told,
                 )
             return ours, theirs, looks
 

@@ -95,13 +95,13 @@ def evaluate(
 
     async def main() -> "tuple[dict[str, Measurement], list[Answer], str | None]":
         memory = None if fresh else answers
-        async with open_judges(path, chatbot, budget=budget, answers=memory, told=print_hint) as configured:
+        async with open_judges(path, chatbot, budget=budget, answers=memory, notify=print_hint) as configured:
             cases = configured.cases(choice, unlabelled=bool(data))
             subjects = {name: configured.subject(spec, name) for name in dict.fromkeys(case.judge for case in cases)}
             looks = configured.count_holdout_use(cases, choice.data, uses_beside(answers))
             with show_progress(len(cases) * repeats, str(spec)) as told:
-                given = await ask_all(subjects, cases, repeats=repeats, at_once=concurrency, told=told)
-            return {name: measure([a for a in given if a.labelled.judge == name]) for name in subjects}, given, looks
+                given = await judge_by_subjects(subjects, cases, repeats=repeats, at_once=concurrency, on_answer=told)
+            return {name: measure([a for a in given if a.example.judge == name]) for name in subjects}, given, looks
 
     with judging_errors(path):
         spec = Spec(prompt=prompt, alias=model) if prompt else parse_spec(stage + (f"@{model}" if model else ""))
@@ -141,7 +141,7 @@ def _parse_minimums(given: Sequence[str]) -> dict[str, float]:
     return minimums
 
 
-def _check_minimums(measured: "dict[str, Measured]", minimums: dict[str, float]) -> None:
+def _check_minimums(measured: "dict[str, Measurement]", minimums: dict[str, float]) -> None:
     failed = False
     for name, one in measured.items():
         if one.skipped:

@@ -15,7 +15,7 @@ SHOWN = 20
 """Misjudged cases that are listed; --json and --html have all."""
 
 
-def print_figures(measures_of: "Mapping[str, Measured]", answers: "Sequence[Answer]") -> None:
+def print_figures(measures_of: "Mapping[str, Measurement]", answers: "Sequence[Answer]") -> None:
     """Print the figures of each judge, where it is weak, and what it misjudged."""
     from rich.table import Table
     from rich.text import Text

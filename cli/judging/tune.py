@@ -135,13 +135,13 @@ def tune(
         if rounds is not None:
             settings = settings.model_copy(update={"rounds": rounds})
         memory = None if fresh else answers
-        async with open_judges(path, settings.chatbot, budget=budget, answers=memory, told=print_hint) as configured:
+        async with open_judges(path, settings.chatbot, budget=budget, answers=memory, notify=print_hint) as configured:
             target = target_of(configured, settings, write_to)
             if resume is None and (accept or (accept is None and sys.stdin.isatty())):
                 target.check()
             tuning = open_tuning(
-                configured, settings, journal, out, at_once=concurrency, shown=show_progress,
-                told=lambda text: typer.echo(printable(text), err=True),
+                configured, settings, journal, out, at_once=concurrency, show_progress=show_progress,
+                report=lambda text: typer.echo(printable(text), err=True),
             )  # fmt: skip
             again = f"caf judges tune --resume {tuning.journal.folder}" + (f" --config {config}" if config else "")
             try:
@@ -153,12 +153,14 @@ def tune(
                 typer.echo(f"caf: {settings.judge}: {error}\nGo on with: {again}", err=True)
                 return True
             print_report(settings, result, holdout_result, configured.budget)
-            if holdout and result.found and not held_back:
+            if holdout and result.improved and not held_back:
                 typer.echo("No case is `split: holdout`, so the winner is not checked on cases it was not chosen on.")
-            ended_early = result.ended == "budget" or (holdout_result is None and bool(held_back) and result.found)
+            ended_early = result.end_reason == "budget" or (
+                holdout_result is None and bool(held_back) and result.improved
+            )
             if ended_early:
                 typer.echo(f"The budget ended this early. Go on with: {again} --budget ...", err=True)
-            if result.found:
+            if result.improved:
                 decide_on_winner(configured, settings, tuning.journal, result, target, accept, again)
             return ended_early
 

@@ -25,7 +25,9 @@ ENDED = {
 }
 
 
-def print_report(settings: "Settings", result: "Tuned", holdout_result: "Held | None", budget: "Budget | None") -> None:
+def print_report(
+    settings: "Settings", result: "TuningResult", holdout_result: "HoldoutResult | None", budget: "Budget | None"
+) -> None:
     """Print what was tried, the figures of start and winner, and their difference."""
     from rich.table import Table
     from rich.text import Text
@@ -37,10 +39,10 @@ def print_report(settings: "Settings", result: "Tuned", holdout_result: "Held | 
     spent = f"; spent {budget.spent:.4f}" if budget is not None else ""
     console.print(
         Text(
-            f"{prompt.name}.{prompt.stage} read by {prompt.model}, edits by {settings.tuner}: {ENDED[result.ended]}{spent}"
+            f"{prompt.name}.{prompt.stage} read by {prompt.model}, edits by {settings.tuner}: {ENDED[result.end_reason]}{spent}"
         )
     )
-    for name, one in result.tried.items():
+    for name, one in result.attempts.items():
         outcome = "not kept" if one.outcome == "note" else one.outcome
         console.print(Text(printable(f"  {name}: {outcome}: {one.because}")), soft_wrap=True)
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -49,17 +51,17 @@ def print_report(settings: "Settings", result: "Tuned", holdout_result: "Held | 
     for title in ("n", "right", "recall", "specificity", "precision", "unjudged", "tokens"):
         table.add_column(title, justify="right")
     rows = [("dev", "start", result.start.answers)]
-    if result.found:
+    if result.improved:
         rows.append(("dev", result.winner.name, result.winner.answers))
     if holdout_result is not None:
         rows += [("holdout", "start", holdout_result.before), ("holdout", result.winner.name, holdout_result.after)]
-    judges = list(dict.fromkeys(answer.labelled.judge for answer in result.start.answers))
+    judges = list(dict.fromkeys(answer.example.judge for answer in result.start.answers))
     for cases, name, answers in rows:
         table.add_row(cases, name, *_figures(answers))
         for judge in judges if len(judges) > 1 else ():
             table.add_row(f"{cases} {judge}", name, *_figures([a for a in answers if a.example.judge == judge]))
     console.print(table)
-    if not result.found:
+    if not result.improved:
         console.print("No candidate was proven better: the prompt stays as it is.")
         return
     console.print("The winner's dev figures are optimistic: it was chosen on these cases.")
@@ -88,7 +90,7 @@ def _figures(answers: "Sequence[Answer]") -> list[str]:
     ]
 
 
-def _diff(result: "Tuned") -> list[str]:
+def _diff(result: "TuningResult") -> list[str]:
     before, after = (one.wording.file.split("\n") for one in (result.start, result.winner))
     return list(difflib.unified_diff(before, after, str(result.start.file), str(result.winner.file), lineterm=""))
 
@@ -97,7 +99,7 @@ def decide_on_winner(
     configured: "ConfiguredJudges",
     settings: "Settings",
     journal: "Journal",
-    result: "Tuned",
+    result: "TuningResult",
     target: "Target",
     accept: bool | None,
     again: str,
@@ -112,11 +114,11 @@ def decide_on_winner(
             return
         accept = typer.confirm(f"Write the winner to {target.path}?")
     if not accept:
-        journal.add(Decided(winner=result.winner.name, written_to=None))
+        journal.add(DecisionLine(winner=result.winner.name, written_to=None))
         typer.echo(f"Discarded. It stays in {result.winner.file}.")
         return
     target.write(result.start, result.winner)
-    journal.add(Decided(winner=result.winner.name, written_to=target.path))
+    journal.add(DecisionLine(winner=result.winner.name, written_to=target.path))
     typer.echo(f"Written to {target.path}.")
     if target.in_config:
         typer.echo(f"{configured.path} uses it already.")

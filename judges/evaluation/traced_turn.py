@@ -16,7 +16,8 @@ from proxy.traces.labels import Label, RightVerdict, labels
 from proxy.traces.query import earlier_traces, show
 from proxy.turn.cases import HISTORY_FOR_JUDGES
 from proxy.wire.canonical import without_citation_lines
-from scenarios.scenario import Earlier, Family, InlineSource, Read, Scenario
+from scenarios.scenario import Earlier, Family, InlineSource, Scenario
+from scenarios.scenario_files import FamilyFile
 
 Json = dict[str, Any]
 TO_FILL = "`expect` is to be filled: for each judge accept, warn or reject, as it would be right"
@@ -108,7 +109,7 @@ def labelled_turns(place: TraceBackend, bot: Blueprint) -> tuple[list[FamilyFile
         trace = show(place, turn_id)
         if trace["chatbot"] != bot.name:
             continue
-        traced = Traced(trace, earlier_traces(place, trace), given, bot.library)
+        traced = TracedTurn(trace, earlier_traces(place, trace), turn_labels, bot.library)
         for choice in traced.choices:
             try:
                 scenario, _ = scenario_of(traced, choice)
@@ -211,7 +212,7 @@ def _history(traced: TracedTurn) -> tuple[tuple[Earlier, ...], list[str]]:
         messages = [
             *([Earlier(role="user", content=turn["user_message"])] if turn["user_message"] else []),
             Earlier(role="assistant", content=without_citation_lines(reply)),
-            *said,
+            *messages,
         ]
         number -= 1
     doubts = []

@@ -82,7 +82,9 @@ def history(turn: Turn) -> tuple[HistoryMessage, ...]:
         if message.is_reply:
             ours = turn.conversation.find_delivered(message) is not None
             newest.append(
-                Said("assistant", without_citation_lines(message.text) if ours else message.text, verified=ours)
+                HistoryMessage(
+                    "assistant", without_citation_lines(message.text) if ours else message.text, verified=ours
+                )
             )
         elif message.role == "user" and newest:
             newest.append(HistoryMessage("user", message.text))

@@ -101,8 +101,8 @@ async def open_cast(
                 engine = ReplayEngine(missing)
             elif shared_budget is not None:
                 price_of(alias, one)
-                engine = Budgeted(engine, alias, one, shared_budget)
-            return Remembering(engine, memory, one.base_url)
+                engine = BudgetedEngine(engine, alias, one, shared_budget)
+            return CachingEngine(engine, memory, one.base_url)
 
         return wrap
 

@@ -106,7 +106,7 @@ def unknown_name(key: str, name: str, known: Mapping[str, object], where: Path |
 
 
 def _notes_on_other_chatbots(
-    experiment: Experiment, checkpoints: Mapping[str, Checkpoint], read: Sequence[questions.Read]
+    experiment: Experiment, checkpoints: Mapping[str, Checkpoint], read: Sequence[questions.QuestionFile]
 ) -> Iterator[str]:
     """Yield a note on checkpoints and questions made for other chatbots than those of this experiment."""
     chatbots = {experiment.chatbot, *(arm.chatbot for arm in experiment.arms.values())}

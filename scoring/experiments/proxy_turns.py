@@ -17,7 +17,7 @@ async def tag_recording(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
     """Tag all model calls of a request with its place in the experiment, for the recording."""
-    token = asked_for.set(request.headers.get(PLACE_HEADER))
+    token = request_purpose.set(request.headers.get(PLACE_HEADER))
     try:
         return await handler(request)
     finally:
