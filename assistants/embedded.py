@@ -17,7 +17,7 @@ import orjson
 from assistants import extract, improvise, view
 from assistants.areas import GENERIC, Area
 from assistants.view import View
-from knowledge_base.citations import CLASSES, command, parse
+from knowledge_base.citations import CLASSES, cite_command, parse
 from knowledge_base.words import terms
 from models.completion import completion
 from models.engine import Body, Forwarded, forward_by_completing
@@ -43,7 +43,7 @@ class Reply:
         """Write the reply as a model would, with its command if it has been told of commands."""
         if self.request:
             return f"[[source: {self.request}]]"
-        return f"{command(self.cited)}\n{self.text}" if cites else self.text
+        return f"{cite_command(self.cited)}\n{self.text}" if cites else self.text
 
 
 class Embedded:

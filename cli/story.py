@@ -1,4 +1,4 @@
-"""Tells a trace as a story, in the order in which things happened. Pure."""
+"""A trace as readable lines, in chronological order. Pure."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -7,7 +7,7 @@ from typing import Any
 Line = tuple[int, str, str]
 """Indentation, style, text."""
 
-FOUND = {
+HOW_RECOGNISED = {
     "fresh": "a new conversation",
     "history": "continued, found by its history",
     "pair": "continued, found by one of its last exchanges: the client trims its history",
@@ -18,17 +18,17 @@ VERDICT_STYLE = {"accept": "green", "warn": "yellow", "reject": "red", "unjudged
 
 
 def story(trace: dict[str, Any]) -> Iterator[Line]:
-    """Tell one turn.
+    """Yield the lines of one turn.
 
     Args:
-        trace: what `proxy.traces.file.show` returns; under `labels`, what people said of it.
+        trace: what `proxy.traces.file.show` returns; under `labels`, the labels that people gave it.
     """
     started = datetime.fromtimestamp(trace["started"])
     yield 0, "bold", f"Turn {trace['turn_id']}"
-    yield 0, "", f"{started:%Y-%m-%d %H:%M:%S}, {trace['ms']:.1f} ms, {_ending(trace)}"
+    yield 0, "", f"{started:%Y-%m-%d %H:%M:%S}, {trace['ms']:.1f} ms, {_describe_ending(trace)}"
     yield 0, "", f"chatbot {trace['chatbot']}, filter {trace['filter']}"
-    found = FOUND.get(trace["memory"], trace["memory"])
-    yield 0, "", f"turn {trace['turn']} of conversation {trace['conversation_id']} ({found})"
+    recognition = HOW_RECOGNISED.get(trace["memory"], trace["memory"])
+    yield 0, "", f"turn {trace['turn']} of conversation {trace['conversation_id']} ({recognition})"
     yield from _part("User", [(2, "", trace["user_message"])])
     yield from _part("Emergency judge", [line for one in trace["emergency"] for line in _judgement(one)])
     if trace.get("concern"):
@@ -51,14 +51,14 @@ def story(trace: dict[str, Any]) -> Iterator[Line]:
 
 
 def _part(title: str, lines: Iterable[Line]) -> Iterator[Line]:
-    told = list(lines)
-    if told:
+    body = list(lines)
+    if body:
         yield 0, "", ""
         yield 0, "bold", title
-        yield from told
+        yield from body
 
 
-def _ending(trace: dict[str, Any]) -> str:
+def _describe_ending(trace: dict[str, Any]) -> str:
     tools = f", {trace['tool_calls']} tool calls" if trace["tool_calls"] else ""
     would = f" (with the filter: {trace['would']})" if trace.get("would") else ""
     return f"ended with the error {trace['error']}" if trace["error"] else f"outcome {trace['outcome']}{would}{tools}"
@@ -109,16 +109,16 @@ def _attempt(attempt: dict[str, Any], several: bool) -> Iterator[Line]:
     yield 2, "dim", f"cites {cited}{modes}"
     for problem in attempt["problems"]:
         yield 2, "yellow", f"hard check: {problem}"
-    seen: list[tuple[str, Any]] = []
+    observations: list[tuple[str, Any]] = []
     for judgement in attempt["judgements"]:
-        same = next((judge for judge, observation in seen if observation == judgement["observation"]), None)
+        same = next((judge for judge, observation in observations if observation == judgement["observation"]), None)
         yield from _judgement(judgement, same)
         if judgement["observation"] is not None:
-            seen.append((f"{judgement['judge']} ({judgement['stage']})", judgement["observation"]))
+            observations.append((f"{judgement['judge']} ({judgement['stage']})", judgement["observation"]))
 
 
 def _judgement(judgement: dict[str, Any], same: str | None = None) -> Iterator[Line]:
-    """Tell one judgement; `same` is the judge who has observed the very same."""
+    """Yield the lines of one judgement; `same` names an earlier judge with an identical observation."""
     score = "" if judgement["score"] is None else f", score {judgement['score']:.2f}"
     rule = f", rule {judgement['rule']}" if judgement["rule"] else ""
     style = VERDICT_STYLE.get(judgement["verdict"], "")
@@ -139,7 +139,7 @@ def _judgement(judgement: dict[str, Any], same: str | None = None) -> Iterator[L
 
 
 def _observation(observation: dict[str, Any]) -> Iterator[Line]:
-    """Tell what a judge stated, whatever its form."""
+    """Yield the lines of an observation of any form."""
     for name, value in observation.items():
         if name == "assertions":
             for assertion in value:

@@ -17,7 +17,7 @@ def worst_outcome(outcomes: Iterable[Outcome]) -> Outcome:
     return min(outcomes, key=_RANK.index)
 
 
-HowFound = Literal["fresh", "history", "pair", "explicit", "missed"]
+Recognition = Literal["fresh", "history", "pair", "explicit", "missed"]
 """By its whole history, by one exchange of it, by the id the client gave; missed: it has a history that is not known."""
 
 
@@ -103,7 +103,7 @@ class Trace:
     turn: int = 1
     """Number of the turn in its conversation, from 1."""
     user_message: str = ""
-    memory: HowFound = "fresh"
+    memory: Recognition = "fresh"
     """How the conversation was found."""
     selected: Sequence[SelectedSource] = ()
     selection_note: str = ""
@@ -135,5 +135,5 @@ class Trace:
 
     @property
     def judgements(self) -> list[Judgement]:
-        """All that judges have said in it."""
+        """All judgements of the turn."""
         return [*self.emergency, *[one for attempt in self.attempts for one in attempt.judgements]]

@@ -5,13 +5,15 @@ from dataclasses import replace
 
 from knowledge_base.library import Source
 from models.client import Body
-from proxy.state.conversation import Warned
+from proxy.state.conversation import CarriedWarning
 from proxy.traces.trace import Attempt, Outcome, Trace, TracedDocument
 from proxy.turn.inputs import Turn
 from proxy.turn.results import Answer
 
 
-def build_trace(turn: Turn, answer: Answer, messages: Sequence[Body], warnings_added: Sequence[Warned]) -> Trace:
+def build_trace(
+    turn: Turn, answer: Answer, messages: Sequence[Body], warnings_added: Sequence[CarriedWarning]
+) -> Trace:
     """Return the trace of a turn that was answered.
 
     Args:
@@ -32,7 +34,7 @@ def build_trace(turn: Turn, answer: Answer, messages: Sequence[Body], warnings_a
         sources_in_use=list(dict.fromkeys(source for sources in in_use for source in sources)),
         documents=documents,
         concern=None if outcome == "emergency" else turn.results.concern,
-        warnings_added=[warning.shown(turn.bot.settings.role) for warning in warnings_added],
+        warnings_added=[warning.trace_form(turn.bot.settings.role) for warning in warnings_added],
         replies=[message["content"] for message in messages],
         refusals=refusals if any(refusals) else [],
         tool_calls=sum(len(delivery.calls) for delivery in answer.deliveries),
@@ -88,7 +90,7 @@ def _what_happened(turn: Turn) -> Trace:
         invalid_ids=sum(retrieval.invalid_ids for retrieval in results.retrievals),
         sources_in_use=list(results.retrievals[-1].in_use) if results.retrievals else [],
         documents=_traced(turn.documents),
-        warnings_shown=[warning.shown(role) for warning in warnings],
+        warnings_shown=[warning.trace_form(role) for warning in warnings],
         emergency=list(results.emergency.judgements),
         attempts=[_with_reviews(turn, attempt) for attempt in results.attempts],
         dropped_calls=list(results.dropped_calls),

@@ -1,4 +1,4 @@
-"""What comes over the wire: the chat request, validated at the door. Unknown fields are kept and forwarded."""
+"""The chat request, validated. Unknown fields are kept and forwarded."""
 
 from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
@@ -183,7 +183,7 @@ def read_chat_request(data: dict[str, Any], max_messages: int) -> ChatRequest:
 
 
 def as_bad_request(error: ValidationError) -> BadRequest:
-    """Return what a client is told of a request that is not valid: the first field that is not right."""
+    """Convert a validation error into the client's error for the first invalid field."""
     one = min(error.errors(include_url=False, include_input=False), key=lambda e: -len(e["loc"]))
     param = _path(one["loc"])
     what = "Input should be an object" if one["type"] in ("model_type", "dict_type") else one["msg"]

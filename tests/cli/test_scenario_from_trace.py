@@ -15,7 +15,8 @@ from proxy.config.config import load_config
 from proxy.traces.labels import Label, RightVerdict, add
 from proxy.traces.redaction import redact
 from proxy.traces.trace import Attempt, Trace, TracedDocument
-from scenarios.scenario import Earlier, Scenario, load
+from scenarios.scenario import Earlier, Scenario
+from scenarios.scenario_files import load
 from tests.cli.conftest import Ended
 from tests.cli.test_trace_label import SECTION, laid_out, store, turn
 

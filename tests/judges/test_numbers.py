@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from judges.case import Case, Said
+from judges.case import Case, HistoryMessage
 from judges.numbers import numbers_hold, unsupported_numbers
 from knowledge_base.library import Source
 
@@ -153,7 +153,7 @@ def test_numbers_are_told_as_they_are_written() -> None:
 
 def test_what_the_user_and_titles_name_is_supported() -> None:
     """A reply may take up the user's own figures, of earlier messages too, but not the chatbot's."""
-    said = (Said("user", "I have 17 plants."), Said("assistant", "And 23 pots."))
+    said = (HistoryMessage("user", "I have 17 plants."), HistoryMessage("assistant", "And 23 pots."))
     assert not unsupported_numbers(case("Your 17 plants.", "", history=said))
     assert unsupported_numbers(case("Your 23 pots.", "", history=said))
     titled = Source("doc:1", "Visitors in 2024", "", "Many.", trusted=False)

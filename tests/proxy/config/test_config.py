@@ -22,17 +22,16 @@ from models.errors import ModelSettingsError
 from proxy.app import create_app
 from proxy.config.blueprint import assemble
 from proxy.config.chatbot_settings import (
-    AcceptBelow,
     ChatbotSettings,
     DocumentLimits,
     EmergencySettings,
-    JudgeSettings,
     LengthSettings,
     RetrievalSettings,
     StatementSettings,
     TopicSettings,
 )
 from proxy.config.config import Config, ConfigError, load_config, parse_config
+from proxy.config.judge_settings import AcceptBelow, JudgeSettings
 from proxy.config.settings import AuditSettings, KeySettings, MemorySettings, PrivacySettings, ServerSettings
 from proxy.serving.front import Front
 from proxy.tenants.keys import create, save
@@ -252,7 +251,7 @@ async def fronted(tmp: Path, **server: Any) -> Front:
         "privacy": {"store": "none"},
     }
     front = Front()
-    await front.take(create_app(parse_config(data, tmp / "config.yaml")))
+    await front.switch_to(create_app(parse_config(data, tmp / "config.yaml")))
     return front
 
 
@@ -702,7 +701,7 @@ def test_reply_is_held_where_the_threshold_does_not_hold(tmp_path: Path) -> None
         models = {alias: {"engine": "embedded"} for alias in ("chatbot", "swift")}
         bot = bot_settings(judges=[judge], knowledge_base=None)
         config = parse_config(valid(models=models, chatbots={"bot": bot}), tmp_path / "c.yaml")
-        return assemble(config)["bot"].holding
+        return assemble(config)["bot"].judges_that_hold
 
     assert holding({"score": 0.3, "weights": weights_id("role")}) == []
     assert holding({"score": 0.3, "weights": "00000000"}) == holding(0.3) == ["role"]
