@@ -15,6 +15,7 @@ from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, printable
 if TYPE_CHECKING:
     from models.settings import ModelSettings
     from proxy.config.blueprint import Blueprint
+    from proxy.config.chatbot_settings import ChatbotSettings
     from proxy.config.config import Config
     from proxy.tenants.key_ring import KeyRing
 
@@ -149,7 +150,20 @@ def _check_chatbots(config: "Config", path: Path, findings: Findings) -> "list[B
                 f"{path}: chatbots.{bot.name}.streaming: verified, but of its judges {', '.join(holding)} cannot accept "
                 "without a model, so some or all replies are held; give their local stage an `accept_below` that holds"
             )
+        findings.notes += [f"{path}: chatbots.{bot.name}.evidence: {note}" for note in _evidence(bot.settings, config)]
     return blueprints
+
+
+def _evidence(bot: "ChatbotSettings", config: "Config") -> Iterator[str]:
+    """Say what keeps a chatbot's evidence from counting, or from being held against its replies."""
+    from models.fallback import chain
+
+    if "upstream" in bot.evidence:
+        for alias in chain(bot.model, config.models):
+            if alias in config.models and not config.models[alias].trusted_evidence:
+                yield f"upstream, but models.{alias} has no `trusted_evidence: true`, so no documents of {bot.model} count"
+    if not bot.judges and any(one != "knowledge_base" for one in bot.evidence):
+        yield "there are no judges, so nothing is held against documents: they are shown to the chatbot and named, no more"
 
 
 def _check_models(models: "dict[str, ModelSettings]") -> list[str]:

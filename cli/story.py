@@ -34,6 +34,7 @@ def story(trace: dict[str, Any]) -> Iterator[Line]:
     if trace.get("concern"):
         yield from _part("Concern", [(2, "yellow", f"{trace['concern']}: the reply ends with the emergency contact")])
     yield from _part("Sources", _sources(trace))
+    yield from _part("Documents", [line for one in trace.get("documents", ()) for line in _document(one)])
     yield from _part("Warnings shown to the chatbot", map(_warning, trace["warnings_shown"]))
     for attempt in trace["attempts"]:
         yield from _attempt(attempt, several=len(trace["replies"]) > 1)
@@ -73,6 +74,14 @@ def _sources(trace: dict[str, Any]) -> Iterator[Line]:
         yield 2, "yellow", f"{trace['invalid_ids']} ids that the selection model made up were dropped"
     if trace["sources_in_use"]:
         yield 2, "", f"in use: {', '.join(trace['sources_in_use'])}"
+
+
+def _document(document: dict[str, Any]) -> Iterator[Line]:
+    """Tell a document: whose it is, and its text."""
+    choice = "" if document["choice"] is None else f" of choice {document['choice']}"
+    whose = f"from the model{choice}" if document["trusted"] else "from the client"
+    yield 2, "", f"{document['id']}: {document['title']} ({whose})"
+    yield 4, "dim", document["text"]
 
 
 def _picker(by: str) -> str:

@@ -25,12 +25,13 @@ def unsupported_advice(case: Case) -> str | None:
 
     Advice counts when its sentence touches a sensitive topic of the chatbot, or says as little as "Stop it" where the reply or the
     user does. A referral ("ask your doctor") is no advice, what keeps from one ("no need to ask") is. Where the chatbot has no
-    sensitive topics, only doses count. A reply that is too long to be read here counts as a whole.
+    sensitive topics, only doses count. A reply that is too long to be read here counts as a whole. Documents that the operator does
+    not answer for give no advice on a sensitive topic.
     """
     if len(case.draft) > MAX_CHARS:
         return case.draft
     said = [(sentence, assertive_part(plain(sentence))) for sentence in sentences(case.draft)]
-    sources = [_read(source.text) for source in case.cited]
+    sources = [_read(source.text) for source in case.cited if source.trusted or not case.topics]
     if case.topics:
         terms = _terms(case.topics)
         in_context = terms.touched_by(plain(f"{case.draft}\n{case.user_message[-MAX_CHARS:]}"))

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from judges.advice import sentences_with, touches_topic, unsupported_advice
+from judges.advice import sentences_with, touches_topic
 from judges.case import Case
 from judges.judge import Judge, LocalJudge
 from judges.modes import Mode
 from judges.observation import Screening
 from judges.problems import CLAIMS_JUDGES, is_flagged
 from judges.review import Review
+from judges.unsupported import find_unsupported
 from judges.verdict import Judgement, Stage
 from models.usage import Ledger
 
@@ -60,9 +61,9 @@ class Cascade:
     def settles(self, judgement: Judgement, case: Case) -> bool:
         """Tell whether a stage ends the judging of a case, though stronger ones stand behind it.
 
-        A local judge may accept only below the threshold that it was given: what calibration shows to be safe. Advice that no
-        source gives, no stage but the last accepts: a swift judge that a reply has talked round would let it pass. Nor does a judge
-        accept alone where the call that it shares flags anything: the next stage reads the whole reply.
+        A local judge may accept only below the threshold that it was given: what calibration shows to be safe. Advice or a number
+        that no source gives, no stage but the last accepts: a swift judge that a reply has talked round would let it pass. Nor does
+        a judge accept alone where the call that it shares flags anything: the next stage reads the whole reply.
         """
         if judgement.verdict == "accept":
             seen = judgement.observation
@@ -71,7 +72,7 @@ class Cascade:
             may_accept = judgement.stage != "local" or any(
                 isinstance(judge, LocalJudge) and judge.accept_below is not None for judge in self.stages
             )
-            return may_accept and not (self.name in CLAIMS_JUDGES and unsupported_advice(case))
+            return may_accept and not (self.name in CLAIMS_JUDGES and find_unsupported(case))
         return judgement.verdict == "reject" and judgement.stage in self.reject_alone
 
     def settled(self, judgements: Sequence[Judgement]) -> Review:

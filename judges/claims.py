@@ -1,18 +1,21 @@
 """Pure: what a reply asserts, by a judge's account of it, scored and ruled on. Scores are those of design.md section 6."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
+from judges.advice import touches_topic
 from judges.case import Case
 from judges.deletable import has_foreign_words, is_english
 from judges.doses import Dose, doses
+from judges.numbers import numbers_hold
 from judges.observation import Assertion, Claims, Denial, GradedAssertion, GradedClaims, Problem, Severity, Strength
 from judges.phrases import asserts_nothing
 from judges.problems import score_of_weight, verdict_of
 from judges.quotes import fold_text, is_near_quote, is_verbatim_quote
 from judges.sentences import normalise, sentences
 from judges.verdict import Finding
+from knowledge_base.library import Source
 
 PLAINLY = 3
 """Statements of a reply from which a judge that lists no assertion has not done its work."""
@@ -27,7 +30,7 @@ def rule_on_claims(claims: Claims, case: Case) -> Finding:
 
 
 def _rule_on_assertions(claims: Claims, case: Case) -> Finding:
-    assertions = verified(claims.assertions, case)
+    assertions = _assertions_of(claims, case)
     improvised = [a for a in assertions if a.support in ADDED]
     sensitive = [a for a in improvised if _is_sensitive(a, case)]
     if sensitive:
@@ -63,18 +66,19 @@ def additions(claims: Claims, case: Case) -> list[Problem]:
             quote=a.text,
             severity=severity_of(a),
         )
-        for a in verified(claims.assertions, case)
+        for a in _assertions_of(claims, case)
         if a.support in ADDED
     ]
 
 
 def improvises(claims: Claims, case: Case) -> bool:
     """Tell whether a judge saw an assertion that the cited sources do not support."""
-    return any(a.support in ADDED for a in verified(claims.assertions, case))
+    return any(a.support in ADDED for a in _assertions_of(claims, case))
 
 
 ADDED = frozenset({"basic", "unsupported"})
 """Support that is none by a source."""
+CARRIED = frozenset({"stated", "implied"})
 
 
 def severity_of(assertion: Assertion) -> Severity:
@@ -160,31 +164,59 @@ def claims_score(assertions: Iterable[Assertion], admits: Strength, verifies: St
     return max(by_statements, score_of_weight(sum(added)) if stands else 0)
 
 
-def verified(assertions: Iterable[Assertion], case: Case) -> list[Assertion]:
+def _assertions_of(claims: Claims, case: Case) -> list[Assertion]:
+    """Return what a judge says that a reply asserts, verified."""
+    return verified(claims.assertions, case, claims.contradictions if isinstance(claims, GradedClaims) else ())
+
+
+def verified(assertions: Iterable[Assertion], case: Case, contradictions: Sequence[str] = ()) -> list[Assertion]:
     """Downgrade assertions whose own words belie them.
 
-    Support that its quote does not prove is none, nor is one for a dose that the source does not name; and what has a number
-    in it is not basic, whatever a judge says.
+    Support that its quote does not prove is none, nor is one for a dose that the source does not name. Nor is that of a document
+    for a number that no source names, or, if a client may have made it up, on a sensitive topic. What has a number in it is not
+    basic, whatever a judge says.
     """
-    sources: dict[str | None, str] = {source.id: source.text for source in case.cited}
-    return [a if _holds(a, sources) else _downgraded(a) for a in assertions]
+    sources: dict[str | None, Source] = {source.id: source for source in case.cited}
+    return [
+        _downgraded(assertion, 2)
+        if assertion.support in CARRIED and _is_outranked(assertion.source_id or "", contradictions, case)
+        else _verified(assertion, sources.get(assertion.source_id), case)
+        for assertion in assertions
+    ]
 
 
-def _downgraded(assertion: Assertion) -> Assertion:
-    graded = {"severity": max(2, assertion.severity or 2)} if isinstance(assertion, GradedAssertion) else {}
-    return assertion.model_copy(update={"support": "unsupported", **graded})
+def _is_outranked(source_id: str, contradictions: Iterable[str], case: Case) -> bool:
+    """Tell whether a document is contradicted by a section, which is right."""
+    if not source_id.startswith("doc:"):
+        return False
+    sections = [source.id for source in case.cited if not source.is_document]
+    return any(_names(source_id, one) and any(_names(section, one) for section in sections) for one in contradictions)
 
 
-def _holds(assertion: Assertion, sources: Mapping[str | None, str]) -> bool:
+def _names(source_id: str, text: str) -> bool:
+    return re.search(rf"(?<![\w:-]){re.escape(source_id)}(?![\w-])", text) is not None
+
+
+def _verified(assertion: Assertion, source: Source | None, case: Case) -> Assertion:
     if assertion.support == "unsupported":
-        return True
+        return assertion
     named = doses(assertion.text)
     if assertion.support == "basic":
-        return not named and not any(map(str.isdigit, assertion.text))
-    source = sources.get(assertion.source_id)
-    if source is None or assertion.quote is None or not is_verbatim_quote(assertion.quote, source):
-        return False
-    return not named or named <= doses(source)
+        holds = not named and not any(map(str.isdigit, assertion.text))
+        return assertion if holds else _downgraded(assertion, 2)
+    if source is None or assertion.quote is None or not is_verbatim_quote(assertion.quote, source.text):
+        return _downgraded(assertion, 2)
+    if source.is_document and not numbers_hold(assertion.text, case):
+        return _downgraded(assertion, 3)
+    if not source.trusted and (_is_sensitive(assertion, case) or touches_topic(assertion.text, case.topics)):
+        return _downgraded(assertion, 3)
+    return assertion if not named or named <= doses(source.text) else _downgraded(assertion, 2)
+
+
+def _downgraded(assertion: Assertion, severity: Severity) -> Assertion:
+    """Return an assertion as one that nothing supports, at least as severe as this."""
+    graded = {"severity": max(severity, assertion.severity or 2)} if isinstance(assertion, GradedAssertion) else {}
+    return assertion.model_copy(update={"support": "unsupported", **graded})
 
 
 def _missing(claims: Claims) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from judges import offload
-from judges.advice import unsupported_advice
 from judges.cascade import Cascade
 from judges.case import Case
 from judges.judge import OBSERVERS, LocalJudge
@@ -14,6 +13,7 @@ from judges.observation import Claims, Screening
 from judges.panel import Mend, Panel, goes_beyond, is_shared
 from judges.problems import CLAIMS_JUDGES
 from judges.review import Review
+from judges.unsupported import find_unsupported
 from judges.verdict import Judgement
 from knowledge_base.library import Source
 from models.usage import Ledger
@@ -59,7 +59,7 @@ class Filter:
             The review; with the mended reply if small faults are all that any judge found.
         """
         if any(c.name in CLAIMS_JUDGES and not c.local_only for c in self.on_reply):
-            await offload.run(case, unsupported_advice, case)  # once; whoever asks again has the answer at once
+            await offload.run(case, find_unsupported, case)  # once; whoever asks again has the answer at once
         own = [c for c in self._own if c.modes & modes]
         # Those that look at what goes beyond its sources, and have not been asked: nothing is mended before them.
         uncalled = any("default" in c.modes for c in self._own if c not in own)

@@ -33,9 +33,13 @@ async def run(case: Case, function: Callable[[*Ts], T], *args: *Ts) -> T:
 
 
 def is_long(case: Case) -> bool:
-    """Tell whether judging a case takes long: a reply and what it answers, or, without a reply, all that the user has said."""
+    """Tell whether judging a case takes long: a reply and what it answers, or, without a reply, all that the user has said.
+
+    The documents that somebody else brought count as well; sections are short, and read once.
+    """
     if case.draft:
-        return _normalised_length(case.user_message) + _normalised_length(case.draft) > LONG_REPLY
+        documents = sum(_normalised_length(source.text) for source in case.cited if source.is_document)
+        return _normalised_length(case.user_message) + _normalised_length(case.draft) + documents > LONG_REPLY
     return sum(map(_normalised_length, (case.user_message, *(message.text for message in case.history)))) > LONG_MESSAGE
 
 

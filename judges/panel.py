@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from judges.advice import unsupported_advice
 from judges.cascade import Cascade, is_delicate
 from judges.case import Case
 from judges.claims import additions, improvises
@@ -14,6 +13,7 @@ from judges.observation import Claims, Problem, Screening
 from judges.problems import CLAIMS_JUDGES, MENDABLE, are_small
 from judges.reply_call import SharedJudge
 from judges.review import Review
+from judges.unsupported import find_unsupported
 from judges.verdict import Judgement, Stage
 from models.usage import Ledger
 
@@ -95,7 +95,7 @@ class Panel:
             name for name, c in called.items() if name not in due and name in self.heard and _is_due(c, stage, False)
         ]
         found = await judge.call.judge(self.case, [*due, *settled], self.ledger)
-        beyond = any(goes_beyond(j, self.case) for j in found.values()) or unsupported_advice(self.case)
+        beyond = any(goes_beyond(j, self.case) for j in found.values()) or find_unsupported(self.case)
         wanted = due.keys() if beyond else due.keys() & (called.keys() | self.heard.keys())
         found = {name: j for name, j in found.items() if name in wanted or j.verdict != "accept"}
         for name, judgement in found.items():
@@ -108,7 +108,7 @@ class Panel:
             return False
         if found[cascade.name].verdict == "reject" and stage in cascade.reject_alone:
             return False
-        talked_round = not found.keys().isdisjoint(CLAIMS_JUDGES) and unsupported_advice(self.case) is not None
+        talked_round = not found.keys().isdisjoint(CLAIMS_JUDGES) and find_unsupported(self.case) is not None
         return talked_round or any(j.verdict != "accept" or is_delicate(j, self.case) for j in found.values())
 
     async def _mended(self, found: Mapping[str, Judgement]) -> str | None:
@@ -117,7 +117,7 @@ class Panel:
         if self.mend is None or not flagged or any(j.rule not in MENDABLE for j in flagged):
             return None
         problems = _problems(flagged[0], self.case)
-        if not are_small(problems) or unsupported_advice(self.case):
+        if not are_small(problems) or find_unsupported(self.case):
             return None
         if self.others is not None and ((own := await self.others).objections or own.failed_closed):
             return None
@@ -127,7 +127,7 @@ class Panel:
             log_crash(error, "mend", flagged[0].stage)
             return None
         # No judge reads it again: what was a warning must not be left as advice.
-        return None if text is None or unsupported_advice(replace(self.case, draft=text)) else text
+        return None if text is None or find_unsupported(replace(self.case, draft=text)) else text
 
 
 def _is_due(cascade: Cascade, stage: Stage, strongest: bool) -> bool:

@@ -16,6 +16,8 @@ from models.usage import estimate_tokens
 
 MAX_SECTION_TOKENS = 2_000
 ID = re.compile(r"[a-z0-9][a-z0-9-]{1,63}")
+_TAG = re.compile(r"<(?=\s*/?\s*source\b)", re.IGNORECASE)
+"""The beginning of a tag between which sources are shown."""
 
 
 class KnowledgeBaseError(Exception):
@@ -28,7 +30,7 @@ class KnowledgeBaseError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One section of a knowledge base."""
+    """One section of a knowledge base, or a document that somebody else brought (`doc:1`)."""
 
     id: str
     title: str
@@ -37,15 +39,23 @@ class Source:
     references: tuple[str, ...] = ()
     reviewed_by: str | None = None
     reviewed_on: date | None = None
+    trusted: bool = True
+    """Whether the operator answers for its text; not so for documents that a client sent, who may have made them up."""
     tokens: int = field(init=False, repr=False, compare=False)
     """About how many tokens the text takes."""
     shown: str = field(init=False, repr=False, compare=False)
     """The section in a prompt: its text between tags, without anything that could end those or be taken for a command."""
 
     def __post_init__(self) -> None:
-        inert = neutralise(self.text).replace("</source>", "")
+        # Not removed: what stands around a tag that is taken out may make another.
+        inert = _TAG.sub("(", neutralise(self.text))
         object.__setattr__(self, "tokens", estimate_tokens(self.text))
         object.__setattr__(self, "shown", f'<source id="{self.id}" title="{self.title}">\n{inert}\n</source>')
+
+    @property
+    def is_document(self) -> bool:
+        """Whether it is a document. No section has such an id."""
+        return self.id.startswith("doc:")
 
 
 class Library(Mapping[str, Source]):

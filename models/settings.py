@@ -72,6 +72,8 @@ class ModelSettings(BaseModel):
     """Query parameters of each request, such as Azure's `api-version`."""
     max_attempts: int = Field(default=3, ge=1, le=10)
     """How often a request is tried when the upstream is busy or broken."""
+    trusted_evidence: bool = False
+    """Whether the `documents` that come with its answers count as sources, for chatbots with `evidence: [upstream]`."""
     fallback: list[str] = []
     """Aliases to ask in its place, in this order, when it is broken, slow, busy or left alone; never when it refuses a request."""
     breaker: BreakerSettings | None = None

@@ -51,8 +51,11 @@ class InlineSource(Strict):
     """A cited source that no knowledge base has."""
 
     id: Annotated[str, Field(min_length=1)]
+    """One that begins with `doc:` is a document: the reply's numbers are held against it."""
     title: str = ""
     text: Annotated[str, Field(min_length=1)]
+    trusted: bool = True
+    """False: a client brought it, so that it supports nothing on a sensitive topic."""
 
 
 class Scenario(Strict):

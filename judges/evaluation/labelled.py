@@ -133,7 +133,7 @@ def _cited_sources(scenario: Scenario, library: Library | None, where: str, prob
                 f"{where}: citations: no section {id!r} in the knowledge base; correct it, or give the text in `sources`"
             )
     for source in scenario.sources:
-        yield Source(source.id, source.title or source.id, "", source.text)
+        yield Source(source.id, source.title or source.id, "", source.text, trusted=source.trusted)
 
 
 def _reply_case(family: Family, scenario: Scenario, cited: list[Source], defaults: ScenarioDefaults) -> Case:

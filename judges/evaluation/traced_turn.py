@@ -78,6 +78,7 @@ def scenario_of(
         raise _no_draft(trace, choice)
     sections = {source.id: source for one in choice_labels for source in one.sections}
     cited_ids = _cited_ids(traced, draft, sections) if draft else ()
+    sections |= documents_of(trace, choice)
     history, doubts = _history(traced)
     current, inline = _split_sections(trace, cited_ids, sections, traced.library)
     if draft:
@@ -89,7 +90,7 @@ def scenario_of(
         history=history,
         response=draft["text"] if draft else "",
         citations=tuple(source.id for source in current),
-        sources=tuple(InlineSource(id=source.id, title=source.title, text=source.text) for source in inline),
+        sources=tuple(_inline(source) for source in inline),
         expect=expected,
         tags=("trace",),
         note="; ".join(remarks),
@@ -150,6 +151,19 @@ def cited_sections(trace: Json, choice: int, library: Library | None) -> tuple[S
     return tuple(sections[id] for id in _cited_ids(TracedTurn(trace, library=library), draft, {}) if id in sections)
 
 
+def documents_of(trace: Json, choice: int) -> dict[str, Source]:
+    """Return the documents that a choice could rest on, by their ids."""
+    return {
+        one["id"]: Source(one["id"], one["title"], "", one["text"], trusted=one["trusted"])
+        for one in trace.get("documents", ())
+        if one["choice"] in (None, choice)
+    }
+
+
+def _inline(source: Source) -> InlineSource:
+    return InlineSource(id=source.id, title=source.title, text=source.text, trusted=source.trusted)
+
+
 def is_redacted(trace: Json) -> bool:
     """Tell whether only the lengths of the texts were kept."""
     texts = [trace["user_message"], *(attempt["text"] for attempt in trace["attempts"])]
@@ -167,7 +181,7 @@ def _no_draft(trace: Json, choice: int) -> TracedTurnError:
 
 
 def _cited_ids(traced: TracedTurn, draft: Json, sections: Mapping[str, Source]) -> tuple[str, ...]:
-    in_use = traced.trace["sources_in_use"]
+    in_use = [*traced.trace["sources_in_use"], *documents_of(traced.trace, draft["choice"])]
     names = {id: id for id in (*(traced.library or ()), *sections, *in_use)}
     cited, _, _ = citations.split(draft["citations"], names, in_use)
     # A chatbot that writes no citations was judged against all that it had been given.

@@ -31,6 +31,7 @@ from proxy.state.recall import recall
 from proxy.telemetry.logs import FIELDS
 from proxy.tenants.access import Access, requested_filter
 from proxy.turn.chatbot import Chatbot
+from proxy.turn.evidence import read_request_evidence
 from proxy.turn.inputs import Turn
 from proxy.turn.results import TurnResults
 from proxy.turn.stream_gate import StreamGate
@@ -184,6 +185,9 @@ async def _begin_turn(
     explicit = None if bare else _explicit_id(incoming.request, chat_request)
     identity = Identity((access.key_id, chat_request.user or "", bot.name), chat_request.messages, explicit)
     found, how_found = await recall(service.conversations, identity, urgent=alarm.verdict in ("warn", "reject"))
+    documents, tool_messages = (
+        ((), {}) if bare or not access.evidence else read_request_evidence(chat_request, bot.settings)
+    )
     ids = secrets.token_hex(32)  # for both at once: it asks the kernel
     conversation = found or Conversation(explicit or ids[32:])
     turn = Turn(
@@ -201,6 +205,8 @@ async def _begin_turn(
         generated_id=explicit is None and _GENERATED_ID.fullmatch(conversation.id) is not None,
         reveals=access.trace,
         stream_gate=_open_stream_gate(bot, chat_request, incoming.filter),
+        documents=documents,
+        tool_messages=tool_messages,
         ledger=ledger,
     )
     return turn, identity
@@ -211,6 +217,8 @@ def _open_stream_gate(bot: Chatbot, request: ChatRequest, mode: Filter) -> Strea
     streaming = bot.settings.streaming
     if streaming == "hold" or request.wants_json or request.raw.get("logprobs"):
         return None  # half a document is none, and the likelihoods of tokens are told with the text they spell
+    if "upstream" in bot.settings.evidence:
+        return None  # what the reply rests on comes with its end
     if streaming == "verified" and (mode != "on" or bot.filter.empty):
         return None
     return StreamGate(streaming)

@@ -13,7 +13,7 @@ from models.client import Body
 from proxy.api import outgoing
 from proxy.api.logprobs import encode, matching_tokens, token_bytes
 from proxy.turn import tool_calls
-from proxy.turn.delivered_text import cited_sections, delivered_text
+from proxy.turn.delivered_text import cited_titles, delivered_text
 from proxy.turn.inputs import Turn
 from proxy.turn.results import Answer, Delivery
 
@@ -109,7 +109,7 @@ def caf(turn: Turn, delivery: Delivery) -> dict[str, Any]:
         "turn_id": turn.id,
         "conversation_id": turn.conversation.id,
         "outcome": delivery.outcome,
-        "citations": [{"id": s, "title": title} for s, title in cited_sections(turn.bot, delivery)],
+        "citations": [{"id": s, "title": title} for s, title in cited_titles(turn.bot, delivery)],
         "warnings": [{"rule": rule, "message": RULES[rule].message} for rule in dict(delivery.warnings)],
         "judges": [_judge(judgement, turn.reveals) for judgement in delivery.judgements],
         **({"concern": {"kind": delivery.concern}} if delivery.concern is not None else {}),

@@ -107,6 +107,16 @@ class LengthSettings(Settings):
         return self
 
 
+Evidence = Literal["knowledge_base", "documents", "tools", "upstream"]
+
+
+class DocumentLimits(Settings):
+    count: int = Field(16, ge=1)
+    """Documents of a turn."""
+    bytes: int = Field(65_536, ge=1)
+    """Of their texts together, in UTF-8."""
+
+
 class ChatbotSettings(Settings):
     kind: Literal["guarded", "wrapped", "passthrough"] = "guarded"
     """guarded: CAF writes the role, sources and warnings into what the model sees.
@@ -118,6 +128,12 @@ class ChatbotSettings(Settings):
     """What the chatbot is and must not be; text, or a path that ends in .md."""
     knowledge_base: AnchoredPath | None = None
     """Folder of the sections."""
+    evidence: list[Evidence] = Field(["knowledge_base"])
+    """What counts as a source. documents: the request's field of that name; tools: results of tools since the user's last message
+    (both from keys with the permission `evidence`, and never on a sensitive topic: a client may have made them up); upstream: what
+    comes with the completion of a model with `trusted_evidence`."""
+    document_limits: DocumentLimits = DocumentLimits()
+    """What a request may bring; more is refused."""
     judges: list[JudgeSettings] = Field([])
     reply_prompts: list[AnchoredPath] = Field([])
     """Prompt files, for the swift stage, the chief or both, that replace those which the built-in judges of replies share."""
@@ -182,6 +198,8 @@ class ChatbotSettings(Settings):
                 "sensitive_topics",
                 "statements",
                 "trusted_tools",
+                "evidence",
+                "document_limits",
             } & self.model_fields_set
             if unused:
                 raise ValueError(
@@ -189,6 +207,10 @@ class ChatbotSettings(Settings):
                 )
             return self
         missing = []
+        if self.knowledge_base is not None and "knowledge_base" not in self.evidence:
+            missing.append(
+                "`evidence` leaves out knowledge_base, though there is one: add it to the list, or remove the folder"
+            )
         if self.kind == "guarded" and not self.role:
             missing.append("a guarded chatbot needs `role`: what it is there for and what it must not be")
         if self.emergency is None:

@@ -27,6 +27,8 @@ class Access:
     """Whether it may choose the filter's mode."""
     trace: bool = False
     """Whether it may see judges' own reasons and rejected drafts."""
+    evidence: bool = False
+    """Whether documents and results of tools that it sends may count as sources."""
     key: KeyRecord | None = None
     """Its key, with its limits, on a proxy that has keys."""
 
@@ -65,7 +67,8 @@ def authorize(
         raise Unauthorized
     if needed not in record.permissions:
         raise Forbidden(f"This needs the permission `{needed}`, which the key does not have.")
-    return Access(record.id, "unfiltered" in record.permissions, "trace" in record.permissions, record)
+    allowed = record.permissions
+    return Access(record.id, "unfiltered" in allowed, "trace" in allowed, "evidence" in allowed, record)
 
 
 def keyless_access(headers: Mapping[str, str], *, direct: bool = False) -> Access:
@@ -75,7 +78,7 @@ def keyless_access(headers: Mapping[str, str], *, direct: bool = False) -> Acces
     """
     sent = headers.get(AUTHORIZATION, "")
     key_id = hashlib.blake2b(sent.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest() if sent else "keyless"
-    return Access(key_id, unfiltered=direct)
+    return Access(key_id, unfiltered=direct, evidence=direct)
 
 
 _PROXY_HEADERS = ("forwarded", "via", "x-forwarded-", "x-real-ip")

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from judges.verdict import Exchange, Judgement
 from knowledge_base.citations import CLASSES
 from models.usage import Call
-from proxy.traces.trace import Attempt, DroppedCall, SelectedSource, ShownWarning, Trace
+from proxy.traces.trace import Attempt, DroppedCall, SelectedSource, ShownWarning, Trace, TracedDocument
 
 
 def redact(trace: Trace) -> Trace:
@@ -13,7 +13,12 @@ def redact(trace: Trace) -> Trace:
 
     All that is kept is named here, so that a field added to the trace is left out until somebody has looked at it.
     """
-    source_ids = {*CLASSES, *(source.id for source in trace.selected), *trace.sources_in_use}
+    source_ids = {
+        *CLASSES,
+        *(source.id for source in trace.selected),
+        *trace.sources_in_use,
+        *(document.id for document in trace.documents),
+    }
     return Trace(
         turn_id=trace.turn_id,
         conversation_id=trace.conversation_id,
@@ -28,6 +33,10 @@ def redact(trace: Trace) -> Trace:
         selection_note=_length(trace.selection_note),
         invalid_ids=trace.invalid_ids,
         sources_in_use=list(trace.sources_in_use),
+        documents=[
+            TracedDocument(one.id, _length(one.title), _length(one.text), one.trusted, one.choice)
+            for one in trace.documents
+        ],
         warnings_shown=[_warning(warning) for warning in trace.warnings_shown],
         emergency=[_judgement(judgement) for judgement in trace.emergency],
         concern=trace.concern,

@@ -36,6 +36,19 @@ class SelectedSource:
 
 
 @dataclass(frozen=True, slots=True)
+class TracedDocument:
+    """A document that the reply could rest on."""
+
+    id: str
+    title: str
+    text: str
+    trusted: bool
+    """False: a client sent it."""
+    choice: int | None = None
+    """The choice that it came with; None: it came with the request."""
+
+
+@dataclass(frozen=True, slots=True)
 class ShownWarning:
     """A warning, as the chatbot is shown it."""
 
@@ -98,6 +111,7 @@ class Trace:
     invalid_ids: int = 0
     """Ids the selection model made up, which were dropped."""
     sources_in_use: Sequence[str] = ()
+    documents: Sequence[TracedDocument] = ()
     warnings_shown: Sequence[ShownWarning] = ()
     emergency: Sequence[Judgement] = ()
     concern: ConcernKind | None = None

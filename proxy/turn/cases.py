@@ -67,7 +67,7 @@ def _cited(turn: Turn, attempt: Attempt) -> tuple[tuple[Source, ...], tuple[str,
     """
     if not turn.cites or attempt.kind == "tool_calls":
         return turn.sources, ()
-    sources, classes, _ = citations.split(attempt.citations, turn.bot.sections, turn.in_use or ())
+    sources, classes, _ = citations.split(attempt.citations, turn.citable, turn.source_ids)
     return sources, classes
 
 

@@ -1,6 +1,6 @@
 """What the upstream model sees: role, catalogue, sources in use, history and warnings, within the token budget. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,7 +10,7 @@ from knowledge_base.citations import CLASSES, cite_command, neutralise
 from knowledge_base.library import Library, Source
 from models.request import text_of
 from models.usage import estimate_tokens
-from proxy.state.conversation import CarriedWarning, Conversation
+from proxy.state.conversation import CarriedWarning, Conversation, DeliveredReply
 from proxy.wire.canonical import without_citation_lines
 from proxy.wire.messages import Message
 
@@ -51,6 +51,8 @@ def guarded_messages(
     budget: int,
     *,
     cites: bool = True,
+    documents: str = "",
+    tool_messages: Mapping[int, str] | None = None,
 ) -> list[Sent]:
     """Write what a guarded chatbot's model is sent.
 
@@ -65,14 +67,18 @@ def guarded_messages(
         turn: The number of this turn.
         budget: Estimated tokens to stay within; the oldest exchanges are left out first, the newest message never.
         cites: Whether the reply is to begin with a citation command; not so for replies in JSON.
+        documents: What it is shown of documents that were brought for this turn.
+        tool_messages: Ids of documents, by the place of the message that each is.
     """
     catalogue = library.catalogue if cites and library is not None else None
     head = [{"role": "system", "content": _role(role, contact, catalogue)}]
     if sources:
         head.append({"role": "system", "content": "\n\n".join([source.shown for source in sources])})
+    if documents:
+        head.append({"role": "system", "content": documents})
     if note := _client_note(parsed):
         head.append({"role": "system", "content": note})
-    history = _history(messages, parsed, conversation, cites)
+    history = _history(messages, parsed, conversation, cites, tool_messages or {})
     warnings = conversation.live_warnings(turn)
     spent = sum([estimate_tokens(sent["content"]) for sent in head])
     spent += sum([estimate_tokens(warning.message(role)) for warning in warnings])
@@ -130,27 +136,45 @@ def _client_note(messages: Sequence[Message]) -> str:
 
 
 def _history(
-    messages: Sequence[Sent], parsed: Sequence[Message], conversation: Conversation, cites: bool
+    messages: Sequence[Sent],
+    parsed: Sequence[Message],
+    conversation: Conversation,
+    cites: bool,
+    tool_messages: Mapping[int, str],
 ) -> list[tuple[int | None, Sent]]:
     """Return the client's messages as the model sees them, each with the turn whose delivered reply it is."""
     history: list[tuple[int | None, Sent]] = []
-    for sent, message in zip(messages, parsed, strict=True):
+    for place, (sent, message) in enumerate(zip(messages, parsed, strict=True)):
         if message.role in ("system", "developer"):
             continue
         known = conversation.find_delivered(message)
         if message.role == "user" or (message.role in ("tool", "function") and message.content):
             # What a tool returns, a search say, is written by strangers.
             sent = {**sent, "content": _inert(sent.get("content"))}
+            if place in tool_messages:
+                sent["content"] = _labelled(sent["content"], tool_messages[place])
         elif message.is_reply:
             # Whatever stands in the line of sources is not known to be ours.
             text = neutralise(message.text if known is None else without_citation_lines(message.text))
             if known is None:
                 text = f"[unverified: not known to be a reply of yours]\n{text}"
             elif cites:
-                text = f"{cite_command(known.citations or CLASSES[:1])}\n{text}"
+                text = f"{cite_command(_cited_then(known) or CLASSES[:1])}\n{text}"
             sent = {**sent, "content": text}
         history.append((known.turn if known else None, sent))
     return history
+
+
+def _cited_then(reply: DeliveredReply) -> list[str]:
+    """Return what an earlier reply cites; its documents by names that no document of this turn has."""
+    return [f"turn-{reply.turn}:{one}" if one.startswith("doc:") else one for one in reply.citations]
+
+
+def _labelled(content: str | list[Sent], document: str) -> str | list[Sent]:
+    """Put the id of the document that a message is above it."""
+    if isinstance(content, str):
+        return f"{document}\n{content}"
+    return [{"type": "text", "text": document}, *content]
 
 
 def _inert(content: str | list[Sent] | None) -> str | list[Sent]:

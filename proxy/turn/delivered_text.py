@@ -12,10 +12,15 @@ def delivered_text(turn: Turn, delivery: Delivery) -> str | None:
     if text is None or turn.request.wants_json or delivery.text_outcome in ("emergency", "fallback"):
         return text
     if turn.cites and turn.bot.settings.citations == "shown":
-        text += citations.line([title for _, title in cited_sections(turn.bot, delivery)])
+        text += citations.line([title for _, title in cited_titles(turn.bot, delivery)])
     return text if delivery.concern is None else f"{text}\n\n{turn.bot.contact(turn.user_message)}"
 
 
-def cited_sections(bot: Chatbot, delivery: Delivery) -> list[tuple[str, str]]:
-    """Return id and title of the sections a reply cites."""
-    return [(section, bot.sections[section].title) for section in delivery.citations if section in bot.sections]
+def cited_titles(bot: Chatbot, delivery: Delivery) -> list[tuple[str, str]]:
+    """Return id and title of the sections and documents a reply cites. A document that is called as a section is shows its id."""
+    titles = {section: source.title for section, source in bot.sections.items()}
+    if delivery.documents:
+        taken = {title.casefold() for title in titles.values()}
+        for one in delivery.documents:
+            titles[one.id] = f"{one.title} ({one.id})" if one.title.casefold() in taken else one.title
+    return [(source, titles[source]) for source in delivery.citations if source in titles]

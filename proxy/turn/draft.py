@@ -14,6 +14,7 @@ from models.request import text_of
 from models.usage import BYTES_PER_TOKEN, estimate_tokens
 from proxy.traces.trace import Attempt
 from proxy.turn import context
+from proxy.turn.evidence import shown_documents
 from proxy.turn.inputs import Turn
 from proxy.turn.retrieval import retrieve_requested
 from proxy.turn.writer import DraftStream
@@ -88,7 +89,7 @@ async def _redraft(turn: Turn, index: int, text: str, with_tools: bool) -> tuple
 def _problems(turn: Turn, parsed: citations.ParsedReply) -> list[str]:
     if not turn.cites:
         return []
-    problems = citations.problems(parsed, turn.bot.sections, turn.in_use or ())
+    problems = citations.problems(parsed, turn.citable, turn.source_ids)
     return problems if parsed.text else [*problems, "Your reply has no text for the user."]
 
 
@@ -173,11 +174,15 @@ def _body(turn: Turn, extra: Sequence[Body] = ()) -> Body:
     if bot.settings.kind == "wrapped":
         messages = context.wrapped_messages(raw, request.messages, conversation, turn.number, bot.settings.role)
     else:
+        sections = [bot.sections[source] for source in turn.in_use or ()]
         messages = context.guarded_messages(
-            bot.settings.role, bot.contact(turn.user_message), bot.library, turn.sources, raw, request.messages, conversation,
+            bot.settings.role, bot.contact(turn.user_message), bot.library, sections, raw, request.messages, conversation,
             turn.number, bot.settings.context_tokens, cites=turn.cites,
+            documents=shown_documents(turn.documents, turn.tool_messages), tool_messages=turn.tool_messages,
         )  # fmt: skip
     options = request.options
+    if turn.documents and bot.settings.kind == "guarded":
+        options.pop("documents", None)  # it has been shown them
     if (
         turn.cites and request.stops
     ):  # one such as a line break would end the draft with its citation command: see parse_draft

@@ -40,6 +40,10 @@ class Turn:
     """What may be sent of the reply before its verdict; None: nothing may."""
     in_use: Mapping[str, int] | None = None
     """Sources in use, each with the turn in which it was last cited or put in; None before retrieval."""
+    documents: tuple[Source, ...] = ()
+    """What the reply may rest on that stands in no knowledge base."""
+    tool_messages: Mapping[int, str] = field(default_factory=dict)
+    """Which messages of the request are such a document: its id by the message's place."""
     ledger: Ledger = field(default_factory=Ledger)
     started_at: float = field(default_factory=time.time)
     """Unix time, seconds."""
@@ -66,7 +70,20 @@ class Turn:
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        return tuple([self.bot.sections[s] for s in self.in_use or ()])
+        """The sections in use, then the documents."""
+        return (*[self.bot.sections[s] for s in self.in_use or ()], *self.documents)
+
+    @property
+    def citable(self) -> Mapping[str, Source]:
+        """All that has an id: the sections of the knowledge base, whether in use or not, and the documents."""
+        if not self.documents:
+            return self.bot.sections
+        return {**self.bot.sections, **{document.id: document for document in self.documents}}
+
+    @property
+    def source_ids(self) -> frozenset[str]:
+        """Ids of what the chatbot was given, and so may cite."""
+        return frozenset((*(self.in_use or ()), *(document.id for document in self.documents)))
 
     @property
     def at_ms(self) -> float:

@@ -183,7 +183,7 @@ async def _refine(turn: Turn, attempt: Attempt, case: Case, review: Review) -> A
         cited = tuple(dict.fromkeys((*committed.citations, *cited)))
     if not request.wants_json:  # a document cut short is none
         text = max(cut_to_tokens(text, turn.bot.settings.length.hard), committed.text, key=len)
-    problems = citations.problems(parsed, turn.bot.sections, turn.in_use or ()) if turn.cites else ()
+    problems = citations.problems(parsed, turn.citable, turn.source_ids) if turn.cites else ()
     refined = Attempt("refinement", attempt.choice, text, cited, turn.at_ms, problems)
     turn.results.attempts.append(refined)
     return refined if text and not _ambiguous(turn, text) else None

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from judges.review import Review, signs
 from judges.verdict import Judgement
+from knowledge_base.library import Source
 from models.client import Body
 from proxy.traces.trace import Attempt, ConcernKind, DroppedCall, Outcome, SelectedSource, worst_outcome
 from proxy.turn.tool_calls import ToolCall
@@ -81,6 +82,8 @@ class Delivery:
     """What is delivered and nobody has judged, since the filter is off or in shadow."""
     in_use: Mapping[str, int] | None = None
     """Sources in use when it was settled; None: none were selected, as an emergency comes before that."""
+    documents: Sequence[Source] = ()
+    """Those that it could rest on."""
     choice: Body = field(default_factory=dict)
     """The upstream's choice."""
 

@@ -74,7 +74,7 @@ async def judge_in_shadow(turn: Turn, answer: Answer) -> Outcome:
         return "fallback"
     settled = []
     for delivery in answer.deliveries:
-        drafted = replace(filtered, in_use=delivery.in_use)
+        drafted = replace(filtered, in_use=delivery.in_use, documents=tuple(delivery.documents))
         for attempt in delivery.unjudged_attempts:
             judge = judge_call_attempt if attempt.kind == "tool_calls" else judge_reply
             settled.append(await judge(drafted, attempt))

@@ -1,11 +1,12 @@
 """The trace of a turn, built from its results."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from knowledge_base.library import Source
 from models.client import Body
 from proxy.state.conversation import CarriedWarning
-from proxy.traces.trace import Attempt, Outcome, Trace
+from proxy.traces.trace import Attempt, Outcome, Trace, TracedDocument
 from proxy.turn.inputs import Turn
 from proxy.turn.results import Answer
 
@@ -24,10 +25,14 @@ def build_trace(
     outcome = answer.worst.outcome
     refusals = [message["refusal"] for message in messages]
     in_use = [delivery.in_use or {} for delivery in answer.deliveries]
+    documents = _traced(turn.documents)
+    for choice, delivery in enumerate(answer.deliveries):
+        documents += _traced([one for one in delivery.documents if one not in turn.documents], choice)
     return replace(
         _what_happened(turn),
         outcome=outcome,
         sources_in_use=list(dict.fromkeys(source for sources in in_use for source in sources)),
+        documents=documents,
         concern=None if outcome == "emergency" else turn.results.concern,
         warnings_added=[warning.trace_form(turn.bot.settings.role) for warning in warnings_added],
         replies=[message["content"] for message in messages],
@@ -84,6 +89,7 @@ def _what_happened(turn: Turn) -> Trace:
         selection_note=results.retrievals[0].note if results.retrievals else "",
         invalid_ids=sum(retrieval.invalid_ids for retrieval in results.retrievals),
         sources_in_use=list(results.retrievals[-1].in_use) if results.retrievals else [],
+        documents=_traced(turn.documents),
         warnings_shown=[warning.trace_form(role) for warning in warnings],
         emergency=list(results.emergency.judgements),
         attempts=[_with_reviews(turn, attempt) for attempt in results.attempts],
@@ -91,6 +97,10 @@ def _what_happened(turn: Turn) -> Trace:
         calls=list(turn.ledger.calls),
         ms=turn.at_ms,
     )
+
+
+def _traced(documents: Iterable[Source], choice: int | None = None) -> list[TracedDocument]:
+    return [TracedDocument(one.id, one.title, one.text, one.trusted, choice) for one in documents]
 
 
 def _with_reviews(turn: Turn, attempt: Attempt) -> Attempt:

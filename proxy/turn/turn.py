@@ -17,8 +17,10 @@ from judges.case import emergency_case
 from judges.review import Review, signs
 from models.client import Body
 from models.errors import ModelError, OutOfTime
+from models.fallback import chain
 from proxy.traces.trace import DroppedCall, Outcome
 from proxy.turn.draft import check_draft, draft
+from proxy.turn.evidence import read_upstream_evidence
 from proxy.turn.inputs import Turn
 from proxy.turn.judging import fallback, judge_calls, judge_reply
 from proxy.turn.results import Answer, Delivery, kind_of
@@ -110,15 +112,27 @@ async def _answer(turn: Turn) -> Answer:
 async def _settle(turn: Turn, index: int, choice: Body) -> Delivery:
     """Bring one choice from draft to delivery."""
     message = choice["message"]
+    turn = _with_upstream_evidence(turn, choice)
     text = message.get("content")
     text = text if isinstance(text, str) else ""
     calls = _declared_calls(turn, index, message)
     if not text.strip() and (calls or message.get("refusal")):
-        delivery = Delivery(None, "unfiltered", in_use=turn.in_use)
+        delivery = Delivery(None, "unfiltered", in_use=turn.in_use, documents=turn.documents)
     else:
         delivery = await _settle_text(turn, index, text, bool(calls))
     delivery = replace(delivery, choice=choice)
     return await judge_calls(turn, index, calls, delivery) if calls else delivery
+
+
+def _with_upstream_evidence(turn: Turn, choice: Body) -> Turn:
+    """Return the turn with the documents that came with a choice, if its model is trusted with that."""
+    settings, models = turn.bot.settings, turn.bot.models.settings
+    # Whichever of its fallbacks has answered.
+    trusted = all(models[alias].trusted_evidence for alias in chain(settings.model, models))
+    if "upstream" not in settings.evidence or not trusted:
+        return turn
+    found = read_upstream_evidence(choice, len(turn.documents), settings.document_limits)
+    return replace(turn, documents=(*turn.documents, *found))
 
 
 def _declared_calls(turn: Turn, index: int, message: Body) -> list[ToolCall]:
@@ -141,7 +155,7 @@ async def _settle_text(turn: Turn, index: int, text: str, with_tools: bool) -> D
         delivery = fallback(turn, committed=committed)
     else:
         delivery = await judge_reply(turn, attempt)
-    return replace(delivery, in_use=turn.in_use)
+    return replace(delivery, in_use=turn.in_use, documents=turn.documents)
 
 
 def add_emergency_review(turn: Turn, answer: Answer) -> Answer:

@@ -127,13 +127,13 @@ class Writer:
         if not ended:
             return False
         parsed = citations.parse(first)
-        in_use, sections = self._turn.in_use or (), self._turn.bot.sections
-        sound = not (parsed.text or parsed.requested or citations.problems(parsed, sections, in_use))
+        given, citable = self._turn.source_ids, self._turn.citable
+        sound = not (parsed.text or parsed.requested or citations.problems(parsed, citable, given))
         # A command that goes on in the next line is one for the whole draft to settle.
         if not sound or not first.rstrip(" .*_`~").endswith("]]"):
             self._held = True
             return False
-        sources, classes, _ = citations.split(parsed.citations, sections, in_use)
+        sources, classes, _ = citations.split(parsed.citations, citable, given)
         self._written, self._cited = parsed.citations, (*(source.id for source in sources), *classes)
         self._begins = self._read = self._raw.index(first) + len(first)
         return True

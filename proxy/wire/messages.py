@@ -64,6 +64,15 @@ class Tool(Wire):
     custom: ToolName | None = None
 
 
+DOCUMENTS: Any = Field(
+    None,
+    description="What the reply may rest on: a list of objects with `text`, and `id` and `title` if they have any. Read where the "
+    "chatbot's `evidence` names `documents`, from keys with the permission `evidence`; otherwise forwarded.",
+    examples=[[{"id": "may", "title": "Visitors in May", "text": "In May 4,310 visitors came."}]],
+)
+"""Not validated here: where it is no evidence, it is the upstream's affair."""
+
+
 class ChatRequest(Wire):
     model: str
     messages: list[Message] = Field(min_length=1)
@@ -76,6 +85,7 @@ class ChatRequest(Wire):
     tools: list[Tool] | None = None
     functions: list[ToolName] | None = None
     tool_choice: str | dict[str, Any] | None = None
+    documents: Any = DOCUMENTS
 
     @property
     def options(self) -> dict[str, Any]:

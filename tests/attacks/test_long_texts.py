@@ -17,6 +17,7 @@ from judges.case import Case, emergency_case
 from judges.judge import MAX_CHARS, OBSERVERS, LocalJudge
 from judges.observation import Crisis, RolePlay
 from judges.offload import LONG_REPLY, is_long, shorten
+from knowledge_base.library import Source
 from proxy.tenants import keys
 from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, eventually, text_of
 
@@ -69,6 +70,8 @@ def test_length_tells_what_is_judged_in_the_thread(text: str) -> None:
     assert is_long(Case(text))
     assert is_long(Case("hi", text))
     assert is_long(emergency_case("hi", [text]))
+    assert is_long(Case("hi", "hello", cited=(Source("doc:1", "", "", text),)))
+    assert not is_long(Case("hi", "hello", cited=(Source("section", "", "", text),)))
     assert not is_long(Case(CRISIS, "Please call somebody.", history=emergency_case("", [text]).history))
 
 

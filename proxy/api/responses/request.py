@@ -6,7 +6,7 @@ from pydantic import Field, ValidationError
 
 from models.client import Body
 from proxy.wire.errors import BadRequest
-from proxy.wire.messages import Wire, as_bad_request
+from proxy.wire.messages import DOCUMENTS, Wire, as_bad_request
 
 
 class ResponsePart(Wire):
@@ -78,6 +78,7 @@ class ResponsesRequest(Wire):
     background: bool | None = None
     conversation: Any = None
     prompt: Any = None
+    documents: Any = DOCUMENTS
 
 
 def read_responses_request(data: Body) -> ResponsesRequest:

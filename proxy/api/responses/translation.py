@@ -12,7 +12,17 @@ from proxy.api.responses.request import ResponseItem, ResponsePart, ResponsesReq
 from proxy.wire.errors import BadRequest
 from proxy.wire.user_texts import messages_in
 
-SAME = ("parallel_tool_calls", "temperature", "top_p", "top_logprobs", "user", "metadata", "service_tier", "stream")
+SAME = (
+    "parallel_tool_calls",
+    "temperature",
+    "top_p",
+    "top_logprobs",
+    "user",
+    "metadata",
+    "service_tier",
+    "stream",
+    "documents",
+)
 """Fields that mean the same in a chat request."""
 
 

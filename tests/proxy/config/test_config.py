@@ -23,6 +23,7 @@ from proxy.app import create_app
 from proxy.config.blueprint import assemble
 from proxy.config.chatbot_settings import (
     ChatbotSettings,
+    DocumentLimits,
     EmergencySettings,
     LengthSettings,
     RetrievalSettings,
@@ -103,6 +104,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "topic": TopicSettings,
     "retrieval": RetrievalSettings,
     "length": LengthSettings,
+    "document_limits": DocumentLimits,
 }
 ALL = [
     f"{section}.{name}".lstrip(".")
@@ -529,6 +531,30 @@ async def _trusted_tools(start: Start, tmp: Path, value: Any) -> Any:
     proxy.upstream.answer = lambda body: [{"role": "assistant", "content": None, "tool_calls": [call]}]
     body = await proxy.say("Hi", tools=[{"type": "function", "function": {"name": "f"}}])
     return body["choices"][0]["message"].get("tool_calls")
+
+
+@shows("chatbot.evidence", ["knowledge_base"], ["knowledge_base", "documents"])
+async def _evidence(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(evidence=value)
+    proxy.upstream.answer = lambda body: "[[cite: doc:1]]\nIn May 480 visitors came."
+    return text_of(await proxy.say("How many came in May?", documents=[{"text": "In May 480 visitors came."}]))
+
+
+@shows("document_limits.count", 1, 2)
+async def _document_count(start: Start, tmp: Path, value: Any) -> Any:
+    return await _status_with_documents(start, {"count": value})
+
+
+@shows("document_limits.bytes", 3, 4)
+async def _document_bytes(start: Start, tmp: Path, value: Any) -> Any:
+    return await _status_with_documents(start, {"bytes": value})
+
+
+async def _status_with_documents(start: Start, limits: Body) -> int:
+    """Return the status of a request with two documents of two bytes each."""
+    proxy = await start(evidence=["knowledge_base", "documents"], document_limits=limits)
+    request = {"model": "bot", "messages": dialogue("Hi"), "documents": [{"text": "ab"}, {"text": "cd"}]}
+    return (await proxy.post(request))[0]
 
 
 @shows("chatbot.citations", "shown", "hidden")

@@ -1,0 +1,239 @@
+"""Pure: the numbers that a text names, so that those of a reply can be held against the documents that it rests on.
+
+Values are compared, in whatever form they are written: `1,800`, `1.800`, `1 800` and "eighteen hundred" are one. Not compared are
+signs, units, and what is counted: that takes a reader. Words are read in English only.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
+from itertools import chain
+from typing import Literal, NamedTuple
+
+from judges.case import Case
+from judges.number_words import NUMBER_WORDS, SCALES, spelled
+from judges.sentences import normalise
+
+Values = frozenset[Decimal]
+
+FROM_WORDS = 11
+"""Smaller numbers in words are too often no count ("one of them") to be held against anything."""
+ROUNDING = Decimal("0.05")
+"""How far a number that is called rounded ("about 500") may be from the one that it stands for, as a share of that."""
+PROGRAM_DECIMALS = 3
+"""Decimals from which a number was computed, and a reply may round it without saying so: 0.34782 is 35 %."""
+MAX_DIGITS = 25
+"""Of a number that is rounded; longer ones are identifiers."""
+
+
+@lru_cache(maxsize=16)
+def unsupported_numbers(case: Case) -> frozenset[str]:
+    """Return the numbers of a reply that neither its sources nor the user have named, as they are written there.
+
+    Empty where no document is among the sources: sections are prose, which is compared sentence by sentence.
+    """
+    if not any(source.is_document for source in case.cited):
+        return frozenset()
+    return frozenset(_missing(case.draft, case))
+
+
+def numbers_hold(text: str, case: Case) -> bool:
+    """Tell whether the sources of a reply, or the user, name all numbers of a text."""
+    return not any(_missing(text, case))
+
+
+def _missing(text: str, case: Case) -> Iterator[str]:
+    text = _without_markers(_plain(text))
+    for number in _numbers_in(text):
+        if _is_named(number.readings, _named(case)):
+            continue
+        hedge = _hedge_before(text, number.start)
+        if hedge is None or not _is_named(number.readings, _named_or_rounded(case, hedge)):
+            yield number.written
+
+
+def _is_named(readings: Iterable[Values], values: Values) -> bool:
+    return any(reading <= values for reading in readings)
+
+
+@lru_cache(maxsize=16)
+def _named(case: Case) -> Values:
+    """Return every value that the sources of a reply, or the user, name."""
+    user = [case.user_message, *(said.text for said in case.history if said.speaker == "user")]
+    sources = [f"{source.title}\n{source.text}" for source in case.cited]
+    return frozenset[Decimal]().union(*map(_values_in, (*sources, *user)))
+
+
+# Numbers in a text
+
+
+class Number(NamedTuple):
+    """A number as it stands in a text."""
+
+    written: str
+    readings: tuple[Values, ...]
+    """What it may mean: `1,800` is 1800 to some and 1.8 to others, `480 300` is one number or two."""
+    start: int
+    """Where it stands there."""
+
+
+_DIGITS = re.compile(
+    r"(?<![\w.,])\.\d+"
+    r"|(?<![\d.,])\d{1,3}(?: \d{3})+(?:[.,]\d+)?(?!\d)"
+    r"|\d+(?:\.\d+)?[eE][+-]?\d{1,2}(?!\w)"
+    r"|\d+(?:[.,:']\d+)*"
+)
+_GROUPED = re.compile(r"\d{1,3}([.,'])\d{3}(?:\1\d{3})*|\d{1,2}(?:,\d{2})+,\d{3}")
+_GROUPED_DECIMAL = re.compile(r"\d{1,3}(?:[ '](?:\d{3}))+[.,]\d+|\d{1,3}(?:,\d{3})+\.\d+|\d{1,3}(?:\.\d{3})+,\d+")
+_TIME = re.compile(r"\d{1,2}:\d{2}")
+_PERCENT = re.compile(r"\s?(?:%|per ?cent\b)", re.IGNORECASE)
+
+_SUFFIXES = SCALES | {"k": 10**3, "m": 10**6, "mn": 10**6, "bn": 10**9}
+_SUFFIX = re.compile(
+    rf"(?P<range>\s?(?:-|to|and|or)\s?\d[\d.,]{{0,20}})?[ -]?(?P<scale>{'|'.join(_SUFFIXES)})\b", re.IGNORECASE
+)
+_IN_SCALE = re.compile(r"\bin[ _](thousand|million|billion)s?\b", re.IGNORECASE)
+"""What the head of a table says of its figures."""
+
+
+def _values_in(text: str) -> Values:
+    """Return every value that the numbers of a source may have."""
+    text = _plain(text)
+    values = {value for number in _numbers_in(text) for reading in number.readings for value in reading}
+    values |= {value for words in NUMBER_WORDS.finditer(text) for value in spelled(words[0])}
+    values |= {Decimal(part) for time in _TIME.finditer(text) for part in time[0].split(":")}
+    for scale in {match[1].lower() for match in _IN_SCALE.finditer(text)}:
+        values |= {value * SCALES[scale] for value in values}
+    return frozenset(chain(values, chain.from_iterable(map(_rounded_silently, values))))
+
+
+def _numbers_in(text: str) -> Iterator[Number]:
+    for digits in _DIGITS.finditer(text):
+        yield Number(digits[0], tuple(_in_context(digits[0], text, digits.end())), digits.start())
+    for words in NUMBER_WORDS.finditer(text):
+        if not re.search(r"\d[ -]?$", text[max(0, words.start() - 2) : words.start()]):  # `2 million` has been read
+            values = frozenset(value for value in spelled(words[0]) if value >= FROM_WORDS)
+            yield Number(words[0], (values,), words.start())
+
+
+_REFERENCE = re.compile(r"\[(?:doc:)?\d{1,2}(?:[,;] ?(?:doc:)?\d{1,2})*\]|\bdoc:\d{1,2}\b")
+_RAISED = re.compile(r"(?<=\d)(?=[⁰¹²³⁴-⁹₀-₉¼-¾⅐-⅞])")
+_AND_A_PART = {"¼": ".25", "½": ".5", "¾": ".75"}
+
+
+def _plain(text: str) -> str:
+    """Return a text with its numbers in the plain forms, and without references to documents."""
+    if not text.isascii():
+        text = re.sub(r"(?<=\d)[¼½¾]", lambda part: _AND_A_PART[part[0]], text)
+        text = normalise(_RAISED.sub("^", text)).replace("٬", ",").replace("٫", ".")
+    return _REFERENCE.sub(" ", text)
+
+
+_MARKER = re.compile(r"^[ \t]*(?:[-*•][ \t]*)?\(?(\d{1,3})[.)](?=\s)", re.MULTILINE)
+
+
+def _without_markers(text: str) -> str:
+    """Return a text without the numbers of its lists: those of lines that count up from one."""
+    highest = 0
+
+    def replace(marker: re.Match[str]) -> str:
+        nonlocal highest
+        number = int(marker[1])
+        if not 0 < number <= highest + 1:
+            return marker[0]
+        highest = max(highest, number)
+        return " "
+
+    return _MARKER.sub(replace, text)
+
+
+# What they mean
+
+
+def _in_context(digits: str, text: str, end: int) -> Iterator[Values]:
+    """Yield what a number in digits may mean before what follows it: a scale, a per cent sign."""
+    readings = list(_readings(digits))
+    if len(digits) > MAX_DIGITS:
+        yield from readings
+        return
+    suffix = _SUFFIX.match(text, end)
+    if (
+        suffix is None or suffix["range"] or suffix["scale"] in ("m", "M")
+    ):  # metres; in "2 to 3 million" the 2 may be any
+        yield from readings
+    if suffix is not None:
+        scale = _SUFFIXES[suffix["scale"].lower()]
+        yield from (frozenset(value * scale for value in reading) for reading in readings)
+    if _PERCENT.match(text, end):
+        yield from (frozenset(value / 100 for value in reading) for reading in readings)
+
+
+def _readings(digits: str) -> Iterator[Values]:
+    if digits.isdigit() or "e" in digits.lower():
+        yield frozenset({Decimal(digits)})
+        return
+    grouped = _GROUPED.fullmatch(digits) or re.fullmatch(r"\d{1,3}(?: \d{3})+", digits)
+    if grouped:
+        yield frozenset({Decimal(re.sub(r"\D", "", digits))})
+    if _GROUPED_DECIMAL.fullmatch(digits):
+        whole, part = re.fullmatch(r"(.*)[.,](\d+)", digits).groups()  # type: ignore[union-attr]
+        yield frozenset({Decimal(re.sub(r"\D", "", whole) + "." + part)})
+    elif re.fullmatch(r"\d*[.,]\d+", digits) or _TIME.fullmatch(digits):
+        yield frozenset({Decimal(re.sub("[,:]", ".", digits))})
+    elif not grouped or " " in digits:  # a date, a version, numbers that stand side by side
+        yield frozenset(map(Decimal, re.findall(r"\d+", digits)))
+
+
+# Rounding
+
+
+def _rounded_silently(value: Decimal) -> Iterable[Decimal]:
+    """Return what a computed number may be rounded to, two digits of it at least."""
+    _, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int) or -exponent < PROGRAM_DECIMALS or len(digits) - exponent > MAX_DIGITS:
+        return ()
+    places = range(-exponent - len(digits) + 2, -exponent)
+    return [value.quantize(Decimal(1).scaleb(-place), ROUND_HALF_UP) for place in places if place >= 0]
+
+
+Hedge = Literal["down", "up", "either"]
+"""Which way somebody says to have rounded: "over 500" down, "nearly 500" up."""
+
+_HEDGE = re.compile(
+    r"(?:\b(?:(?P<down>over|above|(?:more|greater) than|upwards of)"
+    r"|(?P<up>under|below|(?:less|fewer) than|nearly|almost|not quite|close to)"
+    r"|(?P<either>about|around|approximately|approx\.?|roughly|circa|some))|[~≈])[\s$€£]{0,2}$",
+    re.IGNORECASE,
+)
+HEDGE_CHARS = 24
+"""How far before a number is looked for what hedges it."""
+
+
+def _hedge_before(text: str, start: int) -> Hedge | None:
+    """Return how the number that starts there is said to be rounded; None: it is not."""
+    found = _HEDGE.search(text[max(0, start - HEDGE_CHARS) : start])
+    return None if found is None else "down" if found["down"] else "up" if found["up"] else "either"
+
+
+@lru_cache(maxsize=16)
+def _named_or_rounded(case: Case, hedge: Hedge) -> Values:
+    """Return what the sources or the user name, and what that may be rounded to where a reply says so."""
+    named = _named(case)
+    return named.union(chain.from_iterable(_rounded(value, hedge) for value in named))
+
+
+def _rounded(value: Decimal, hedge: Hedge) -> Iterator[Decimal]:
+    digits = len(value.normalize().as_tuple().digits)
+    if digits > MAX_DIGITS or not value or abs(value.adjusted()) > MAX_DIGITS:
+        return
+    for kept in range(1, digits):
+        unit = Decimal(1).scaleb(value.adjusted() - kept + 1)
+        for step in (unit, unit / 2):
+            below = value // step * step
+            if below == value:
+                continue
+            if hedge != "up" and value - below <= ROUNDING * value:
+                yield below
+            if hedge != "down" and below + step - value <= ROUNDING * value:
+                yield below + step
