@@ -108,7 +108,7 @@ def split_by_local_stage(configured: ConfiguredJudges, choice: Choice) -> tuple[
 
 
 def read_cases(configured: ConfiguredJudges, choice: Choice, traces: bool) -> CalibrationCases:
-    """Read the cases to calibrate on: scenarios, label_cases turns, or both.
+    """Read the cases to calibrate on: scenarios, labelled turns, or both.
 
     Raises:
         EvaluationError: There are none.
@@ -121,12 +121,12 @@ def read_cases(configured: ConfiguredJudges, choice: Choice, traces: bool) -> Ca
         return CalibrationCases(configured.cases(choice), source, [])
     read, left_out = labelled_turns(trace_backend(configured.config.privacy), configured.blueprint)
     turns = label_cases(read, choice.judges, configured.scenario_defaults)
-    turn_source = f"{len({case.id for case in turns})} label_cases turns"
+    turn_source = f"{len({case.id for case in turns})} labelled turns"
     if choice.data:
         return CalibrationCases([*configured.cases(choice), *turns], f"{source} + {turn_source}", left_out)
     if not turns:
         raise EvaluationError(
-            *left_out, f"no turn of {configured.blueprint.name} is label_cases for these judges; see `caf trace label`"
+            *left_out, f"no turn of {configured.blueprint.name} is labelled for these judges; see `caf trace label`"
         )
     return CalibrationCases(turns, turn_source, left_out)
 
