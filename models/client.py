@@ -19,11 +19,30 @@ from models.openai_engine import OpenAIEngine
 from models.relay import relay
 from models.scripted import scripted_engine
 from models.settings import ModelSettings
-from models.structured import Structured, Unread, Way, after_refusal, question, raw_text, read, repair
+from models.streaming import Listener
+from models.structured import (
+    StructuredAnswer,
+    UnreadableText,
+    Way,
+    build_request,
+    less_strict_way,
+    raw_text,
+    read_answer,
+    repair_messages,
+)
 from models.usage import Call, Ledger, Usage
-from models.writing import Listener
 
-__all__ = ["Around", "Body", "Engine", "EngineFactory", "Forwarded", "Models", "Structured", "open_models", "plain"]
+__all__ = [
+    "Around",
+    "Body",
+    "Engine",
+    "EngineFactory",
+    "Forwarded",
+    "Models",
+    "StructuredAnswer",
+    "open_models",
+    "plain",
+]
 
 T = TypeVar("T", bound=BaseModel)
 log = structlog.get_logger(__name__)
@@ -67,7 +86,7 @@ class Models:
         ledger: Ledger,
         options: Body | None = None,
         timeout_s: float = math.inf,
-    ) -> Structured[T]:
+    ) -> StructuredAnswer[T]:
         """Ask for an answer that fits a pydantic model; what cannot be read is asked for once more.
 
         Args:
@@ -85,10 +104,10 @@ class Models:
                 return self._ask(one, asked, schema, options or {}, step, ledger, until)
 
             answer = await (self._first(alias, step, ask) if alias in self._chains else ask(alias))
-            found = read(answer, schema)
-            if not isinstance(found, Unread):
-                return Structured(found, raw_text(answer), repaired)
-            asked = repair(messages, found)
+            found = read_answer(answer, schema)
+            if not isinstance(found, UnreadableText):
+                return StructuredAnswer(found, raw_text(answer), repaired)
+            asked = repair_messages(messages, found)
         raise UnreadableAnswer(raw_text(answer), alias=alias, step=step)
 
     async def _ask(
@@ -105,9 +124,11 @@ class Models:
         known = way = self._ways.get(alias, self._alias(alias).settings.structured)
         while True:
             try:
-                answer = await self._alias(alias).ask(options | question(messages, schema, way), step, ledger, until)
+                answer = await self._alias(alias).ask(
+                    options | build_request(messages, schema, way), step, ledger, until
+                )
             except UpstreamRefused as error:
-                if (less := after_refusal(way, error)) is None:
+                if (less := less_strict_way(way, error)) is None:
                     raise
                 way = less
             else:

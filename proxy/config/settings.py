@@ -7,12 +7,12 @@ from urllib.parse import parse_qs, urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 
-def anchored(path: Path, info: ValidationInfo) -> Path:
+def anchor_path(path: Path, info: ValidationInfo) -> Path:
     """Take a relative path from the folder of the file it stands in."""
     return Path((info.context or {}).get("folder", "")) / path
 
 
-AnchoredPath = Annotated[Path, AfterValidator(anchored)]
+AnchoredPath = Annotated[Path, AfterValidator(anchor_path)]
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 """The name of an environment variable."""
 

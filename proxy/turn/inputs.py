@@ -10,7 +10,7 @@ from models.turn_scope import Principal
 from models.usage import Ledger
 from proxy.config.chatbot_settings import Filter
 from proxy.state.conversation import Conversation
-from proxy.traces.trace import HowFound
+from proxy.traces.trace import Recognition
 from proxy.turn.chatbot import Chatbot
 from proxy.turn.results import Retrieval, TurnResults
 from proxy.turn.stream_gate import NO_TEXT, CommittedText, StreamGate
@@ -29,7 +29,7 @@ class Turn:
     earlier: Sequence[str]
     """The user's earlier messages, oldest first."""
     conversation: Conversation
-    how_found: HowFound
+    how_found: Recognition
     """How the conversation was recognised."""
     filter: Filter
     results: TurnResults

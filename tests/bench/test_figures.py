@@ -49,13 +49,13 @@ def test_percentile_of_few_values_is_one_of_them():
 @pytest.mark.parametrize(("value", "met"), [(0.66, False), (0.67, True), (0.9, True)])
 def test_targets_know_their_direction(value, met):
     target = Target("passthrough_ratio", "", 0.67, least=True)
-    assert target.met({"passthrough_ratio": value}) is met
-    assert Target("passthrough_ratio", "", 0.67).met({"passthrough_ratio": value}) is (value <= 0.67)
+    assert target.is_met({"passthrough_ratio": value}) is met
+    assert Target("passthrough_ratio", "", 0.67).is_met({"passthrough_ratio": value}) is (value <= 0.67)
 
 
 def test_a_figure_that_could_not_be_measured_has_not_met_its_target():
     """A ratio of nothing to nothing is no success."""
-    assert not any(target.met({target.figure: math.nan}) for target in TARGETS)
+    assert not any(target.is_met({target.figure: math.nan}) for target in TARGETS)
 
 
 def test_the_table_marks_what_is_met_and_what_is_not():

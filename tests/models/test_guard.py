@@ -59,7 +59,7 @@ async def test_a_full_queue_refuses_at_once(models_at, upstream):
         await ask(models, ledger)
     assert raised.value.retry_after
     assert ([call.error for call in ledger.calls], len(upstream.seen)) == (["Overloaded"], 1)
-    assert models.guards["judge"].refused == 1
+    assert models.guards["judge"].refused_calls == 1
     gate.open.set()
     await asyncio.gather(*calls)
 
@@ -73,7 +73,7 @@ async def test_nobody_waits_in_the_queue_for_ever(models_at, upstream):
     with pytest.raises(Overloaded):
         await ask(models)
     assert (guard.waiting, guard.breaker.failures) == (0, 0)
-    guard.note(probe, None)
+    guard.record_end(probe, None)
     guard.leave()
 
 
@@ -192,8 +192,8 @@ async def test_nobody_queues_for_an_upstream_that_is_left_alone(models_at):
     models = models_at(max_concurrent=1, breaker={"failures": 1})
     guard = models.guards["judge"]
     probe = await guard.enter(asyncio.get_running_loop().time() + 1)
-    guard.note(probe, UpstreamUnavailable())
+    guard.record_end(probe, UpstreamUnavailable())
     with pytest.raises(CircuitOpen):
         await ask(models)
-    assert (guard.waiting, guard.refused) == (0, 0)
+    assert (guard.waiting, guard.refused_calls) == (0, 0)
     guard.leave()
