@@ -13,7 +13,7 @@ from assistants import extract, improvise
 from assistants.areas import GENERIC, Area
 from assistants.assistant import AssistantReply, AssistantRequest
 from assistants.view import View
-from knowledge_base.citations import CLASSES, cite_command, parse
+from knowledge_base.citations import CLASSES, parse
 from knowledge_base.words import terms
 from models.settings import ModelSettings
 
@@ -21,22 +21,6 @@ ANSWERED = 0.5
 """The share of a question that the sources must speak of to be an answer to it."""
 CAREFUL_SENTENCES = 3
 MOST_READ = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What the chatbot says, and what it cites."""
-
-    text: str
-    cited: tuple[str, ...] = ("no_claims",)
-    request: str = ""
-    """The section it asks for in place of a reply."""
-
-    def written(self, cites: bool) -> str:
-        """Write the reply as a model would, with its command if it has been told of commands."""
-        if self.request:
-            return f"[[source: {self.request}]]"
-        return f"{cite_command(self.cited)}\n{self.text}" if cites else self.text
 
 
 class Embedded:
@@ -57,7 +41,7 @@ def open_assistant(settings: ModelSettings) -> Embedded:
 
 
 def write(seen: View, *, asking: bool = True) -> AssistantReply:
-    """AssistantReply to a conversation.
+    """Reply to a conversation.
 
     Args:
         seen: the conversation as the chatbot sees it.

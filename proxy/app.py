@@ -83,9 +83,9 @@ def create_app(
             # An alias that nobody asks needs no key.
             aliases = {alias for alias, _ in embedding_names(config).values()}
             aliases = aliases.union(*(blueprint.aliases for blueprint in blueprints.values()))
-            aliases = with_fallbacks(aliases, config.models)
+            aliases = with_all_asked(aliases, config.models)
             used = {alias: settings for alias, settings in config.models.items() if alias in aliases}
-            models = open_models(used, session, engines or {"embedded": _embedded}, around=around)
+            models = open_models(used, session, engines or ENGINES, around=around)
             stack.push_async_callback(models.close)
             if SHARED:
                 await stack.enter_async_context(keep_refreshed(metrics))

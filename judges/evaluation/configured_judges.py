@@ -207,7 +207,7 @@ async def open_judges(
 
     session = make_session()
     try:
-        models = open_models(config.models, session, {"embedded": Embedded}, around=around)
+        models = open_models(config.models, session, ENGINES, around=around)
         yield ConfiguredJudges(config, path, blueprint, models, purse, judge_names, notify)
     finally:
         await session.close()

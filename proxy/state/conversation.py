@@ -188,7 +188,7 @@ class Identity:
 
     def action_key(self, code: str) -> bytes:
         """Return the key under which an action is claimed that is confirmed here: the same when the request is sent again."""
-        return self._key("action", code, (self.history_key or b"").hex(), self._asked)
+        return self._key("action", code, (self.history_key or b"").hex(), self._user_text)
 
     def id_key(self, conversation_id: str) -> bytes:
         return self._key("id", conversation_id)

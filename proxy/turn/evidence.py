@@ -12,6 +12,7 @@ from typing import Any
 from knowledge_base.citations import neutralise
 from knowledge_base.library import Source
 from models.client import Body
+from models.fallback import chain
 from proxy.config.chatbot_settings import ChatbotSettings, DocumentLimits
 from proxy.turn.inputs import Turn
 from proxy.wire.errors import BadRequest
@@ -66,8 +67,22 @@ def _bytes(text: str) -> int:
     return len(text.encode(errors="replace"))
 
 
-def read_upstream_evidence(choice: Body, already: int, limits: DocumentLimits) -> tuple[Source, ...]:
-    """Return the documents that came with a choice of a completion; what is no document, or too much, is left out.
+def with_upstream_evidence(turn: Turn, choice: Body) -> Turn:
+    """Return the turn with the documents that came with a choice, in place of such before, if its model is trusted with that."""
+    settings, models = turn.bot.settings, turn.bot.models.settings
+    # Whichever of its fallbacks has answered.
+    answering = [models[alias] for alias in chain(settings.model, models)]
+    trusted = all(model.trusted_evidence or model.engine == "assistant" for model in answering)
+    if "upstream" not in settings.evidence or not trusted:
+        return turn
+    before = [document for document in turn.documents if document.id not in turn.own_ids.values()]
+    brought = _read_upstream_documents(choice, len(before), settings.document_limits)
+    own_ids = {name: document.id for name, document in brought.items()}
+    return replace(turn, documents=(*before, *brought.values()), own_ids=own_ids)
+
+
+def _read_upstream_documents(choice: Body, already: int, limits: DocumentLimits) -> Mapping[str, Source]:
+    """Return the documents that came with a choice, by their own ids; what is no document, or too much, is left out.
 
     Args:
         choice: The choice.

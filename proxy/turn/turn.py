@@ -17,7 +17,7 @@ from judges.case import emergency_case
 from judges.review import Review, signs
 from models.client import Body
 from models.errors import ModelError, OutOfTime
-from models.fallback import chain
+from models.turn_scope import SCOPE, TurnScope
 from proxy.traces.trace import DroppedCall, Outcome
 from proxy.turn.draft import check_draft, draft
 from proxy.turn.evidence import with_upstream_evidence
@@ -123,17 +123,6 @@ async def _settle(turn: Turn, index: int, choice: Body) -> Delivery:
         delivery = await _settle_text(turn, index, text, bool(calls))
     delivery = replace(delivery, choice=choice)
     return await judge_calls(turn, index, calls, delivery) if calls else delivery
-
-
-def _with_upstream_evidence(turn: Turn, choice: Body) -> Turn:
-    """Return the turn with the documents that came with a choice, if its model is trusted with that."""
-    settings, models = turn.bot.settings, turn.bot.models.settings
-    # Whichever of its fallbacks has answered.
-    trusted = all(models[alias].trusted_evidence for alias in chain(settings.model, models))
-    if "upstream" not in settings.evidence or not trusted:
-        return turn
-    found = read_upstream_evidence(choice, len(turn.documents), settings.document_limits)
-    return replace(turn, documents=(*turn.documents, *found))
 
 
 def _declared_calls(turn: Turn, index: int, message: Body) -> list[ToolCall]:

@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from assistants.embedded import Embedded
+from assistants.registry import ENGINES
 from facilitators.fidelity import FidelityCheck, LineFidelityCheck, ModelFidelityCheck
 from facilitators.voice import LineVoice, ModelVoice, Voice
 from knowledge_base.library import Library
@@ -117,8 +117,8 @@ async def open_cast(
         clash = servers.keys() & base.models.keys()
         if clash:
             raise ModelSettingsError(f"the alias {min(clash)!r} is taken by an arm; rename it in the configuration")
-        used = {alias: base.models[alias] for alias in with_fallbacks(aliases(experiment, base), base.models)} | servers
-        models = open_models(used, session, {"embedded": Embedded}, around=wrap_engines(used))
+        used = {alias: base.models[alias] for alias in with_all_asked(aliases(experiment, base), base.models)} | servers
+        models = open_models(used, session, ENGINES, around=wrap_engines(used))
         stack.push_async_callback(models.close)
         arms: dict[str, Arm] = {}
         for name, arm in experiment.arms.items():
