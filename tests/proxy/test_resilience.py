@@ -168,9 +168,9 @@ async def test_nothing_stands_before_the_local_emergency_judge(start: Start, ali
     models = proxy.app[SERVICE].chatbots["bot"].models
     if guard := models.guards.get("chatbot"):
         probe = await guard.enter(asyncio.get_running_loop().time() + 1)
-        guard.note(probe, None)
+        guard.record_end(probe, None)
         if guard.breaker is not None:
-            guard.note(False, UpstreamUnavailable())
+            guard.record_end(False, UpstreamUnavailable())
             assert guard.breaker.open
     assert (await proxy.post(CHAT))[0] >= 500
     if stream:

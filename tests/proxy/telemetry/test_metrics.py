@@ -322,7 +322,7 @@ from proxy.config.config import parse_config
 from proxy.telemetry.metrics import Metrics
 from types import SimpleNamespace
 
-guard = SimpleNamespace(running=1, waiting=0, refused=0, breaker=None)
+guard = SimpleNamespace(running=1, waiting=0, refused_calls=0, breaker=None)
 bot = {"model": "m", "role": "x", "refiner": "local", "emergency": {"contact": "Call 112."}}
 bot["judges"] = [{"name": "emergency", "stages": ["local"]}]
 config = {"models": {"m": {"engine": "embedded"}}, "chatbots": {"bot": bot}}

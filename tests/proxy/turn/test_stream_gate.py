@@ -535,9 +535,9 @@ async def test_judges_look_at_a_text_a_bounded_number_of_times(
 ) -> None:
     """Hundreds of tiny sentences leave a few at a time: each look reads all before it, while everybody waits."""
     looks: list[int] = []
-    settled_now = Filter.accepts_locally
+    accepts_locally = Filter.accepts_locally
     monkeypatch.setattr(
-        Filter, "settled_now", lambda self, case, modes: looks.append(len(case.draft)) or settled_now(self, case, modes)
+        Filter, "accepts_locally", lambda self, case, modes: looks.append(len(case.draft)) or accepts_locally(self, case, modes)
     )
     proxy = await start(streaming="verified")
     proxy.upstream.respond = writing(LEAD, text)
