@@ -237,7 +237,8 @@ class Hippocrates:
         if changed:
             draft.add("study", "The cohort so far", "\n".join(["Noted:", *(f"- {line}" for line in changed)]))
         asks = [ask for ask in study.asks if ask.kind != "question" and ask.text]
-        draft.lines += [ask.text for ask in asks]
+        for ask in asks:
+            draft.add("question", "What is asked next", ask.text)
         if study == Study(asks=study.asks) and not changed:
             return self._begin(draft, bool(asks), wishes)
         if "summary" in wishes and isinstance(cohort, CannotBuild):
@@ -261,12 +262,12 @@ class Hippocrates:
             draft.add("question", "What is asked next", question)
             return draft.reply()
         if isinstance(cohort, CannotBuild):
-            draft.lines.append(str(cohort))
+            draft.add("question", "What is asked next", str(cohort))
             return draft.reply()
         if changed or wishes & {"count", "send", "summary", "json", "name"}:
             return await self._complete(draft, cohort, wishes, bool(changed))
         if not draft.lines:
-            draft.lines.append("You are welcome. The cohort stands as it is.")
+            draft.add("cohort", "The cohort", "The cohort stands as it is.")
         return draft.reply()
 
     def _begin(self, draft: _Draft, asked_back: bool, wishes: set[Wish]) -> AssistantReply:
@@ -360,4 +361,4 @@ def _without_lead(words: str) -> str:
 
 
 def _fenced(expression: Json) -> str:
-    return f"```json\n{json.dumps(expression)}\n```"
+    return f"```\n{json.dumps(expression)}\n```"

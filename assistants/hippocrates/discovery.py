@@ -273,7 +273,7 @@ def _document(match: DatabaseMatch, wanted: Sequence[Wanted]) -> Document:
     named = f"{database.name} ({database.acronym})" if database.acronym else database.name
     lines = [f"{named}: {database.country or 'country not given'}, {_size(database)}."]
     for one, patients in zip(wanted, match.patients, strict=True):
-        lines.append(f"Patients with {_quoted(one)}: {patients or 'none'}.")
+        lines.append(f"Patients with {_quoted(one)}: {patients or '0 recorded'}.")
     if len(wanted) > 1 and match.all_wanted:
         lines.append(f"Patients with all of these: {match.all_wanted}.")
     if match.counts:
