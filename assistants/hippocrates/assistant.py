@@ -274,7 +274,7 @@ class Hippocrates:
         """Say what this is for, where nothing of a cohort has been said."""
         if wishes & {"json", "send", "count", "summary", "name"}:
             draft.add("question", "What is asked next", f"There is no cohort yet.\n{read_back.ask(Study())}")
-        elif asked_back or not draft.lines:
+        elif not draft.lines or (asked_back and not wishes - {"courtesy"}):
             if wishes == {"courtesy"}:
                 draft.lines.append("Hello.")
             draft.add("service", "What this service does", SERVICE)
