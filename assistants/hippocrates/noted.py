@@ -17,7 +17,7 @@ def lines(study: Study) -> list[str]:
     if study.age:
         held.append(f"{age_words(study.age.value)}.")
     if study.sex:
-        held.append(f"Sex: {study.sex.value}.")
+        held.append(f"The sex is {study.sex.value}.")
     for rule in study.rules:
         what = rule_words(rule.count, _words(rule.event), rule.window)
         held.append(f"Rule: {what}{_concepts(rule.event.terms)}.")

@@ -100,7 +100,7 @@ def _demographic(criterion: dict[str, Any]) -> str:
         least = age["Value"] if age["Op"] in ("gte", "bt") else None
         most = age["Extent"] if age["Op"] == "bt" else age["Value"] if age["Op"] == "lte" else None
         return f"{age_words(Age(least, most))}."
-    return f"Sex: {_or([concept['CONCEPT_NAME'].lower() for concept in criterion['Gender']])}."
+    return f"The sex is {_or([concept['CONCEPT_NAME'].lower() for concept in criterion['Gender']])}."
 
 
 def _exit(expression: Json, names: dict[int, str]) -> str:

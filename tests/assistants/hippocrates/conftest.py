@@ -1,5 +1,11 @@
 """A small vocabulary and a small catalogue; Eunomia's, which is opened read-only."""
 
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -85,3 +91,36 @@ def eunomia() -> Path:
 def eunomia_vocabulary(eunomia: Path) -> Vocabulary:
     """Open its vocabulary."""
     return Vocabulary.open(eunomia)
+
+
+@pytest.fixture(scope="session")
+def atlas(eunomia: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Start `duckcdm serve` on a copy of Eunomia, and return the address of its WebAPI."""
+    folder = tmp_path_factory.mktemp("atlas")
+    shutil.copy(eunomia, folder / "cdm.duckdb")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    command = [
+        sys.executable,
+        "-m",
+        "duckcdm.cli",
+        "serve",
+        "EUNOMIA=cdm.duckdb",
+        "--port",
+        str(port),
+        "--threads",
+        "1",
+    ]
+    with (folder / "log").open("w") as log, subprocess.Popen(command, cwd=folder, stdout=log, stderr=log) as server:
+        try:
+            for _ in range(600):
+                with socket.socket() as probe:
+                    if probe.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                if server.poll() is not None:
+                    raise RuntimeError((folder / "log").read_text())
+                time.sleep(0.1)
+            yield f"http://127.0.0.1:{port}/WebAPI"
+        finally:
+            server.terminate()

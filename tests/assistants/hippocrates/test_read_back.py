@@ -32,7 +32,7 @@ def test_everything_of_the_expression_is_said(vocabulary: Vocabulary) -> None:
         "Every such event that meets all of the following is an entry.",
         "Observation: at least 365 days before and 0 days after entry.",
         "Age at entry: 18 to 65.",
-        "Sex: female.",
+        "The sex is female.",
         "Rule 1: no conditions of “GI bleeding or appendectomy (Condition)” or procedures of "
         "“GI bleeding or appendectomy (Procedure)” any time before entry.",
         "Rule 2: at least 2 drug exposures of “acetaminophen” in the 30 days before entry.",

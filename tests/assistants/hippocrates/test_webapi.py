@@ -2,12 +2,7 @@
 
 import asyncio
 import json
-import shutil
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,39 +44,6 @@ def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
 def confirmed(vocabulary: Vocabulary, name: str) -> Confirmed:
     expression = build_cohort(fold([{"role": "user", "content": TEXTS[name][0]}], Grammar(vocabulary)))
     return Confirmed.of(name, expression, digest(expression))
-
-
-@pytest.fixture(scope="module")
-def atlas(eunomia: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Start `duckcdm serve` on a copy of Eunomia, and return the address of its WebAPI."""
-    folder = tmp_path_factory.mktemp("atlas")
-    shutil.copy(eunomia, folder / "cdm.duckdb")
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-    command = [
-        sys.executable,
-        "-m",
-        "duckcdm.cli",
-        "serve",
-        "EUNOMIA=cdm.duckdb",
-        "--port",
-        str(port),
-        "--threads",
-        "1",
-    ]
-    with (folder / "log").open("w") as log, subprocess.Popen(command, cwd=folder, stdout=log, stderr=log) as server:
-        try:
-            for _ in range(600):
-                with socket.socket() as probe:
-                    if probe.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                if server.poll() is not None:
-                    raise RuntimeError((folder / "log").read_text())
-                time.sleep(0.1)
-            yield f"http://127.0.0.1:{port}/WebAPI"
-        finally:
-            server.terminate()
 
 
 @pytest.fixture
