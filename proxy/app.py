@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 
 from aiohttp import web
 
-from models.client import Around, EngineFactory, open_models, plain
+from models.client import EngineFactory, EngineWrapper, open_models, unwrapped
 from models.engine import Engine
 from models.fallback import with_fallbacks
 from models.openai_engine import make_session
@@ -45,7 +45,7 @@ def create_app(
     config: Config,
     engines: Mapping[str, EngineFactory] | None = None,
     *,
-    around: Around = plain,
+    wrap_engine: EngineWrapper = unwrapped,
     watch: Callable[[Trace], None] | None = None,
     after: web.Application | None = None,
 ) -> web.Application:
@@ -55,7 +55,7 @@ def create_app(
         config: The configuration.
         engines: Kinds of engine besides those of `models`, by the name they have in `models.<alias>.engine`.
             Default: the embedded chatbot.
-        around: Wraps the engine of each alias; see `models.client.open_models`.
+        wrap_engine: Wraps the engine of each alias; see `models.client.open_models`.
         watch: Called with the trace of every finished turn, whatever `privacy.store` says: for a harness in this process.
         after: The application that this one takes over from, with its conversations and counts.
 
@@ -86,7 +86,7 @@ def create_app(
             aliases = aliases.union(*(blueprint.aliases for blueprint in blueprints.values()))
             aliases = with_fallbacks(aliases, config.models)
             used = {alias: settings for alias, settings in config.models.items() if alias in aliases}
-            models = open_models(used, session, engines or {"embedded": _embedded}, around=around)
+            models = open_models(used, session, engines or {"embedded": _embedded}, wrap_engine=wrap_engine)
             stack.push_async_callback(models.close)
             if SHARED:
                 await stack.enter_async_context(keep_refreshed(metrics))
@@ -120,7 +120,7 @@ def create_app(
             app[EMBEDDERS] = open_embedders(config, models, session)
             # After this point startup cannot fail: one that fails must leave no trace in the metrics.
             metrics.expect(blueprints.values())
-            metrics.follow_guards(models.guards)
+            metrics.follow_bulkheads(models.bulkheads)
             for reading, count in loss_counts:
                 reading.follow(count)
             stack.push_async_callback(service.stop_background)
