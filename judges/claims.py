@@ -17,8 +17,8 @@ from judges.sentences import normalise, sentences
 from judges.verdict import Finding
 from knowledge_base.library import Source
 
-PLAINLY = 3
-"""Statements of a reply from which a judge that lists no assertion has not done its work."""
+MIN_STATEMENTS_TO_ASSERT = 3
+"""A reply with so many statements asserts something: a judge that lists no assertion of it has not done its work."""
 
 
 def rule_on_claims(claims: Claims, case: Case) -> Finding:
@@ -130,7 +130,7 @@ def _plainly_asserts(case: Case) -> bool:
         return False
     found = (sentence.text.lower() for sentence in sentences(normalise(case.draft)))
     stating = (text for text in found if "?" not in text and not asserts_nothing(text) and not _OF_ITSELF.search(text))
-    return sum(1 for _ in stating) >= PLAINLY
+    return sum(1 for _ in stating) >= MIN_STATEMENTS_TO_ASSERT
 
 
 _OF_ITSELF = re.compile(

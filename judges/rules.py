@@ -102,7 +102,7 @@ def rule_on(observation: Observation, case: Case) -> Finding:
     Returns:
         The finding. `unjudged` when the observation rests on quotes that are not there.
     """
-    return RULINGS[type(observation)](observation, case)
+    return RULING_BY_OBSERVATION[type(observation)](observation, case)
 
 
 def rule_on_screening(screening: Screening, case: Case, judges: Collection[str]) -> dict[str, Finding]:
@@ -185,7 +185,7 @@ def rule_on_opinion(opinion: Opinion, case: Case) -> Finding:
     return Finding(opinion.verdict, None if opinion.verdict == "accept" else "custom", opinion.reason)
 
 
-RULINGS: dict[type[Observation], Callable[..., Finding]] = {
+RULING_BY_OBSERVATION: dict[type[Observation], Callable[..., Finding]] = {
     Claims: rule_on_claims,
     RolePlay: rule_on_role,
     Crisis: rule_on_crisis,
