@@ -10,7 +10,7 @@ from judges.observation import Sign
 from proxy.config.judge_settings import JudgeSettings
 from proxy.config.settings import AnchoredPath, Settings, anchor_path
 
-Filter = Literal["on", "off", "shadow"]
+FilterMode = Literal["on", "off", "shadow"]
 KINDS: tuple[str, ...] = get_args(Sign.model_fields["kind"].annotation)
 """The kinds of emergency that judges tell apart."""
 
@@ -140,7 +140,7 @@ class ChatbotSettings(Settings):
     refiner: str | None = None
     """`local`, or the alias of the model that rewrites rejected drafts; none: rejected drafts become the fallback message."""
     max_refinements: int = Field(1, ge=0)
-    filter: Filter = "on"
+    filter: FilterMode = "on"
     """on; off: no judge, refiner or warning; shadow: judged in the background, nothing changed."""
     fallback: Texts = Field(
         "I am sorry, I cannot give a reliable answer to that. Please ask a professional you trust.",
