@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
+from typing import assert_never
 
 from aiohttp import web
 
@@ -156,11 +157,15 @@ def open_conversations(settings: MemorySettings, environ: Mapping[str, str]) -> 
     Raises:
         ModelSettingsError: A secret of it is missing.
     """
-    if settings.store == "process":
-        return LocalConversations(settings.max_turns, settings.max_age_s)
-    from proxy.state.redis_conversations import open_redis  # a library that most proxies do without
+    match settings.store:
+        case "process":
+            return LocalConversations(settings.max_turns, settings.max_age_s)
+        case "redis":
+            from proxy.state.redis_conversations import open_redis  # a library that most proxies do without
 
-    return open_redis(settings, environ)
+            return open_redis(settings, environ)
+        case other:
+            assert_never(other)
 
 
 def open_responses(settings: MemorySettings, environ: Mapping[str, str]) -> ResponseStore:
@@ -169,12 +174,16 @@ def open_responses(settings: MemorySettings, environ: Mapping[str, str]) -> Resp
     Raises:
         ModelSettingsError: A secret of it is missing.
     """
-    if settings.store == "process":
-        return ProcessResponses(settings.max_turns, settings.max_age_s)
-    from proxy.api.responses.redis_store import RedisResponses
-    from proxy.state.redis_conversations import connect
+    match settings.store:
+        case "process":
+            return ProcessResponses(settings.max_turns, settings.max_age_s)
+        case "redis":
+            from proxy.api.responses.redis_store import RedisResponses
+            from proxy.state.redis_conversations import connect
 
-    return RedisResponses(connect(settings, environ), settings.max_turns, settings.max_age_s, settings.on_error)
+            return RedisResponses(connect(settings, environ), settings.max_turns, settings.max_age_s, settings.on_error)
+        case other:
+            assert_never(other)
 
 
 def open_meter(config: Config, environ: Mapping[str, str]) -> Meter:
@@ -183,13 +192,19 @@ def open_meter(config: Config, environ: Mapping[str, str]) -> Meter:
     Raises:
         ModelSettingsError: A secret of it is missing.
     """
-    if config.memory.store == "process" or config.keys is None:
+    if config.keys is None:
         return ProcessMeter()
-    from proxy.state.redis_conversations import connect
-    from proxy.tenants.redis_limits import RedisMeter
+    match config.memory.store:
+        case "process":
+            return ProcessMeter()
+        case "redis":
+            from proxy.state.redis_conversations import connect
+            from proxy.tenants.redis_limits import RedisMeter
 
-    lease_s = config.server.turn_timeout_s + 30  # longer than any turn
-    return RedisMeter(connect(config.memory, environ), lease_s, degrade=config.memory.on_error == "degrade")
+            lease_s = config.server.turn_timeout_s + 30  # longer than any turn
+            return RedisMeter(connect(config.memory, environ), lease_s, degrade=config.memory.on_error == "degrade")
+        case other:
+            assert_never(other)
 
 
 ROUTES = [
