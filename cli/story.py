@@ -21,7 +21,7 @@ def story(trace: dict[str, Any]) -> Iterator[Line]:
     """Yield the lines of one turn.
 
     Args:
-        trace: what `proxy.traces.file.show` returns; under `labels`, the labels that people gave it.
+        trace: what `proxy.traces.query.show` returns; under `labels`, the labels that people gave it.
     """
     started = datetime.fromtimestamp(trace["started"])
     yield 0, "bold", f"Turn {trace['turn_id']}"

@@ -1,4 +1,7 @@
-"""One judge: looks at a case and returns its judgement. Its failures are values, never exceptions, and never acceptance."""
+"""One judge: has a case observed, by a model or in code, and `rules.py` decides what follows from the observation.
+
+Its failures are values, never exceptions, and never acceptance.
+"""
 
 import time
 import traceback
@@ -65,7 +68,7 @@ class ModelJudge:
             self.prompt.model, messages, schema, step=step, ledger=ledger, timeout_s=self.timeout_s
         )
         exchange = Exchange(self.prompt.model, self.prompt.hash, answer.raw)
-        return replace(await offload.run(case, _rule, blank, answer.value, case), exchange=exchange)
+        return replace(await offload.run_in_thread_if_long(case, _rule, blank, answer.value, case), exchange=exchange)
 
     async def _ask_guard(self, guard: Guard, case: Case, ledger: Ledger, blank: Judgement) -> Judgement:
         prompt = self.prompt
@@ -99,7 +102,7 @@ class LocalJudge:
 
     async def judge(self, case: Case, ledger: Ledger) -> Judgement:
         """Judge without asking anybody; a long text beside the event loop."""
-        return await offload.run(case, self.judge_now, case)
+        return await offload.run_in_thread_if_long(case, self.judge_now, case)
 
     def judge_now(self, case: Case) -> Judgement:
         """Judge a case. Text the rules cannot read is unjudged."""

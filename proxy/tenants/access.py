@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from aiohttp import HttpVersion11, web
 from aiohttp.hdrs import AUTHORIZATION, HOST, ORIGIN
 
-from proxy.config.chatbot_settings import Filter
+from proxy.config.chatbot_settings import FilterMode
 from proxy.tenants.key_ring import KeyRing
 from proxy.tenants.keys import KeyRecord, Permission
 from proxy.tenants.loopback import is_loopback
@@ -121,7 +121,7 @@ def _host_of(address: str) -> str:
         return ""
 
 
-def requested_filter(headers: Mapping[str, str], access: Access, configured: Filter) -> Filter:
+def requested_filter(headers: Mapping[str, str], access: Access, configured: FilterMode) -> FilterMode:
     """Return the filter's mode for a request: the chatbot's, unless the client asks for another and may.
 
     Raises:
@@ -140,4 +140,4 @@ def requested_filter(headers: Mapping[str, str], access: Access, configured: Fil
     return mode
 
 
-MODES: dict[str, Filter] = {"on": "on", "off": "off", "shadow": "shadow"}
+MODES: dict[str, FilterMode] = {"on": "on", "off": "off", "shadow": "shadow"}

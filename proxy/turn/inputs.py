@@ -8,7 +8,7 @@ from types import TracebackType
 from knowledge_base.library import Source
 from models.turn_scope import Principal
 from models.usage import Ledger
-from proxy.config.chatbot_settings import Filter
+from proxy.config.chatbot_settings import FilterMode
 from proxy.state.conversation import Conversation
 from proxy.traces.trace import Recognition
 from proxy.turn.chatbot import Chatbot
@@ -31,7 +31,7 @@ class Turn:
     conversation: Conversation
     how_found: Recognition
     """How the conversation was recognised."""
-    filter: Filter
+    filter: FilterMode
     results: TurnResults
     generated_id: bool = True
     """Whether this proxy made up the conversation's id."""

@@ -118,7 +118,7 @@ async def open_cast(
         if clash:
             raise ModelSettingsError(f"the alias {min(clash)!r} is taken by an arm; rename it in the configuration")
         used = {alias: base.models[alias] for alias in with_all_asked(aliases(experiment, base), base.models)} | servers
-        models = open_models(used, session, ENGINES, around=wrap_engines(used))
+        models = open_models(used, session, ENGINES, wrap_engine=wrap_engines(used))
         stack.push_async_callback(models.close)
         arms: dict[str, Arm] = {}
         for name, arm in experiment.arms.items():
@@ -126,7 +126,7 @@ async def open_cast(
                 arms[name] = ServerArm(models, f"arm-{name}")
                 continue
             turns = ProxyTurns()
-            app = create_app(configs[name], around=wrap_engines(configs[name].models), watch=turns.keep)
+            app = create_app(configs[name], wrap_engine=wrap_engines(configs[name].models), watch=turns.keep)
             app.middlewares.append(tag_recording)
             url = await stack.enter_async_context(listening(app, "127.0.0.1", 0))
             arms[name] = ProxyArm(session, url, arm.chatbot or experiment.chatbot, arm.filter, turns.take)
