@@ -50,7 +50,7 @@ def redact(trace: Trace) -> Trace:
         outcome=trace.outcome,
         would=trace.would,
         error=trace.error,
-        notes=[Note(note.step, _length(note.detail)) for note in trace.notes],
+        notes=[Note(_length(note.step), _length(note.detail)) for note in trace.notes],
         calls=[_call(call) for call in trace.calls],
         ms=trace.ms,
     )
