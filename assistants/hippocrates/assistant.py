@@ -7,6 +7,7 @@ reply ── talk         what each sentence is for; the study is folded from th
 act   ── webapi       sends it, once it is confirmed
 """
 
+import asyncio
 import json
 import re
 from collections.abc import Sequence
@@ -43,6 +44,10 @@ from models.usage import Ledger
 DETAIL = "trace"
 """The permission with which a reply names the counts of each concept in each database."""
 MOST_DATABASES = 10
+MOST_ASKS = 5
+"""How many sentences of a message are asked back; the last one, which may say that there were too many, is told in any case."""
+MOST_ANSWERS = 3
+"""How many questions of a message are answered."""
 ANSWERED = 0.5
 """The share of a question that the sections must speak of to be an answer to it."""
 SEND = "send_to_atlas"
@@ -64,18 +69,13 @@ class _Draft:
     documents: dict[str, Document] = field(default_factory=dict)
     citations: list[str] = field(default_factory=list)
 
-    def add(self, name: str, title: str, text: str, *, more: str = "") -> None:
-        """Add a text, and the document that holds it.
-
-        Args:
-            name, title: of the document.
-            text: what the reply says.
-            more: what only the document says.
-        """
+    def add(self, name: str, title: str, text: str) -> None:
+        """Add a text that was not said yet, and have it stand in a document of this name and title."""
+        if text in self.lines:
+            return
         self.lines.append(text)
         before = self.documents.get(name)
-        whole = "\n".join(part for part in (before.text if before else "", text, more) if part)
-        self.documents[name] = Document(name, title, whole)
+        self.documents[name] = Document(name, title, f"{before.text}\n{text}" if before else text)
 
     def reply(self) -> AssistantReply:
         cited = [*self.citations, *self.documents]
@@ -108,19 +108,24 @@ class Hippocrates:
         talk = Talk(self._grammar, self._sources.vocabulary, choices)
         if self._plans and request.ask is not None:
             study = await plan(AskedModels(request.ask), PLANNER, turns, talk, ledger=Ledger())
-        else:
-            study = fold(turns, talk)
+        else:  # beside the event loop: conversations may be long
+            study = await asyncio.to_thread(fold, turns, talk)
         last = len(turns) - 1
         said = talk.said.get(last, ())
         before = talk.before.get(last, Study())
         request.note("read", f"{len(noted.lines(study))} lines of the cohort, {len(said)} other sentences")
         cohort = _build(study, _name(talk, study))
-        for one in said:
-            if one.wish == "confirm":
-                return self._confirm(one.argument, cohort)
         draft = _Draft()
         for one in said:
+            if one.wish == "confirm":
+                action = self._action(cohort) if isinstance(cohort, _Cohort) else None
+                if action is not None and action.code == one.argument.casefold():
+                    return AssistantReply("Thank you.", ["no_claims"], action=replace(action, confirmed=True))
+                draft.add("service", "What this service does", "That code does not stand for the cohort as it is now.")
+        for one in _answered(said):
             self._answer(draft, one, request, talk, last)
+        if sum(one.wish == "databases" for one in said) > 1:
+            draft.add("search", "The search", "Please ask about databases one question at a time.")
         return await self._go_on(draft, request, study, before, said, cohort)
 
     async def act(self, action: Action, principal: Principal) -> str:
@@ -146,19 +151,6 @@ class Hippocrates:
 
     async def close(self) -> None:
         """Nothing to let go of."""
-
-    def _confirm(self, code: str, cohort: "_Cohort | CannotBuild") -> AssistantReply:
-        """Return the action that a user has confirmed, if it is still the same."""
-        action = self._action(cohort) if isinstance(cohort, _Cohort) else None
-        draft = _Draft()
-        if self._sources.webapi is None:
-            draft.add("service", "What this service does", _NOT_SENT)
-        elif action is None or action.code != code.casefold():
-            draft.add("service", "What this service does", "That code does not stand for this cohort as it is now.")
-            return replace(draft.reply(), action=action)
-        else:
-            return AssistantReply("Thank you.", ["no_claims"], action=replace(action, confirmed=True))
-        return draft.reply()
 
     def _answer(self, draft: _Draft, one: Said, request: AssistantRequest, talk: Talk, turn: int) -> None:
         """Answer a sentence that says nothing of the cohort."""
@@ -237,8 +229,9 @@ class Hippocrates:
         if changed:
             draft.add("study", "The cohort so far", "\n".join(["Noted:", *(f"- {line}" for line in changed)]))
         asks = [ask for ask in study.asks if ask.kind != "question" and ask.text]
-        for ask in asks:
-            draft.add("question", "What is asked next", ask.text)
+        told = [*dict.fromkeys(ask.text for ask in asks)]
+        for text in told[:MOST_ASKS] + told[-1:] if len(told) > MOST_ASKS else told:
+            draft.add("question", "What is asked next", text)
         if study == Study(asks=study.asks) and not changed:
             return self._begin(draft, bool(asks), wishes)
         if "summary" in wishes and isinstance(cohort, CannotBuild):
@@ -257,14 +250,14 @@ class Hippocrates:
                 ]
                 call = ToolRequest(TOOL, {"words": term.words, "candidates": candidates})
                 return replace(draft.reply(), tool_calls=[call])
-            if wishes & {"json", "send", "count"}:
+            if wishes & {"json", "send", "count", "confirm"}:
                 draft.add("question", "What is asked next", "The cohort is not complete yet.")
             draft.add("question", "What is asked next", question)
             return draft.reply()
         if isinstance(cohort, CannotBuild):
             draft.add("question", "What is asked next", str(cohort))
             return draft.reply()
-        if changed or wishes & {"count", "send", "summary", "json", "name"}:
+        if changed or wishes & {"count", "send", "confirm", "summary", "json", "name"}:
             return await self._complete(draft, cohort, wishes, bool(changed))
         if not draft.lines:
             draft.add("cohort", "The cohort", "The cohort stands as it is.")
@@ -272,7 +265,7 @@ class Hippocrates:
 
     def _begin(self, draft: _Draft, asked_back: bool, wishes: set[Wish]) -> AssistantReply:
         """Say what this is for, where nothing of a cohort has been said."""
-        if wishes & {"json", "send", "count", "summary", "name"}:
+        if wishes & {"json", "send", "confirm", "count", "summary", "name"}:
             draft.add("question", "What is asked next", f"There is no cohort yet.\n{read_back.ask(Study())}")
         elif not draft.lines or (asked_back and not wishes - {"courtesy"}):
             if wishes == {"courtesy"}:
@@ -306,7 +299,7 @@ class Hippocrates:
         if "json" in wishes:
             draft.add("expression", "The cohort expression", _fenced(cohort.expression))
         if self._sources.webapi is None:
-            if "send" in wishes:
+            if wishes & {"send", "confirm"}:
                 draft.add("service", "What this service does", _NOT_SENT)
             return draft.reply()
         return replace(draft.reply(), action=self._action(cohort))
@@ -331,6 +324,13 @@ def open_assistant(settings: ModelSettings) -> Hippocrates:
         ModelSettingsError: An option is wrong, or what it names cannot be used.
     """
     return Hippocrates(open_sources(settings), plans=PLANNER in settings.models)
+
+
+def _answered(said: Sequence[Said]) -> list[Said]:
+    """Return the sentences that are answered: of searches the first, whose databases are as many as documents may be."""
+    searches = [one for one in said if one.wish == "databases"]
+    others = [one for one in said if one.wish != "databases"]
+    return [*searches[:1], *others[:MOST_ANSWERS]]
 
 
 def _build(study: Study, name: str) -> "_Cohort | CannotBuild":

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from assistants.hippocrates.catalogue import Catalogue
 from assistants.hippocrates.cdm import CdmError, check_cdm
+from assistants.hippocrates.checks import check_schema
 from assistants.hippocrates.demo import demo_catalogue, eunomia_path
 from assistants.hippocrates.tables import DataError
 from assistants.hippocrates.vocabulary import Vocabulary
@@ -75,6 +76,7 @@ def open_sources(settings: ModelSettings) -> Sources:
     try:
         cdm = options.cdm or eunomia_path()
         check_cdm(cdm)
+        check_schema({})  # what it needs takes a while to import
         option = "vocabulary"
         vocabulary = _vocabulary(options.vocabulary or cdm)
         option = "catalogue"

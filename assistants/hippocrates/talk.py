@@ -10,12 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from assistants.hippocrates.grammar import Grammar, sentences
-from assistants.hippocrates.study import Choice, Reading, ReplaceTerm, Study, Term
+from assistants.hippocrates.query import LONGEST
+from assistants.hippocrates.study import Ask, Choice, Reading, ReplaceTerm, Study, Term
 from assistants.hippocrates.terms import Terms
 from assistants.hippocrates.vocabulary import Vocabulary
 from models.request import Message, text_of
 
 TOOL = "choose_concepts"
+MOST_SENTENCES = 100
+"""Of a message; what follows is not read."""
 Wish = Literal["confirm", "name", "json", "count", "send", "summary", "databases", "help", "courtesy", "question"]
 _POLITE = (
     r"(?:(?:please|ok|okay|thanks|and|now|then|so|yes|can you|could you|would you|i want to|i would like to|let us|let's)"
@@ -97,17 +100,24 @@ class Talk:
             self.said[turn] = ()
             return choice.read(study, self.vocabulary)
         rest, said = [], []
-        for words in sentences(text):
+        spoken = sentences(text)
+        for words in spoken[:MOST_SENTENCES]:
             if (wished := wish(words)) is None:
                 rest.append(words)
             else:
                 said.append(wished)
         self.said[turn] = tuple(said)
-        return self.grammar.read(study, turn, "\n".join(rest))
+        reading = self.grammar.read(study, turn, "\n".join(rest))
+        if len(spoken) <= MOST_SENTENCES:
+            return reading
+        ask = Ask("unclear", "", f"Only the first {MOST_SENTENCES} sentences of that message were read.")
+        return Reading(reading.changes, (*reading.asks, ask))
 
 
 def wish(words: str) -> Said | None:
     """Return what a sentence wishes for; None if it may say something of the cohort."""
+    if len(words) > LONGEST:
+        return None
     for name, pattern in _WISHES.items():
         if match := pattern.fullmatch(words.strip(" .!")) or (
             pattern.fullmatch(words) if name == "databases" else None

@@ -334,6 +334,31 @@ async def test_a_failing_webapi_loses_nothing_of_the_study(talk: Open, handler: 
         assert await proposal(chat, "send it to ATLAS") == code
 
 
+async def test_a_code_of_another_cohort_shows_the_one_there_is(talk: Open) -> None:
+    """With the code that stands for it."""
+    chat = await talk(webapi="http://127.0.0.1:9/WebAPI")
+    code = await proposal(chat)
+    text = await chat.say(f"Exit after 60 days. confirm {code}")
+    assert "does not stand for the cohort as it is now" in text
+    assert "Persons leave 60 days after the entry event starts." in text
+    found = CODE.search(text)
+    assert found
+    assert found[1] != code
+
+
+async def test_a_flood_of_sentences_is_read_up_to_a_point(talk: Open) -> None:
+    """And nobody waits for it."""
+    chat = await talk()
+    started = asyncio.get_running_loop().time()
+    text = await chat.say(BLEED[0] + ". patients with some unheard of thing" * 3000)
+    assert "Only the first 100 sentences" in text
+    assert "Observation before entry: at least 365 days." in text
+    assert text.count("unheard of thing") < 10
+    assert "one question at a time" in await chat.say(*["Which databases have gout? Which databases have asthma?"] * 20)
+    await chat.say("hi" + ", " * 50_000 + "x")
+    assert asyncio.get_running_loop().time() - started < 20
+
+
 # --- clients
 
 
