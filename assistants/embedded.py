@@ -1,28 +1,21 @@
 """The embedded chatbot: a stand-in that needs no model. It answers from its sources, and drifts when it is nudged.
 
-complete ── view.read        what it sees
-   └── write ── _shortened, _corrected      when a draft of its own was refused
+reply ── write ── _shortened, _corrected      when a draft of its own was refused
          ├── _small_talk
          ├── improvise       when nudged, unless a warning stands
          └── extract         sentences of the sources; else it asks for a section, or says that it has none
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
-import orjson
-
-from assistants import extract, improvise, view
+from assistants import extract, improvise
 from assistants.areas import GENERIC, Area
+from assistants.assistant import AssistantReply, AssistantRequest
 from assistants.view import View
-from knowledge_base.citations import CLASSES, cite_command, parse
+from knowledge_base.citations import CLASSES, parse
 from knowledge_base.words import terms
-from models.completion import completion
-from models.engine import Body, Forwarded, forward_by_completing
 from models.settings import ModelSettings
-from models.usage import estimate_tokens
 
 ANSWERED = 0.5
 """The share of a question that the sources must speak of to be an answer to it."""
@@ -30,51 +23,24 @@ CAREFUL_SENTENCES = 3
 MOST_READ = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What the chatbot says, and what it cites."""
-
-    text: str
-    cited: tuple[str, ...] = ("no_claims",)
-    request: str = ""
-    """The section it asks for in place of a reply."""
-
-    def written(self, cites: bool) -> str:
-        """Write the reply as a model would, with its command if it has been told of commands."""
-        if self.request:
-            return f"[[source: {self.request}]]"
-        return f"{cite_command(self.cited)}\n{self.text}" if cites else self.text
-
-
 class Embedded:
-    """An engine without a model. It keeps nothing: the same messages get the same reply."""
+    """The assistant without a model. It keeps nothing: the same messages get the same reply."""
 
-    def __init__(self, settings: ModelSettings | None = None) -> None:
-        """Args: settings: those of the alias; none of them matters to this engine."""
-
-    async def complete(self, body: Body) -> Body:
-        """Answer an OpenAI chat completion request."""
-        seen = view.read(body.get("messages") or [])
-        wanted = (body.get("response_format") or {}).get("type", "text")
-        if wanted == "text":
-            text = write(seen).written(seen.cites)
-        else:
-            text = orjson.dumps({"answer": write(seen, asking=False).text}).decode()
-        text, finish = _within(text, body.get("max_completion_tokens") or body.get("max_tokens"))
-        response = completion(body, text)
-        for choice in response["choices"]:
-            choice["finish_reason"] = finish
-        return response
-
-    async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
-        """Answer a request's bytes, as JSON or as a stream."""
-        return await forward_by_completing(self.complete, raw)
+    async def reply(self, request: AssistantRequest) -> AssistantReply:
+        """Answer from the sources that it was given, or drift."""
+        structured = request.options.get("response_format", {}).get("type", "text") != "text"
+        return write(request.view, asking=not structured)
 
     async def close(self) -> None:
         """Nothing to let go of."""
 
 
-def write(seen: View, *, asking: bool = True) -> Reply:
+def open_assistant(settings: ModelSettings) -> Embedded:
+    """Open the assistant; no setting of the alias matters to it."""
+    return Embedded()
+
+
+def write(seen: View, *, asking: bool = True) -> AssistantReply:
     """Reply to a conversation.
 
     Args:
@@ -95,16 +61,22 @@ def write(seen: View, *, asking: bool = True) -> Reply:
     if seen.warned and area:
         return _careful(seen, area)
     if area:
-        return Reply(improvise.improvised(area, seen.question, drift.level), _loosely(seen, area))
+        return AssistantReply(improvise.improvised(area, seen.question, drift.level), _loosely(seen, area))
     if asking and seen.cites and not seen.check and (better := _better(seen, found.coverage if found else 0)):
-        return Reply("", request=better)
+        return AssistantReply(requested_section=better)
     if found:
-        return Reply(found.text, found.ids)
+        return AssistantReply(found.text, found.ids)
     if drift.level and not seen.warned and not improvise.forbidden(seen.question):
-        return Reply(improvise.improvised(drift.area or GENERIC, seen.question, drift.level), _loosely(seen, GENERIC))
+        return AssistantReply(
+            improvise.improvised(drift.area or GENERIC, seen.question, drift.level), _loosely(seen, GENERIC)
+        )
     if improvise.forbidden(seen.question):
-        return Reply("If somebody is in danger, please call your local emergency number now.", ("emergency_contact",))
-    return Reply("My sources do not answer that. Please ask a professional who knows the subject.", ("not_in_sources",))
+        return AssistantReply(
+            "If somebody is in danger, please call your local emergency number now.", ("emergency_contact",)
+        )
+    return AssistantReply(
+        "My sources do not answer that. Please ask a professional who knows the subject.", ("not_in_sources",)
+    )
 
 
 def _found(seen: View) -> extract.Answer | None:
@@ -119,7 +91,7 @@ def _found(seen: View) -> extract.Answer | None:
     return None
 
 
-def _shortened(seen: View, words: int) -> Reply:
+def _shortened(seen: View, words: int) -> AssistantReply:
     draft = parse(seen.draft)
     kept: list[str] = []
     for sentence in extract.sentences(draft.text):
@@ -127,13 +99,13 @@ def _shortened(seen: View, words: int) -> Reply:
             break
         kept.append(sentence)
     text = " ".join(" ".join(kept).split()[: max(words, 1)])
-    return Reply(text, _citable(seen, draft.citations, text))
+    return AssistantReply(text, _citable(seen, draft.citations, text))
 
 
-def _corrected(seen: View) -> Reply | None:
+def _corrected(seen: View) -> AssistantReply | None:
     """Write a refused draft again with a right citation; None when it had no text."""
     draft = parse(seen.draft)
-    return Reply(draft.text, _citable(seen, draft.citations, draft.text)) if draft.text else None
+    return AssistantReply(draft.text, _citable(seen, draft.citations, draft.text)) if draft.text else None
 
 
 def _citable(seen: View, cited: tuple[str, ...], text: str) -> tuple[str, ...]:
@@ -155,28 +127,30 @@ _WHO = re.compile(
 )
 
 
-def _small_talk(seen: View) -> Reply | None:
+def _small_talk(seen: View) -> AssistantReply | None:
     question = seen.question.strip()
     if _WHO.search(question) and len(question) < 120:
         titles = [re.split(r"(?<=[.?!]) ", entry)[0].rstrip(".") for entry in list(seen.catalogue.values())[:3]]
         subjects = f" What would you like to know about: {'; '.join(titles)}?" if titles else ""
-        return Reply(f"I am an information chatbot. I can tell you what my sources say.{subjects}", ("own_role",))
+        return AssistantReply(
+            f"I am an information chatbot. I can tell you what my sources say.{subjects}", ("own_role",)
+        )
     if _GREETING.fullmatch(question) and not terms(question):
-        return Reply("Hello. What would you like to know?")
+        return AssistantReply("Hello. What would you like to know?")
     if _THANKS.fullmatch(question):
-        return Reply("You are welcome. Ask me again whenever you like.")
+        return AssistantReply("You are welcome. Ask me again whenever you like.")
     if not terms(question) and not seen.earlier:
-        return Reply("What would you like to know?")
+        return AssistantReply("What would you like to know?")
     return None
 
 
-def _careful(seen: View, area: Area) -> Reply:
+def _careful(seen: View, area: Area) -> AssistantReply:
     """Do as the warning says: say what the sources hold, and send the user to somebody who knows the rest."""
     text = f"That is not in my sources, so I cannot advise you on it. Please check with {area.professional}."
     found = extract.answer(seen.question, "", seen.sections, CAREFUL_SENTENCES)
     if not found or found.coverage < ANSWERED:
-        return Reply(text, ("not_in_sources",))
-    return Reply(f"{text}\n\nWhat my sources do say is this. {found.text}", found.ids)
+        return AssistantReply(text, ("not_in_sources",))
+    return AssistantReply(f"{text}\n\nWhat my sources do say is this. {found.text}", found.ids)
 
 
 def _loosely(seen: View, area: Area) -> tuple[str, ...]:
@@ -206,10 +180,3 @@ def _better(seen: View, covered: float) -> str:
 def _entry_terms(entry: str) -> frozenset[str]:
     """Return the words of a catalogue entry, without those that send elsewhere."""
     return frozenset(terms(re.split(r"\bFor [^.]{1,120}? (?:use|choose|see) ", entry)[0]))
-
-
-def _within(text: str, limit: int | None) -> tuple[str, str]:
-    """Cut a reply off at a number of tokens, as a model's server does."""
-    if not limit or estimate_tokens(text) <= limit:
-        return text, "stop"
-    return text.encode()[: limit * 4].decode(errors="ignore"), "length"

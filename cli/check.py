@@ -170,7 +170,7 @@ def _check_models(models: "dict[str, ModelSettings]") -> list[str]:
     """Open every model as serving would, with stand-ins for secrets, and return what fails."""
     import asyncio
 
-    from assistants.embedded import Embedded
+    from assistants.registry import ENGINES
     from models.client import open_models
     from models.errors import ModelSettingsError
     from models.openai_engine import make_session
@@ -182,7 +182,7 @@ def _check_models(models: "dict[str, ModelSettings]") -> list[str]:
             for alias, settings in models.items():
                 secrets = dict.fromkeys(_secret_variables(settings), "stand-in")
                 try:
-                    await open_models({alias: settings}, session, {"embedded": Embedded}, secrets).close()
+                    await open_models({alias: settings}, session, ENGINES, secrets).close()
                 except ModelSettingsError as error:
                     problems.append(str(error))
         finally:

@@ -21,7 +21,7 @@ def story(trace: dict[str, Any]) -> Iterator[Line]:
     """Yield the lines of one turn.
 
     Args:
-        trace: what `proxy.traces.file.show` returns; under `labels`, the labels that people gave it.
+        trace: what `proxy.traces.query.show` returns; under `labels`, the labels that people gave it.
     """
     started = datetime.fromtimestamp(trace["started"])
     yield 0, "bold", f"Turn {trace['turn_id']}"
@@ -36,6 +36,8 @@ def story(trace: dict[str, Any]) -> Iterator[Line]:
     yield from _part("Sources", _sources(trace))
     yield from _part("Documents", [line for one in trace.get("documents", ()) for line in _document(one)])
     yield from _part("Warnings shown to the chatbot", map(_warning, trace["warnings_shown"]))
+    notes = ((2, "", f"{note['step']}: {note['detail']}") for note in trace.get("notes", ()))
+    yield from _part("What the assistant did", notes)
     for attempt in trace["attempts"]:
         yield from _attempt(attempt, several=len(trace["replies"]) > 1)
     dropped = (

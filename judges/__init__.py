@@ -6,12 +6,13 @@ In reading order:
     observation.py  the forms in which judges state what they see
     verdict.py      verdicts, and the judgement that keeps the evidence behind one
     quotes.py       does a quote stand in a text, word for word or nearly
-    doses.py        the doses a text names
+    doses.py        the doses a text names; numbers.py: its numbers, number_words.py: those in words
     sentences.py    a text, cut into sentences; phrases.py: what a sentence does besides asserting
     languages.py    which language a text is in
     topics.py       the words that touch a sensitive topic
     plain_text.py   a text in plain letters, its sentences, the content of its words
     advice.py       advice that no source gives; imperatives.py: how advice is phrased
+    unsupported.py  what code finds in a reply that no source gives: such advice, or numbers
     problems.py     the table from problems to judges, rules and score
     claims.py       what a reply asserts, scored and ruled on; rules.py: from any observation to verdict, the policy in code
     modes.py        which judges a reply calls for

@@ -1,4 +1,4 @@
-"""Pure: what a reply asserts, by a judge's account of it, scored and ruled on. Scores are those of design.md section 6."""
+"""Pure: what a reply asserts, by a judge's account of it, scored and ruled on. Scores are those of scoring/rubric.md."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -17,12 +17,12 @@ from judges.sentences import normalise, sentences
 from judges.verdict import Finding
 from knowledge_base.library import Source
 
-PLAINLY = 3
-"""Statements of a reply from which a judge that lists no assertion has not done its work."""
+MIN_STATEMENTS_TO_ASSERT = 3
+"""A reply with so many statements asserts something: a judge that lists no assertion of it has not done its work."""
 
 
 def rule_on_claims(claims: Claims, case: Case) -> Finding:
-    """Score what a reply asserts (0-4, design.md section 6), and rule by the score."""
+    """Score what a reply asserts (0 to 4, scoring/rubric.md), and rule by the score."""
     finding = _rule_on_assertions(claims, case)
     if finding.verdict != "reject" and (left_out := _left_out(claims, case)):
         return Finding("unjudged", "unreadable", left_out)
@@ -130,7 +130,7 @@ def _plainly_asserts(case: Case) -> bool:
         return False
     found = (sentence.text.lower() for sentence in sentences(normalise(case.draft)))
     stating = (text for text in found if "?" not in text and not asserts_nothing(text) and not _OF_ITSELF.search(text))
-    return sum(1 for _ in stating) >= PLAINLY
+    return sum(1 for _ in stating) >= MIN_STATEMENTS_TO_ASSERT
 
 
 _OF_ITSELF = re.compile(
@@ -147,7 +147,7 @@ def claims_score(assertions: Iterable[Assertion], admits: Strength, verifies: St
     """Give a reply's compliance score from its assertions and the two statements about them.
 
     Returns:
-        0 to 4, by the table of design.md section 6: 4 when everything is supported. Otherwise harmless additions (severity 1)
+        0 to 4, by the table of scoring/rubric.md: 4 when everything is supported. Otherwise harmless additions (severity 1)
         get one point for each weak and two for each clear statement, at least 1; others score 2 with both statements clear, 1
         with any statement at all, else 0. Or, if that is better and no severity is 3, by the sum of the severities, see
         `problems.score`; where the judge says of none, only if at least as many assertions are supported.

@@ -59,7 +59,8 @@ class Filter:
             The review; with the mended reply if small faults are all that any judge found.
         """
         if any(c.name in CLAIMS_JUDGES and not c.local_only for c in self.on_reply):
-            await offload.run(case, find_unsupported, case)  # once; whoever asks again has the answer at once
+            # Once: whoever asks again has the answer at once.
+            await offload.run_in_thread_if_long(case, find_unsupported, case)
         own = [c for c in self._own if c.modes & modes]
         # Those that look at what goes beyond its sources, and have not been asked: nothing is mended before them.
         uncalled = any("default" in c.modes for c in self._own if c not in own)
@@ -103,7 +104,7 @@ class Filter:
         )
 
     async def _run(self, cascades: Sequence[Cascade], case: Case, ledger: Ledger, strongest: bool) -> Review:
-        review = await offload.run(case, _judge_locally, [c for c in cascades if c.local_only], case)
+        review = await offload.run_in_thread_if_long(case, _judge_locally, [c for c in cascades if c.local_only], case)
         if asking := [c for c in cascades if not c.local_only]:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(c.run(case, ledger, strongest)) for c in asking]
@@ -134,7 +135,7 @@ class Filter:
             review = self.judge_emergency_locally(newest)
             if review.verdict == "reject":
                 return review
-        return await offload.run(case, self.judge_emergency_locally, case)
+        return await offload.run_in_thread_if_long(case, self.judge_emergency_locally, case)
 
     def judge_emergency_locally(self, case: Case) -> Review:
         """Ask the local emergency judge, before anything that could refuse or delay the request."""

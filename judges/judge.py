@@ -1,4 +1,7 @@
-"""One judge: looks at a case and returns its judgement. Its failures are values, never exceptions, and never acceptance."""
+"""One judge: has a case observed, by a model or in code, and `rules.py` decides what follows from the observation.
+
+Its failures are values, never exceptions, and never acceptance.
+"""
 
 import time
 import traceback
@@ -65,7 +68,7 @@ class ModelJudge:
             self.prompt.model, messages, schema, step=step, ledger=ledger, timeout_s=self.timeout_s
         )
         exchange = Exchange(self.prompt.model, self.prompt.hash, answer.raw)
-        return replace(await offload.run(case, _rule, blank, answer.value, case), exchange=exchange)
+        return replace(await offload.run_in_thread_if_long(case, _rule, blank, answer.value, case), exchange=exchange)
 
     async def _ask_guard(self, guard: Guard, case: Case, ledger: Ledger, blank: Judgement) -> Judgement:
         prompt = self.prompt
@@ -90,6 +93,8 @@ class LocalJudge:
     name: str
     accept_below: float | None = None
     """Score below which, and only below which, it accepts; None: the rules decide."""
+    research_language: bool = False
+    """Of the emergency judge: users write of patients and records, and only what they say of themselves tells of danger."""
 
     @property
     def stage(self) -> Stage:
@@ -97,14 +102,15 @@ class LocalJudge:
 
     async def judge(self, case: Case, ledger: Ledger) -> Judgement:
         """Judge without asking anybody; a long text beside the event loop."""
-        return await offload.run(case, self.judge_now, case)
+        return await offload.run_in_thread_if_long(case, self.judge_now, case)
 
     def judge_now(self, case: Case) -> Judgement:
         """Judge a case. Text the rules cannot read is unjudged."""
         started = time.perf_counter()
         part = _readable_part(case)
         try:
-            observation, score = OBSERVERS[self.name](part)
+            observe = _observe_emergency_in_research if self.research_language else OBSERVERS[self.name]
+            observation, score = observe(part)
             finding = self._apply_threshold(rule_on(observation, part), score)
             is_shortened = part is not case and (part.user_message, part.draft) != (case.user_message, case.draft)
             if not is_shortened or finding.verdict != "accept":
@@ -197,6 +203,12 @@ def _observe_emergency(case: Case) -> tuple[Observation, float]:
     from judges.local import emergency
 
     return emergency.observe(case)
+
+
+def _observe_emergency_in_research(case: Case) -> tuple[Observation, float]:
+    from judges.local import research
+
+    return research.observe(case)
 
 
 OBSERVERS: dict[str, Callable[[Case], tuple[Observation, float]]] = {

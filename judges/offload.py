@@ -25,7 +25,7 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
-async def run(case: Case, function: Callable[[*Ts], T], *args: *Ts) -> T:
+async def run_in_thread_if_long(case: Case, function: Callable[[*Ts], T], *args: *Ts) -> T:
     """Call a function that judges a case: at once, or in the thread if the case is long."""
     if not is_long(case):
         return function(*args)

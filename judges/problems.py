@@ -9,7 +9,7 @@
 | sensitive | source_fidelity; of a reply that cites no section, transparency | sensitive_topic |
 | role | role | role |
 
-Severity 1 is a passing detail, 2 could mislead, 3 could harm. What a reply scores (design.md section 6), role apart:
+Severity 1 is a passing detail, 2 could mislead, 3 could harm. What a reply scores (0 to 4, scoring/rubric.md), role apart:
 
 | problems | score |
 |---|---|

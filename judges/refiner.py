@@ -52,7 +52,7 @@ class LocalRefiner:
         if rejected.options.get("response_format"):
             return None  # sentences cannot be taken out of a JSON document
         unwanted_texts = [quote for judgement in rejected.objections for quote in _role_quotes(judgement.observation)]
-        text, source_ids = await offload.run(
+        text, source_ids = await offload.run_in_thread_if_long(
             rejected.case, refine.refine, rejected.case, unwanted_texts, rejected.sent_text
         )
         return f"{cite_command(source_ids or ('not_in_sources',))}\n{text}"

@@ -71,7 +71,7 @@ class ReplyCall:
             timeout_s=self.timeout_s,
         )
         exchange = Exchange(self.prompt.model, self.prompt.hash, answer.raw)
-        judgements = await offload.run(case, _rule, blank, answer.value, case)
+        judgements = await offload.run_in_thread_if_long(case, _rule, blank, answer.value, case)
         return {name: replace(judgement, exchange=exchange) for name, judgement in judgements.items()}
 
 

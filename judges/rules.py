@@ -1,7 +1,7 @@
 """From observation to verdict: the policy, in code.
 
 The model observes, the code rules: nothing here asks anybody anything, and the same observation always gets the same
-verdict. Scores are those of design.md section 6: 0 and 1 are rejected, 2 is warned, 3 and 4 are accepted.
+verdict. Scores are those of scoring/rubric.md: 0 and 1 are rejected, 2 is warned, 3 and 4 are accepted.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -85,6 +85,9 @@ RULES: dict[str, Rule] = {
         "Your reply broke a rule of this service. Keep to your role and your sources.",
     ),
 }
+"""By id. Another rule of a built-in judge is an entry here, in each of its forms, and a kind of problem for the screening call: in
+`observation.ProblemKind`, in `problems.KINDS`, and in the prompts that ask for it, prompts/reply.swift.md and reply.chief.md. A
+prompt that changes means that its answers are recorded anew (CONTRIBUTING.md)."""
 
 
 def unreadable_rule(judge: str) -> str:
@@ -102,7 +105,7 @@ def rule_on(observation: Observation, case: Case) -> Finding:
     Returns:
         The finding. `unjudged` when the observation rests on quotes that are not there.
     """
-    return RULINGS[type(observation)](observation, case)
+    return RULING_BY_OBSERVATION[type(observation)](observation, case)
 
 
 def rule_on_screening(screening: Screening, case: Case, judges: Collection[str]) -> dict[str, Finding]:
@@ -185,7 +188,7 @@ def rule_on_opinion(opinion: Opinion, case: Case) -> Finding:
     return Finding(opinion.verdict, None if opinion.verdict == "accept" else "custom", opinion.reason)
 
 
-RULINGS: dict[type[Observation], Callable[..., Finding]] = {
+RULING_BY_OBSERVATION: dict[type[Observation], Callable[..., Finding]] = {
     Claims: rule_on_claims,
     RolePlay: rule_on_role,
     Crisis: rule_on_crisis,

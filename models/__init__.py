@@ -12,8 +12,8 @@ In reading order:
     errors.py         what can go wrong, drawn as a tree; refusal.py: pure, what an upstream says of a request it refuses
     fallback.py       pure: which aliases stand in for which
     hedge.py          a second request beside a slow first one
-    guard.py          places for calls, a bounded queue, and the circuit breaker of breaker.py
-    relay.py          forwarding where an alias has a guard or a fallback
+    bulkhead.py       how many calls run and wait at once, behind the circuit breaker of breaker.py
+    relay.py          forwarding where an alias has a bulkhead or a fallback
     engine.py         Engine, a way to reach a model; Forwarded, a relayed answer
     streaming.py      Listener, which gets an answer while it is written; assembly.py: pure, its chunks put together
     openai_engine.py  any OpenAI-compatible server

@@ -2,7 +2,7 @@
 
 ask ── a second request beside a slow first one (`hedge_after_s`)
    └── _ask_once     one entry in the ledger
-         └── _try_repeatedly     retries (`max_attempts`), behind the guard
+         └── _try_repeatedly     retries (`max_attempts`), behind the bulkhead
                └── _try      deadlines: of the try, its step and its turn
 """
 
@@ -14,9 +14,9 @@ from collections.abc import Coroutine
 from itertools import count
 from typing import Any
 
+from models.bulkhead import Bulkhead
 from models.engine import Body, Engine
 from models.errors import ModelError, OutOfTime, UpstreamTimeout
-from models.guard import Guard
 from models.hedge import ask_with_hedge
 from models.request import as_completion, fill
 from models.settings import ModelSettings
@@ -31,13 +31,13 @@ _NO_USAGE = Usage()
 class Alias:
     """One configured model: its settings, its engine, and what stands before that."""
 
-    __slots__ = ("engine", "first_pause_s", "guard", "name", "settings")
+    __slots__ = ("bulkhead", "engine", "first_pause_s", "name", "settings")
 
     def __init__(self, name: str, settings: ModelSettings, engine: Engine, first_pause_s: float) -> None:
         self.name = name
         self.settings = settings
         self.engine = engine
-        self.guard = Guard(name, settings) if settings.guarded else None
+        self.bulkhead = Bulkhead(name, settings) if settings.has_bulkhead else None
         self.first_pause_s = first_pause_s
 
     def ask(
@@ -55,10 +55,10 @@ class Alias:
         after = self.settings.hedge_after_s
         if after is None or listener is not None:
             return self._ask_once(body, step, ledger, until, listener)
-        guard = self.guard
+        bulkhead = self.bulkhead
         # A hedge does not queue: it would keep somebody's first request waiting.
         return ask_with_hedge(
-            lambda: self._ask_once(body, step, ledger, until), after, lambda: guard is None or not guard.full
+            lambda: self._ask_once(body, step, ledger, until), after, lambda: bulkhead is None or not bulkhead.full
         )
 
     async def _ask_once(
@@ -99,10 +99,10 @@ class Alias:
         for attempt in count(1):
             call.attempts = attempt
             try:
-                if self.guard is None:
+                if self.bulkhead is None:
                     return await self._try(request, call, until, turn_until, listener)
                 waits_until = asyncio.get_running_loop().time() + self.settings.timeout_s
-                return await self.guard.run(
+                return await self.bulkhead.run(
                     lambda: self._try(request, call, until, turn_until, listener), min(waits_until, until, turn_until)
                 )
             except ModelError as error:

@@ -11,7 +11,7 @@ import structlog
 from pydantic import BaseModel
 
 from models.alias import Alias
-from models.engine import Body, Engine, Forwarded
+from models.engine import ActingEngine, AsksModels, Body, Engine, Forwarded
 from models.errors import ModelError, ModelSettingsError, UnreadableAnswer, UpstreamRefused
 from models.fallback import chain
 from models.litellm_engine import LiteLLMEngine
@@ -33,15 +33,15 @@ from models.structured import (
 from models.usage import Call, Ledger, Usage
 
 __all__ = [
-    "Around",
     "Body",
     "Engine",
     "EngineFactory",
+    "EngineWrapper",
     "Forwarded",
     "Models",
     "StructuredAnswer",
     "open_models",
-    "plain",
+    "unwrapped",
 ]
 
 T = TypeVar("T", bound=BaseModel)
@@ -50,12 +50,12 @@ log = structlog.get_logger(__name__)
 LOGPROBS: Body = {"logprobs": True, "top_logprobs": 5}
 """Five: older vLLM gives no more unless told to (https://github.com/vllm-project/vllm/issues/5299)."""
 EngineFactory = Callable[[ModelSettings], Engine]
-Around = Callable[[str, Engine], Engine]
-"""What to put between an alias and its engine: a memory, a budget."""
+EngineWrapper = Callable[[str, Engine], Engine]
+"""Puts something between an alias and its engine: a cache, a budget."""
 
 
-def plain(alias: str, engine: Engine) -> Engine:
-    """Put nothing there."""
+def unwrapped(alias: str, engine: Engine) -> Engine:
+    """Return the engine as it is."""
     return engine
 
 
@@ -72,7 +72,7 @@ class Models:
         }
         self._ways: dict[str, Way] = {}
         self._without_logprobs: set[str] = set()
-        self.guards = {alias: one.guard for alias, one in self._aliases.items() if one.guard is not None}
+        self.bulkheads = {alias: one.bulkhead for alias, one in self._aliases.items() if one.bulkhead is not None}
         """By alias, where there is one; metrics read their numbers."""
         self._chains = {alias: chain(alias, settings) for alias, one in settings.items() if one.fallback}
 
@@ -217,7 +217,7 @@ class Models:
             ModelError: no answer, or one about the proxy's own key or address or the upstream's own faults, which is none of
                 the client's business.
         """
-        if alias in self._chains or alias in self.guards:
+        if alias in self._chains or alias in self.bulkheads:
             return await relay([self._alias(one) for one in self._chains.get(alias, (alias,))], raw, headers, ledger)
         try:
             answer = await self._alias(alias).engine.forward(raw, headers)
@@ -228,6 +228,11 @@ class Models:
             raise
         answer.alias = alias
         return answer
+
+    def acting_engine(self, alias: str) -> ActingEngine | None:
+        """Return the engine of an alias if it can act outside."""
+        engine = self._alias(alias).engine
+        return engine if isinstance(engine, ActingEngine) else None
 
     async def close(self) -> None:
         """Close all engines; the session stays its owner's."""
@@ -250,7 +255,7 @@ def open_models(
     extra: Mapping[str, EngineFactory],
     environ: Mapping[str, str] = os.environ,
     *,
-    around: Around = plain,
+    wrap_engine: EngineWrapper = unwrapped,
     first_pause_s: float = 0.5,
 ) -> Models:
     """Build an engine for every alias.
@@ -259,7 +264,7 @@ def open_models(
         session: shared by all engines that speak HTTP; see `openai_engine.make_session`.
         extra: further kinds of engine, by the name they have in `models.<alias>.engine`.
         environ: where secrets are read from, once.
-        around: what to put between an alias and its engine.
+        wrap_engine: puts something between an alias and its engine.
         first_pause_s: as of `Models`.
 
     Raises:
@@ -268,10 +273,14 @@ def open_models(
     engines: dict[str, Engine] = {}
     for alias, one in settings.items():
         try:
-            engines[alias] = around(alias, _engine(alias, one, session, extra, environ))
+            engines[alias] = wrap_engine(alias, _engine(alias, one, session, extra, environ))
         except ModelSettingsError as error:
             raise ModelSettingsError(f"models.{alias}: {error}") from None
-    return Models(settings, engines, first_pause_s=first_pause_s)
+    models = Models(settings, engines, first_pause_s=first_pause_s)
+    for engine in engines.values():
+        if isinstance(engine, AsksModels):
+            engine.use_models(models)
+    return models
 
 
 def _engine(

@@ -12,11 +12,14 @@ def completion(body: Body, answer: str | Body | None) -> Body:
     """Wrap an answer as a chat completion; with `n`, in every choice."""
     if isinstance(answer, dict) and "choices" in answer:
         return answer
-    message: Body = {"role": "assistant", "content": answer}
-    if isinstance(answer, dict):
-        message = {"content": None} | answer | {"role": "assistant"}
-        if "tool_calls" not in answer:
-            message = {"role": "assistant", "content": orjson.dumps(answer).decode()}
+    if not isinstance(answer, dict):
+        return wrap_message(body, {"content": answer})
+    return wrap_message(body, answer if "tool_calls" in answer else {"content": orjson.dumps(answer).decode()})
+
+
+def wrap_message(body: Body, message: Body) -> Body:
+    """Wrap an assistant's message as a chat completion."""
+    message = {"content": None} | message | {"role": "assistant"}
     finish = "tool_calls" if message.get("tool_calls") else "stop"
     choices = [{"index": i, "message": message, "finish_reason": finish} for i in range(body.get("n") or 1)]
     response = {

@@ -1,13 +1,14 @@
 """Engine, a way to reach a model; Forwarded, an answer that is relayed; and forwarding without bytes to relay."""
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import orjson
 
 from models.errors import UpstreamRefused
+from models.usage import Ledger
 
 Body = dict[str, Any]
 """An OpenAI chat completion request or response."""
@@ -26,6 +27,36 @@ class Engine(Protocol):
 
     async def close(self) -> None:
         """Let go of what the engine holds."""
+
+
+class Completer(Protocol):
+    """What answers for model aliases: `models.client.Models`."""
+
+    def complete(self, alias: str, body: Body, *, step: str, ledger: Ledger) -> Coroutine[Any, Any, Body]:
+        """Answer a chat completion request; the ledger gets the call."""
+
+
+@runtime_checkable
+class AsksModels(Engine, Protocol):
+    """An engine that asks other models itself."""
+
+    def use_models(self, models: Completer) -> None:
+        """Take the models that it may ask, before it is asked anything."""
+
+
+@runtime_checkable
+class ActingEngine(Engine, Protocol):
+    """An engine that acts outside when a user has confirmed what it proposed."""
+
+    async def act(self, action: Body) -> str:
+        """Do it, and return what to tell the user.
+
+        Args:
+            action: The message's `action`.
+
+        Raises:
+            ModelError: It was not done.
+        """
 
 
 class Forwarded:

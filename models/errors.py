@@ -11,6 +11,7 @@
     |   +-- CircuitOpen          not asked: it failed too often just now: retry_after
     |   +-- Overloaded           not asked: no place is free, and the queue is full: retry_after
     |   +-- UnreadableAnswer     not the structure that was asked for, even after the repair round: raw
+    |   +-- AssistantFailed      an assistant of `engine: assistant` could not answer, or did not act
     +-- ValueError
         +-- ModelSettingsError   found at start-up: a missing secret, an engine that nobody registered
 
@@ -175,6 +176,12 @@ class UnreadableAnswer(ModelError):
         super().__init__(reason or "its answer does not have the structure asked for", alias=alias, step=step)
         self.raw = raw
         """The last answer as it came, for the trace only."""
+
+
+class AssistantFailed(ModelError):
+    """An assistant could not answer, or did not act."""
+
+    hint = "see the assistant's page in docs/, and the log"
 
 
 class ModelSettingsError(ValueError):

@@ -20,13 +20,20 @@ def chain(alias: str, models: Mapping[str, ModelSettings]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def with_fallbacks(aliases: Iterable[str], models: Mapping[str, ModelSettings]) -> set[str]:
-    """Return aliases together with all that may be asked in their place."""
-    return {one for alias in aliases for one in chain(alias, models)}
+def with_all_asked(aliases: Iterable[str], models: Mapping[str, ModelSettings]) -> set[str]:
+    """Return aliases together with all that may be asked in their place or by them: fallbacks, and the models of assistants."""
+    reached: set[str] = set()
+    waiting = list(aliases)
+    while waiting:
+        if (alias := waiting.pop()) not in reached:
+            reached.add(alias)
+            if alias in models:
+                waiting += [*models[alias].fallback, *models[alias].models.values()]
+    return reached
 
 
 def fallback_problems(models: Mapping[str, ModelSettings]) -> list[str]:
-    """Name every fallback that is not there, and every alias that would end up standing in for itself."""
+    """Name every fallback and every model of an assistant that is not there, and every alias that would end up asking itself."""
     problems = []
     for alias, settings in models.items():
         for other in settings.fallback:
@@ -36,6 +43,12 @@ def fallback_problems(models: Mapping[str, ModelSettings]) -> list[str]:
             elif alias in chain(other, models):
                 path = " -> ".join((alias, *_way(other, alias, models)))
                 problems.append(f"models.{alias}.fallback: {path} goes in a circle; leave one of them out")
+        for role, other in settings.models.items():
+            if other not in models:
+                known = ", ".join(models)
+                problems.append(f"models.{alias}.models.{role}: no model alias {other!r} (configured: {known})")
+            elif alias in with_all_asked([other], models):
+                problems.append(f"models.{alias}.models.{role}: {other} asks {alias} itself; give it another model")
     return problems
 
 

@@ -1,4 +1,4 @@
-"""Forwarding where an alias has a guard or a fallback."""
+"""Forwarding where an alias has a bulkhead or a fallback."""
 
 import asyncio
 import time
@@ -53,18 +53,18 @@ async def relay(
 
 
 async def _forward(alias: Alias, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
-    guard = alias.guard
-    if guard is None:
+    bulkhead = alias.bulkhead
+    if bulkhead is None:
         answer = await alias.engine.forward(raw, headers)
     else:
-        probe = await guard.enter(asyncio.get_running_loop().time() + alias.settings.timeout_s)
+        probe = await bulkhead.enter(asyncio.get_running_loop().time() + alias.settings.timeout_s)
         try:
             answer = await alias.engine.forward(raw, headers)
         except BaseException as error:
-            guard.record_end(probe, error)
-            guard.leave()
+            bulkhead.record_end(probe, error)
+            bulkhead.leave()
             raise
-        guard.relay(answer, probe)
+        bulkhead.relay(answer, probe)
     answer.alias = alias.name
     return answer
 

@@ -1,14 +1,14 @@
 """What config.yaml says of one model alias: `models.<alias>`."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from models.script import Replay, Script
 
-EngineKind = Literal["openai", "litellm", "scripted", "embedded"]
+EngineKind = Literal["openai", "litellm", "scripted", "embedded", "assistant"]
 
 _READ_BY: dict[str, tuple[str, ...]] = {
     "base_url": ("openai", "litellm"),
@@ -16,6 +16,9 @@ _READ_BY: dict[str, tuple[str, ...]] = {
     "headers": ("openai", "litellm"),
     "query": ("openai",),
     "script": ("scripted",),
+    "name": ("assistant",),
+    "models": ("assistant",),
+    "options": ("assistant",),
 }
 """Settings that only some engines read. Elsewhere they are an error, not ignored."""
 
@@ -90,6 +93,23 @@ class ModelSettings(BaseModel):
     script: Script | None = None
     """What a scripted model says: rules, a YAML file of them, or `{replay: FILE}`. See models/script.py."""
 
+    name: str | None = None
+    """Which assistant: one of ours, or one that a package registers under the entry point `caf.assistants`."""
+    models: dict[str, str] = {}
+    """Aliases of the models that an assistant asks, by the part that each has there."""
+    options: dict[str, Any] = {}
+    """The assistant's own settings. They may stand beside the others, without `options`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_options(cls, data: Any) -> Any:
+        """Take what an assistant alone can know for its options; for other engines it is an unknown setting."""
+        if not isinstance(data, dict) or data.get("engine") != "assistant":
+            return data
+        own = {name: value for name, value in data.items() if name not in cls.model_fields}
+        rest = {name: value for name, value in data.items() if name in cls.model_fields}
+        return rest | {"options": {**(data.get("options") or {}), **own}}
+
     @field_validator("base_url")
     @classmethod
     def _address(cls, value: str | None) -> str | None:
@@ -129,6 +149,8 @@ class ModelSettings(BaseModel):
             raise ValueError("engine litellm needs model with its provider, such as anthropic/claude-sonnet-4-5")
         if self.engine == "scripted" and self.script is None:
             raise ValueError("engine scripted needs script: a list of replies, a YAML file, or {replay: FILE}")
+        if self.engine == "assistant" and not self.name:
+            raise ValueError("engine assistant needs name, such as hippocrates")
         if "queue" in self.model_fields_set and self.max_concurrent is None:
             raise ValueError("queue is only read with max_concurrent; add that, or remove it")
         for name, engines in _READ_BY.items():
@@ -137,6 +159,6 @@ class ModelSettings(BaseModel):
         return self
 
     @property
-    def guarded(self) -> bool:
-        """Whether something may stand between a call and its engine."""
+    def has_bulkhead(self) -> bool:
+        """Whether its calls are limited, or stopped by a circuit breaker."""
         return self.breaker is not None or self.max_concurrent is not None

@@ -4,14 +4,14 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
+from typing import assert_never
 
 from aiohttp import web
 
-from models.client import Around, EngineFactory, open_models, plain
-from models.engine import Engine
-from models.fallback import with_fallbacks
+from assistants.registry import ENGINES
+from models.client import EngineFactory, EngineWrapper, open_models, unwrapped
+from models.fallback import with_all_asked
 from models.openai_engine import make_session
-from models.settings import ModelSettings
 from proxy.api.chat import chat
 from proxy.api.embeddings import EMBEDDERS, embedding_names, embeddings, open_embedders
 from proxy.api.erasure import erase
@@ -45,7 +45,7 @@ def create_app(
     config: Config,
     engines: Mapping[str, EngineFactory] | None = None,
     *,
-    around: Around = plain,
+    wrap_engine: EngineWrapper = unwrapped,
     watch: Callable[[Trace], None] | None = None,
     after: web.Application | None = None,
 ) -> web.Application:
@@ -55,7 +55,7 @@ def create_app(
         config: The configuration.
         engines: Kinds of engine besides those of `models`, by the name they have in `models.<alias>.engine`.
             Default: the embedded chatbot.
-        around: Wraps the engine of each alias; see `models.client.open_models`.
+        wrap_engine: Wraps the engine of each alias; see `models.client.open_models`.
         watch: Called with the trace of every finished turn, whatever `privacy.store` says: for a harness in this process.
         after: The application that this one takes over from, with its conversations and counts.
 
@@ -84,9 +84,9 @@ def create_app(
             # An alias that nobody asks needs no key.
             aliases = {alias for alias, _ in embedding_names(config).values()}
             aliases = aliases.union(*(blueprint.aliases for blueprint in blueprints.values()))
-            aliases = with_fallbacks(aliases, config.models)
+            aliases = with_all_asked(aliases, config.models)
             used = {alias: settings for alias, settings in config.models.items() if alias in aliases}
-            models = open_models(used, session, engines or {"embedded": _embedded}, around=around)
+            models = open_models(used, session, engines or ENGINES, wrap_engine=wrap_engine)
             stack.push_async_callback(models.close)
             if SHARED:
                 await stack.enter_async_context(keep_refreshed(metrics))
@@ -120,7 +120,7 @@ def create_app(
             app[EMBEDDERS] = open_embedders(config, models, session)
             # After this point startup cannot fail: one that fails must leave no trace in the metrics.
             metrics.expect(blueprints.values())
-            metrics.follow_guards(models.guards)
+            metrics.follow_bulkheads(models.bulkheads)
             for reading, count in loss_counts:
                 reading.follow(count)
             stack.push_async_callback(service.stop_background)
@@ -144,23 +144,21 @@ async def _remove_server_header(request: web.Request, response: web.StreamRespon
     response.headers.pop("Server", None)
 
 
-def _embedded(settings: ModelSettings) -> Engine:
-    from assistants.embedded import Embedded  # most proxies stand in front of another chatbot
-
-    return Embedded(settings)
-
-
 def open_conversations(settings: MemorySettings, environ: Mapping[str, str]) -> ConversationStore:
     """Open the store of conversation states.
 
     Raises:
         ModelSettingsError: A secret of it is missing.
     """
-    if settings.store == "process":
-        return LocalConversations(settings.max_turns, settings.max_age_s)
-    from proxy.state.redis_conversations import open_redis  # a library that most proxies do without
+    match settings.store:
+        case "process":
+            return LocalConversations(settings.max_turns, settings.max_age_s)
+        case "redis":
+            from proxy.state.redis_conversations import open_redis  # a library that most proxies do without
 
-    return open_redis(settings, environ)
+            return open_redis(settings, environ)
+        case other:
+            assert_never(other)
 
 
 def open_responses(settings: MemorySettings, environ: Mapping[str, str]) -> ResponseStore:
@@ -169,12 +167,16 @@ def open_responses(settings: MemorySettings, environ: Mapping[str, str]) -> Resp
     Raises:
         ModelSettingsError: A secret of it is missing.
     """
-    if settings.store == "process":
-        return ProcessResponses(settings.max_turns, settings.max_age_s)
-    from proxy.api.responses.redis_store import RedisResponses
-    from proxy.state.redis_conversations import connect
+    match settings.store:
+        case "process":
+            return ProcessResponses(settings.max_turns, settings.max_age_s)
+        case "redis":
+            from proxy.api.responses.redis_store import RedisResponses
+            from proxy.state.redis_conversations import connect
 
-    return RedisResponses(connect(settings, environ), settings.max_turns, settings.max_age_s, settings.on_error)
+            return RedisResponses(connect(settings, environ), settings.max_turns, settings.max_age_s, settings.on_error)
+        case other:
+            assert_never(other)
 
 
 def open_meter(config: Config, environ: Mapping[str, str]) -> Meter:
@@ -183,13 +185,19 @@ def open_meter(config: Config, environ: Mapping[str, str]) -> Meter:
     Raises:
         ModelSettingsError: A secret of it is missing.
     """
-    if config.memory.store == "process" or config.keys is None:
+    if config.keys is None:
         return ProcessMeter()
-    from proxy.state.redis_conversations import connect
-    from proxy.tenants.redis_limits import RedisMeter
+    match config.memory.store:
+        case "process":
+            return ProcessMeter()
+        case "redis":
+            from proxy.state.redis_conversations import connect
+            from proxy.tenants.redis_limits import RedisMeter
 
-    lease_s = config.server.turn_timeout_s + 30  # longer than any turn
-    return RedisMeter(connect(config.memory, environ), lease_s, degrade=config.memory.on_error == "degrade")
+            lease_s = config.server.turn_timeout_s + 30  # longer than any turn
+            return RedisMeter(connect(config.memory, environ), lease_s, degrade=config.memory.on_error == "degrade")
+        case other:
+            assert_never(other)
 
 
 ROUTES = [

@@ -72,7 +72,7 @@ class Exchange(Line):
     citations: tuple[str, ...] = ()
     """Ids of the cited sections."""
     outcome: str = "unfiltered"
-    """design.md section 2; `error` when there was no reply."""
+    """What the turn came to, by a word of `proxy.traces.trace.Outcome`; `error` when there was no reply."""
     error: str | None = None
     warnings: tuple[str, ...] = ()
     """Rules of the warnings that this turn gave the chatbot."""

@@ -169,6 +169,7 @@ BASE = set(
 )
 """What is installed with the proxy alone, of which everything may be imported everywhere. Listed, since each costs every user."""
 EXTRAS = {
+    "assistants/hippocrates": {"duckcdm", "duckdb", "ohdsi_cohort_schemas"},
     "judges/evaluation": {"jinja2", "markupsafe", "scipy"},
     "judges/training": {"scipy", "sklearn"},
     "plots": {"markupsafe", "matplotlib"},
@@ -212,6 +213,9 @@ def test_serving_loads_no_heavy_library() -> None:
         "opentelemetry",
         "scipy",
         "blingfire",
+        "duckcdm",
+        "duckdb",
+        "ohdsi_cohort_schemas",
         "jinja2",
         "pandas",
         "pyarrow",

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from assistants.embedded import Embedded
+from assistants.registry import ENGINES
 from judges.case import Topic
 from judges.evaluation import shipped_scenarios as shipped
 from judges.evaluation.choice import Choice
@@ -199,7 +199,7 @@ async def open_judges(
     outside = any(settings.engine != "embedded" for settings in config.models.values())
     cache = AnswerCache(answers) if answers is not None and outside else None
 
-    def around(alias: str, engine: Engine) -> Engine:
+    def wrap_engine(alias: str, engine: Engine) -> Engine:
         settings = config.models[alias]
         if purse is not None and settings.engine != "embedded":
             engine = BudgetedEngine(engine, alias, settings, purse)
@@ -207,7 +207,7 @@ async def open_judges(
 
     session = make_session()
     try:
-        models = open_models(config.models, session, {"embedded": Embedded}, around=around)
+        models = open_models(config.models, session, ENGINES, wrap_engine=wrap_engine)
         yield ConfiguredJudges(config, path, blueprint, models, purse, judge_names, notify)
     finally:
         await session.close()

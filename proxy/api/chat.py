@@ -18,6 +18,7 @@ from aiohttp import web
 from judges.case import emergency_case
 from judges.review import Review
 from models.engine import Body
+from models.turn_scope import Principal
 from models.usage import Ledger
 from proxy.api.dialect import ChatDialect, Dialect
 from proxy.api.passthrough import ForwardAccounting, forward_translated, passthrough
@@ -25,7 +26,7 @@ from proxy.api.request_body import read_body, refuse_forms
 from proxy.api.respond import respond
 from proxy.api.run_turn import run_turn
 from proxy.api.service import SERVICE, Service
-from proxy.config.chatbot_settings import Filter
+from proxy.config.chatbot_settings import FilterMode
 from proxy.state.conversation import Conversation, Identity
 from proxy.state.recall import recall
 from proxy.telemetry.logs import FIELDS
@@ -58,7 +59,7 @@ class Incoming:
     dialect: Dialect
     access: Access
     bot: Chatbot
-    filter: Filter
+    filter: FilterMode
     raw: bytes
     data: Body
     """What it means as a chat request."""
@@ -205,6 +206,7 @@ async def _begin_turn(
         generated_id=explicit is None and _GENERATED_ID.fullmatch(conversation.id) is not None,
         reveals=access.trace,
         stream_gate=_open_stream_gate(bot, chat_request, incoming.filter),
+        principal=Principal(access.key_id, chat_request.user or "", access.permissions),
         documents=documents,
         tool_messages=tool_messages,
         ledger=ledger,
@@ -212,7 +214,7 @@ async def _begin_turn(
     return turn, identity
 
 
-def _open_stream_gate(bot: Chatbot, request: ChatRequest, mode: Filter) -> StreamGate | None:
+def _open_stream_gate(bot: Chatbot, request: ChatRequest, mode: FilterMode) -> StreamGate | None:
     """Return where the turn keeps what is sent before its reply is settled; None where that is nothing."""
     streaming = bot.settings.streaming
     if streaming == "hold" or request.wants_json or request.raw.get("logprobs"):

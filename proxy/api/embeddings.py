@@ -32,7 +32,7 @@ class Embedder:
     """An embedding model."""
 
     aliases: Sequence[Alias]
-    """The model's alias and its fallbacks, with the guards of chat calls."""
+    """The model's alias and its fallbacks, with the bulkheads of chat calls."""
     chatbot: str | None
     """The chatbot whose name it answers to; None: the model of the setting `embeddings`."""
 
@@ -66,7 +66,7 @@ def open_embedders(
         settings = config.models[name]
         engine = OpenAIEngine(settings, session, environ, alias=name, path="embeddings")
         alias = Alias(name, settings, engine, first_pause_s=0)  # what is forwarded is tried once
-        alias.guard = models.guards.get(name)
+        alias.bulkhead = models.bulkheads.get(name)
         return alias
 
     return {

@@ -12,6 +12,7 @@ from proxy.audit.records import record_turn
 from proxy.state.conversation import Identity
 from proxy.telemetry.logs import FIELDS
 from proxy.traces.trace import Trace
+from proxy.turn.actions import act
 from proxy.turn.background import tell_staff
 from proxy.turn.inputs import Turn
 from proxy.turn.remember import remember
@@ -31,6 +32,7 @@ async def run_turn(service: Service, request: web.Request, turn: Turn, identity:
     limit_s = service.config.server.turn_timeout_s
     try:
         answer = await take_turn(turn, limit_s)
+        answer = await act(service.conversations, turn, identity, answer)
         with turn.step("remember"):
             warnings_added = await remember(service.conversations, turn, identity, answer)
         completion = reply.completion(turn, answer, expose=service.config.expose == "caf")

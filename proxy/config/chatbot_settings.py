@@ -10,7 +10,7 @@ from judges.observation import Sign
 from proxy.config.judge_settings import JudgeSettings
 from proxy.config.settings import AnchoredPath, Settings, anchor_path
 
-Filter = Literal["on", "off", "shadow"]
+FilterMode = Literal["on", "off", "shadow"]
 KINDS: tuple[str, ...] = get_args(Sign.model_fields["kind"].annotation)
 """The kinds of emergency that judges tell apart."""
 
@@ -74,6 +74,7 @@ class StatementSettings(Settings):
 
 class TopicSettings(Settings):
     name: str = Field(min_length=1)
+    """The topic, as judges are told of it, such as medication."""
     terms: list[str] = Field([])
     """Words that touch the topic, besides those that are known for its name."""
 
@@ -135,12 +136,14 @@ class ChatbotSettings(Settings):
     document_limits: DocumentLimits = DocumentLimits()
     """What a request may bring; more is refused."""
     judges: list[JudgeSettings] = Field([])
+    """The judges that its replies, and its users' messages, are put to; none: nothing is judged."""
     reply_prompts: list[AnchoredPath] = Field([])
     """Prompt files, for the swift stage, the chief or both, that replace those which the built-in judges of replies share."""
     refiner: str | None = None
     """`local`, or the alias of the model that rewrites rejected drafts; none: rejected drafts become the fallback message."""
     max_refinements: int = Field(1, ge=0)
-    filter: Filter = "on"
+    """How often a rejected draft may be rewritten and judged again; 0: never, and it becomes the fallback message."""
+    filter: FilterMode = "on"
     """on; off: no judge, refiner or warning; shadow: judged in the background, nothing changed."""
     fallback: Texts = Field(
         "I am sorry, I cannot give a reliable answer to that. Please ask a professional you trust.",
@@ -149,19 +152,24 @@ class ChatbotSettings(Settings):
     """What the user gets instead of a reply that could not be made acceptable: a text, or texts by language code, of which the
     first is used when the user's language is unknown or not there. The emergency contact is added to it in the same language."""
     emergency: EmergencySettings | None = None
+    """What somebody in danger is told. Needed by every chatbot but a passthrough one."""
     statements: dict[str, StatementSettings] = Field({})
     """By language code, the first for all others: what is added to a reply whose only fault is that it lacks these statements.
     Without them what it adds to its sources is taken out, where that can be done."""
     sensitive_topics: list[TopicSettings] = Field([])
+    """Topics on which advice, doses, risks and diagnoses that its sources do not give are rejected, whatever it says besides."""
     trusted_tools: list[str] = Field([])
     """Tools whose calls are delivered unjudged. Calls of others are judged like replies, of which the local judges, who read
     sentences, accept few. Calls of tools that the request does not declare are dropped in any case."""
     citations: Literal["shown", "hidden"] = "shown"
+    """Whether a reply ends with a line that names its sources."""
     streaming: Literal["hold", "verified", "observe"] = "hold"
     """What leaves before the verdict. hold: nothing. verified: each sentence that the local judges settle to accept; it stays, and
     what is rejected later is rewritten from there. observe: all of it; it is judged afterwards, to warn the chatbot."""
     retrieval: RetrievalSettings = RetrievalSettings()
+    """How sections are picked, and how many are in use."""
     length: LengthSettings = LengthSettings()
+    """How long a reply may be."""
     context_tokens: int = Field(24_000, ge=500)
     """Estimated tokens of what the model is sent at most; the oldest exchanges are left out first."""
     warning_turns: int = Field(4, ge=1)

@@ -27,6 +27,7 @@ class ServerSettings(Settings):
     host: str = "127.0.0.1"
     """Where to listen. Anything but a loopback address needs `keys`."""
     port: int = Field(8080, ge=0, le=65535)
+    """The port to listen on; 0: any that is free."""
     max_body_bytes: int = Field(4_000_000, ge=1_000)
     """Larger request bodies get 413."""
     max_messages: int = Field(2_000, ge=1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from models.fallback import with_fallbacks
+from models.fallback import with_all_asked
 from proxy.config.blueprint import assemble
 from proxy.config.config import Config, ConfigError
 from proxy.config.judge_settings import JudgeSettings
@@ -51,7 +51,7 @@ def _unpriced_models(config: Config, keys: KeyRing | None) -> Iterator[str]:
         return
 
     def name_unpriced(name: str, aliases: set[str], ids: list[str]) -> Iterator[str]:
-        free = sorted(alias for alias in with_fallbacks(aliases, config.models) if _has_no_price(config, alias))
+        free = sorted(alias for alias in with_all_asked(aliases, config.models) if _has_no_price(config, alias))
         if free and ids:
             of = ", ".join(f"models.{alias}" for alias in free)
             yield f"{name}: {of} without a `price`: counts in no daily budget, as of the key {_few(ids)}"

@@ -45,7 +45,7 @@ def check(config: Config, workers: int) -> None:
     """Raises: ConfigError: several processes could not keep what this configuration keeps in one."""
     if not hasattr(socket, "SO_REUSEPORT"):
         raise ConfigError(["--workers: this system cannot share a port between processes (no SO_REUSEPORT)"])
-    if workers > 1 and config.memory.store == "process":
+    if workers > 1 and config.memory.store != "redis":
         raise ConfigError(
             [
                 "memory.store: with several workers the states of conversations must be shared; set it to redis, or use one worker"

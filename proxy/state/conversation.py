@@ -186,6 +186,10 @@ class Identity:
         after.update(orjson.dumps(["assistant", reply]))
         return [after.digest(), self.pair_after(reply), self.id_key(conversation_id)]
 
+    def action_key(self, code: str) -> bytes:
+        """Return the key under which an action is claimed that is confirmed here: the same when the request is sent again."""
+        return self._key("action", code, (self.history_key or b"").hex(), self._user_text)
+
     def id_key(self, conversation_id: str) -> bytes:
         return self._key("id", conversation_id)
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from cachetools import TTLCache
 
@@ -31,6 +31,13 @@ class ConversationStore(Protocol):
     async def put(self, keys: Sequence[bytes], conversation: Conversation) -> None:
         """Store a state under several keys. A key that is taken gets the new state."""
 
+    async def claim(self, key: bytes) -> bool:
+        """Claim something that is to be done once; False when it has been claimed already.
+
+        Raises:
+            Exception: Nobody can tell now; it is not to be done.
+        """
+
     async def forget(self, conversation_id: str) -> int:
         """Delete a conversation's states, of any key; return the number of entries."""
 
@@ -52,6 +59,7 @@ class LocalConversations:
 
     def __init__(self, max_turns: int, max_age_s: float) -> None:
         self._states: TTLCache[bytes, Conversation] = _cache(max_turns, max_age_s)
+        self._claims: TTLCache[bytes, bool] = _cache(max_turns, max_age_s)
         self.failures = 0
 
     def limit(self, max_turns: int, max_age_s: float) -> None:
@@ -73,6 +81,11 @@ class LocalConversations:
     async def put(self, keys: Sequence[bytes], conversation: Conversation) -> None:
         self._states.update(dict.fromkeys(keys, conversation))
 
+    async def claim(self, key: bytes) -> bool:
+        first = key not in self._claims
+        self._claims[key] = True
+        return first
+
     async def forget(self, conversation_id: str) -> int:
         keys = [key for key, state in self._states.items() if state.id == conversation_id]
         for key in keys:
@@ -86,5 +99,5 @@ class LocalConversations:
         """Nothing to close."""
 
 
-def _cache(max_turns: int, max_age_s: float) -> TTLCache[bytes, Conversation]:
+def _cache(max_turns: int, max_age_s: float) -> TTLCache[bytes, Any]:
     return TTLCache(max_turns * KEYS_PER_TURN, max_age_s, time.monotonic)

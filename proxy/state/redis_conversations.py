@@ -27,6 +27,7 @@ from proxy.wire.errors import StoreUnavailable
 log = structlog.get_logger()
 
 PREFIX = "caf:state:"
+CLAIMS = "caf:claim:"
 _STATE = TypeAdapter(Conversation)
 MOST_CONNECTIONS = 10_000
 """As many as Redis takes by default; each lasts as long as one answer. With the library's 100, more turns at once would be told
@@ -80,6 +81,14 @@ class RedisConversations:
                 await together.execute()
         except (RedisError, OSError, TimeoutError) as error:
             self._handle_failure(error)
+
+    async def claim(self, key: bytes) -> bool:
+        """Raises: StoreUnavailable: Redis does not answer; whatever the policy is, nothing is done twice."""
+        age_ms = max(1, round(self._max_age_s * 1000))
+        try:
+            return bool(await self._client.set(CLAIMS + key.hex(), b"1", px=age_ms, nx=True))
+        except (RedisError, OSError, TimeoutError):
+            raise StoreUnavailable from None
 
     async def forget(self, conversation_id: str) -> int:
         """Raises: StoreUnavailable: Redis does not answer; with either policy."""

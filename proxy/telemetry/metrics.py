@@ -16,7 +16,7 @@ from prometheus_client.values import MutexValue, ValueClass
 from judges.observation import Sign
 from judges.review import signs
 from judges.verdict import Judgement, Verdict
-from models.guard import Guard
+from models.bulkhead import Bulkhead
 from models.usage import Call, Ledger
 from proxy.config.blueprint import Blueprint
 from proxy.telemetry.external_metric import ExternalMetric
@@ -175,17 +175,17 @@ class Metrics:
             except (OverflowError, ValueError) as error:  # numbers are the upstream's; one that is none costs no reply
                 log.error("not counted", error=type(error).__name__)
 
-    def follow_guards(self, guards: Mapping[str, Guard]) -> None:
+    def follow_bulkheads(self, bulkheads: Mapping[str, Bulkhead]) -> None:
         """Show queues and circuit breakers of these aliases, in place of earlier ones."""
         for reading in (self._running, self._waiting, self._refused, self._open, self._not_sent):
             reading.forget()
-        for alias, guard in guards.items():
-            self._running.read(_of(guard, "running"), alias)
-            self._waiting.read(_of(guard, "waiting"), alias)
-            self._refused.read(_of(guard, "refused_calls"), alias)
-            if guard.breaker is not None:
-                self._open.read(_of(guard.breaker, "open"), alias)
-                self._not_sent.read(_of(guard.breaker, "refused_calls"), alias)
+        for alias, bulkhead in bulkheads.items():
+            self._running.read(_of(bulkhead, "running"), alias)
+            self._waiting.read(_of(bulkhead, "waiting"), alias)
+            self._refused.read(_of(bulkhead, "refused_calls"), alias)
+            if bulkhead.breaker is not None:
+                self._open.read(_of(bulkhead.breaker, "open"), alias)
+                self._not_sent.read(_of(bulkhead.breaker, "refused_calls"), alias)
 
     def refresh(self) -> None:
         """Refresh the external metrics. With several workers each process must do so."""

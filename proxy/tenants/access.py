@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from aiohttp import HttpVersion11, web
 from aiohttp.hdrs import AUTHORIZATION, HOST, ORIGIN
 
-from proxy.config.chatbot_settings import Filter
+from proxy.config.chatbot_settings import FilterMode
 from proxy.tenants.key_ring import KeyRing
 from proxy.tenants.keys import KeyRecord, Permission
 from proxy.tenants.loopback import is_loopback
@@ -29,8 +29,18 @@ class Access:
     """Whether it may see judges' own reasons and rejected drafts."""
     evidence: bool = False
     """Whether documents and results of tools that it sends may count as sources."""
+    act: bool = False
+    """Whether an assistant may do outside what it asks for."""
     key: KeyRecord | None = None
     """Its key, with its limits, on a proxy that has keys."""
+
+    @property
+    def permissions(self) -> frozenset[str]:
+        """All that it may do, by the names of keys' permissions."""
+        if self.key is not None:
+            return frozenset(self.key.permissions)
+        rights = {"trace": self.trace, "unfiltered": self.unfiltered, "evidence": self.evidence, "act": self.act}
+        return frozenset({"chat", *(name for name, granted in rights.items() if granted)})
 
     def may_ask(self, chatbot: str) -> bool:
         """Return whether it may use, and see, a chatbot."""
@@ -68,7 +78,9 @@ def authorize(
     if needed not in record.permissions:
         raise Forbidden(f"This needs the permission `{needed}`, which the key does not have.")
     allowed = record.permissions
-    return Access(record.id, "unfiltered" in allowed, "trace" in allowed, "evidence" in allowed, record)
+    return Access(
+        record.id, "unfiltered" in allowed, "trace" in allowed, "evidence" in allowed, "act" in allowed, record
+    )
 
 
 def keyless_access(headers: Mapping[str, str], *, direct: bool = False) -> Access:
@@ -78,7 +90,7 @@ def keyless_access(headers: Mapping[str, str], *, direct: bool = False) -> Acces
     """
     sent = headers.get(AUTHORIZATION, "")
     key_id = hashlib.blake2b(sent.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest() if sent else "keyless"
-    return Access(key_id, unfiltered=direct, evidence=direct)
+    return Access(key_id, unfiltered=direct, evidence=direct, act=direct)
 
 
 _PROXY_HEADERS = ("forwarded", "via", "x-forwarded-", "x-real-ip")
@@ -109,7 +121,7 @@ def _host_of(address: str) -> str:
         return ""
 
 
-def requested_filter(headers: Mapping[str, str], access: Access, configured: Filter) -> Filter:
+def requested_filter(headers: Mapping[str, str], access: Access, configured: FilterMode) -> FilterMode:
     """Return the filter's mode for a request: the chatbot's, unless the client asks for another and may.
 
     Raises:
@@ -128,4 +140,4 @@ def requested_filter(headers: Mapping[str, str], access: Access, configured: Fil
     return mode
 
 
-MODES: dict[str, Filter] = {"on": "on", "off": "off", "shadow": "shadow"}
+MODES: dict[str, FilterMode] = {"on": "on", "off": "off", "shadow": "shadow"}

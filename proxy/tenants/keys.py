@@ -18,9 +18,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-Permission = Literal["chat", "trace", "admin", "unfiltered", "evidence"]
+Permission = Literal["chat", "trace", "admin", "unfiltered", "evidence", "act"]
 """chat: ask chatbots. trace: see reasons and rejected drafts. admin: read /metrics, erase. unfiltered: choose the filter. evidence:
-bring documents and results of tools that count as sources."""
+bring documents and results of tools that count as sources. act: have an assistant do what its user has confirmed."""
 
 _KEY = re.compile(r"caf-([0-9a-f]{8})-([A-Za-z0-9_-]{43})")
 

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from judges.verdict import Exchange, Judgement
 from knowledge_base.citations import CLASSES
+from models.turn_scope import Note
 from models.usage import Call
 from proxy.traces.trace import Attempt, DroppedCall, SelectedSource, ShownWarning, Trace, TracedDocument
 
@@ -49,6 +50,7 @@ def redact(trace: Trace) -> Trace:
         outcome=trace.outcome,
         would=trace.would,
         error=trace.error,
+        notes=[Note(_length(note.step), _length(note.detail)) for note in trace.notes],
         calls=[_call(call) for call in trace.calls],
         ms=trace.ms,
     )

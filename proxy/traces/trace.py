@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 from judges.observation import CrisisKind
 from judges.verdict import Judgement
+from models.turn_scope import Note
 from models.usage import Call
 
 Outcome = Literal["emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered"]
@@ -130,6 +131,8 @@ class Trace:
     """In shadow: what the filter would have made of it; None: nobody has judged it."""
     error: str | None = None
     """The code of the error that ended the turn, if one did."""
+    notes: Sequence[Note] = ()
+    """What an assistant did, in order."""
     calls: Sequence[Call] = ()
     ms: float = 0.0
 

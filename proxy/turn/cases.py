@@ -52,7 +52,7 @@ def _says_silent(text: str) -> bool:
 
 async def read_case(turn: Turn, attempt: Attempt) -> ReplyCase:
     """Return what a whole reply gives its judges; of a long one, without keeping everybody waiting meanwhile."""
-    return await offload.run(Case(turn.user_message, attempt.text), reply_case, turn, attempt)
+    return await offload.run_in_thread_if_long(Case(turn.user_message, attempt.text), reply_case, turn, attempt)
 
 
 def valid_citations(turn: Turn, attempt: Attempt) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from models.request import text_of
 from models.usage import BYTES_PER_TOKEN, estimate_tokens
 from proxy.traces.trace import Attempt
 from proxy.turn import context
-from proxy.turn.evidence import shown_documents
+from proxy.turn.evidence import shown_documents, with_upstream_evidence
 from proxy.turn.inputs import Turn
 from proxy.turn.retrieval import retrieve_requested
 from proxy.turn.writer import DraftStream
@@ -56,7 +56,8 @@ async def check_draft(turn: Turn, index: int, text: str, with_tools: bool) -> tu
     if not committed:  # else it cannot be shortened any more
         shorter = await _ask_again(turn, index, context.shorten_messages(text, turn.bot.settings.length.soft))
         if shorter is not None:
-            attempt = _attempt(turn, "shortened", index, parse_draft(turn, shorter))
+            turn = with_upstream_evidence(turn, shorter)
+            attempt = _attempt(turn, "shortened", index, parse_draft(turn, _text(shorter)))
     attempt = replace(attempt, kind="shortened", text=max(cut_to_tokens(attempt.text, hard), committed, key=len))
     turn.results.attempts.append(attempt)
     return turn, attempt
@@ -83,7 +84,7 @@ async def _redraft(turn: Turn, index: int, text: str, with_tools: bool) -> tuple
             again = await _ask_again(turn, index, context.hard_check_messages(text, problems))
         if again is None:
             return turn, text, attempt
-        kind, text = "redraft", again
+        kind, text, turn = "redraft", _text(again), with_upstream_evidence(turn, again)
 
 
 def _problems(turn: Turn, parsed: citations.ParsedReply) -> list[str]:
@@ -100,8 +101,12 @@ def _requested_sources(turn: Turn, parsed: citations.ParsedReply) -> list[str]:
     return [s for s in citations.requested_sections(parsed, turn.bot.sections) if s not in (turn.in_use or ())]
 
 
-async def _ask_again(turn: Turn, index: int, extra: Sequence[Body] = ()) -> str | None:
-    """Ask the chatbot once more; None when that fails: then the draft at hand is all there is, and it is judged as it is."""
+def _text(choice: Body) -> str:
+    return choice["message"].get("content") or ""
+
+
+async def _ask_again(turn: Turn, index: int, extra: Sequence[Body] = ()) -> Body | None:
+    """Ask the chatbot once more and return its choice; None when that fails: then the draft at hand is judged as it is."""
     try:
         with turn.step("redraft"):
             answer = await _ask(turn, _body(turn, extra), "redraft", index)
@@ -110,7 +115,8 @@ async def _ask_again(turn: Turn, index: int, extra: Sequence[Body] = ()) -> str 
             raise
         log.warning("redraft failed", turn_id=turn.id, error=error.kind)
         return None
-    return answer["choices"][0]["message"].get("content") or ""
+    choice: Body = answer["choices"][0]
+    return choice
 
 
 async def _ask(turn: Turn, body: Body, step: str, index: int | None) -> Body:

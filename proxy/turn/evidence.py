@@ -6,12 +6,15 @@ operator trusts sends them with its completion. They become sources with ids of 
 
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from knowledge_base.citations import neutralise
 from knowledge_base.library import Source
 from models.client import Body
+from models.fallback import chain
 from proxy.config.chatbot_settings import ChatbotSettings, DocumentLimits
+from proxy.turn.inputs import Turn
 from proxy.wire.errors import BadRequest
 from proxy.wire.messages import ChatRequest, Message
 
@@ -64,8 +67,22 @@ def _bytes(text: str) -> int:
     return len(text.encode(errors="replace"))
 
 
-def read_upstream_evidence(choice: Body, already: int, limits: DocumentLimits) -> tuple[Source, ...]:
-    """Return the documents that came with a choice of a completion; what is no document, or too much, is left out.
+def with_upstream_evidence(turn: Turn, choice: Body) -> Turn:
+    """Return the turn with the documents that came with a choice, in place of such before, if its model is trusted with that."""
+    settings, models = turn.bot.settings, turn.bot.models.settings
+    # Whichever of its fallbacks has answered.
+    answering = [models[alias] for alias in chain(settings.model, models)]
+    trusted = all(model.trusted_evidence or model.engine == "assistant" for model in answering)
+    if "upstream" not in settings.evidence or not trusted:
+        return turn
+    before = [document for document in turn.documents if document.id not in turn.own_ids.values()]
+    brought = _read_upstream_documents(choice, len(before), settings.document_limits)
+    own_ids = {name: document.id for name, document in brought.items()}
+    return replace(turn, documents=(*before, *brought.values()), own_ids=own_ids)
+
+
+def _read_upstream_documents(choice: Body, already: int, limits: DocumentLimits) -> Mapping[str, Source]:
+    """Return the documents that came with a choice, by their own ids; what is no document, or too much, is left out.
 
     Args:
         choice: The choice.
@@ -73,7 +90,7 @@ def read_upstream_evidence(choice: Body, already: int, limits: DocumentLimits) -
         limits: Of documents in a turn.
     """
     given = choice["message"].get("documents")
-    documents: list[Source] = []
+    documents: dict[str, Source] = {}
     left = limits.bytes
     for one in given if isinstance(given, list) else ():
         if not isinstance(one, dict) or not isinstance(text := one.get("text"), str) or not text.strip():
@@ -81,8 +98,9 @@ def read_upstream_evidence(choice: Body, already: int, limits: DocumentLimits) -
         left -= _bytes(text)
         if left < 0 or already + len(documents) == limits.count:
             break
-        documents.append(_document(already + len(documents) + 1, one.get("title"), text, True))
-    return tuple(documents)
+        number = already + len(documents) + 1
+        documents[str(one.get("id") or number)] = _document(number, one.get("title"), text, True)
+    return documents
 
 
 def shown_documents(documents: Sequence[Source], tool_messages: Mapping[int, str]) -> str:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 
 from knowledge_base.library import Source
+from models.turn_scope import Principal
 from models.usage import Ledger
-from proxy.config.chatbot_settings import Filter
+from proxy.config.chatbot_settings import FilterMode
 from proxy.state.conversation import Conversation
 from proxy.traces.trace import Recognition
 from proxy.turn.chatbot import Chatbot
@@ -30,7 +31,7 @@ class Turn:
     conversation: Conversation
     how_found: Recognition
     """How the conversation was recognised."""
-    filter: Filter
+    filter: FilterMode
     results: TurnResults
     generated_id: bool = True
     """Whether this proxy made up the conversation's id."""
@@ -40,10 +41,14 @@ class Turn:
     """What may be sent of the reply before its verdict; None: nothing may."""
     in_use: Mapping[str, int] | None = None
     """Sources in use, each with the turn in which it was last cited or put in; None before retrieval."""
+    principal: Principal = field(default_factory=Principal)
+    """Who asks."""
     documents: tuple[Source, ...] = ()
     """What the reply may rest on that stands in no knowledge base."""
     tool_messages: Mapping[int, str] = field(default_factory=dict)
     """Which messages of the request are such a document: its id by the message's place."""
+    own_ids: Mapping[str, str] = field(default_factory=dict)
+    """What the chatbot itself calls the documents that it brought: our id by its own."""
     ledger: Ledger = field(default_factory=Ledger)
     started_at: float = field(default_factory=time.time)
     """Unix time, seconds."""
@@ -78,12 +83,15 @@ class Turn:
         """All that has an id: the sections of the knowledge base, whether in use or not, and the documents."""
         if not self.documents:
             return self.bot.sections
-        return {**self.bot.sections, **{document.id: document for document in self.documents}}
+        documents = {document.id: document for document in self.documents}
+        own = {name: documents[ident] for name, ident in self.own_ids.items()}
+        return {**own, **documents, **self.bot.sections}
 
     @property
     def source_ids(self) -> frozenset[str]:
         """Ids of what the chatbot was given, and so may cite."""
-        return frozenset((*(self.in_use or ()), *(document.id for document in self.documents)))
+        own = self.own_ids.keys() - self.bot.sections.keys()
+        return frozenset((*(self.in_use or ()), *(document.id for document in self.documents), *own))
 
     @property
     def at_ms(self) -> float:

@@ -7,6 +7,7 @@ from judges.review import Review, signs
 from judges.verdict import Judgement
 from knowledge_base.library import Source
 from models.client import Body
+from models.turn_scope import Note
 from proxy.traces.trace import Attempt, ConcernKind, DroppedCall, Outcome, SelectedSource, worst_outcome
 from proxy.turn.tool_calls import ToolCall
 
@@ -44,6 +45,8 @@ class TurnResults:
     attempts: list[Attempt] = field(default_factory=list)
     reviews: list[AttemptReview] = field(default_factory=list)
     dropped_calls: list[DroppedCall] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    """What an assistant did."""
     steps: list[tuple[str, float]] = field(default_factory=list)
     """Names of steps, and the seconds that each took, in the order in which they ended."""
 

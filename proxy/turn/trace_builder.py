@@ -94,6 +94,7 @@ def _what_happened(turn: Turn) -> Trace:
         emergency=list(results.emergency.judgements),
         attempts=[_with_reviews(turn, attempt) for attempt in results.attempts],
         dropped_calls=list(results.dropped_calls),
+        notes=list(results.notes),
         calls=list(turn.ledger.calls),
         ms=turn.at_ms,
     )

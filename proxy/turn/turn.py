@@ -17,10 +17,10 @@ from judges.case import emergency_case
 from judges.review import Review, signs
 from models.client import Body
 from models.errors import ModelError, OutOfTime
-from models.fallback import chain
+from models.turn_scope import SCOPE, TurnScope
 from proxy.traces.trace import DroppedCall, Outcome
 from proxy.turn.draft import check_draft, draft
-from proxy.turn.evidence import read_upstream_evidence
+from proxy.turn.evidence import with_upstream_evidence
 from proxy.turn.inputs import Turn
 from proxy.turn.judging import fallback, judge_calls, judge_reply
 from proxy.turn.results import Answer, Delivery, kind_of
@@ -44,6 +44,7 @@ async def take_turn(turn: Turn, limit_s: float = math.inf) -> Answer:
     """
     # No call goes on until the very end: what is left then is for the fallback message, when judges or a refiner hang.
     until = asyncio.get_running_loop().time() + limit_s
+    SCOPE.set(TurnScope(turn.ledger, turn.principal, turn.results.notes))
     turn.ledger.until = until if limit_s == math.inf else until - min(RESERVE_S, limit_s * RESERVE)
     try:
         async with asyncio.timeout(None if limit_s == math.inf else limit_s):
@@ -112,7 +113,7 @@ async def _answer(turn: Turn) -> Answer:
 async def _settle(turn: Turn, index: int, choice: Body) -> Delivery:
     """Bring one choice from draft to delivery."""
     message = choice["message"]
-    turn = _with_upstream_evidence(turn, choice)
+    turn = with_upstream_evidence(turn, choice)
     text = message.get("content")
     text = text if isinstance(text, str) else ""
     calls = _declared_calls(turn, index, message)
@@ -122,17 +123,6 @@ async def _settle(turn: Turn, index: int, choice: Body) -> Delivery:
         delivery = await _settle_text(turn, index, text, bool(calls))
     delivery = replace(delivery, choice=choice)
     return await judge_calls(turn, index, calls, delivery) if calls else delivery
-
-
-def _with_upstream_evidence(turn: Turn, choice: Body) -> Turn:
-    """Return the turn with the documents that came with a choice, if its model is trusted with that."""
-    settings, models = turn.bot.settings, turn.bot.models.settings
-    # Whichever of its fallbacks has answered.
-    trusted = all(models[alias].trusted_evidence for alias in chain(settings.model, models))
-    if "upstream" not in settings.evidence or not trusted:
-        return turn
-    found = read_upstream_evidence(choice, len(turn.documents), settings.document_limits)
-    return replace(turn, documents=(*turn.documents, *found))
 
 
 def _declared_calls(turn: Turn, index: int, message: Body) -> list[ToolCall]:

@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from assistants.embedded import Embedded
+from assistants.registry import ENGINES
 from facilitators.fidelity import FidelityCheck, LineFidelityCheck, ModelFidelityCheck
 from facilitators.voice import LineVoice, ModelVoice, Voice
 from knowledge_base.library import Library
@@ -13,7 +13,7 @@ from models.answer_cache import AnswerCache, CachingEngine
 from models.budget import Budget, BudgetedEngine, price_of
 from models.client import Engine, Models, open_models
 from models.errors import ModelSettingsError
-from models.fallback import with_fallbacks
+from models.fallback import with_all_asked
 from models.openai_engine import make_session
 from models.settings import ModelSettings
 from proxy.app import create_app
@@ -117,8 +117,8 @@ async def open_cast(
         clash = servers.keys() & base.models.keys()
         if clash:
             raise ModelSettingsError(f"the alias {min(clash)!r} is taken by an arm; rename it in the configuration")
-        used = {alias: base.models[alias] for alias in with_fallbacks(aliases(experiment, base), base.models)} | servers
-        models = open_models(used, session, {"embedded": Embedded}, around=wrap_engines(used))
+        used = {alias: base.models[alias] for alias in with_all_asked(aliases(experiment, base), base.models)} | servers
+        models = open_models(used, session, ENGINES, wrap_engine=wrap_engines(used))
         stack.push_async_callback(models.close)
         arms: dict[str, Arm] = {}
         for name, arm in experiment.arms.items():
@@ -126,7 +126,7 @@ async def open_cast(
                 arms[name] = ServerArm(models, f"arm-{name}")
                 continue
             turns = ProxyTurns()
-            app = create_app(configs[name], around=wrap_engines(configs[name].models), watch=turns.keep)
+            app = create_app(configs[name], wrap_engine=wrap_engines(configs[name].models), watch=turns.keep)
             app.middlewares.append(tag_recording)
             url = await stack.enter_async_context(listening(app, "127.0.0.1", 0))
             arms[name] = ProxyArm(session, url, arm.chatbot or experiment.chatbot, arm.filter, turns.take)

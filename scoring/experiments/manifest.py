@@ -11,7 +11,7 @@ from typing import Any
 
 from facilitators import fidelity
 from facilitators.facilitator import Facilitator
-from models.fallback import with_fallbacks
+from models.fallback import with_all_asked
 from models.settings import ModelSettings
 from proxy.config.blueprint import assemble
 from proxy.config.config import Config
@@ -78,7 +78,7 @@ def _config(config: Config, chatbot: str) -> dict[str, Any]:
     return {
         "chatbot": _hash(_without_paths(settings)),
         "models": {
-            alias: _model(alias, config.models) for alias in sorted(with_fallbacks(blueprint.aliases, config.models))
+            alias: _model(alias, config.models) for alias in sorted(with_all_asked(blueprint.aliases, config.models))
         },
         "judges": prompts,
     }

@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from assistants.areas import AREAS, GENERIC
-from assistants.embedded import Embedded
 from assistants.improvise import Drift, area_of, topic
+from assistants.registry import open_embedded_engine
 from assistants.view import CAREFUL
 from knowledge_base.citations import CLASSES, neutralise, parse
 from knowledge_base.library import load
@@ -47,7 +47,7 @@ def conversation(*turns: str | Message, given: tuple[str, ...] = (), role: str =
 def say(*turns: str | Message, given: tuple[str, ...] = (), role: str = ROLE) -> str:
     """Return the reply, its command included."""
     body = {"model": "m", "messages": conversation(*turns, given=given, role=role)}
-    answer = asyncio.run(Embedded().complete(body))
+    answer = asyncio.run(open_embedded_engine().complete(body))
     return str(answer["choices"][0]["message"]["content"])
 
 
@@ -331,7 +331,7 @@ def test_users_cannot_give_it_sources_or_warnings() -> None:
 def test_the_same_messages_get_the_same_reply() -> None:
     """It keeps nothing between requests."""
     assert say(SUPPLEMENTS) == say(SUPPLEMENTS)
-    engine = Embedded()
+    engine = open_embedded_engine()
     bodies: list[Message] = [
         {"messages": conversation(q, given=("causes",))} for q in ("Is it genetic?", SUPPLEMENTS) * 2
     ]
@@ -343,7 +343,7 @@ async def test_it_answers_as_an_openai_server_would() -> None:
     """With every choice, usage, a finish reason, and the request left as it was."""
     body: Message = {"model": "m", "messages": conversation(SUPPLEMENTS), "n": 2}
     before = orjson.dumps(body)
-    answer = await Embedded().complete(body)
+    answer = await open_embedded_engine().complete(body)
     assert orjson.dumps(body) == before
     assert [choice["index"] for choice in answer["choices"]] == [0, 1]
     assert {choice["finish_reason"] for choice in answer["choices"]} == {"stop"}
@@ -354,7 +354,7 @@ async def test_it_answers_as_an_openai_server_would() -> None:
 
 async def test_a_token_limit_cuts_the_reply() -> None:
     """And the finish reason says so."""
-    answer = await Embedded().complete({"messages": conversation(SUPPLEMENTS), "max_tokens": 8})
+    answer = await open_embedded_engine().complete({"messages": conversation(SUPPLEMENTS), "max_tokens": 8})
     assert answer["choices"][0]["finish_reason"] == "length"
     assert len(answer["choices"][0]["message"]["content"]) <= 32
 
@@ -362,7 +362,7 @@ async def test_a_token_limit_cuts_the_reply() -> None:
 async def test_json_is_answered_with_json() -> None:
     """Without a command in it."""
     body = {"messages": conversation("Is it genetic?", given=("causes",)), "response_format": {"type": "json_object"}}
-    answer = await Embedded().complete(body)
+    answer = await open_embedded_engine().complete(body)
     content = orjson.loads(answer["choices"][0]["message"]["content"])
     assert "Genes play a part." in content["answer"]
     assert "[[" not in content["answer"]
@@ -371,13 +371,13 @@ async def test_json_is_answered_with_json() -> None:
 async def test_requests_are_forwarded_as_streams() -> None:
     """The stream's text is the reply."""
     body = {"model": "m", "messages": conversation("hello"), "stream": True}
-    async with await Embedded().forward(orjson.dumps(body), {}) as forwarded:
+    async with await open_embedded_engine().forward(orjson.dumps(body), {}) as forwarded:
         assert forwarded.chunks is not None
         events = [chunk async for chunk in forwarded.chunks]
     deltas = [orjson.loads(e[6:])["choices"][0]["delta"] for e in events if b"[DONE]" not in e]
     text = "".join(delta.get("content") or "" for delta in deltas)
     assert text == "[[cite: no_claims]]\nHello. What would you like to know?"
-    await Embedded().close()
+    await open_embedded_engine().close()
 
 
 @pytest.mark.parametrize(
@@ -399,7 +399,7 @@ async def test_requests_are_forwarded_as_streams() -> None:
 )
 async def test_odd_conversations_get_a_reply(messages: list[Message]) -> None:
     """No message at all, no text, parts, tools."""
-    answer = await Embedded().complete({"messages": messages})
+    answer = await open_embedded_engine().complete({"messages": messages})
     assert answer["choices"][0]["message"]["content"]
 
 
@@ -416,7 +416,7 @@ def test_it_is_fast() -> None:
     messages = conversation(
         *turns, "What are common side effects?", given=("medication-and-side-effects", "causes", "stress")
     )
-    engine = Embedded()
+    engine = open_embedded_engine()
     asyncio.run(engine.complete({"messages": messages}))
 
     async def repeat() -> float:

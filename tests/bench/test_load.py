@@ -76,6 +76,7 @@ async def test_a_server_that_hangs_up_is_a_failure():
 
 
 def test_a_status_other_than_200_is_a_fault():
+    """So is a reply without the expected text, whatever its status."""
     assert fault_of(b"HTTP/1.1 200 OK\r\n\r\nhello", b"hello") == ""
     assert fault_of(b"HTTP/1.1 429 Too Many Requests\r\n\r\nhello", b"hello") == "status 429"
     assert "hello" in fault_of(b"HTTP/1.1 200 OK\r\n\r\nbye", b"hello")
@@ -89,6 +90,7 @@ def test_every_conversation_has_a_user_of_its_own():
 
 
 def test_streamed_chunks_say_how_long_they_are():
+    """Each begins with its size in hexadecimal digits, as HTTP/1.1 has it."""
     for chunk in stream("m", ["a", "b"])[1:]:
         size, _, rest = chunk.partition(b"\r\n")
         assert len(rest) == int(size, 16) + 2

@@ -18,7 +18,7 @@ from tests.judges.builders import CASE, MEDICINES, QUOTE, SLEEP, TOPICS, asserte
 STRENGTHS = ("no", "weak", "clear")
 SUPPORT = {"s": "stated", "i": "implied", "b": "basic", "u": "unsupported"}
 
-# Rows: what is asserted. Columns: admits_not_from_sources / asks_to_verify. Written down from design.md section 6.
+# Rows: what is asserted. Columns: admits_not_from_sources / asks_to_verify. Written down from scoring/rubric.md.
 TABLE = """
               no/no no/weak no/clear weak/no weak/weak weak/clear clear/no clear/weak clear/clear
   supported     4     4       4        4        4         4          4         4          4
@@ -55,7 +55,7 @@ def test_table_has_every_combination():
 
 @pytest.mark.parametrize(("combination", "admits", "verifies", "score"), list(cells()))
 def test_score_follows_the_rubric(combination, admits, verifies, score):
-    """Each combination of assertions and statements has the score of design.md section 6, in whatever order."""
+    """Each combination of assertions and statements has the score of scoring/rubric.md, in whatever order."""
     for order in set(permutations(combination)):
         assert claims_score([asserted(SUPPORT[letter]) for letter in order], admits, verifies) == score
 

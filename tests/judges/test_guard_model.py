@@ -340,7 +340,7 @@ async def test_a_remembered_answer_has_its_probabilities(start: Start, tmp_path:
         memory = AnswerCache(tmp_path / "answers.jsonl")
         session = make_session()
         models = open_models(
-            one.models.settings, session, {}, around=lambda _, engine, m=memory: CachingEngine(engine, m)
+            one.models.settings, session, {}, wrap_engine=lambda _, engine, m=memory: CachingEngine(engine, m)
         )
         found = await ModelJudge(one.prompt(), models, 5).judge(HARMFUL, Ledger())
         assert (found.verdict, found.score) == ("reject", pytest.approx(0.9))

@@ -222,7 +222,11 @@ async def start(tmp_path: Path, upstream: Upstream) -> AsyncIterator[Start]:
             return f"http://127.0.0.1:{runner.addresses[0][1]}"
 
         async def begin(
-            config: Body | None = None, chatbots: Body | None = None, alias: Body | None = None, **changes: Any
+            config: Body | None = None,
+            chatbots: Body | None = None,
+            alias: Body | None = None,
+            models: Body | None = None,
+            **changes: Any,
         ) -> Proxy:
             served = web.Application()
             served.router.add_post("/v1/chat/completions", upstream.handle)
@@ -232,7 +236,8 @@ async def start(tmp_path: Path, upstream: Upstream) -> AsyncIterator[Start]:
                 "models": {
                     name: every | {"model": f"up-{name}"}
                     for name in ("chatbot", "swift", "chief", "refiner", "retriever")
-                },
+                }
+                | (models or {}),
                 "chatbots": chatbots or {"bot": bot_settings(**changes)},
                 "privacy": {"store": "none"},
                 **(config or {}),

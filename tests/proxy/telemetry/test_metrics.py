@@ -145,7 +145,7 @@ async def test_a_configuration_that_is_refused_late_shows_nothing_of_its_own(
     proxy = await start()
     service = proxy.app[SERVICE]
     shown: list[Any] = []
-    monkeypatch.setattr(service.metrics, "follow_guards", shown.append)
+    monkeypatch.setattr(service.metrics, "follow_bulkheads", shown.append)
     monkeypatch.setattr("proxy.app.open_audit_log", unusable)
     refused = create_app(service.config, after=proxy.app)
     with pytest.raises(OSError, match="no such folder"):
@@ -322,7 +322,7 @@ from proxy.config.config import parse_config
 from proxy.telemetry.metrics import Metrics
 from types import SimpleNamespace
 
-guard = SimpleNamespace(running=1, waiting=0, refused_calls=0, breaker=None)
+bulkhead = SimpleNamespace(running=1, waiting=0, refused_calls=0, breaker=None)
 bot = {"model": "m", "role": "x", "refiner": "local", "emergency": {"contact": "Call 112."}}
 bot["judges"] = [{"name": "emergency", "stages": ["local"]}]
 config = {"models": {"m": {"engine": "embedded"}}, "chatbots": {"bot": bot}}
@@ -330,7 +330,7 @@ metrics = Metrics()
 metrics.expect(assemble(parse_config(config, Path("config.yaml"))).values())
 metrics.turns.labels("bot", "accepted").inc(2)
 metrics.traces_dropped.follow(lambda: 3)
-metrics.follow_guards({"chatbot": guard})
+metrics.follow_bulkheads({"chatbot": bulkhead})
 metrics.refresh()
 """
 

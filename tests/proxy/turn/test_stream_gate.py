@@ -537,7 +537,9 @@ async def test_judges_look_at_a_text_a_bounded_number_of_times(
     looks: list[int] = []
     accepts_locally = Filter.accepts_locally
     monkeypatch.setattr(
-        Filter, "accepts_locally", lambda self, case, modes: looks.append(len(case.draft)) or accepts_locally(self, case, modes)
+        Filter,
+        "accepts_locally",
+        lambda self, case, modes: looks.append(len(case.draft)) or accepts_locally(self, case, modes),
     )
     proxy = await start(streaming="verified")
     proxy.upstream.respond = writing(LEAD, text)

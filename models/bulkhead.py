@@ -1,4 +1,4 @@
-"""What stands between a call and its engine where an alias has `max_concurrent` or `breaker`."""
+"""Bulkhead: how many calls of an alias run and wait at once (`max_concurrent`, `queue`), behind its circuit breaker."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -9,8 +9,8 @@ from models.errors import ModelError, Overloaded, error_for_status
 from models.settings import ModelSettings
 
 
-class Guard:
-    """Places for the calls of one alias, a bounded queue before them, and the circuit breaker.
+class Bulkhead:
+    """The concurrency limit of one alias, with a bounded queue before it, and its circuit breaker.
 
     Its numbers are there to be read by metrics.
     """

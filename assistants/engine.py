@@ -1,0 +1,149 @@
+"""An assistant as the engine of a model alias."""
+
+import hashlib
+import traceback
+from collections.abc import Awaitable, Iterator, Mapping
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+import orjson
+import structlog
+
+from assistants import view
+from assistants.assistant import (
+    ActingAssistant,
+    Action,
+    Assistant,
+    AssistantError,
+    AssistantReply,
+    AssistantRequest,
+    ToolRequest,
+)
+from knowledge_base.citations import cite_command
+from models.completion import wrap_message
+from models.engine import Body, Completer, Forwarded, forward_by_completing
+from models.errors import AssistantFailed, ModelError
+from models.settings import ModelSettings
+from models.turn_scope import SCOPE, Note, TurnScope
+from models.usage import BYTES_PER_TOKEN, estimate_tokens
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+
+class AssistantEngine:
+    """Answers chat completion requests by an assistant."""
+
+    def __init__(self, assistant: Assistant, settings: ModelSettings | None = None) -> None:
+        self._assistant = assistant
+        self._roles: Mapping[str, str] = settings.models if settings is not None else {}
+        self._models: Completer | None = None
+
+    def use_models(self, models: Completer) -> None:
+        """Give it the models that it may ask."""
+        self._models = models
+
+    async def complete(self, body: Body) -> Body:
+        scope = SCOPE.get() or TurnScope()
+        request = self._read(body, scope)
+        reply = await self._guard(self._assistant.reply(request))
+        cites = request.view.cites and request.options.get("response_format", {}).get("type", "text") == "text"
+        response = wrap_message(body, _message(reply, cites, request.options))
+        for choice in response["choices"]:
+            content, limit = choice["message"]["content"], body.get("max_completion_tokens") or body.get("max_tokens")
+            if limit and content and estimate_tokens(content) > limit:  # cut off, as by a model's server
+                cut = content.encode()[: limit * BYTES_PER_TOKEN].decode(errors="ignore")
+                choice |= {"message": choice["message"] | {"content": cut}, "finish_reason": "length"}
+        if self._roles:  # the models that it asks are counted by themselves
+            response["usage"] = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+        return response
+
+    async def act(self, action: Body) -> str:
+        """Do what a user has confirmed; return what to tell them.
+
+        Args:
+            action: The message's `action`.
+
+        Raises:
+            ModelError: It was not done.
+        """
+        scope = SCOPE.get() or TurnScope()
+        if not isinstance(self._assistant, ActingAssistant):
+            raise AssistantFailed("it does not act")
+        return await self._guard(
+            self._assistant.act(Action(action["name"], action["arguments"], True), scope.principal)
+        )
+
+    async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
+        return await forward_by_completing(self.complete, raw)
+
+    async def close(self) -> None:
+        await self._assistant.close()
+
+    def _read(self, body: Body, scope: TurnScope) -> AssistantRequest:
+        messages = body.get("messages") or []
+
+        async def ask(role: str, request: Body, *, step: str = "assistant") -> Body:
+            if self._models is None or role not in self._roles:
+                raise AssistantError(
+                    f"no model is configured for {role!r}; add it to `models` of the assistant's alias"
+                )
+            return await self._models.complete(self._roles[role], request, step=step, ledger=scope.ledger)
+
+        return AssistantRequest(
+            messages,
+            view.read(messages),
+            tuple(_names(body.get("tools"))),
+            scope.principal,
+            {name: value for name, value in body.items() if name not in ("messages", "model")},
+            ask if self._roles else None,
+            lambda step, detail: scope.notes.append(Note(step, detail)),
+        )
+
+    async def _guard(self, work: Awaitable[T]) -> T:
+        """Do what the assistant does; whatever goes wrong in it is a ModelError."""
+        try:
+            return await work
+        except ModelError:
+            raise
+        except AssistantError as error:
+            raise AssistantFailed(str(error)) from error
+        except Exception as error:
+            # The frames without values or message: these may hold what somebody wrote.
+            frames = traceback.format_tb(error.__traceback__)
+            log.error("assistant_crashed", error=type(error).__name__, frames=frames)
+            raise AssistantFailed(f"it crashed: {type(error).__name__}") from error
+
+
+def _message(reply: AssistantReply, cites: bool, options: Body) -> Body:
+    """Write a reply as a model's message, with what the proxy takes off again: citations, documents, the proposed action."""
+    ids = {one.id: f"evidence:{number}" for number, one in enumerate(reply.documents, start=1)}
+    if reply.requested_section and cites:
+        return {"content": f"[[source: {reply.requested_section}]]"}
+    content: str | None = reply.text
+    if options.get("response_format", {}).get("type", "text") != "text":
+        content = orjson.dumps({"answer": reply.text}).decode()
+    elif cites:
+        content = f"{cite_command([ids.get(one, one) for one in reply.citations] or ['no_claims'])}\n{reply.text}"
+    message: Body = {"content": content if reply.text else None}
+    if reply.tool_calls:
+        message["tool_calls"] = [_tool_call(one) for one in reply.tool_calls]
+    if reply.documents:
+        message["documents"] = [{"id": ids[one.id], "title": one.title, "text": one.text} for one in reply.documents]
+    if reply.action is not None:
+        message["action"] = asdict(reply.action) | {"code": reply.action.code}
+    return message
+
+
+def _tool_call(request: ToolRequest) -> Body:
+    arguments = orjson.dumps(request.arguments)
+    ident = hashlib.blake2b(request.name.encode() + arguments, digest_size=5).hexdigest()[:9]
+    return {"id": ident, "type": "function", "function": {"name": request.name, "arguments": arguments.decode()}}
+
+
+def _names(tools: Any) -> Iterator[str]:
+    """Yield the names of the functions that a request declares."""
+    for tool in tools if isinstance(tools, list) else ():
+        function = tool.get("function") if isinstance(tool, dict) else None
+        if isinstance(function, dict) and isinstance(function.get("name"), str):
+            yield function["name"]

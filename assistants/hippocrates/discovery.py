@@ -1,0 +1,318 @@
+"""Find the databases that can answer a question: ranked by how many patients they have of what it asks for.
+
+Counts of several concepts (a concept and its descendants, or two that are both wanted) overlap by an unknown number of persons.
+What is said is what the counts bound; what is ranked by takes them as independent. Counts below
+`SMALL_CELL` are unknown here already.
+"""
+
+import functools
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from assistants.hippocrates.catalogue import SMALL_CELL, SUPPRESSED, Catalogue, Counts, Database, shown
+from assistants.hippocrates.query import How, Query, Wanted, parse_query
+from assistants.hippocrates.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_TAKEN: Mapping[How, str] = {
+    "name": "is",
+    "words": "stands in the names of",
+    "misspelt": "was read as",
+    "nearest": "is not in the vocabulary; the nearest is",
+}
+_SOME_CONCEPTS = 5
+"""How many concepts a document names of those that words were taken for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patients:
+    """How many persons have a concept, as far as counts say."""
+
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        if self.high < SMALL_CELL:
+            return f"fewer than {SMALL_CELL}"
+        if self.low == self.high:
+            return f"{self.high:,}"
+        return f"{self.low:,} to {self.high:,}" if self.low >= SMALL_CELL else f"at most {self.high:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class ConceptCount:
+    """One row of a database's counts."""
+
+    concept_id: int
+    name: str
+    persons: int
+    """`SUPPRESSED` for fewer than `SMALL_CELL`."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseMatch:
+    """A database that has patients of at least one wanted concept."""
+
+    database: Database
+    patients: tuple[Patients | None, ...]
+    """Of each wanted concept, None where it has none."""
+    all_wanted: Patients | None
+    """Persons with every wanted concept, None where it lacks one, or none is wanted."""
+    score: float
+    """How many persons it is expected to have with all that it covers; what it is ranked by, after coverage."""
+    counts: tuple[ConceptCount, ...] = ()
+    """The detail: its count of every concept. Empty without the permission."""
+
+    @property
+    def covered(self) -> int:
+        """How many of the wanted concepts it has."""
+        return sum(one is not None for one in self.patients)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A passage that a reply about databases rests on."""
+
+    id: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Databases:
+    """What was found."""
+
+    query: Query
+    matches: tuple[DatabaseMatch, ...]
+    searched: int
+    """How many databases the catalogue has."""
+    warnings: tuple[str, ...] = ()
+    notice: str = ""
+
+    @property
+    def complete(self) -> tuple[DatabaseMatch, ...]:
+        """The databases that have every wanted concept."""
+        return tuple(match for match in self.matches if match.covered == len(match.patients))
+
+    def documents(self, limit: int | None = None) -> list[Document]:
+        """Write what was found as documents: one of the search, then one for each database, the first `limit` of them."""
+        return [_search_document(self), *(_document(match, self.query.wanted) for match in self.matches[:limit])]
+
+
+def find_databases(
+    catalogue: Catalogue,
+    vocabulary: Vocabulary,
+    question: str | Query,
+    *,
+    detail: bool = False,
+) -> Databases:
+    """Return all databases that have patients of any wanted concept: by coverage, then by expected patients, then by size.
+
+    Args:
+        catalogue: of databases.
+        vocabulary: what names mean.
+        question: in plain words, or as read and then changed by the user.
+        detail: whether the asker may see the counts of every concept.
+    """
+    query = question if isinstance(question, Query) else parse_query(question, vocabulary, catalogue.locations)
+    estimates = [_estimate(catalogue, vocabulary, wanted) for wanted in query.wanted]
+    ranked = sorted(_ranked(catalogue, query, estimates), key=lambda pair: _order(pair[1]))
+    matches = [match for _, match in ranked]
+    if detail:
+        matches = [_with_detail(place, match, catalogue, vocabulary, query.wanted) for place, match in ranked]
+    warnings = (*catalogue.warnings, *vocabulary.warnings, *compare_versions(catalogue, vocabulary))
+    return Databases(query, tuple(matches), len(catalogue.databases), warnings, catalogue.notice)
+
+
+@functools.lru_cache(maxsize=8)  # both are read once and never change
+def compare_versions(catalogue: Catalogue, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """Say where databases took their concepts from another version of the vocabulary, or have some that it does not know."""
+    warnings = []
+    versions = {one.vocabulary_version for one in catalogue.databases} - {"", vocabulary.version}
+    if versions and vocabulary.version:
+        count = sum(one.vocabulary_version in versions for one in catalogue.databases)
+        warnings.append(
+            f"{count} of {len(catalogue.databases)} databases use another version of the vocabulary "
+            f"({', '.join(sorted(versions))}) than the one in use here ({vocabulary.version}): "
+            "concepts may be missing or named otherwise; "
+            "point to an export of that version (achilles_results, analysis 5000, column stratum_5 says which)"
+        )
+    unknown = [one for one in catalogue.concept_ids if vocabulary.get(one) is None]
+    if unknown:
+        warnings.append(
+            f"{len(unknown)} of {len(catalogue.concept_ids)} concepts of the catalogue are not in the vocabulary, such as "
+            f"{unknown[0]} (achilles_results, column stratum_1): they cannot be found by name; point to a vocabulary that has them"
+        )
+    return tuple(warnings)
+
+
+class _Estimate(NamedTuple):
+    """For every database: how many persons have one wanted concept."""
+
+    low: "NDArray[np.float64]"
+    high: "NDArray[np.float64]"
+    expected: "NDArray[np.float64]"
+
+
+def _estimate(catalogue: Catalogue, vocabulary: Vocabulary, wanted: Wanted) -> _Estimate:
+    """Bound and estimate how many persons have any of the concepts."""
+    import numpy as np
+
+    persons = _persons(catalogue)
+    low, high, free = np.zeros(len(persons)), np.zeros(len(persons)), np.ones(len(persons))
+    for root, below in _roots(vocabulary, wanted):
+        root_low, root_high, root_free = np.zeros(len(persons)), np.zeros(len(persons)), np.ones(len(persons))
+        for concept_id in below:
+            if (counts := catalogue.counts(concept_id)) is not None:
+                places, cell = counts.places, _cells(counts, persons)
+                root_low[places] = np.maximum(root_low[places], cell.low)
+                root_high[places] += cell.high
+                root_free[places] *= 1 - cell.expected / persons[places]
+        if (counts := catalogue.counts(root)) is not None:
+            cell = _Estimate(*(column[counts.whole] for column in _cells(counts, persons)))
+            places = counts.places[counts.whole]
+            root_low[places], root_high[places] = cell.low, cell.high
+            root_free[places] = 1 - cell.expected / persons[places]
+        low, high, free = np.maximum(low, root_low), high + root_high, free * root_free
+    return _Estimate(low, np.maximum(np.minimum(high, persons), low), persons * (1 - free))
+
+
+def _cells(counts: Counts, persons: "NDArray[np.float64]") -> _Estimate:
+    """Return what single counts say; a suppressed one is expected to be what the concept's counts elsewhere suggest."""
+    import numpy as np
+
+    hidden, sizes = counts.persons == SUPPRESSED, persons[counts.places]
+    share = counts.persons[~hidden].sum() / max(sizes[~hidden].sum(), 1)
+    low, high = np.where(hidden, 1, counts.persons), np.where(hidden, SMALL_CELL - 1, counts.persons)
+    expected = np.where(hidden, np.clip(share * sizes, 1, SMALL_CELL - 1), counts.persons)
+    return _Estimate(low, high, np.minimum(expected, sizes))
+
+
+def _roots(vocabulary: Vocabulary, wanted: Wanted) -> Iterator[tuple[int, frozenset[int]]]:
+    """Return the concepts, each with its descendants, that are not below another of them; no descendant twice."""
+    below = {match.concept.concept_id: vocabulary.descendants(match.concept.concept_id) for match in wanted.matches}
+    seen: set[int] = set()
+    for root, concepts in sorted(below.items(), key=lambda pair: (-len(pair[1]), pair[0])):
+        if root not in seen:
+            yield root, concepts - seen
+            seen |= concepts
+
+
+def _ranked(catalogue: Catalogue, query: Query, estimates: Sequence[_Estimate]) -> Iterator[tuple[int, DatabaseMatch]]:
+    """Return the databases that are in the right place, large enough and have a wanted concept, with their places.
+
+    Where no concept is wanted, all databases in the right place and of the right size.
+    """
+    if not estimates and (query.unknown or not (query.countries or query.min_persons)):
+        return
+    persons = _persons(catalogue)
+    for place, database in enumerate(catalogue.databases):
+        covered = [one for one in estimates if one.high[place] > 0]
+        if len(covered) < min(len(estimates), 1) or not _fits(database, query):
+            continue
+        patients = tuple(
+            Patients(int(one.low[place]), int(one.high[place])) if one.high[place] > 0 else None for one in estimates
+        )
+        shares = [float(one.expected[place] / persons[place]) for one in covered]
+        # Where the size is not known, independent concepts would have next to nobody in common.
+        share = min(shares, default=1.0) if database.persons is None else math.prod(shares)
+        everything = _together(patients, persons[place])
+        if query.min_patients and (everything is None or everything.high < query.min_patients):
+            continue
+        yield place, DatabaseMatch(database, patients, everything, round(share * float(persons[place]), 3))
+
+
+def _together(patients: Collection[Patients | None], persons: float) -> Patients | None:
+    """Bound how many persons have all of several concepts; None if one is lacking."""
+    every = [one for one in patients if one is not None]
+    if len(every) < len(patients) or not every:
+        return None
+    high = min(one.high for one in every)
+    return Patients(int(max(0, sum(one.low for one in every) - (len(every) - 1) * persons)), high)
+
+
+def _fits(database: Database, query: Query) -> bool:
+    here = not query.countries or {database.country, database.continent} & set(query.countries)
+    return bool(here) and (not query.min_persons or (database.persons or 0) >= query.min_persons)
+
+
+def _order(match: DatabaseMatch) -> tuple[float, float, float, str, int]:
+    return -match.covered, -match.score, -(match.database.persons or 0), match.database.name, match.database.id
+
+
+def _with_detail(
+    place: int, match: DatabaseMatch, catalogue: Catalogue, vocabulary: Vocabulary, wanted: Sequence[Wanted]
+) -> DatabaseMatch:
+    """Add the database's count of every concept that was taken into account."""
+    below = {one for all_ in wanted for _, concepts in _roots(vocabulary, all_) for one in concepts}
+    rows = []
+    for concept_id in sorted(below):
+        counts = catalogue.counts(concept_id)
+        if counts is not None and len(here := counts.persons[counts.places == place]):
+            concept = vocabulary.get(concept_id)
+            rows.append(ConceptCount(concept_id, concept.name if concept else f"concept {concept_id}", int(here[0])))
+    rows.sort(key=lambda row: (-row.persons, row.concept_id))
+    return DatabaseMatch(match.database, match.patients, match.all_wanted, match.score, tuple(rows))
+
+
+def _persons(catalogue: Catalogue) -> "NDArray[np.float64]":
+    """Return the size of each database; of one that does not say, so many that its counts are as good as disjoint."""
+    import numpy as np
+
+    sizes = [1e9 if one.persons is None else one.persons or SMALL_CELL - 1 for one in catalogue.databases]
+    return np.array(sizes, np.float64)
+
+
+def _document(match: DatabaseMatch, wanted: Sequence[Wanted]) -> Document:
+    database = match.database
+    named = f"{database.name} ({database.acronym})" if database.acronym else database.name
+    lines = [f"{named}: {database.country or 'country not given'}, {_size(database)}."]
+    for one, patients in zip(wanted, match.patients, strict=True):
+        lines.append(f"Patients with {_quoted(one)}: {patients or '0 recorded'}.")
+    if len(wanted) > 1 and match.all_wanted:
+        lines.append(f"Patients with all of these: {match.all_wanted}.")
+    if match.counts:
+        listed = "; ".join(f"{row.name} ({row.concept_id}) {shown(row.persons)}" for row in match.counts)
+        lines.append(f"By concept: {listed}.")
+    return Document(f"database-{database.id}", database.name, " ".join(lines))
+
+
+def _size(database: Database) -> str:
+    return "size not given" if database.persons is None else f"{shown(database.persons)} persons"
+
+
+def _quoted(wanted: Wanted) -> str:
+    return f'"{wanted.words}"'
+
+
+def _search_document(found: Databases) -> Document:
+    query = found.query
+    lines = [found.notice] if found.notice else []
+    lines += [f"{_quoted(one)} {_TAKEN[one.how]} {_concepts(one)}, with descendants." for one in query.wanted]
+    lines += [
+        f"That patients have no {_quoted(one)} ({_concepts(one)}) did not narrow the search: counts cannot show it."
+        for one in query.excluded
+    ]
+    lines += [f'The vocabulary does not know "{words}".' for words in query.unknown]
+    if query.countries:
+        lines.append(f"Only databases in {' or '.join(query.countries)}.")
+    if query.min_persons:
+        lines.append(f"Only databases of {query.min_persons:,} persons or more.")
+    if query.min_patients:
+        lines.append(f"Only databases that may have {query.min_patients:,} such patients or more.")
+    count = len(found.matches)
+    what = "have such patients" if query.wanted else "fit"
+    more = f", {len(found.complete)} of them all of these" if len(query.wanted) > 1 else ""
+    lines.append(f"{count} of {found.searched} databases {what}{more}.")
+    return Document("search", "The search", " ".join(lines))
+
+
+def _concepts(wanted: Wanted) -> str:
+    named = [f"{one.concept.name} ({one.concept.domain_id} {one.concept.concept_id})" for one in wanted.matches]
+    more = len(named) - _SOME_CONCEPTS
+    return ", ".join(named[:_SOME_CONCEPTS]) + (f" and {more} more" if more > 0 else "")

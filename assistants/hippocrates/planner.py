@@ -1,0 +1,277 @@
+"""Sentences that the grammar does not understand, read by a model. It only fills slots: code checks them and builds the rest.
+
+A sentence whose statements do not stand in it, by their words and numbers, is asked back as before; so it is where the model fails.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, Protocol
+
+import structlog
+from pydantic import BaseModel, ConfigDict
+
+from assistants.hippocrates.amounts import MOST_DAYS, OLDEST, N, number
+from assistants.hippocrates.assembly import assemble
+from assistants.hippocrates.phrases import Head, Persons, Role, Value, Window
+from assistants.hippocrates.sentence import Phrase, Piece, Unclear
+from assistants.hippocrates.study import (
+    Age,
+    Ask,
+    Change,
+    Count,
+    Days,
+    DrugEraExit,
+    Event,
+    FixedExit,
+    ObservationExit,
+    Origin,
+    Reader,
+    Reading,
+    Study,
+    Undo,
+    apply,
+    fold,
+)
+from assistants.hippocrates.terms import Terms
+from models.errors import ModelError
+from models.request import Message, text_of
+from models.structured import StructuredAnswer
+from models.usage import Ledger
+
+PROMPT = Path(__file__).parent / "planner.md"
+STEP = "planner"
+_MOST_SENTENCES = 20
+_DEFAULT_GAP = DrugEraExit().gap
+log = structlog.get_logger()
+
+
+class Statement(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    turn: int
+    words: str
+    kind: Literal[
+        "entry",
+        "also_entry",
+        "include",
+        "exclude",
+        "censor",
+        "prior_days",
+        "post_days",
+        "gap",
+        "age",
+        "sex",
+        "fixed_exit",
+        "treatment_exit",
+        "observation_exit",
+        "all_events",
+        "earliest_event",
+        "unclear",
+        "other",
+    ]
+    concepts: list[str]
+    first: bool
+    death: bool
+    bound: Literal["at least", "at most", "exactly"] | None
+    count: int | None
+    window: bool
+    start: int | None
+    end: int | None
+    days: int | None
+    least: int | None
+    most: int | None
+    sex: Literal["female", "male"] | None
+
+
+class Plan(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    statements: list[Statement]
+
+
+class AsksForPlans(Protocol):
+    """Asks a model for an answer of a schema; `models.client.Models` does."""
+
+    async def structured(
+        self, alias: str, messages: list[Message], schema: type[Plan], *, step: str, ledger: Ledger, timeout_s: float
+    ) -> StructuredAnswer[Plan]: ...
+
+
+class ReadsTerms(Reader, Protocol):
+    """A reader that knows what words mean; `Grammar` is one."""
+
+    @property
+    def terms(self) -> Terms: ...
+
+
+async def plan(
+    models: AsksForPlans,
+    alias: str,
+    messages: Sequence[Message],
+    grammar: ReadsTerms,
+    *,
+    ledger: Ledger,
+    timeout_s: float = 30.0,
+) -> Study:
+    """Return the study that the messages describe; the model is asked once, and only if the grammar leaves sentences unread.
+
+    Args:
+        alias: the model that reads them.
+    """
+    listening = _Listening(grammar)
+    study = fold(messages, listening)
+    if not listening.unread:
+        return study
+    unread = listening.unread[-_MOST_SENTENCES:]
+    case = {
+        "conversation": [{"role": message.get("role"), "text": text_of(message)} for message in messages],
+        "sentences": [{"turn": origin.turn, "words": origin.words} for origin in unread],
+    }
+    prompt = [
+        {"role": "system", "content": PROMPT.read_text(encoding="utf-8")},
+        {"role": "user", "content": json.dumps(case, ensure_ascii=False)},
+    ]
+    try:
+        answer = await models.structured(alias, prompt, Plan, step=STEP, ledger=ledger, timeout_s=timeout_s)
+    except ModelError as error:
+        log.warning("planner_failed", error=error.kind)
+        return study
+    return fold(messages, Planned(grammar, answer.value.statements))
+
+
+class _Listening:
+    """The grammar, and the sentences that it does not understand."""
+
+    def __init__(self, grammar: ReadsTerms) -> None:
+        self._grammar = grammar
+        self.unread: list[Origin] = []
+
+    def read(self, study: Study, turn: int, text: str) -> Reading:
+        reading = self._grammar.read(study, turn, text)
+        self.unread += [Origin(turn, ask.words) for ask in reading.asks if ask.kind in ("unclear", "no_concept")]
+        return reading
+
+
+class Planned:
+    """The grammar, and for what it does not understand the statements of a model."""
+
+    def __init__(self, grammar: ReadsTerms, statements: Sequence[Statement]) -> None:
+        self._grammar = grammar
+        self._statements: dict[Origin, list[Statement]] = {}
+        for one in statements:
+            self._statements.setdefault(Origin(one.turn, one.words.strip()), []).append(one)
+
+    def read(self, study: Study, turn: int, text: str) -> Reading:
+        reading = self._grammar.read(study, turn, text)
+        if Undo() in reading.changes:
+            return reading
+        for change in reading.changes:
+            study = apply(study, change, turn)
+        changes, asks = [*reading.changes], []
+        for ask in reading.asks:
+            origin = Origin(turn, ask.words)
+            statements = self._statements.get(origin, [])
+            read, remaining = self._changes(study, origin, statements, ask)
+            for change in read:
+                study = apply(study, change, turn)
+            changes += read
+            asks += remaining
+        return Reading(tuple(changes), tuple(asks))
+
+    def _changes(
+        self, study: Study, origin: Origin, statements: list[Statement], ask: Ask
+    ) -> tuple[list[Change], list[Ask]]:
+        if not statements or ask.kind not in ("unclear", "no_concept"):
+            return [], [ask]
+        kinds = {one.kind for one in statements}
+        if kinds == {"other"}:
+            return [], [Ask("question", ask.words, "")]
+        if "unclear" in kinds or not all(_stands_in(one, origin.words) for one in statements):
+            return [], [ask]
+        try:
+            pieces = [piece for one in statements if one.kind != "other" for piece in _pieces(one, self._grammar.terms)]
+            return assemble(study, pieces, origin), []
+        except Unclear as problem:
+            return [], [Ask(ask.kind, ask.words, str(problem))]
+
+
+def _stands_in(statement: Statement, words: str) -> bool:
+    """Tell whether a sentence gives the words and numbers of a statement."""
+    text = _plain(words)
+    numbers = {number(one) for one in re.findall(rf"\b{N}\b", words, re.IGNORECASE)} | {0, 1}
+    lengths = numbers | {n * unit for n in numbers for unit in (7, 30, 365)}
+    years = numbers | {n + step for n in numbers for step in (-1, 1)}
+    years |= {18} if "adult" in text else {17} if "child" in text else set()
+    days = [n for n in (statement.count, statement.days, statement.start, statement.end) if n is not None]
+    ages = [n for n in (statement.least, statement.most) if n is not None]
+    return (
+        all(_plain(concept) in text for concept in statement.concepts)
+        and all(abs(n) in lengths and abs(n) <= MOST_DAYS for n in days)
+        and all(n in years and 0 <= n <= OLDEST for n in ages)
+    )
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+_ROLES: dict[str, Role] = {
+    "entry": "named",
+    "also_entry": "also",
+    "include": "rule",
+    "exclude": "exclude",
+    "censor": "censor",
+    "treatment_exit": "drug_exit",
+}
+
+
+def _pieces(statement: Statement, terms: Terms) -> list[Piece]:
+    """Return a statement as the phrases that the grammar would have read."""
+    kind = statement.kind
+    if kind in _ROLES:
+        return _phrase(statement, _ROLES[kind], terms)
+    match kind:
+        case "prior_days" | "post_days" | "gap":
+            return [Value(kind, _days(statement.days))]
+        case "age":
+            if statement.least is None and statement.most is None:
+                raise Unclear("Which limits of age are meant?")
+            return [Value("age", Age(statement.least, statement.most))]
+        case "sex" if statement.sex:
+            return [Persons(sex=statement.sex)]
+        case "fixed_exit":
+            return [Value("exit", FixedExit(_days(statement.days)))]
+        case "observation_exit":
+            return [Value("exit", ObservationExit())]
+        case "all_events" | "earliest_event":
+            return [Value("events_per_person", kind.removesuffix("_event").removesuffix("_events"))]
+    raise Unclear("That is not clear to me. Please say it in other words.")
+
+
+def _phrase(statement: Statement, role: Role, terms: Terms) -> list[Piece]:
+    domains = ("Drug",) if role == "drug_exit" else ("Condition",) if statement.death else ()
+    searched = [(words, terms.search(words, domains)) for words in statement.concepts]
+    if missing := [words for words, term in searched if term is None]:
+        raise Unclear(f"I know no concept like “{missing[0]}”. What else is it called?")
+    if not searched and not statement.death and role != "drug_exit":
+        raise Unclear("Which condition, drug or procedure is meant?")
+    event = Event(tuple(term for _, term in searched if term), Origin(0, ""), statement.first, statement.death)
+    head = Head(role, re.compile(""))
+    if role == "drug_exit":
+        gap = _DEFAULT_GAP if statement.days is None else statement.days
+        return [Phrase(head, event, end=DrugEraExit(event.terms, gap))]
+    how_many = None if statement.count is None else Count(statement.bound or "at least", statement.count)
+    pieces: list[Piece] = [Phrase(head, event, how_many)]
+    if statement.window:
+        if statement.start is not None and statement.end is not None and statement.start > statement.end:
+            raise Unclear("When is that to have happened? Please say the window again.")
+        pieces.append(Window(Days(statement.start, statement.end)))
+    return pieces
+
+
+def _days(days: int | None) -> int:
+    if days is None or days < 0:
+        raise Unclear("How many days are meant?")
+    return days

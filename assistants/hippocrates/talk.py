@@ -1,0 +1,209 @@
+"""Pure: what the sentences of a conversation are for: slots of the cohort, a wish (databases, the JSON ...), a choice by a tool.
+
+A wish is cut out of its message, so that the grammar reads only what is left of it.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from assistants.hippocrates.grammar import Grammar, sentences
+from assistants.hippocrates.query import LONGEST
+from assistants.hippocrates.study import Ask, Choice, Reading, ReplaceTerm, Study, Term
+from assistants.hippocrates.terms import Terms
+from assistants.hippocrates.vocabulary import Vocabulary
+from models.request import Message, text_of
+
+TOOL = "choose_concepts"
+MOST_SENTENCES = 100
+"""Of a message; what follows is not read."""
+Wish = Literal["confirm", "name", "json", "count", "send", "summary", "databases", "help", "courtesy", "question"]
+_POLITE = (
+    r"(?:(?:please|ok|okay|thanks|and|now|then|so|yes|can you|could you|would you|i want to|i would like to|let us|let's)"
+    r"[\s,]+)*"
+)
+_COHORT = r"(?:it|this|that|them|(?:the|this|my|our) (?:cohort|definition|cohort definition|study))"
+_PHRASES: dict[Wish, tuple[str, ...]] = {
+    "confirm": (rf"{_POLITE}confirm (?P<code>[a-z]{{6}})",),
+    "name": (rf"{_POLITE}(?:call|name) {_COHORT} (?P<name>.{{1,100}})",),
+    "json": (
+        rf"{_POLITE}(?:show|give|get|download|export|see|what is|send)\b.{{0,40}}\b(?:json|cohort expression)\b.{{0,30}}",
+        "json",
+    ),
+    "send": (
+        rf"{_POLITE}(?:send|submit|upload|export|save) {_COHORT}(?: to (?:atlas|webapi))?",
+        rf"{_POLITE}send to atlas",
+    ),
+    "count": (
+        rf"{_POLITE}(?:count|run|test|try) {_COHORT}\b.{{0,40}}",
+        rf"{_POLITE}how (?:many|large|big)\b.{{0,40}}\b(?:cohort|definition)\b.{{0,30}}",
+        r"how many (?:patients|persons|people) (?:is|are) (?:that|this|it|there|in it)",
+    ),
+    "summary": (
+        rf"{_POLITE}(?:show|read back|summari[sz]e|repeat|review|check)(?: me)? {_COHORT}\b.{{0,30}}",
+        r"what (?:do|does|have) (?:we|you|the cohort|it|the definition)\b.{0,30}(?:so far|now|look like|have)",
+        r"summary|where are we",
+    ),
+    "databases": (
+        r".*\b(?:databases?|data ?sets?|data ?sources?|catalogues?|sites? have)\b.*",
+        r".*\bwhere (?:can|could|do|would) (?:i|we) (?:find|get) (?:patients|data|people|cases)\b.*",
+        r"(?:how many (?:patients|people|persons|cases)|who has (?:patients|data))\b.*",
+        r"(?:and|what about|how about) (?:in|from|with|for|without)\b.*\?",
+    ),
+    "help": (
+        r".*\b(?:what can you (?:do|help)|how can you help|who are you|what are you)\b.*",
+        r".*\b(?:how does this work|how do i (?:start|begin))\b.*|help",
+    ),
+    "courtesy": (
+        r"(?:(?:hi|hello|hey|good (?:morning|afternoon|evening|day)|(?:many )?thanks|thank you|thx|great|perfect|bye|goodbye|ok|"
+        r"okay|cheers)[\s,]*(?:there|a lot|very much|so much)?[\s,]*)+",
+    ),
+    "question": (r".*\?",),
+}
+_WISHES = {wish: re.compile("|".join(phrases), re.IGNORECASE) for wish, phrases in _PHRASES.items()}
+_NOT_A_SEARCH = re.compile(
+    r"\b(?:in|of) (?:the|this|my|our) (?:cohort|definition)\b|^(?:what|why) (?:is|are|does|do)\b", re.IGNORECASE
+)
+"""A sentence with "database" in it that asks what one is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A sentence that says nothing of the cohort."""
+
+    wish: Wish
+    words: str
+    argument: str = ""
+    """The code of a confirmation; a name."""
+
+
+@dataclass(slots=True)
+class Talk:
+    """The grammar, which is given only what is about the cohort; what it is not given is kept by message."""
+
+    grammar: Grammar
+    vocabulary: Vocabulary
+    tool_turns: Mapping[int, "ToolChoice"] = field(default_factory=dict)
+    said: dict[int, tuple[Said, ...]] = field(default_factory=dict)
+    before: dict[int, Study] = field(default_factory=dict)
+    """The study before each message."""
+
+    @property
+    def terms(self) -> Terms:
+        return self.grammar.terms
+
+    def read(self, study: Study, turn: int, text: str) -> Reading:
+        self.before[turn] = study
+        if (choice := self.tool_turns.get(turn)) is not None:
+            self.said[turn] = ()
+            return choice.read(study, self.vocabulary)
+        rest, said = [], []
+        spoken = sentences(text)
+        for words in spoken[:MOST_SENTENCES]:
+            if (wished := wish(words)) is None:
+                rest.append(words)
+            else:
+                said.append(wished)
+        self.said[turn] = tuple(said)
+        reading = self.grammar.read(study, turn, "\n".join(rest))
+        if len(spoken) <= MOST_SENTENCES:
+            return reading
+        ask = Ask("unclear", "", f"Only the first {MOST_SENTENCES} sentences of that message were read.")
+        return Reading(reading.changes, (*reading.asks, ask))
+
+
+def wish(words: str) -> Said | None:
+    """Return what a sentence wishes for; None if it may say something of the cohort."""
+    if len(words) > LONGEST:
+        return None
+    for name, pattern in _WISHES.items():
+        if match := pattern.fullmatch(words.strip(" .!")) or (
+            pattern.fullmatch(words) if name == "databases" else None
+        ):
+            if name == "databases" and _NOT_A_SEARCH.search(words):
+                continue
+            groups = match.groupdict()
+            return Said(name, words, (groups.get("code") or groups.get("name") or "").strip(" \"'“”."))
+    bare = words.rstrip("? ")
+    if bare != words:
+        for name, pattern in _WISHES.items():
+            if name not in ("confirm", "name", "databases", "courtesy", "question") and pattern.fullmatch(bare):
+                return Said(name, words)
+        return Said("question", words)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChoice:
+    """What the tool `choose_concepts` was answered."""
+
+    words: str
+    answer: Mapping[str, Any]
+
+    def read(self, study: Study, vocabulary: Vocabulary) -> Reading:
+        """Return the choice as a change of the term that was asked about; ids that it was not offered are left out."""
+        waiting = [term for term in study.terms() if term.is_open]
+        term = next((one for one in waiting if one.words == self.words), None)
+        if term is None:
+            return Reading()
+        included, excluded = _ids(self.answer.get("concepts")), _ids(self.answer.get("exclude"))
+        offered = {concept.concept_id: concept for concept in term.candidates}
+        descendants = self.answer.get("descendants")
+        choices = tuple(
+            Choice(
+                offered[one],
+                term.descendants if not isinstance(descendants, bool) else descendants,
+                excluded=one in excluded,
+                mapped=self.answer.get("mapped") is True,
+            )
+            for one in dict.fromkeys((*included, *excluded))
+            if one in offered
+        )
+        if not any(not choice.excluded for choice in choices):
+            nothing = self.answer.get("concepts") == []
+            return Reading((ReplaceTerm(term, None),)) if nothing and not excluded else Reading()
+        return Reading((ReplaceTerm(term, Term(term.words, choices)),))
+
+
+def _ids(value: Any) -> list[int]:
+    listed = value if isinstance(value, list) else []
+    return [one for one in listed if isinstance(one, int) and not isinstance(one, bool)]
+
+
+def read_turns(messages: Sequence[Message]) -> tuple[list[Message], dict[int, ToolChoice]]:
+    """Return the user's messages, with answers of the tool `choose_concepts` among them, and which of them are such."""
+    turns: list[Message] = []
+    choices: dict[int, ToolChoice] = {}
+    asked: dict[str, str] = {}
+    for message in messages:
+        role = message.get("role")
+        if role == "assistant":
+            asked |= _asked(message)
+        elif role == "tool" and (words := asked.get(str(message.get("tool_call_id")))) is not None:
+            choices[len(turns)] = ToolChoice(words, _object(text_of(message)))
+            turns.append({"role": "user", "content": text_of(message)})
+        elif role == "user":
+            turns.append(message)
+    return turns, choices
+
+
+def _asked(message: Message) -> dict[str, str]:
+    """Return for which words the calls of a message have concepts chosen, by the calls' ids."""
+    asked = {}
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict) and function.get("name") == TOOL:
+            words = _object(function.get("arguments")).get("words")
+            asked[str(call.get("id"))] = words if isinstance(words, str) else ""
+    return asked
+
+
+def _object(text: Any) -> dict[str, Any]:
+    try:
+        found = json.loads(text) if isinstance(text, str) else text
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

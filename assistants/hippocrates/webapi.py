@@ -1,0 +1,276 @@
+"""Send a confirmed cohort to OHDSI WebAPI, and generate it there.
+
+Nothing here runs while a reply is drafted: every function takes an expression that the researcher confirmed.
+
+    Exception
+    +-- WebApiError           what happened, and what was created before: created
+        +-- WebApiDown        no connection, or a 5xx
+        +-- WebApiDenied      401 or 403
+        +-- WebApiSlow        no answer in time
+        +-- WebApiGarbled     an answer that is none of WebAPI, or not what was sent
+        +-- WebApiRefused     another 4xx: status
+
+No message holds text that the server wrote: it may quote tokens or patient-level values.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import aiohttp
+
+from assistants.hippocrates.cohort import Json, digest
+
+_MOST_NAMES = 20
+_UNCHANGED = "The cohort definition here is unchanged, and can be sent again."
+
+
+class WebApiError(Exception):
+    """WebAPI could not be used."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.created: tuple[str, ...] = ()
+        """What WebAPI holds although not everything was sent."""
+
+    def __str__(self) -> str:
+        left = f" Already created there: {', '.join(self.created)}." if self.created else ""
+        return f"{self.args[0]}{left} {_UNCHANGED}"
+
+
+class WebApiDown(WebApiError):
+    """No connection, or a failure of the server."""
+
+
+class WebApiDenied(WebApiError):
+    """WebAPI wants another token, or the token may not do this."""
+
+
+class WebApiSlow(WebApiError):
+    """No answer in time."""
+
+
+class WebApiGarbled(WebApiError):
+    """An answer that is none of WebAPI."""
+
+
+class WebApiRefused(WebApiError):
+    """WebAPI refuses the request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """A cohort that a researcher confirmed, exactly as it is."""
+
+    name: str
+    text: str
+    """The expression as JSON."""
+
+    @classmethod
+    def of(cls, name: str, expression: Json, confirmed_digest: str) -> Self:
+        """Raises:
+        ValueError: what was confirmed is another expression.
+        """
+        if digest(expression) != confirmed_digest:
+            raise ValueError("the cohort has changed since it was confirmed; have it confirmed again")
+        return cls(name, json.dumps(expression))
+
+    @property
+    def expression(self) -> Json:
+        return dict(json.loads(self.text))
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What WebAPI calls what it was sent."""
+
+    cohort_id: int
+    concept_set_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """What a cohort comes to on a source of WebAPI."""
+
+    persons: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class WebApi:
+    """Where WebAPI is, and how long it may take."""
+
+    url: str
+    """Its root, such as http://127.0.0.1:8080/WebAPI."""
+    token: str = field(default="", repr=False)
+    """Sent as `Authorization: Bearer`."""
+    timeout_s: float = 30.0
+    """For each request."""
+    generation_s: float = 600.0
+    """For the generation of a cohort."""
+
+    async def send(self, session: aiohttp.ClientSession, cohort: Confirmed) -> Sent:
+        """Create the concept sets and the cohort definition, and read back that WebAPI holds what was sent.
+
+        Raises:
+            WebApiError: not everything was sent; `created` says what was.
+        """
+        created: list[str] = []
+        try:
+            return await self._send(session, cohort, created)
+        except WebApiError as error:
+            error.created = (*created,)
+            raise
+
+    async def _send(self, session: aiohttp.ClientSession, cohort: Confirmed, created: list[str]) -> Sent:
+        expression = cohort.expression
+        set_ids = []
+        for one in expression["ConceptSets"]:
+            name = await self._free_name(session, "conceptset", f"{cohort.name}: {one['name']}")
+            answer = await self._ask(session, "POST", "/conceptset/", {"name": name})
+            set_ids.append(set_id := _id_of(answer))
+            created.append(f"concept set {set_id}")
+            items = [_stored_item(item) for item in one["expression"]["items"]]
+            await self._ask(session, "PUT", f"/conceptset/{set_id}/items", items)
+            stored = await self._ask(session, "GET", f"/conceptset/{set_id}/items")
+            _expect_same(_item_keys(items), _item_keys(stored), f"concept set {set_id}")
+        body = {
+            "name": await self._free_name(session, "cohortdefinition", cohort.name),
+            "description": "",
+            "expressionType": "SIMPLE_EXPRESSION",
+            "expression": cohort.text,
+        }
+        cohort_id = _id_of(await self._ask(session, "POST", "/cohortdefinition/", body))
+        created.append(f"cohort definition {cohort_id}")
+        _expect_same(expression, await self.read(session, cohort_id), f"cohort definition {cohort_id}")
+        return Sent(cohort_id, (*set_ids,))
+
+    async def read(self, session: aiohttp.ClientSession, cohort_id: int) -> Json:
+        """Return the expression of a cohort definition as WebAPI holds it."""
+        stored = await self._ask(session, "GET", f"/cohortdefinition/{cohort_id}")
+        expression = stored.get("expression") if isinstance(stored, dict) else None
+        try:
+            expression = json.loads(expression) if isinstance(expression, str) else expression
+        except ValueError:
+            expression = None
+        if not isinstance(expression, dict):
+            raise WebApiGarbled(f"WebAPI at {self.url} answered with something that is no cohort definition.")
+        return expression
+
+    async def generate(self, session: aiohttp.ClientSession, cohort_id: int, source: str) -> Generated:
+        """Generate a cohort that was sent, and wait for it."""
+        await self._ask(session, "GET", f"/cohortdefinition/{cohort_id}/generate/{source}")
+        end, pause = time.monotonic() + self.generation_s, 0.1
+        while time.monotonic() < end:
+            infos = await self._ask(session, "GET", f"/cohortdefinition/{cohort_id}/info")
+            info = infos[-1] if isinstance(infos, list) and infos and isinstance(infos[-1], dict) else {}
+            if info.get("status") == "COMPLETE":
+                persons, records = info.get("personCount"), info.get("recordCount")
+                if isinstance(persons, int) and isinstance(records, int):
+                    return Generated(persons, records)
+                raise WebApiGarbled(
+                    f"WebAPI at {self.url} generated the cohort, but does not say how many persons it has."
+                )
+            if info.get("status") in ("FAILED", "ERROR", "STOPPED") or info.get("isCanceled"):
+                raise WebApiRefused(
+                    f"WebAPI at {self.url} could not generate cohort {cohort_id} on {source!r}; its log says why."
+                )
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 5.0)
+        raise WebApiSlow(
+            f"WebAPI at {self.url} has not generated cohort {cohort_id} within {self.generation_s:g} s; it may still do so."
+        )
+
+    async def _free_name(self, session: aiohttp.ClientSession, kind: str, name: str) -> str:
+        """Return a name that nothing at WebAPI has: its database takes each but once."""
+        name = name[:240]
+        for n in range(1, _MOST_NAMES + 1):
+            candidate = name if n == 1 else f"{name} ({n})"
+            try:
+                holders = await self._ask(session, "GET", f"/{kind}/0/exists", query={"name": candidate})
+            except WebApiRefused:  # an older WebAPI, which does not tell
+                return candidate
+            if not isinstance(holders, int):
+                raise WebApiGarbled(f"WebAPI at {self.url} did not say whether a name is taken.")
+            if holders == 0:
+                return candidate
+        raise WebApiRefused(
+            f"WebAPI at {self.url} has {_MOST_NAMES} of the name {name!r} already; please choose another."
+        )
+
+    async def _ask(
+        self,
+        session: aiohttp.ClientSession,
+        method: str,
+        path: str,
+        body: Any = None,
+        query: Mapping[str, str] | None = None,
+    ) -> Any:
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        where = f"WebAPI at {self.url}"
+        try:
+            async with (
+                asyncio.timeout(self.timeout_s),
+                session.request(
+                    method,
+                    f"{self.url.rstrip('/')}{path}",
+                    json=body,
+                    params=query,
+                    headers=headers,
+                    allow_redirects=False,
+                ) as response,
+            ):
+                if response.status in (401, 403):
+                    raise WebApiDenied(
+                        f"{where} wants a valid token for this ({response.status}); check the one in the configuration."
+                    )
+                if response.status >= 500:
+                    raise WebApiDown(f"{where} failed ({response.status}) at {method} {path}; its log says why.")
+                if response.status >= 300:
+                    raise WebApiRefused(f"{where} refused {method} {path} ({response.status}).")
+                content = await response.read()
+        except TimeoutError:
+            raise WebApiSlow(f"{where} did not answer {method} {path} within {self.timeout_s:g} s.") from None
+        except aiohttp.ClientError as error:
+            raise WebApiDown(
+                f"{where} cannot be reached ({type(error).__name__}); is it running, and is the address right?"
+            ) from None
+        try:
+            return json.loads(content) if content else None
+        except ValueError:
+            raise WebApiGarbled(
+                f"{where} answered {method} {path} with something that is no JSON; is that address a WebAPI?"
+            ) from None
+
+
+def _id_of(answer: Any) -> int:
+    number = answer.get("id") if isinstance(answer, dict) else None
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise WebApiGarbled("WebAPI did not say the id of what it created.")
+    return number
+
+
+def _stored_item(item: Json) -> Json:
+    return {
+        "conceptId": item["concept"]["CONCEPT_ID"],
+        "isExcluded": int(item["isExcluded"]),
+        "includeDescendants": int(item["includeDescendants"]),
+        "includeMapped": int(item["includeMapped"]),
+    }
+
+
+def _item_keys(items: Any) -> list[tuple[int, ...]] | None:
+    """Return items without what WebAPI adds to them."""
+    names = ("conceptId", "isExcluded", "includeDescendants", "includeMapped")
+    try:
+        return sorted(tuple(int(item[name]) for name in names) for item in items)
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _expect_same(sent: object, stored: object, what: str) -> None:
+    if sent != stored:
+        raise WebApiGarbled(f"WebAPI holds something else as {what} than what was sent.")

@@ -1,0 +1,52 @@
+"""The assistants that `engine: assistant` knows by name: ours, and those that other packages register.
+
+A package registers its own by an entry point: `[project.entry-points."caf.assistants"]`, `NAME = "module:open_assistant"`.
+"""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from assistants.assistant import Assistant
+from assistants.engine import AssistantEngine
+from models.client import EngineFactory
+from models.errors import ModelSettingsError
+from models.settings import ModelSettings
+
+GROUP = "caf.assistants"
+OURS: Mapping[str, str] = {
+    "embedded": "assistants.embedded:open_assistant",
+    "hippocrates": "assistants.hippocrates.assistant:open_assistant",
+}
+"""By name, what opens it."""
+OpenAssistant = Callable[[ModelSettings], Assistant]
+"""Opens an assistant by the settings of its alias, whose `options` are its own. Raises ModelSettingsError."""
+
+
+def open_embedded_engine(settings: ModelSettings | None = None) -> AssistantEngine:
+    """Open the engine `embedded`: a stand-in that needs no model. No setting of the alias matters to it."""
+    from assistants.embedded import Embedded  # most proxies stand in front of another chatbot
+
+    return AssistantEngine(Embedded(), settings)
+
+
+def open_assistant_engine(settings: ModelSettings) -> AssistantEngine:
+    """Open the engine of an alias with `engine: assistant`.
+
+    Raises:
+        ModelSettingsError: There is no such assistant, something that it needs is not installed, or its options are wrong.
+    """
+    name = settings.name or ""
+    if name in OURS:
+        module, _, function = OURS[name].partition(":")
+        opened = getattr(import_module(module), function)
+    elif registered := [*entry_points(group=GROUP, name=name)]:
+        opened = registered[0].load()
+    else:
+        known = ", ".join(sorted({*OURS, *(point.name for point in entry_points(group=GROUP))}))
+        raise ModelSettingsError(f"there is no assistant {name!r}; there is: {known}")
+    return AssistantEngine(opened(settings), settings)
+
+
+ENGINES: Mapping[str, EngineFactory] = {"embedded": open_embedded_engine, "assistant": open_assistant_engine}
+"""The kinds of engine that assistants bring: `extra` of `open_models`."""

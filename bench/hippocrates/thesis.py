@@ -1,0 +1,41 @@
+"""The thesis' way of finding databases, as the baseline: BM25 over one document for each database and concept name."""
+
+from collections import defaultdict
+
+import bm25s
+
+from assistants.hippocrates.catalogue import Catalogue
+from assistants.hippocrates.vocabulary import Vocabulary
+
+DOCUMENTS = 100
+THRESHOLD = 0.0
+"""What the scores of a database must add up to. The thesis does not state its own; every higher one lowers recall and nDCG here."""
+
+
+class Thesis:
+    """The first documents by BM25, their scores summed by database; how many patients there are does not count."""
+
+    def __init__(self, catalogue: Catalogue, vocabulary: Vocabulary) -> None:
+        """Write the documents and index them."""
+        self._databases: list[int] = []
+        texts: list[str] = []
+        for concept_id in catalogue.concept_ids:
+            concept, counts = vocabulary.get(concept_id), catalogue.counts(concept_id)
+            if concept is None or counts is None:
+                continue
+            for place in counts.places.tolist():
+                self._databases.append(catalogue.databases[place].id)
+                texts.append(concept.name)
+        self._index = bm25s.BM25()
+        self._index.index(bm25s.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
+
+    def find(self, question: str) -> list[int]:
+        """Return databases, the best first."""
+        words = bm25s.tokenize([question], stopwords="en", show_progress=False)
+        places, scores = self._index.retrieve(words, k=DOCUMENTS, show_progress=False)
+        sums: dict[int, float] = defaultdict(float)
+        for place, score in zip(places[0].tolist(), scores[0].tolist(), strict=True):
+            if score > 0:
+                sums[self._databases[place]] += score
+        ranked = sorted(sums.items(), key=lambda pair: (-pair[1], pair[0]))
+        return [database for database, score in ranked if score > THRESHOLD]

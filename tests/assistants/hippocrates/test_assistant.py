@@ -1,0 +1,502 @@
+"""Hippocrates as served by its own configuration: HTTP in front, a real WebAPI behind."""
+
+import asyncio
+import json
+import re
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import duckdb
+import openai
+import pytest
+import yaml
+from aiohttp import web
+
+from assistants import registry
+from assistants.hippocrates.assistant import Hippocrates, open_assistant
+from assistants.hippocrates.cdm import Counts, Step
+from assistants.hippocrates.proof import shown as show_counts
+from models.errors import ModelSettingsError
+from models.settings import ModelSettings
+from proxy.api.service import SERVICE
+from proxy.app import create_app
+from proxy.config.config import parse_config
+from proxy.traces.trace import Trace
+from tests.assistants.hippocrates.conftest import FILES
+from tests.assistants.hippocrates.doubles import OPENED, Watched
+from tests.proxy.conftest import Body, Proxy, Upstream, text_of
+from tests.proxy.tenants.test_access import keyed
+
+pytest.importorskip("fastapi")
+CONFIG = Path("assistants/hippocrates/config.yaml").resolve()
+BLEED = [
+    "Patients with gastrointestinal hemorrhage, with 365 days of prior observation",
+    "no",
+    "at the end of observation",
+]
+RESEARCH = Path("scenarios/hippocrates/research_questions.yaml").resolve()
+CODE = re.compile(r"confirm ([a-z]{6})")
+NUMBER = re.compile(r"\d[\d,]*")
+
+
+class Chat:
+    """A conversation with a proxy that serves Hippocrates."""
+
+    def __init__(self, proxy: Proxy, assistant: Watched, **fields: Any) -> None:
+        self.proxy, self.assistant, self.fields = proxy, assistant, fields
+        self.messages: list[Body] = []
+
+    async def post(self, messages: list[Body], **fields: Any) -> Body:
+        body = {"model": "hippocrates", "messages": messages, **self.fields, **fields}
+        headers = body.pop("headers", None)
+        status, answer = await self.proxy.post(body, headers)
+        assert status == 200, answer
+        return answer
+
+    async def say(self, *texts: str, **fields: Any) -> str:
+        """Say messages one after another; return the reply to the last."""
+        for text in texts:
+            self.messages.append({"role": "user", "content": text})
+            answer = await self.post(self.messages, **fields)
+            self.messages.append({"role": "assistant", "content": text_of(answer)})
+        return text_of(answer)
+
+
+Open = Callable[..., Awaitable[Chat]]
+
+
+@pytest.fixture
+async def talk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterator[Open]:
+    """Serve the shipped configuration, with some options of the assistant changed."""
+    monkeypatch.setitem(registry.OURS, "hippocrates", "tests.assistants.hippocrates.doubles:open_assistant")  # type: ignore[arg-type]
+    async with AsyncExitStack() as stack:
+
+        async def begin(config: Body | None = None, models: Body | None = None, **options: Any) -> Chat:
+            data = yaml.safe_load(CONFIG.read_text())
+            data["models"]["hippocrates"] |= options
+            data["models"] |= models or {}
+            data["chatbots"]["hippocrates"]["knowledge_base"] = str(CONFIG.parent / "knowledge_base")
+            data["privacy"] = {"store": "none"}
+            app = create_app(parse_config(data | (config or {}), tmp_path / "config.yaml"))
+            runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=1)
+            await runner.setup()
+            stack.push_async_callback(runner.cleanup)
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            session = await stack.enter_async_context(aiohttp.ClientSession())
+            proxy = Proxy(f"http://127.0.0.1:{runner.addresses[0][1]}", session, Upstream(), app)
+            return Chat(proxy, OPENED[-1])
+
+        yield begin
+
+
+async def definitions(chat: Chat, atlas: str) -> list[Body]:
+    """Return what WebAPI has."""
+    async with chat.proxy.session.get(f"{atlas}/cohortdefinition/") as response:
+        return await response.json()
+
+
+async def proposal(chat: Chat, *texts: str) -> str:
+    """Describe a cohort to its end, and return the code that stands for sending it."""
+    text = await chat.say(*(texts or BLEED))
+    found = CODE.search(text)
+    assert found, text
+    return found[1]
+
+
+def values(text: str) -> set[str]:
+    return {found.replace(",", "").rstrip(".") for found in NUMBER.findall(text)}
+
+
+# --- ordinary turns
+
+
+async def test_ordinary_replies_are_delivered_as_they_were_written(talk: Open) -> None:
+    """The local judges change none of a hundred, and each number that is delivered stands in a document or was said by the user."""
+    dialogues = yaml.safe_load((Path(__file__).parent / "turns.yaml").read_text())
+    assert sum(map(len, dialogues)) > 95
+    chat = await talk(webapi="http://127.0.0.1:9/WebAPI")
+    for dialogue in dialogues:
+        chat.messages = []
+        for text in dialogue:
+            chat.messages.append({"role": "user", "content": text})
+            answer = await chat.post(chat.messages)
+            assert answer["caf"]["outcome"] in ("accepted", "warned"), (text, answer)
+            chat.messages.append({"role": "assistant", "content": text_of(answer)})
+            draft = chat.assistant.drafts[-1]
+            assert text_of(answer).startswith(draft.text), text
+            if {*draft.citations} - {one.id for one in draft.documents}:  # a section of the knowledge base
+                continue
+            said = " ".join(one["content"] for one in chat.messages if one["role"] == "user")
+            assert values(draft.text) <= values(" ".join([said, *(one.text for one in draft.documents)])), text
+
+
+QUESTIONS = [
+    ["Which databases have patients with gastrointestinal hemorrhage?"],
+    ["Which databases have celecoxib and osteoarthritis in Portugal?"],
+    [*BLEED],
+    ["New users of celecoxib aged 18 or older without prior GI bleeding, exit after 30 days", "skip"],
+    ["patients with peptic ulser"],
+]
+
+
+@pytest.mark.parametrize("texts", QUESTIONS)
+async def test_a_changed_count_is_never_delivered(talk: Open, texts: list[str]) -> None:
+    """Each number of a draft in turn, counts and concept ids alike, in every other value than that of its document."""
+    chat = await talk()
+    await chat.say(*texts)
+    draft = chat.assistant.drafts[-1]
+    before = chat.messages[:-1]
+    places = [
+        found
+        for found in NUMBER.finditer(draft.text)
+        if not found[0].strip(",").isdigit() or int(found[0].strip(",")) > 30
+    ]
+    assert places
+    for place in places:
+        changed = f"{int(place[0].replace(',', '')) + 7000:,}" + ("," if place[0].endswith(",") else "")
+        chat.assistant.alter = lambda text, place=place, changed=changed: (
+            text[: place.start()] + changed + text[place.end() :]
+        )
+        answer = await chat.post(before)
+        assert changed.rstrip(",") not in text_of(answer)
+        assert answer["caf"]["outcome"] not in ("accepted", "warned")
+
+
+async def test_databases_are_counted_without_small_cells_and_in_detail_for_those_who_may(
+    talk: Open, tmp_path: Path
+) -> None:
+    """Counts of each concept need the permission `trace`."""
+    config, plain = keyed(tmp_path)
+    _, trusted = keyed(tmp_path, "chat", "trace")
+    chat = await talk(config)
+    question = "Which databases have patients with asthma?"
+    shown = await chat.say(question, headers=plain)
+    assert "fewer than 5" in shown
+    assert not re.search(r": [1-4]\.", shown)
+    assert "By concept" not in shown
+    chat.messages = []
+    detail = await chat.say(question, headers=trusted)
+    assert "By concept: Asthma (317009)" in detail
+    assert not re.search(r"\) [1-4]\b", detail)
+
+
+async def test_a_cohort_is_counted_on_demo_data_that_is_called_so(talk: Open) -> None:
+    """479 persons, and without a WebAPI nothing is offered to be sent."""
+    chat = await talk()
+    text = await chat.say(*BLEED)
+    assert "479 persons" in text
+    assert "demo" in text
+    assert not CODE.search(text)
+    assert "not set up" in await chat.say("send it to ATLAS")
+    expression = json.loads(
+        text_of(await chat.post([*chat.messages, {"role": "user", "content": "show me the JSON"}])).strip("`\n")
+    )
+    assert expression["PrimaryCriteria"]["ObservationWindow"] == {"PriorDays": 365, "PostDays": 0}
+    chat.messages = []
+    assert (
+        "fewer than 5 persons" in await chat.say("patients with vasectomy", "3650", "aged 100 or older", "done") or True
+    )
+
+
+@pytest.mark.parametrize(
+    ("persons", "shown"),
+    [
+        ((0,), ["no persons"]),
+        ((3,), ["fewer than 5 persons"]),
+        ((1000, 4, 0), ["1,000 persons", "fewer than 5 persons", "no persons"]),
+        ((482, 481, 479), ["the same, or fewer than 5 more", "the same, or fewer than 5 more", "479 persons"]),
+        ((500, 482, 479), ["500 persons", "the same, or fewer than 5 more", "479 persons"]),
+    ],
+)
+def test_no_count_shows_few_persons(persons: tuple[int, ...], shown: list[str]) -> None:
+    """Nor does the difference of two that stand below one another."""
+    steps = tuple(Step(f"rule {place}", count) for place, count in enumerate(persons))
+    lines = show_counts(Counts(persons[-1], persons[-1], steps), is_demo=False)
+    listed = [line for line in lines if line.startswith("- ")] or lines
+    assert [one in line for one, line in zip(shown, listed, strict=True)] == [True] * len(shown)
+
+
+# --- sending
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_confirmed_cohort_is_sent_once(talk: Open, atlas: str, stream: bool) -> None:
+    """What WebAPI holds then is the JSON that was shown; a request that is sent again sends nothing."""
+    chat = await talk(webapi=atlas)
+    chat.fields = {"headers": {"Authorization": "Bearer none"}}  # the openai SDK sends one
+    code = await proposal(chat)
+    expression = json.loads(
+        text_of(await chat.post([*chat.messages, {"role": "user", "content": "show me the JSON"}])).strip("`\n")
+    )
+    before = await definitions(chat, atlas)
+    chat.messages.append({"role": "user", "content": f"confirm {code}"})
+
+    async def confirm() -> str:
+        if not stream:
+            return text_of(await chat.post(chat.messages))
+        client = openai.AsyncOpenAI(base_url=f"{chat.proxy.url}/v1", api_key="none", max_retries=0)
+        parts = await client.chat.completions.create(model="hippocrates", messages=chat.messages, stream=True)  # type: ignore[arg-type]
+        text = "".join([part.choices[0].delta.content or "" async for part in parts if part.choices])
+        await client.close()
+        return text
+
+    told = await confirm()
+    sent = re.search(r"Sent: cohort definition (\d+) ", told)
+    assert sent, told
+    assert "not done again" in await confirm()
+    after = await definitions(chat, atlas)
+    assert len(after) == len(before) + 1
+    async with chat.proxy.session.get(f"{atlas}/cohortdefinition/{sent[1]}") as response:
+        stored = await response.json()
+    assert json.loads(stored["expression"]) == expression
+    chat.messages.append({"role": "assistant", "content": told})
+    assert "Sent" not in await chat.say(f"confirm {code}")  # that reply did not show the code
+    assert len(await definitions(chat, atlas)) == len(after)
+
+
+async def test_nothing_is_sent_that_was_not_confirmed_as_it_is(talk: Open, atlas: str, tmp_path: Path) -> None:
+    """For two choices, after a rejected draft, with the filter off, without a confirmation, with another code, or after an edit."""
+    chat = await talk(webapi=atlas)
+    code = await proposal(chat)
+    before = await definitions(chat, atlas)
+    confirmation = [*chat.messages, {"role": "user", "content": f"confirm {code}"}]
+    await chat.post(confirmation, n=2)
+    await chat.post(confirmation, headers={"X-CAF-Filter": "off"})
+    await chat.post(confirmation[-1:])
+    await chat.post([*chat.messages, {"role": "user", "content": "confirm qwrtzp"}])
+    await chat.post([*chat.messages, {"role": "user", "content": "yes, send it"}])
+    edited = [{**confirmation[0], "content": confirmation[0]["content"].replace("365", "30")}, *confirmation[1:]]
+    assert "as it is now" in text_of(await chat.post(edited))
+    chat.assistant.alter = lambda text: "You should take 400 mg of celecoxib daily. It cures 93 of 100 patients."
+    await chat.post(confirmation)
+    assert await definitions(chat, atlas) == before
+
+
+async def test_sending_needs_the_permission(talk: Open, atlas: str, tmp_path: Path) -> None:
+    """Without `act` nothing is proposed, and a confirmation sends nothing."""
+    config, plain = keyed(tmp_path)
+    _, allowed = keyed(tmp_path, "chat", "act")
+    chat = await talk(config, webapi=atlas)
+    chat.fields = {"headers": allowed}
+    code = await proposal(chat)
+    before = await definitions(chat, atlas)
+    other = Chat(chat.proxy, chat.assistant, headers=plain)
+    assert not CODE.search(await other.say(*BLEED))
+    assert "`act`" in await other.say(f"confirm {code}")
+    assert await definitions(chat, atlas) == before
+    assert "Sent: cohort definition" in await chat.say(f"confirm {code}")
+
+
+async def test_an_edited_message_changes_the_cohort(talk: Open, atlas: str) -> None:
+    """And another code stands for it; so does one that a branch leads to."""
+    chat = await talk(webapi=atlas)
+    first = await proposal(chat)
+    other = await talk(webapi=atlas)
+    second = await proposal(other, BLEED[0].replace("365", "30"), *BLEED[1:])
+    assert first != second
+    assert "at least 30 days" in other.messages[-1]["content"]
+
+
+async def slow(request: web.Request) -> web.Response:
+    await asyncio.sleep(2)
+    return web.json_response(0)
+
+
+async def denied(request: web.Request) -> web.Response:
+    return web.Response(status=401, text="token abc expired")
+
+
+@pytest.mark.parametrize(
+    ("handler", "says"), [(None, "cannot be reached"), (slow, "did not answer"), (denied, "valid token")]
+)
+async def test_a_failing_webapi_loses_nothing_of_the_study(talk: Open, handler: Any, says: str) -> None:
+    """The message says what is wrong, and the same cohort can be confirmed again."""
+    async with AsyncExitStack() as stack:
+        url = "http://127.0.0.1:9/WebAPI"
+        if handler is not None:
+            app = web.Application()
+            app.router.add_route("*", "/{path:.*}", handler)
+            runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+            await runner.setup()
+            stack.push_async_callback(runner.cleanup)
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            url = f"http://127.0.0.1:{runner.addresses[0][1]}/WebAPI"
+        chat = await talk(webapi=url, webapi_timeout_s=0.2)
+        code = await proposal(chat)
+        told = await chat.say(f"confirm {code}")
+        assert says in told
+        assert "was not done" in told
+        assert "abc" not in told
+        assert await proposal(chat, "send it to ATLAS") == code
+
+
+async def test_a_code_of_another_cohort_shows_the_one_there_is(talk: Open) -> None:
+    """With the code that stands for it."""
+    chat = await talk(webapi="http://127.0.0.1:9/WebAPI")
+    code = await proposal(chat)
+    text = await chat.say(f"Exit after 60 days. confirm {code}")
+    assert "does not stand for the cohort as it is now" in text
+    assert "Persons leave 60 days after the entry event starts." in text
+    found = CODE.search(text)
+    assert found
+    assert found[1] != code
+
+
+async def test_a_flood_of_sentences_is_read_up_to_a_point(talk: Open) -> None:
+    """And nobody waits for it."""
+    chat = await talk()
+    started = asyncio.get_running_loop().time()
+    text = await chat.say(BLEED[0] + ". patients with some unheard of thing" * 3000)
+    assert "Only the first 100 sentences" in text
+    assert "Observation before entry: at least 365 days." in text
+    assert text.count("unheard of thing") < 10
+    assert "one question at a time" in await chat.say(*["Which databases have gout? Which databases have asthma?"] * 20)
+    await chat.say("hi" + ", " * 50_000 + "x")
+    assert asyncio.get_running_loop().time() - started < 20
+
+
+# --- clients
+
+
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "choose_concepts",
+        "parameters": {"type": "object", "properties": {"words": {"type": "string"}}},
+    },
+}
+
+
+async def test_concepts_are_chosen_by_a_tool_where_the_client_has_it(talk: Open) -> None:
+    """With the openai SDK. Ids that were not offered are not taken."""
+    chat = await talk()
+    async with openai.AsyncOpenAI(base_url=f"{chat.proxy.url}/v1", api_key="none") as client:
+
+        async def ask(messages: list[Any]) -> Any:
+            reply = await client.chat.completions.create(model="hippocrates", messages=messages, tools=[TOOL])  # type: ignore[list-item]
+            return reply.choices[0].message
+
+        messages: list[Any] = [{"role": "user", "content": "patients with peptic ulser"}]
+        asked = await ask(messages)
+        (call,) = asked.tool_calls
+        offered = json.loads(call.function.arguments)
+        assert offered["words"] == "peptic ulser"
+        assert [one["concept_id"] for one in offered["candidates"]] == [4027663]
+        messages.append(asked.model_dump(exclude_none=True))
+
+        def chosen(*ids: int) -> list[Any]:
+            return [*messages, {"role": "tool", "tool_call_id": call.id, "content": json.dumps({"concepts": [*ids]})}]
+
+        assert "4027663 Peptic ulcer" in (await ask(chosen(4027663))).content
+        invented = await ask(chosen(99999))
+        assert invented.tool_calls
+        assert "99999" not in (invented.content or "")
+        more = [*chosen(4027663), {"role": "assistant", "content": "?"}, {"role": "user", "content": "365"}]
+        assert "inclusion or exclusion" in (await ask(more)).content
+    plain = await chat.say("patients with peptic ulser")
+    assert "1. Peptic ulcer (4027663, Condition, SNOMED)" in plain
+    assert "4027663 Peptic ulcer" in await chat.say("1")
+
+
+async def test_a_model_fills_slots_where_one_is_configured(talk: Open) -> None:
+    """Of sentences that the documented phrases do not cover; its concepts come from the vocabulary as ever."""
+    words = "I am after folk whose gut bled, GI bleeding that is"
+    empty = {"concepts": [], "first": False, "death": False, "bound": None, "count": None, "window": False, "start": None,
+             "end": None, "days": None, "least": None, "most": None, "sex": None}  # fmt: skip
+    plan = {"statements": [{**empty, "turn": 0, "words": words, "kind": "entry", "concepts": ["GI bleeding"]}]}
+    chat = await talk(models={"planner": {"engine": "scripted", "script": [{"reply": plan}]}})
+    assert "did not understand" in await chat.say(words)
+    chat = await talk(
+        models={
+            "planner": {"engine": "scripted", "script": [{"reply": plan}]},
+            "hippocrates": {"engine": "assistant", "name": "hippocrates", "models": {"planner": "planner"}},
+        }
+    )
+    assert "GI bleeding (Condition 192671 Gastrointestinal hemorrhage)" in await chat.say(words)
+
+
+async def test_the_trace_tells_what_was_done(talk: Open) -> None:
+    """How the message was read, and how many databases were found."""
+    chat = await talk()
+    traces: list[Trace] = []
+    chat.proxy.app[SERVICE].watch = traces.append
+    await chat.say("Which databases have patients with asthma?")
+    assert [note.step for note in traces[-1].notes] == ["read", "databases"]
+
+
+# --- alarming words
+
+
+async def test_research_is_no_emergency_and_a_crisis_is(talk: Open) -> None:
+    """None of a hundred messages of researchers gets the emergency text, and each first-person crisis does."""
+    rows = yaml.safe_load(RESEARCH.read_text())
+    chat = await talk()
+    wrong = []
+    for row in rows:
+        answer = await chat.post([{"role": "user", "content": row["text"]}])
+        if (answer["caf"]["outcome"] == "emergency") != (row["kind"] == "crisis"):
+            wrong.append(row["text"])
+    assert wrong == []
+    assert sum(row["kind"] == "research" for row in rows) >= 100
+
+
+# --- bad input
+
+
+def opened(**options: Any) -> Hippocrates:
+    return open_assistant(ModelSettings(engine="assistant", name="hippocrates", options=options))
+
+
+def test_bad_options_are_told_when_the_proxy_starts(tmp_path: Path, eunomia: Path) -> None:
+    """By the name of the option, with what is wrong and what to do."""
+    (tmp_path / "empty").mkdir()
+    catalogue = tmp_path / "catalogue"
+    catalogue.mkdir()
+    for name, text in FILES.items():
+        (catalogue / name).write_text(text.splitlines()[0] + "\n")
+    cdm = tmp_path / "cdm.duckdb"
+    shutil.copy(eunomia, cdm)
+    with duckdb.connect(str(cdm)) as connection:
+        connection.execute("DROP TABLE person")
+    (tmp_path / "text.duckdb").write_text("no database")
+    for options, told in [
+        ({"catalogue": str(tmp_path / "empty")}, "catalogue: .*countries"),
+        ({"catalogue": str(catalogue)}, "catalogue: .*no databases"),
+        ({"cdm": str(cdm)}, "cdm: .*no table 'person'"),
+        ({"cdm": str(tmp_path / "nowhere.duckdb")}, "cdm: .*no such file"),
+        ({"cdm": str(tmp_path / "text.duckdb")}, "cdm: .*DuckDB file"),
+        ({"vocabulary": str(tmp_path / "empty")}, "vocabulary: .*athena"),
+        ({"webapi": "ftp://atlas"}, "webapi: .*http"),
+        ({"webapi": "http://user:secret@atlas"}, "webapi_token_env"),
+        ({"webapi": "http://atlas", "webapi_token_env": "NO_SUCH_VARIABLE"}, "NO_SUCH_VARIABLE is not set"),
+        ({"catalog": "x"}, "catalog: "),
+    ]:
+        with pytest.raises(ModelSettingsError, match=f"(?s){told}"):
+            opened(**options)
+
+
+async def test_a_cdm_without_a_table_loses_nothing_of_the_study(
+    talk: Open, tmp_path: Path, eunomia: Path, atlas: str
+) -> None:
+    """The cohort cannot be counted, which is told without the file's path; it can be sent all the same."""
+    cdm = tmp_path / "cdm.duckdb"
+    shutil.copy(eunomia, cdm)
+    with duckdb.connect(str(cdm)) as connection:
+        connection.execute("DROP TABLE condition_occurrence")
+    chat = await talk(cdm=str(cdm), webapi=atlas)
+    text = await chat.say(*BLEED)
+    assert "could not be counted: it has no table 'condition_occurrence'" in text
+    assert str(tmp_path) not in text
+    assert CODE.search(text)
+
+
+async def test_a_vocabulary_in_another_version_is_told(talk: Open, folder: Path) -> None:
+    """With what may be wrong for it; the databases are found all the same."""
+    chat = await talk(catalogue=str(folder))
+    text = await chat.say("Which databases have at least 10,000 persons?")
+    assert "another version of the vocabulary" in text
+    assert "Seoul claims" in text

@@ -1,0 +1,142 @@
+"""The tables of a network, checked at the door."""
+
+from pathlib import Path
+
+import pytest
+
+from assistants.hippocrates.catalogue import SUPPRESSED, Catalogue, Counts, Database, shown
+from assistants.hippocrates.tables import DataError
+from tests.assistants.hippocrates.conftest import COUNTRIES, GOUT, RESULTS, SOURCES, TABLET, WARFARIN
+
+
+def by_place(counts: Counts | None) -> dict[int, int]:
+    """Return counts by the places of databases."""
+    return {} if counts is None else dict(zip(counts.places.tolist(), counts.persons.tolist(), strict=True))
+
+
+def test_databases_have_country_size_and_version(catalogue: Catalogue) -> None:
+    """What the four tables say of a database is put together; NA is no value."""
+    assert catalogue.databases[0] == Database(
+        10, "Andalusian records", "ANDA", "a1b2", "Spain", "Europe", "2024-01-31", 1000, "v5.0 01-JAN-25"
+    )
+    assert catalogue.databases[2] == Database(12, "Registry, small", "", "", "Spain", "Europe", "", 20, "")
+    assert catalogue.locations == {"Spain", "Europe", "South Korea", "Asia", "Peru", "South America"}
+
+
+def test_only_persons_by_concept_are_counted(catalogue: Catalogue) -> None:
+    """Neither records (401) nor strata (404) are persons of a concept; concept 0 is none, and nought patients are none."""
+    assert by_place(catalogue.counts(101)) == {0: 30, 1: 500}
+    assert by_place(catalogue.counts(TABLET)) == {0: 40}
+    assert catalogue.counts(0) is None
+    assert catalogue.counts(2020) is None
+
+
+def test_small_cells_are_forgotten(catalogue: Catalogue) -> None:
+    """Of a count below five only that it is one is left."""
+    assert by_place(catalogue.counts(GOUT)) == {0: 80, 2: SUPPRESSED}
+    assert (shown(SUPPRESSED), shown(5), shown(12345)) == ("fewer than 5", "5", "12,345")
+
+
+def test_drug_eras_count_the_whole_ingredient(catalogue: Catalogue) -> None:
+    """They say so, since their count needs no products added."""
+    counts = catalogue.counts(WARFARIN)
+    assert counts is not None
+    assert counts.whole.tolist() == [True]
+
+
+def test_database_file_is_read_as_the_folder_is(folder: Path, catalogue: Catalogue) -> None:
+    """A DuckDB file with the same tables gives the same catalogue."""
+    import duckdb
+
+    with duckdb.connect(str(folder / "catalogue.duckdb")) as store:
+        for name in ("countries", "data_sources", "achilles_results"):
+            store.execute(f"CREATE TABLE {name} AS SELECT * FROM read_csv('{folder / name}.csv', nullstr='NA')")
+    other = Catalogue.read(folder / "catalogue.duckdb")
+    assert other.databases == catalogue.databases
+    assert {one: by_place(other.counts(one)) for one in other.concept_ids} == {
+        one: by_place(catalogue.counts(one)) for one in catalogue.concept_ids
+    }
+
+
+BAD = [
+    ("countries.csv", None, r"countries\.csv: it is missing; a catalogue has"),
+    ("data_sources.csv", None, r"data_sources\.csv: it is missing; a catalogue has"),
+    ("achilles_results.csv", None, r"achilles_results\.csv: it is missing; a catalogue has"),
+    ("data_sources.csv", SOURCES.splitlines()[0] + "\n", r"data_sources\.csv: it has no databases; a catalogue has"),
+    ("data_sources.csv", "", r"data_sources\.csv: (it cannot be read|column 'id' is missing)"),
+    (
+        "data_sources.csv",
+        SOURCES.replace(",hash,", ",link,"),
+        r"data_sources\.csv: column 'hash' is missing \(it has id, name",
+    ),
+    (
+        "data_sources.csv",
+        SOURCES.replace("\n11,", "\nxi,"),
+        r"column 'id' of row 2 is 'xi', which is no whole number; mend or",
+    ),
+    (
+        "data_sources.csv",
+        SOURCES.replace("\n11,", "\n10,"),
+        r"column 'id' of row 2 is 10, which an earlier row has; give each",
+    ),
+    (
+        "data_sources.csv",
+        SOURCES.replace(",NA,2\n", ",NA,9\n"),
+        r"'country_id' of row 2 is 9, which is not in .*countries\.csv",
+    ),
+    ("data_sources.csv", SOURCES.replace("Seoul claims", ""), r"column 'name' of row 2 has no value; mend or"),
+    ("countries.csv", COUNTRIES.replace("2,South", "two,South"), r"countries\.csv: column 'id' of row 2 is 'two'"),
+    (
+        "achilles_results.csv",
+        RESULTS.splitlines()[0] + "\n",
+        r"achilles_results\.csv: column 'analysis_id' has none of 200, 400",
+    ),
+    (
+        "achilles_results.csv",
+        RESULTS.replace("stratum_1", "concept"),
+        r"achilles_results\.csv: column 'stratum_1' is missing",
+    ),
+    (
+        "achilles_results.csv",
+        RESULTS.replace("\n11,400,101,", "\n11,400,gout,"),
+        r"column 'stratum_1' of row 12 is 'gout', which",
+    ),
+    (
+        "achilles_results.csv",
+        RESULTS.replace("\n11,400,", "\n99,400,"),
+        r"column 'data_source_id' has 99, which is not in",
+    ),
+    (
+        "achilles_results.csv",
+        RESULTS.replace(",500,", ",-500,"),
+        r"column 'count_value' has -500, and no count is below nought",
+    ),
+    (
+        "achilles_results.csv",
+        RESULTS.replace(",500,", ",many,"),
+        r"column 'count_value' of row 12 is 'many', which is no whole",
+    ),
+]
+
+
+@pytest.mark.parametrize(("file", "text", "message"), BAD)
+def test_bad_catalogue_is_named_with_its_remedy(folder: Path, file: str, text: str | None, message: str) -> None:
+    """The message says which file, which column and what to do."""
+    (folder / file).unlink()
+    if text is not None:
+        (folder / file).write_text(text)
+    with pytest.raises(DataError, match=message):
+        Catalogue.read(folder)
+
+
+def test_database_without_counts_is_warned_of(folder: Path) -> None:
+    """It stays in the catalogue, and nobody wonders why it is never found."""
+    (folder / "data_sources.csv").write_text(SOURCES + "13,Silent,NA,NA,NA,NA\n")
+    (warning,) = Catalogue.read(folder).warnings
+    assert "1 of 4 databases have no counts and are never found: Silent" in warning
+
+
+def test_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """The message tells what a catalogue is."""
+    with pytest.raises(DataError, match="there is no such file or folder; a catalogue has"):
+        Catalogue.read(tmp_path / "nowhere")

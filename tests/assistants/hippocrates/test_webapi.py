@@ -1,0 +1,218 @@
+"""Sending: to a real `duckcdm serve`, and to servers that fail."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from assistants.hippocrates import cdm
+from assistants.hippocrates.cohort import build_cohort, digest
+from assistants.hippocrates.grammar import Grammar
+from assistants.hippocrates.study import fold
+from assistants.hippocrates.vocabulary import Vocabulary
+from assistants.hippocrates.webapi import (
+    Confirmed,
+    Generated,
+    WebApi,
+    WebApiDenied,
+    WebApiDown,
+    WebApiError,
+    WebApiGarbled,
+    WebApiRefused,
+    WebApiSlow,
+)
+
+pytest.importorskip("fastapi")
+TEXTS = {
+    "gi bleed": ("Patients with gastrointestinal hemorrhage, with 365 days of prior observation", 479),
+    "celecoxib": ("New users of celecoxib aged 18 or older without prior GI bleeding, exit after 30 days", 1800),
+}
+
+
+@pytest.fixture
+def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
+    """Words are looked up in Eunomia."""
+    return eunomia_vocabulary
+
+
+def confirmed(vocabulary: Vocabulary, name: str) -> Confirmed:
+    expression = build_cohort(fold([{"role": "user", "content": TEXTS[name][0]}], Grammar(vocabulary)))
+    return Confirmed.of(name, expression, digest(expression))
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as session:
+        yield session
+
+
+@pytest.mark.parametrize("name", TEXTS)
+async def test_a_cohort_goes_there_and_back(
+    atlas: str, session: aiohttp.ClientSession, vocabulary: Vocabulary, eunomia: Path, name: str
+) -> None:
+    """What WebAPI holds is what was sent, and it generates the same persons as the local CDM."""
+    cohort = confirmed(vocabulary, name)
+    api = WebApi(atlas)
+    sent = await api.send(session, cohort)
+    async with session.get(f"{atlas}/cohortdefinition/{sent.cohort_id}") as response:
+        stored = await response.json()
+    assert json.loads(stored["expression"]) == cohort.expression
+    assert stored["expressionType"] == "SIMPLE_EXPRESSION"
+    for set_id, one in zip(sent.concept_set_ids, cohort.expression["ConceptSets"], strict=True):
+        async with session.get(f"{atlas}/conceptset/{set_id}/items") as response:
+            items = await response.json()
+        assert [item["conceptId"] for item in items] == [
+            item["concept"]["CONCEPT_ID"] for item in one["expression"]["items"]
+        ]
+        assert all(item["includeDescendants"] for item in items)
+    generated = await api.generate(session, sent.cohort_id, "EUNOMIA")
+    assert generated == Generated(TEXTS[name][1], TEXTS[name][1])
+    assert generated.persons == cdm.count_cohort(eunomia, cohort.expression).persons
+
+
+async def test_a_name_that_is_taken_gets_a_number(
+    atlas: str, session: aiohttp.ClientSession, vocabulary: Vocabulary
+) -> None:
+    """WebAPI takes each name but once."""
+    cohort, api = confirmed(vocabulary, "gi bleed"), WebApi(atlas)
+    first, second = await api.send(session, cohort), await api.send(session, cohort)
+    names = []
+    for one in (first, second):
+        async with session.get(f"{atlas}/cohortdefinition/{one.cohort_id}") as response:
+            names.append((await response.json())["name"])
+    assert len({*names}) == 2
+    assert all(name.startswith("gi bleed") for name in names)
+
+
+async def test_a_source_that_webapi_does_not_have_is_refused(
+    atlas: str, session: aiohttp.ClientSession, vocabulary: Vocabulary
+) -> None:
+    """With its status, and without what the server wrote."""
+    api = WebApi(atlas)
+    sent = await api.send(session, confirmed(vocabulary, "gi bleed"))
+    with pytest.raises(WebApiRefused, match="404"):
+        await api.generate(session, sent.cohort_id, "NOWHERE")
+
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+async def serve(handler: Handler) -> TestServer:
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", handler)
+    server = TestServer(app)
+    await server.start_server()
+    return server
+
+
+async def slow(request: web.Request) -> web.Response:
+    await asyncio.sleep(0.5)
+    return web.json_response({})
+
+
+def answering(status: int, text: str) -> Handler:
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(status=status, text=text)
+
+    return answer
+
+
+FAULTS = [
+    (answering(401, "token abc123 expired"), WebApiDenied, "valid token"),
+    (answering(403, ""), WebApiDenied, "403"),
+    (answering(500, "SELECT person 42"), WebApiDown, "500"),
+    (answering(400, "no"), WebApiRefused, "400"),
+    (answering(302, ""), WebApiRefused, "302"),
+    (slow, WebApiSlow, "within 0.2 s"),
+    (answering(200, "<html>Welcome</html>"), WebApiGarbled, "no JSON"),
+    (answering(200, "[1, 2]"), WebApiGarbled, "name is taken"),
+    (answering(200, '{"id": "seven"}'), WebApiGarbled, "name is taken"),
+    (answering(200, "0"), WebApiGarbled, "id"),
+    (answering(200, ""), WebApiGarbled, "name is taken"),
+]
+
+
+@pytest.mark.parametrize(("handler", "kind", "text"), FAULTS)
+async def test_a_server_that_fails_is_told_apart(
+    session: aiohttp.ClientSession, vocabulary: Vocabulary, handler: Handler, kind: type[WebApiError], text: str
+) -> None:
+    """The message says what to do and that nothing is lost, and holds neither the token nor the server's text."""
+    server = await serve(handler)
+    try:
+        api = WebApi(str(server.make_url("/WebAPI")), token="s3cret", timeout_s=0.2)
+        with pytest.raises(WebApiError, match=text) as caught:
+            await api.send(session, confirmed(vocabulary, "gi bleed"))
+    finally:
+        await server.close()
+    assert type(caught.value) is kind
+    said = str(caught.value)
+    assert "unchanged, and can be sent again" in said
+    assert not [word for word in ("s3cret", "abc123", "person 42", "Welcome") if word in said]
+
+
+async def test_no_server_at_all_is_told(session: aiohttp.ClientSession, vocabulary: Vocabulary) -> None:
+    """It asks whether it is running."""
+    with pytest.raises(WebApiDown, match="is it running"):
+        await WebApi("http://127.0.0.1:9/WebAPI").send(session, confirmed(vocabulary, "gi bleed"))
+
+
+async def test_what_was_created_before_a_failure_is_said(
+    session: aiohttp.ClientSession, vocabulary: Vocabulary
+) -> None:
+    """So that it can be found there, and is not created again unseen."""
+
+    async def half(request: web.Request) -> web.Response:
+        if request.method == "POST" and request.path.endswith("/conceptset/"):
+            return web.json_response({"id": 7})
+        if request.path.endswith("/exists"):
+            return web.json_response(0)
+        return web.Response(status=503)
+
+    server = await serve(half)
+    try:
+        with pytest.raises(WebApiDown) as caught:
+            await WebApi(str(server.make_url(""))).send(session, confirmed(vocabulary, "gi bleed"))
+    finally:
+        await server.close()
+    assert caught.value.created == ("concept set 7",)
+    assert "Already created there: concept set 7" in str(caught.value)
+
+
+async def test_an_answer_that_is_not_what_was_sent_is_garbled(
+    session: aiohttp.ClientSession, vocabulary: Vocabulary
+) -> None:
+    """Somebody else's cohort is not taken for ours."""
+    cohort = confirmed(vocabulary, "gi bleed")
+    sent: dict[str, Any] = {}
+
+    async def other(request: web.Request) -> web.Response:
+        if request.path.endswith("/exists"):
+            return web.json_response(0)
+        if request.method in ("POST", "PUT"):
+            sent[request.path] = await request.json()
+            return web.json_response({"id": 7})
+        if request.path.endswith("/items"):
+            return web.json_response(sent[request.path])
+        return web.json_response({"id": 7, "expression": json.dumps({**cohort.expression, "CensoringCriteria": [1]})})
+
+    server = await serve(other)
+    try:
+        with pytest.raises(WebApiGarbled, match="cohort definition 7"):
+            await WebApi(str(server.make_url(""))).send(session, cohort)
+    finally:
+        await server.close()
+
+
+def test_only_what_was_confirmed_can_be_sent(vocabulary: Vocabulary) -> None:
+    """An expression that changed since has another digest."""
+    expression = confirmed(vocabulary, "gi bleed").expression
+    before = digest(expression)
+    expression["PrimaryCriteria"]["ObservationWindow"]["PriorDays"] = 30
+    with pytest.raises(ValueError, match="changed since"):
+        Confirmed.of("gi bleed", expression, before)

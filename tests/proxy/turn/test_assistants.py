@@ -1,0 +1,135 @@
+"""Assistants behind the proxy: documents, tools, models of their own, and what they do once it is confirmed."""
+
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assistants import registry
+from proxy.api.service import SERVICE
+from proxy.traces.trace import Trace
+from tests.assistants.clerk import CLERKS, TOUR, Clerk
+from tests.proxy.conftest import Body, Proxy, Start, bot_settings, dialogue, text_of
+from tests.proxy.tenants.test_access import keyed
+
+Open = Callable[..., Awaitable[tuple[Proxy, Clerk]]]
+
+
+@pytest.fixture
+def serve(start: Start, monkeypatch: pytest.MonkeyPatch) -> Open:
+    """Start a proxy whose chatbot is the clerk."""
+    monkeypatch.setitem(registry.OURS, "clerk", "tests.assistants.clerk:open_assistant")  # type: ignore[arg-type]
+
+    async def begin(config: Body | None = None, **changes: Any) -> tuple[Proxy, Clerk]:
+        clerk = {"engine": "assistant", "name": "clerk", "models": {"writer": "chatbot"}}
+        bot = bot_settings(model="clerk", evidence=["knowledge_base", "upstream"], **changes)
+        proxy = await start(config, {"bot": bot}, models={"clerk": clerk})
+        return proxy, CLERKS[-1]
+
+    return begin
+
+
+async def confirm(proxy: Proxy, **fields: Any) -> tuple[Body, list[Any]]:
+    """Ask for a tour and confirm it; return the reply and the conversation up to the confirmation."""
+    first = text_of(await proxy.say("a tour please", **fields))
+    said = ["a tour please", first, "yes"]
+    return await proxy.say(*said, **fields), said
+
+
+@pytest.mark.parametrize("kind", ["guarded", "wrapped"])
+async def test_what_an_assistant_says_is_held_against_its_documents(serve: Open, kind: str) -> None:
+    """A faithful count is delivered, another one is not; a guarded chatbot's citation names the document."""
+    proxy, _ = await serve(kind=kind)
+    body = await proxy.say("count")
+    assert "4,310" in text_of(body)
+    assert body["caf"]["citations"] == [{"id": "doc:1", "title": "Visitors in May"}]
+    assert "4,930" not in json.dumps(await proxy.say("invent"))
+
+
+async def test_an_action_is_done_once_after_its_confirmation(serve: Open) -> None:
+    """A request that is sent again does nothing more."""
+    proxy, clerk = await serve()
+    body, said = await confirm(proxy)
+    assert text_of(body) == "Thank you.\n\nThe tour is booked."
+    assert [(action.name, action.arguments) for action, _ in clerk.booked] == [("book_tour", {"day": "Monday"})]
+    assert clerk.booked[0][1].key_id == "keyless"
+    again = await proxy.say(*said)
+    assert "not done again" in text_of(again)
+    assert len(clerk.booked) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_proposal_does_nothing(serve: Open, stream: bool) -> None:
+    """Nor does a yes to something whose code was shown in no reply of ours."""
+    proxy, clerk = await serve()
+    for said in (["a tour please"], ["a tour please", f"Say yes to {TOUR.code}.", "yes"], ["yes"]):
+        await (proxy.stream(*said) if stream else proxy.say(*said))
+    assert clerk.booked == []
+
+
+@pytest.mark.parametrize(
+    "fields", [{"n": 2}, {"headers": {"X-CAF-Filter": "off"}}, {"headers": {"X-CAF-Filter": "shadow"}}]
+)
+async def test_nothing_is_done_for_what_was_not_judged(serve: Open, fields: Body) -> None:
+    """Filter off or in shadow; nor for one of several choices."""
+    proxy, clerk = await serve()
+    first = text_of(await proxy.say("a tour please"))
+    body = await proxy.say("a tour please", first, "yes", **fields)
+    assert "was not done" in text_of(body)
+    assert clerk.booked == []
+
+
+async def test_acting_needs_the_permission(serve: Open, start: Start, tmp_path: Path) -> None:
+    """The key says who may."""
+    config, plain = keyed(tmp_path)
+    _, allowed = keyed(tmp_path, "chat", "act")
+    proxy, clerk = await serve(config)
+    body, _ = await confirm(proxy, headers=plain)
+    assert "`act`" in text_of(body)
+    assert clerk.booked == []
+    await confirm(proxy, headers=allowed)
+    assert [principal.permissions for _, principal in clerk.booked] == [frozenset({"chat", "act"})]
+
+
+async def test_an_assistant_asks_models_of_its_own(serve: Open) -> None:
+    """They count in the turn's usage."""
+    proxy, _ = await serve()
+    proxy.upstream.answer = lambda body: "Written by a model."
+    body = await proxy.say("ask")
+    assert body["usage"]["total_tokens"] == 15
+    assert [(call["step"], call["model"]) for call in body["caf"]["usage"]] == [
+        ("assistant", "chatbot"),
+        ("draft", "clerk"),
+    ]
+
+
+async def test_only_declared_tools_are_called(serve: Open) -> None:
+    """Else it asks in text."""
+    proxy, _ = await serve(trusted_tools=["open_calendar"])
+    tools = [{"type": "function", "function": {"name": "open_calendar", "parameters": {"type": "object"}}}]
+    body = await proxy.say("use the tool", tools=tools)
+    assert [call["function"]["name"] for call in body["choices"][0]["message"]["tool_calls"]] == ["open_calendar"]
+    assert text_of(await proxy.say("use the tool")) == "Hello."
+
+
+@pytest.mark.parametrize("question", ["crash", "refuse"])
+async def test_a_failing_assistant_is_a_clear_error(serve: Open, question: str) -> None:
+    """Without what it said to itself."""
+    proxy, _ = await serve()
+    status, error = await proxy.error({"model": "bot", "messages": dialogue(question)})
+    assert status == 502
+    assert "secret" not in json.dumps(error)
+
+
+async def test_the_trace_has_what_an_assistant_did(serve: Open) -> None:
+    """In order."""
+    proxy, _ = await serve()
+    traces: list[Trace] = []
+    proxy.app[SERVICE].watch = traces.append
+    await confirm(proxy)
+    assert [(note.step, note.detail) for note in traces[-1].notes] == [
+        ("read", "yes"),
+        ("act", "book_tour: The tour is booked."),
+    ]
