@@ -41,7 +41,7 @@ def open_assistant(settings: ModelSettings) -> Embedded:
 
 
 def write(seen: View, *, asking: bool = True) -> AssistantReply:
-    """AssistantReply to a conversation.
+    """Reply to a conversation.
 
     Args:
         seen: the conversation as the chatbot sees it.

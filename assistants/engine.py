@@ -19,7 +19,7 @@ from assistants.assistant import (
     AssistantRequest,
     ToolRequest,
 )
-from knowledge_base.citations import command
+from knowledge_base.citations import cite_command
 from models.completion import wrap_message
 from models.engine import Body, Completer, Forwarded, forward_by_completing
 from models.errors import AssistantFailed, ModelError
@@ -124,7 +124,7 @@ def _message(reply: AssistantReply, cites: bool, options: Body) -> Body:
     if options.get("response_format", {}).get("type", "text") != "text":
         content = orjson.dumps({"answer": reply.text}).decode()
     elif cites:
-        content = f"{command([ids.get(one, one) for one in reply.citations] or ['no_claims'])}\n{reply.text}"
+        content = f"{cite_command([ids.get(one, one) for one in reply.citations] or ['no_claims'])}\n{reply.text}"
     message: Body = {"content": content if reply.text else None}
     if reply.tool_calls:
         message["tool_calls"] = [_tool_call(one) for one in reply.tool_calls]

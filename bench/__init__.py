@@ -16,8 +16,9 @@ processes.py  starts and pins them, and reads their CPU and memory
 
 And by themselves:
 
-modes.py      what a reader of a stream waits for in each streaming mode
-attacks/      what attacks cost, and whom they keep waiting
-crowd.py      many guests at once, with nobody mixed up
-rater.py      how well the rater without a model agrees with labelled replies
+modes.py       what a reader of a stream waits for in each streaming mode
+attacks/       what attacks cost, and whom they keep waiting
+crowd.py       many guests at once, with nobody mixed up
+proportion.py  how the calls that judges share rule on labelled replies, beside the scores that these were given
+rater.py       how well the rater without a model agrees with labelled replies
 """

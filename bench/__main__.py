@@ -30,13 +30,13 @@ def main() -> int:
     options = _options()
     began = time.perf_counter()
     rounds, seconds = (1, 0.7) if options.quick else (3, 3.0)
-    wanted = options.only or list(PARTS)
+    parts = options.only or list(PARTS)
     load_cores, _ = cores()
     pin(load_cores)
-    _say(f"Python {platform.python_version()} of {sys.base_prefix}")
+    _print_step(f"Python {platform.python_version()} of {sys.base_prefix}")
     try:
         with tempfile.TemporaryDirectory(prefix="caf-bench-") as folder, setting(Path(folder)) as scene:
-            figures = _measure(scene, wanted, rounds, seconds, starts=2 if options.quick else 5)
+            figures = _measure(scene, parts, rounds, seconds, starts=2 if options.quick else 5)
     except (ServerFailed, RuntimeError, TimeoutError, OSError, subprocess.SubprocessError) as error:
         print(f"bench: {type(error).__name__}: {error}", file=sys.stderr)
         return 1
@@ -62,37 +62,37 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _measure(scene: Setting, wanted: list[str], rounds: int, seconds: float, starts: int) -> Figures:
+def _measure(scene: Setting, parts: list[str], rounds: int, seconds: float, starts: int) -> Figures:
     figures: Figures = {}
-    if "start" in wanted:
-        _say("start-up")
+    if "start" in parts:
+        _print_step("start-up")
         figures |= start.run(scene, starts)
-    if "judges" in wanted:
-        _say("judges")
+    if "judges" in parts:
+        _print_step("judges")
         figures |= _judges(scene, seconds * 3)
-    if "path" in wanted:
-        _say("turns with model judges")
+    if "path" in parts:
+        _print_step("turns with model judges")
         figures |= path.run(scene, 2 if starts < 3 else path.TURNS)
-    if "requests" in wanted or "streams" in wanted:
+    if "requests" in parts or "streams" in parts:
         with ExitStack() as stack:
             bare, caf = stack.enter_context(scene.bare()), stack.enter_context(scene.caf())
-            played, outcomes = scene.played(caf)
+            talks, outcomes = scene.play_all(caf)
             figures |= {f"outcome_{name}": count for name, count in outcomes.items()}
-            seen = ", ".join(f"{count} {name}" for name, count in outcomes.items())
-            _say(
-                f"trial through the guarded chatbot: {seen}; {len(played)} conversations delivered as drafted are played"
+            outcome_text = ", ".join(f"{count} {name}" for name, count in outcomes.items())
+            _print_step(
+                f"trial through the guarded chatbot: {outcome_text}; {len(talks)} conversations delivered as drafted are played"
             )
-            foreign = requests.Foreign([scene.upstream, bare, caf])
-            if "requests" in wanted:
-                _say("requests")
-                figures |= requests.run(scene, caf, bare, played, rounds, seconds)
-            if "streams" in wanted:
-                _say("streams")
-                figures |= streams.run(scene, caf, bare, played, rounds, seconds)
-            figures |= _told(caf.address, scene.key)
+            foreign = requests.ForeignLoad([scene.upstream, bare, caf])
+            if "requests" in parts:
+                _print_step("requests")
+                figures |= requests.run(scene, caf, bare, talks, rounds, seconds)
+            if "streams" in parts:
+                _print_step("streams")
+                figures |= streams.run(scene, caf, bare, talks, rounds, seconds)
+            figures |= _proxy_counters(caf.address, scene.key)
             figures["foreign_cores"] = busy = foreign.cores()
             if busy > BUSY:
-                _say(f"other programs kept {busy:.2f} cores busy: believe ratios and CPU, not requests/s")
+                _print_step(f"other programs kept {busy:.2f} cores busy: believe ratios and CPU, not requests/s")
     return figures
 
 
@@ -111,8 +111,8 @@ def _judges(scene: Setting, seconds: float) -> Figures:
     return figures
 
 
-def _told(address: str, key: str) -> Figures:
-    """Return what the proxy's own metrics say of the run: traces lost, and conversations that it did not know again."""
+def _proxy_counters(address: str, key: str) -> Figures:
+    """Return counters from the proxy's own metrics: traces dropped, conversations recognised and not recognised."""
     from bench.processes import ask
 
     text = ask(
@@ -126,7 +126,7 @@ def _told(address: str, key: str) -> Figures:
     }
 
 
-def _say(what: str) -> None:
+def _print_step(what: str) -> None:
     print(f"bench: {what}", file=sys.stderr, flush=True)
 
 

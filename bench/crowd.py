@@ -32,14 +32,14 @@ from prometheus_client.parser import text_string_to_metric_families
 from redis import Redis
 
 from bench.figures import Figures, Target, percentile
-from bench.processes import ROOT, Server, ServerFailed, started
-from bench.script import conversations, drifted
+from bench.processes import ROOT, Server, ServerFailed, run_server
+from bench.script import add_drift, conversations
 from bench.setting import configuration
-from knowledge_base.lexical import Lexical
+from knowledge_base.lexical import LexicalIndex
 from knowledge_base.library import load
 from proxy.tenants import keys as tenants
 from proxy.tenants.redis_limits import PREFIX
-from proxy.traces.query import every
+from proxy.traces.query import iterate_traces
 
 BARS = (
     Target("errors", "requests that failed", 0),
@@ -77,11 +77,11 @@ class Guest:
     """What each reply came to, with the name taken out: the same in every conversation of a plot."""
     seconds: list[float] = field(default_factory=list)
     error: str = ""
-    strange: list[str] = field(default_factory=list)
-    """What does not belong to this conversation."""
+    leaks: list[str] = field(default_factory=list)
+    """Signs of cross-talk: what does not belong to this conversation."""
 
     async def talk(self, session: aiohttp.ClientSession, url: str, trial: "Guest | None" = None) -> None:
-        """Have the conversation, and compare it with the trial of its plot, if this is not the trial."""
+        """Hold the conversation; compare each reply with that of the plot's trial, unless this is the trial."""
         messages: list[dict[str, str]] = []
         for question, draft in self.plot:
             messages.append({"role": "user", "content": question.replace(GUEST, self.name)})
@@ -102,7 +102,7 @@ class Guest:
             messages.append({"role": "assistant", "content": answer["choices"][0]["message"]["content"]})
 
     def check(self, answer: dict[str, Any], trial: "Guest | None") -> None:
-        """Note what of a reply is not this guest's: a name, a conversation, anything that the trial does not have."""
+        """Add to `leaks` what in a reply is not this guest's: another name, another conversation, a difference from the trial."""
         turn, caf = len(self.replies), answer["caf"]
         reply = {what: caf[what] for what in ("outcome", "calls")} | {
             "content": answer["choices"][0]["message"]["content"].replace(self.name, GUEST),
@@ -112,17 +112,17 @@ class Guest:
             "verdicts": [(one["name"], one["stage"], one["verdict"]) for one in caf["judges"]],
             "tokens": (answer["usage"]["prompt_tokens"], answer["usage"]["completion_tokens"]),
         }
-        strange = [f"names {other}" for other in {*NAME.findall(json.dumps(answer))} - {self.name}]
-        strange += [f"differs in {what}" for what in reply if trial and reply[what] != trial.replies[turn][what]]
+        leaks = [f"names {other}" for other in {*NAME.findall(json.dumps(answer))} - {self.name}]
+        leaks += [f"differs in {what}" for what in reply if trial and reply[what] != trial.replies[turn][what]]
         if self.conversation not in ("", caf["conversation_id"]):
-            strange.append("is of another conversation")
+            leaks.append("is of another conversation")
         self.conversation = caf["conversation_id"]
         self.replies.append(reply)
-        self.strange += [f"{self.name}: turn {turn + 1} {what}" for what in strange]
+        self.leaks += [f"{self.name}: turn {turn + 1} {what}" for what in leaks]
 
 
 def join_chunks(text: str) -> dict[str, Any]:
-    """Return the completion that a stream's chunks are of. Raises ValueError if it broke off."""
+    """Assemble a stream's chunks into a completion. Raises ValueError if the stream broke off."""
     *chunks, end = [line[6:] for line in text.splitlines() if line.startswith("data: ")] or [""]
     if end != "[DONE]":
         raise ValueError(f"the stream ends with {end[-80:]!r}")
@@ -138,24 +138,24 @@ def name(number: int) -> str:
     return "Qz" + "".join("bcdfghjkmn"[int(digit)] for digit in f"{number % 1_000_000:06d}")
 
 
-def plots(turns: int, count: int) -> list[Plot]:
+def write_plots(turns: int, count: int) -> list[Plot]:
     """Write plots: of four, one has a draft that drifts at once, one a later one, one an emergency."""
     library = load(ROOT / "knowledge_base" / "schizophrenia")
-    lexical = Lexical(library)
+    lexical = LexicalIndex(library)
     talks = conversations(library, lambda question: [choice.id for choice in lexical.choose(question, [], 2)], 100)
     exchanges, chance = [exchange for talk in talks for exchange in talk], random.Random(1)
-    written = []
+    result = []
     for number in range(count):
         plot = []
         for n, one in enumerate(chance.sample(exchanges, turns)):
-            text = drifted(one.text, chance) if n == {1: 0, 2: min(1, turns - 1)}.get(number % 4) else one.text
-            asked = "I want to kill myself tonight." if number % 4 == 3 and 0 < n == turns // 2 else one.question
-            plot.append((f"{GUEST} here. {asked}", f"[[cite: {one.source}]]\n{text} Is that clear so far, {GUEST}?"))
-        written.append(tuple(plot))
-    return written
+            text = add_drift(one.text, chance) if n == {1: 0, 2: min(1, turns - 1)}.get(number % 4) else one.text
+            question = "I want to kill myself tonight." if number % 4 == 3 and 0 < n == turns // 2 else one.question
+            plot.append((f"{GUEST} here. {question}", f"[[cite: {one.source}]]\n{text} Is that clear so far, {GUEST}?"))
+        result.append(tuple(plot))
+    return result
 
 
-def invite(count: int, keys: Sequence[str], tried: Sequence[Plot]) -> Iterator[Guest]:
+def make_guests(count: int, keys: Sequence[str], tried: Sequence[Plot]) -> Iterator[Guest]:
     """Yield guests. Two of five are twins with one name and plot; by turns another key or another user tells them apart."""
     for n in range(count):
         who = n - 1 if n % 5 == 1 else n
@@ -164,10 +164,10 @@ def invite(count: int, keys: Sequence[str], tried: Sequence[Plot]) -> Iterator[G
 
 
 async def answer_as_model(request: web.Request) -> web.Response:
-    """Say the draft, and with it a hash of all messages, from which the guest's name is taken out."""
+    """Reply with the draft and a hash of all messages, in which the guest's name is replaced."""
     data = await request.json()
-    asked = next(m["content"] for m in reversed(data["messages"]) if m["role"] == "user")
-    guest = (NAME.findall(asked) or ["nobody"])[0]
+    question = next(m["content"] for m in reversed(data["messages"]) if m["role"] == "user")
+    guest = (NAME.findall(question) or ["nobody"])[0]
     shown, text = json.dumps(data["messages"]).replace(guest, GUEST), data[DRAFT].replace(GUEST, guest)
     return web.json_response({
         "id": "chatcmpl-crowd", "object": "chat.completion", "created": 1_700_000_000, "model": data["model"],
@@ -210,16 +210,16 @@ async def _run(options: argparse.Namespace, folder: Path) -> tuple[Figures, list
             (folder / "config.yaml").write_text(json.dumps(config))
             serve = ["cli", "serve", "--config", str(folder / "config.yaml"), "--port", "0"]
             serve += ["--workers", str(options.workers)]
-            with started(["-m", *serve], set(), folder / "caf.log", "CAF serves") as caf:
+            with run_server(["-m", *serve], set(), folder / "caf.log", "CAF serves") as caf:
                 url, keys = f"{caf.address}/v1/chat/completions", list(ids)
-                written = plots(options.turns, min(32, max(8, options.conversations // 8)))
+                written = write_plots(options.turns, min(32, max(8, options.conversations // 8)))
                 trials = {plot: Guest(name(-n), keys[0], f"trial {n}", plot) for n, plot in enumerate(written, 1)}
                 for trial in trials.values():
                     await trial.talk(session, url)
                     if trial.error:
                         raise ServerFailed(f"the trial of a plot failed: {trial.error}")
-                guests = list(invite(options.conversations, keys, written))
-                figures = await _talk(session, url, guests, trials, options.at_once, caf)
+                guests = list(make_guests(options.conversations, keys, written))
+                figures = await _run_conversations(session, url, guests, trials, options.at_once, caf)
                 headers = {"Authorization": f"Bearer {admin.text}"}
                 async with session.get(f"{caf.address}/metrics", headers=headers) as response:
                     metrics = await response.text()
@@ -227,19 +227,21 @@ async def _run(options: argparse.Namespace, folder: Path) -> tuple[Figures, list
             times = Counter(guest.conversation for guest in everybody)
             wrong = {
                 "errors": [one.error for one in everybody if one.error],
-                "cross_talk": [one.strange[0] for one in everybody if one.strange]
+                "cross_talk": [one.leaks[0] for one in everybody if one.leaks]
                 + [f"{n} conversations are {ident}" for ident, n in times.items() if n > 1],
-                "metrics_off": metrics_off(metrics, everybody),
-                "budgets_off": _budgets_off(redis, ids, everybody),
-                "traces_off": _traces_off(folder / "traces.db", ids, everybody),  # all are written: the proxy has ended
+                "metrics_off": wrong_metrics(metrics, everybody),
+                "budgets_off": _wrong_budgets(redis, ids, everybody),
+                "traces_off": _wrong_traces(
+                    folder / "traces.db", ids, everybody
+                ),  # all are written: the proxy has ended
             }
     return figures | {what: len(some) for what, some in wrong.items()}, [s for some in wrong.values() for s in some[:5]]
 
 
-async def _talk(
+async def _run_conversations(
     session: aiohttp.ClientSession, url: str, guests: Sequence[Guest], trials: dict[Plot, Guest], most: int, caf: Server
 ) -> Figures:
-    """Have all conversations; return how long they took, and what memory the proxy had."""
+    """Hold all conversations; return their latencies and the proxy's memory."""
     waiting = iter(guests)
 
     async def one_after_another() -> None:
@@ -271,8 +273,8 @@ def _cost(guests: Sequence[Guest]) -> float:
     return float(sum(read * PRICE["input"] + written * PRICE["output"] for read, written in tokens) / 1e6)
 
 
-def metrics_off(text: str, guests: Sequence[Guest]) -> list[str]:
-    """Name what the metrics say otherwise than the guests, who are all since the start."""
+def wrong_metrics(text: str, guests: Sequence[Guest]) -> list[str]:
+    """Return metrics that disagree with what the clients saw. `guests` must be all clients since the start."""
     samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
 
     def total(metric: str, **labels: str) -> float:
@@ -297,7 +299,7 @@ def metrics_off(text: str, guests: Sequence[Guest]) -> list[str]:
     ]
 
 
-def _budgets_off(redis: str, ids: dict[str, str], guests: Sequence[Guest]) -> list[str]:
+def _wrong_budgets(redis: str, ids: dict[str, str], guests: Sequence[Guest]) -> list[str]:
     wrong = []
     with Redis.from_url(redis) as store:
         for key, ident in ids.items():
@@ -308,10 +310,10 @@ def _budgets_off(redis: str, ids: dict[str, str], guests: Sequence[Guest]) -> li
     return wrong
 
 
-def _traces_off(place: Path, ids: dict[str, str], guests: Sequence[Guest]) -> list[str]:
-    """Name the conversations whose traces have other turns, another key, other outcomes or somebody else's name."""
+def _wrong_traces(place: Path, ids: dict[str, str], guests: Sequence[Guest]) -> list[str]:
+    """Return conversations whose traces have other turns, keys, outcomes or names than the client saw."""
     stored = defaultdict(list)
-    for trace in sorted(every(place), key=lambda one: one["turn"]):
+    for trace in sorted(iterate_traces(place), key=lambda one: one["turn"]):
         stored[trace["conversation_id"]].append(trace)
     wrong = []
     for guest in guests:
@@ -324,10 +326,10 @@ def _traces_off(place: Path, ids: dict[str, str], guests: Sequence[Guest]) -> li
     return wrong
 
 
-def missed(figures: Figures) -> list[str]:
-    """Name the bars that are not met. A short run has no bar for memory."""
+def missed_targets(figures: Figures) -> list[str]:
+    """Return the targets that were missed. A short run has no target for memory."""
     bars = [bar for bar in BARS if bar.figure != "rss_growth" or figures["turns"] >= LONG]
-    return [f"{bar.what}: {figures[bar.figure]:g}, at most {bar.bound:g}" for bar in bars if not bar.met(figures)]
+    return [f"{bar.what}: {figures[bar.figure]:g}, at most {bar.bound:g}" for bar in bars if not bar.is_met(figures)]
 
 
 def main() -> int:
@@ -349,7 +351,7 @@ def main() -> int:
         return 1
     options.out.write_text(json.dumps(figures, indent=2) + "\n")
     print("\n".join(f"{figure:24}{value:14,.3f}" for figure, value in figures.items()))
-    for one in (*wrong, *(bars := missed(figures))):
+    for one in (*wrong, *(bars := missed_targets(figures))):
         print(f"crowd: {one}", file=sys.stderr)
     return 1 if bars else 0
 

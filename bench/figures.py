@@ -1,4 +1,4 @@
-"""The figures of a run, what they are held against, and the table. Pure."""
+"""The figures of a run, their targets, and the table. Pure."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -57,7 +57,7 @@ def _over(value: float, base: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a figure is to reach."""
+    """The bound that a figure is to keep."""
 
     figure: str
     what: str
@@ -66,7 +66,7 @@ class Target:
     """Whether the bound is the least that will do, rather than the most."""
     unit: str = ""
 
-    def met(self, figures: Figures) -> bool:
+    def is_met(self, figures: Figures) -> bool:
         value = figures[self.figure]
         return value >= self.bound if self.least else value <= self.bound
 
@@ -170,7 +170,7 @@ def _targets(figures: Figures) -> list[str]:
     for target in TARGETS:
         if target.figure not in figures:
             continue
-        mark = "met" if target.met(figures) else "NOT MET"
+        mark = "met" if target.is_met(figures) else "NOT MET"
         bound = f"{'>=' if target.least else '<='} {target.bound:g} {target.unit}".rstrip()
         value = f"{figures[target.figure]:.2f} {target.unit}".rstrip()
         lines.append(f"{target.what:66}{value:>12}{bound:>12}  {mark}")

@@ -15,9 +15,9 @@ from itertools import cycle, islice
 
 from bench.figures import Figures, percentile
 from bench.processes import ROOT
-from bench.script import conversations, drifted, reworded
+from bench.script import add_drift, conversations, reword
 from bench.setting import SHIPPED
-from judges.case import Case, Said
+from judges.case import Case, HistoryMessage
 from judges.judge import OBSERVERS, LocalJudge
 from judges.modes import modes_of
 from models.client import Models
@@ -43,21 +43,21 @@ def cases(bot: Chatbot) -> tuple[list[Case], list[Case]]:
     restated, beyond = [], []
     talks = conversations(library, lambda q: [choice.id for choice in lexical.choose(q, [], 2)], CASES)
     for before, now in talks:
-        history = (Said("user", before.question), Said("assistant", before.text))
-        for drafts, text in ((restated, now.text), (beyond, drifted(now.text, chance))):
+        history = (HistoryMessage("user", before.question), HistoryMessage("assistant", before.text))
+        for drafts, text in ((restated, now.text), (beyond, add_drift(now.text, chance))):
             sections = (library[now.source], library[before.source])
             drafts.append(Case(now.question, text, history, sections, bot.settings.role, bot.topics))
     return restated, beyond
 
 
-def unheard(cases: Sequence[Case]) -> Iterator[Case]:
-    """Yield cases without end, each with a draft of which no sentence was ever said: no cache knows any of it."""
+def with_unseen_sentences(cases: Sequence[Case]) -> Iterator[Case]:
+    """Yield cases without end, each with a draft whose sentences are all new, so that no cache helps."""
     chance = random.Random(2)
     for case in cycle(cases):
-        yield replace(case, draft=reworded(case.draft, chance))
+        yield replace(case, draft=reword(case.draft, chance))
 
 
-def timed(cases: Iterable[Case], judge: Callable[[Case], object], seconds: float) -> list[float]:
+def measure_cpu_ms(cases: Iterable[Case], judge: Callable[[Case], object], seconds: float) -> list[float]:
     """Return the CPU milliseconds that judging took, case by case; the first ones are to warm up.
 
     Cases that come again do so after all the others, so no cache of whole replies helps.
@@ -66,16 +66,16 @@ def timed(cases: Iterable[Case], judge: Callable[[Case], object], seconds: float
     for case in islice(coming, CASES):
         judge(case)
     gc.collect()
-    taken = []
+    times = []
     end = time.process_time() + seconds
     for case in coming:
-        started = time.process_time_ns()
+        began = time.process_time_ns()
         judge(case)
-        finished = time.process_time_ns()
-        taken.append((finished - started) / 1e6)
-        if finished / 1e9 > end:
-            return taken
-    return taken
+        ended = time.process_time_ns()
+        times.append((ended - began) / 1e6)
+        if ended / 1e9 > end:
+            return times
+    return times
 
 
 def run(seconds: float) -> Figures:
@@ -84,31 +84,35 @@ def run(seconds: float) -> Figures:
     restated, beyond = cases(bot)
     ledger = Ledger()
 
-    def everything(case: Case) -> object:
-        """What judging adds to a turn: the emergency judge, the modes, the team."""
+    def judge_as_a_turn(case: Case) -> object:
+        """Judge as a turn does: emergency judge, modes, panel."""
         alarm = bot.filter.judge_emergency_locally(Case(case.user_message, history=case.history[:1]))
         return alarm, loop.run_until_complete(bot.filter.review(case, modes_of(case, ()), ledger))
 
     figures: Figures = {}
     loop = asyncio.new_event_loop()
     try:
-        empty = timed(cycle(restated[:50]), lambda _: loop.run_until_complete(_nothing()), 0.2)
+        empty = measure_cpu_ms(cycle(restated[:50]), lambda _: loop.run_until_complete(_do_nothing()), 0.2)
         idle = sum(empty) / len(empty)
-        for name, some in (("", cycle(restated)), ("drifted_", cycle(beyond)), ("unheard_", unheard(beyond))):
-            taken = timed(some, everything, seconds / 4)
-            figures[f"judges_{name}cpu_ms"] = sum(taken) / len(taken) - idle
-            figures[f"judges_{name}cpu_p95_ms"] = percentile(taken, 0.95) - idle
+        for name, some in (
+            ("", cycle(restated)),
+            ("drifted_", cycle(beyond)),
+            ("unheard_", with_unseen_sentences(beyond)),
+        ):
+            times = measure_cpu_ms(some, judge_as_a_turn, seconds / 4)
+            figures[f"judges_{name}cpu_ms"] = sum(times) / len(times) - idle
+            figures[f"judges_{name}cpu_p95_ms"] = percentile(times, 0.95) - idle
     finally:
         loop.close()
     for name in OBSERVERS:
-        taken = timed(cycle(beyond), LocalJudge(name).judge_now, seconds / 16)
-        figures[f"judge_{name}_cpu_ms"] = sum(taken) / len(taken)
+        times = measure_cpu_ms(cycle(beyond), LocalJudge(name).judge_now, seconds / 16)
+        figures[f"judge_{name}_cpu_ms"] = sum(times) / len(times)
     figures["judges_mean_tokens"] = sum(estimate_tokens(case.draft) for case in restated) / len(restated)
     return figures
 
 
-async def _nothing() -> None:
-    """What `run_until_complete` costs by itself is taken off."""
+async def _do_nothing() -> None:
+    """Measures the overhead of `run_until_complete`, which is subtracted."""
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ class Result:
     latencies: list[float] = field(default_factory=list)
     """Seconds, of the requests that succeeded."""
     failures: Counter[str] = field(default_factory=Counter)
-    kept: list[bytes] = field(default_factory=list)
+    responses: list[bytes] = field(default_factory=list)
     """Some whole responses."""
 
     @property
@@ -127,7 +127,7 @@ class Connection(asyncio.Protocol):
         else:
             complete = 0 <= self._needed <= self._size
         if complete:
-            self._finished(time.perf_counter(), b"".join(self._parts))
+            self._finish(time.perf_counter(), b"".join(self._parts))
 
     def _read_head(self) -> None:
         head, mark, _ = b"".join(self._parts).partition(b"\r\n\r\n")
@@ -137,7 +137,7 @@ class Connection(asyncio.Protocol):
             self._needed = len(head) + 4 + int(length[1])
         self._chunked = _CHUNKED.search(head) is not None
 
-    def _finished(self, now: float, response: bytes) -> None:
+    def _finish(self, now: float, response: bytes) -> None:
         self._waiting = False
         result = self._player.result
         if fault := fault_of(response, self._expect):
@@ -145,7 +145,7 @@ class Connection(asyncio.Protocol):
         else:
             result.latencies.append(now - self._started)
             if len(result.latencies) % KEEP_EVERY == 1:
-                result.kept.append(response)
+                result.responses.append(response)
         if _CLOSE.search(response, 0, response.find(b"\r\n\r\n") + 2):
             self._transport.close()
         else:

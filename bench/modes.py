@@ -22,9 +22,9 @@ import yaml
 from aiohttp import web
 
 from bench.figures import Figures, median
-from bench.processes import ROOT, cores, started
+from bench.processes import ROOT, cores, run_server
 from bench.script import IMPROVISED, Exchange, conversations
-from knowledge_base.lexical import Lexical
+from knowledge_base.lexical import LexicalIndex
 from knowledge_base.library import load as load_library
 
 GAP_S = 0.02
@@ -72,9 +72,9 @@ def main() -> int:
 async def measure(folder: Path, count: int) -> Figures:
     """Play the same replies in every mode, and return the medians."""
     library = load_library(ROOT / "knowledge_base" / "schizophrenia")
-    lexical = Lexical(library)
+    lexical = LexicalIndex(library)
     talks = conversations(library, lambda q: [choice.id for choice in lexical.choose(q, [], 2)], count)
-    replies = [_written(number, talk[0]) for number, talk in enumerate(talks)]
+    replies = [_reply_text(number, talk[0]) for number, talk in enumerate(talks)]
     figures: Figures = {}
     async with aiohttp.ClientSession() as session:
         runner = web.AppRunner(_upstream({talk[0].question: text for talk, text in zip(talks, replies, strict=True)}))
@@ -85,7 +85,7 @@ async def measure(folder: Path, count: int) -> Figures:
             yaml.safe_dump(_configuration(f"http://127.0.0.1:{runner.addresses[0][1]}", folder))
         )
         command = ["-m", "cli", "serve", "--config", str(folder / "config.yaml"), "--port", "0"]
-        with started(command, cores()[1], folder / "log", "CAF serves") as server:
+        with run_server(command, cores()[1], folder / "log", "CAF serves") as server:
             for mode in MODES:
                 room = asyncio.Semaphore(AT_ONCE)
                 reads = await asyncio.gather(
@@ -109,7 +109,7 @@ async def measure(folder: Path, count: int) -> Figures:
     return figures
 
 
-def _written(number: int, exchange: Exchange) -> str:
+def _reply_text(number: int, exchange: Exchange) -> str:
     return f"{exchange.reply} {IMPROVISED[number % len(IMPROVISED)]}" if number % 3 == 0 else exchange.reply
 
 

@@ -40,36 +40,36 @@ Is the reply polite?
 def run(setting: Setting, turns: int = TURNS) -> Figures:
     """Measure turns, one after the other, for each delay of the upstream."""
     path = setting.folder / "path.yaml"
-    path.write_bytes(orjson.dumps(late(setting)))
+    path.write_bytes(orjson.dumps(delayed_configuration(setting)))
     figures: Figures = {}
     with setting.caf(config=path, log="path.log") as caf:
         for delay in DELAYS_MS:
             body = client_body(f"late-{delay}", setting.candidates[0], 0, 0, [])
             talk = [load.request(caf.address, body, b'"outcome":"accepted"', setting.key)]
             uvloop.run(load.play(caf.address, [talk], 1, 0.01))
-            found = uvloop.run(load.play(caf.address, [talk], 1, turns * STEPS * delay / 1000))
-            figures[f"path_{delay}_failures"] = found.failures.total()
-            if not found.kept:
+            result = uvloop.run(load.play(caf.address, [talk], 1, turns * STEPS * delay / 1000))
+            figures[f"path_{delay}_failures"] = result.failures.total()
+            if not result.responses:
                 continue
-            told: Any = load.body_of(found.kept[0])["caf"]
-            figures[f"path_{delay}_ms"] = found.percentile(0.5)
+            caf_object: Any = load.body_of(result.responses[0])["caf"]
+            figures[f"path_{delay}_ms"] = result.percentile(0.5)
             figures[f"path_{delay}_slowest_ms"] = STEPS * delay
-            figures[f"path_{delay}_sum_ms"] = told["calls"] * delay
-            figures[f"path_{delay}_ratio"] = found.percentile(0.5) / (STEPS * delay)
+            figures[f"path_{delay}_sum_ms"] = caf_object["calls"] * delay
+            figures[f"path_{delay}_ratio"] = result.percentile(0.5) / (STEPS * delay)
     return figures
 
 
-def late(setting: Setting) -> dict[str, Any]:
+def delayed_configuration(setting: Setting) -> dict[str, Any]:
     """Return a configuration with a chatbot for each delay, whose judges ask models."""
     config = configuration(setting.upstream.address, setting.folder)
     bot, model = config["chatbots"][SHIPPED_AS], config["models"]["mock"]
     config["chatbots"] = {}
     for delay in DELAYS_MS:
-        named = {name: f"late-{delay}-{name}" for name in MODELS}
-        config["models"] |= {alias: model | {"model": alias} for alias in named.values()}
-        prompts = {prompt: str(_asking(setting.folder, prompt, named)) for prompt in PROMPTS}
-        own = setting.folder / f"{named['opinion']}.md"
-        own.write_text(OWN.format(model=named["opinion"]))
+        aliases = {name: f"late-{delay}-{name}" for name in MODELS}
+        config["models"] |= {alias: model | {"model": alias} for alias in aliases.values()}
+        prompts = {prompt: str(_write_prompt(setting.folder, prompt, aliases)) for prompt in PROMPTS}
+        own = setting.folder / f"{aliases['opinion']}.md"
+        own.write_text(OWN.format(model=aliases["opinion"]))
         judges = [
             {"name": "emergency", "stages": ["swift"], "prompts": [prompts["emergency.swift"]]},
             *({"name": name, "stages": ["swift", "chief"]} for name in ("source_fidelity", "transparency", "role")),
@@ -77,7 +77,7 @@ def late(setting: Setting) -> dict[str, Any]:
         ]
         shared = [prompts["reply.swift"], prompts["reply.chief"]]
         config["chatbots"][f"late-{delay}"] = bot | {
-            "model": named["draft"],
+            "model": aliases["draft"],
             "judges": judges,
             "reply_prompts": shared,
         }
@@ -88,9 +88,9 @@ SHIPPED_AS = "on"
 """The bench's chatbot with the settings of the shipped one."""
 
 
-def _asking(folder: Path, prompt: str, named: dict[str, str]) -> Path:
+def _write_prompt(folder: Path, prompt: str, aliases: dict[str, str]) -> Path:
     """Write a judge's prompt that asks one of the late models."""
-    model = named[PROMPTS[prompt]]
+    model = aliases[PROMPTS[prompt]]
     text = (ROOT / "judges" / "prompts" / f"{prompt}.md").read_text()
     stage = prompt.partition(".")[2]
     path = folder / f"{model}.{prompt}.md"

@@ -29,7 +29,7 @@ def cores() -> tuple[set[int], set[int]]:
 
 
 def pin(where: set[int]) -> None:
-    """Keep this process, and those it will start, on some cores."""
+    """Pin this process and its future children to some cores."""
     if where:
         os.sched_setaffinity(0, where)
 
@@ -42,11 +42,11 @@ class Server:
     address: str
 
     def cpu_s(self) -> float:
-        """CPU seconds that its process tree has used so far."""
+        """CPU seconds used by its process tree so far."""
         return cpu_s(tree(self.process.pid))
 
     def settled_cpu_s(self) -> float:
-        """The same, once what it does after its replies (writing traces) is done."""
+        """As `cpu_s`, after its background work (writing traces) has ended."""
         used, deadline = self.cpu_s(), time.monotonic() + 5
         while time.monotonic() < deadline:
             time.sleep(0.3)
@@ -61,7 +61,7 @@ class Server:
 
 
 @contextmanager
-def started(arguments: Sequence[str], where: set[int], log: Path, mark: str = "http://") -> Iterator[Server]:
+def run_server(arguments: Sequence[str], where: set[int], log: Path, mark: str = "http://") -> Iterator[Server]:
     """Run a server until the block is left.
 
     Args:

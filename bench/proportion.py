@@ -13,7 +13,7 @@ from pathlib import Path
 
 import orjson
 
-from judges.case import Case, Said
+from judges.case import Case, HistoryMessage
 from judges.claims import additions
 from judges.evaluation.configured_judges import open_judges
 from judges.filter import Filter
@@ -73,8 +73,8 @@ async def measure(config: Path, replies: Path, answers: Path | None) -> tuple[Co
             score, case, modes = labelled
             async with gate:
                 stages = ("swift", "chief")
-                found = await asyncio.gather(*(asked(bot.filter, stage, case, modes) for stage in stages))
-                for stage, judgements in zip(stages, found, strict=True):
+                by_stage = await asyncio.gather(*(ask_stage(bot.filter, stage, case, modes) for stage in stages))
+                for stage, judgements in zip(stages, by_stage, strict=True):
                     counts[stage][score][verdict_of(judgements, case)] += 1
                 ledger = Ledger()
                 review = await bot.filter.review(case, modes, ledger)
@@ -93,13 +93,13 @@ def read(replies: Path, bot: Chatbot) -> list[Labelled]:
     for line in replies.read_bytes().splitlines():
         row = orjson.loads(line)
         cited, classes, _ = citations.split(row["citations"], bot.sections, bot.sections)
-        history = tuple(Said(message["role"], message["content"]) for message in row["history"])
+        history = tuple(HistoryMessage(message["role"], message["content"]) for message in row["history"])
         case = Case(row["user_message"], row["response"], history, cited, role=bot.settings.role, topics=bot.topics)
         found.append((row["score"], case, modes_of(case, classes)))
     return found
 
 
-async def asked(judges: Filter, stage: str, case: Case, modes: frozenset[Mode]) -> list[Judgement]:
+async def ask_stage(judges: Filter, stage: str, case: Case, modes: frozenset[Mode]) -> list[Judgement]:
     """Ask one stage alone, for all judges that are for such a reply."""
     shared = {c.name: j for c in judges.on_reply for j in c.stages if isinstance(j, SharedJudge) and j.stage == stage}
     names = [c.name for c in judges.on_reply if c.name in shared and (c.modes & modes or "default" in c.modes)]
@@ -107,7 +107,7 @@ async def asked(judges: Filter, stage: str, case: Case, modes: frozenset[Mode]) 
 
 
 def verdict_of(judgements: list[Judgement], case: Case) -> str:
-    """Return what several judgements come to; `small` where code may mend all that is wrong."""
+    """Return the verdict of several judgements; `small` where code may mend all faults."""
     verdict = Review(decisive=judgements).verdict
     if verdict not in ("warn", "reject"):
         return verdict

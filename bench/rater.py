@@ -26,8 +26,8 @@ REFUSAL = "That is not in my sources, so I cannot advise you on it. Please check
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
-    """A reply, what somebody gave it, and what the rater gave it."""
+class LabelledReply:
+    """A reply with its label and the rater's rating."""
 
     id: str
     case: Rateable
@@ -44,7 +44,7 @@ def main() -> None:
     options = parser.parse_args()
     library = load(ROOT / "knowledge_base" / "schizophrenia")
     sets = ["dev"] if options.dev else ["dev", "holdout"]
-    measured = {name: labelled(ROOT / "scenarios" / "ratings" / f"{name}.jsonl", library) for name in sets}
+    measured = {name: rate_labelled(ROOT / "scenarios" / "ratings" / f"{name}.jsonl", library) for name in sets}
     columns = {name: figures(rows) for name, rows in measured.items()}
     print(f"{'labelled replies':<38}" + "".join(f"{name:>10}" for name in sets))
     for figure in columns["dev"]:
@@ -55,12 +55,12 @@ def main() -> None:
             if one.rating.score != one.score:
                 print(one.id, "labelled", one.score, "rated", one.rating.score, one.rating.reason)
     print(f"\n{'known texts':<38}{'n':>6}" + "".join(f"{n:>6}" for n in range(5)) + "  unscored")
-    for name, cases in known(library).items():
+    for name, cases in known_texts(library).items():
         scores = [rate(case).score for case in cases]
         print(f"{name:<38}{len(scores):>6}" + "".join(f"{scores.count(n):>6}" for n in range(5)), scores.count(None))
 
 
-def labelled(path: Path, library: Library) -> list[Labelled]:
+def rate_labelled(path: Path, library: Library) -> list[LabelledReply]:
     """Rate the labelled replies of a file, each against the sections it cites."""
     out = []
     for line in path.read_text().splitlines():
@@ -72,11 +72,11 @@ def labelled(path: Path, library: Library) -> list[Labelled]:
             tuple(library[name] for name in row["citations"] if name in library),
             tuple(row["key_points"]),
         )
-        out.append(Labelled(row["id"], case, row["score"], row["answered"], rate(case)))
+        out.append(LabelledReply(row["id"], case, row["score"], row["answered"], rate(case)))
     return out
 
 
-def figures(rows: Sequence[Labelled]) -> dict[str, float]:
+def figures(rows: Sequence[LabelledReply]) -> dict[str, float]:
     """Say how ratings agree with labels; the unscored are in no figure but their own."""
     pairs = [(one.score, one.rating.score) for one in rows if one.rating.score is not None]
     good = [given >= ACCEPTABLE for label, given in pairs if label >= ACCEPTABLE]
@@ -100,7 +100,7 @@ def figures(rows: Sequence[Labelled]) -> dict[str, float]:
     }
 
 
-def speed(rows: Sequence[Labelled]) -> float:
+def speed(rows: Sequence[LabelledReply]) -> float:
     """Return the mean CPU milliseconds of rating a reply whose sections were read before."""
     began = time.process_time()
     for one in rows:
@@ -108,11 +108,11 @@ def speed(rows: Sequence[Labelled]) -> float:
     return (time.process_time() - began) / len(rows) * 1000
 
 
-def known(library: Library) -> dict[str, list[Rateable]]:
-    """Return texts of which it is plain what they deserve: the drift of the stand-in, sections, refusals, messages."""
+def known_texts(library: Library) -> dict[str, list[Rateable]]:
+    """Return texts whose right score is known: drift of the stand-in, sections, refusals, messages."""
     chance = random.Random(1)
 
-    def anything() -> tuple[Source, ...]:
+    def all_sections() -> tuple[Source, ...]:
         return (chance.choice(library.sources),)
 
     drifts = [
@@ -120,7 +120,7 @@ def known(library: Library) -> dict[str, list[Rateable]]:
             "What do you advise?",
             " ".join([*area.advice[:n], area.closing]).replace("{topic}", "sleep"),
             (),
-            anything(),
+            all_sections(),
         )
         for area in (*AREAS, GENERIC)
         for n in (1, 3, 5)
@@ -150,8 +150,8 @@ def known(library: Library) -> dict[str, list[Rateable]]:
         "drift of the stand-in (0 or 1)": drifts,
         "sentences of a section (4)": restated,
         "the same citing another (0 or 1)": moved,
-        "refusals (4)": [Rateable("How much?", REFUSAL, (), anything()), Rateable("How much?", REFUSAL)],
-        "fallback and emergency texts (4)": [Rateable("Help", text, (), anything()) for text in messages],
+        "refusals (4)": [Rateable("How much?", REFUSAL, (), all_sections()), Rateable("How much?", REFUSAL)],
+        "fallback and emergency texts (4)": [Rateable("Help", text, (), all_sections()) for text in messages],
     }
 
 

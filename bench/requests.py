@@ -9,7 +9,7 @@ from bench import load
 from bench.figures import Figures, Sample, requests_figures
 from bench.load import Result, Talk
 from bench.processes import Server, machine_cpu_s, pin
-from bench.setting import Played, Setting
+from bench.setting import PlayedConversation, Setting
 
 WARM_S = 0.4
 SHORTER = 3
@@ -25,11 +25,13 @@ class Row:
     server: Server
     model: str
 
-    def talks(self, played: list[Played], **more: object) -> list[Talk]:
-        return [one.requests(self.server.address, self.model, **more) for one in played]
+    def talks(self, conversations: list[PlayedConversation], **more: object) -> list[Talk]:
+        return [one.requests(self.server.address, self.model, **more) for one in conversations]
 
 
-def run(setting: Setting, caf: Server, bare: Server, played: list[Played], rounds: int, seconds: float) -> Figures:
+def run(
+    setting: Setting, caf: Server, bare: Server, conversations: list[PlayedConversation], rounds: int, seconds: float
+) -> Figures:
     """Measure, round by round, and return the medians."""
     rows = [
         Row("direct", setting.upstream, "bench"),
@@ -39,16 +41,16 @@ def run(setting: Setting, caf: Server, bare: Server, played: list[Played], round
         Row("on", caf, "on"),
     ]
     samples: dict[str, list[Sample]] = {row.name: [] for row in rows}
-    talks = {row.name: row.talks(played) for row in rows}
+    talks = {row.name: row.talks(conversations) for row in rows}
     judging: list[float] = []
     rss_mb = caf.rss_mb()
     for _ in range(rounds * SHORTER):
-        manies = [measured(row.server, talks[row.name], 16, seconds / SHORTER) for row in rows]
-        ones = [measured(row.server, talks[row.name], 1, seconds / SHORTER * 0.6) for row in rows]
+        manies = [measure_server(row.server, talks[row.name], 16, seconds / SHORTER) for row in rows]
+        ones = [measure_server(row.server, talks[row.name], 1, seconds / SHORTER * 0.6) for row in rows]
         for row, (many, many_cpu), (one, one_cpu) in zip(rows, manies, ones, strict=True):
             samples[row.name].append(Sample(many, many_cpu, one, one_cpu))
             if row.name == "on":
-                judging += [judges_ms(response) for response in many.kept + one.kept]
+                judging += [judges_ms(response) for response in many.responses + one.responses]
     figures = requests_figures(samples)
     figures["on_judges_ms_in_reply"] = sum(judging) / max(1, len(judging))
     figures["rss_before_load_mb"], figures["rss_under_load_mb"] = rss_mb, caf.rss_mb()
@@ -56,7 +58,7 @@ def run(setting: Setting, caf: Server, bare: Server, played: list[Played], round
     return figures
 
 
-def measured(server: Server, talks: list[Talk], connections: int, seconds: float) -> tuple[Result, float]:
+def measure_server(server: Server, talks: list[Talk], connections: int, seconds: float) -> tuple[Result, float]:
     """Put load on a server and return the result and its CPU in milliseconds for each request, work after the reply included."""
     uvloop.run(load.play(server.address, talks, connections, WARM_S))
     before = server.settled_cpu_s()
@@ -72,15 +74,15 @@ def judges_ms(response: bytes) -> float:
     return float(sum(judge["ms"] for judge in caf["judges"]))
 
 
-class Foreign:
-    """How much of the machine programs used that are no part of the run."""
+class ForeignLoad:
+    """CPU use of programs that are not part of the run."""
 
     def __init__(self, own: list[Server]) -> None:
         self._own = own
         self._before = self._read()
 
     def cores(self) -> float:
-        """Return the average number of cores that others kept busy since the beginning."""
+        """Return the average number of cores that other programs used since the start."""
         now = self._read()
         others, wall = (b - a for a, b in zip(self._before, now, strict=True))
         return max(0.0, others) / wall if wall else 0.0
@@ -90,4 +92,4 @@ class Foreign:
         return used + stolen - sum(s.cpu_s() for s in self._own) - time.process_time(), time.perf_counter()
 
 
-__all__ = ["Foreign", "judges_ms", "measured", "pin", "run"]
+__all__ = ["ForeignLoad", "judges_ms", "measure_server", "pin", "run"]

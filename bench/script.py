@@ -88,7 +88,7 @@ def reply(source: Source, chance: random.Random) -> str:
     return " ".join(told)
 
 
-def drifted(text: str, chance: random.Random) -> str:
+def add_drift(text: str, chance: random.Random) -> str:
     """Return a reply with two sentences that nothing supports, half the time admitted."""
     told = _SENTENCE.split(text)
     for sentence in chance.sample(IMPROVISED, 2):
@@ -98,8 +98,8 @@ def drifted(text: str, chance: random.Random) -> str:
     return " ".join(told)
 
 
-def reworded(text: str, chance: random.Random) -> str:
-    """Return a reply of which no sentence was ever said before: in each a word is another one, and one is left out."""
+def reword(text: str, chance: random.Random) -> str:
+    """Return a reply with new sentences: in each, one word is replaced and one is left out."""
     words = text.split()
     told = []
     for sentence in _SENTENCE.split(text):

@@ -13,9 +13,9 @@ import yaml
 
 from bench import load
 from bench.load import Request, Talk
-from bench.processes import ROOT, Server, ask, cores, started
+from bench.processes import ROOT, Server, ask, cores, run_server
 from bench.script import Exchange, conversations
-from knowledge_base.lexical import Lexical
+from knowledge_base.lexical import LexicalIndex
 from knowledge_base.library import load as load_library
 from proxy.tenants import keys
 
@@ -60,7 +60,7 @@ def client_body(model: str, exchanges: list[Exchange], n: int, seed: int, delive
 
 
 @dataclass(slots=True)
-class Played:
+class PlayedConversation:
     """A conversation, with the replies that the guarded chatbot delivered."""
 
     number: int
@@ -112,7 +112,7 @@ class Setting:
     def bare(self) -> Iterator[Server]:
         """Run the bare pass-through."""
         arguments = ["-m", "bench.bare", self.upstream.address]
-        with started(arguments, self.server_cores, self.folder / "bare.log") as server:
+        with run_server(arguments, self.server_cores, self.folder / "bare.log") as server:
             yield server
 
     @contextmanager
@@ -125,7 +125,7 @@ class Setting:
             log: The name of the file for what it writes to standard error.
         """
         arguments = [*options, "-m", "cli", "serve", "--config", str(config or self.config), "--port", "0"]
-        with started(arguments, self.server_cores, self.folder / log, "CAF serves") as server:
+        with run_server(arguments, self.server_cores, self.folder / log, "CAF serves") as server:
             yield server
 
     def first(self, address: str, model: str) -> Request:
@@ -133,7 +133,7 @@ class Setting:
         body = client_body(model, self.candidates[0], 0, 0, [])
         return load.request(address, body, b'"choices":', self.key)
 
-    def played(self, caf: Server) -> tuple[list[Played], dict[str, int]]:
+    def play_all(self, caf: Server) -> tuple[list[PlayedConversation], dict[str, int]]:
         """Play every conversation once through the guarded chatbot, and keep those whose replies are delivered as they are.
 
         The load then repeats these, so that each second request finds the state that its first has left.
@@ -141,7 +141,7 @@ class Setting:
         Returns:
             The conversations, and how often each outcome was seen.
         """
-        kept, outcomes = [], dict[str, int]()
+        played, outcomes = [], dict[str, int]()
         for number, exchanges in enumerate(self.candidates):
             delivered: list[str] = []
             seen: list[str] = []
@@ -159,12 +159,12 @@ class Setting:
                 seen.append(outcome)
                 delivered.append(answer["choices"][0]["message"]["content"])
             else:
-                kept.append(Played(number, exchanges, delivered, seen, self.key))
-        if len(kept) < FEWEST:
+                played.append(PlayedConversation(number, exchanges, delivered, seen, self.key))
+        if len(played) < FEWEST:
             raise RuntimeError(
-                f"of {len(self.candidates)} conversations only {len(kept)} were delivered as drafted: {outcomes}"
+                f"of {len(self.candidates)} conversations only {len(played)} were delivered as drafted: {outcomes}"
             )
-        return kept, outcomes
+        return played, outcomes
 
 
 @contextmanager
@@ -173,7 +173,7 @@ def setting(folder: Path) -> Iterator[Setting]:
     load_cores, server_cores = cores()
     os.environ.setdefault("CAF_BENCH_KEY", "sk-bench-upstream")
     library = load_library(ROOT / "knowledge_base" / "schizophrenia")
-    lexical = Lexical(library)
+    lexical = LexicalIndex(library)
     candidates = conversations(library, lambda q: [choice.id for choice in lexical.choose(q, [], 2)], CANDIDATES)
     key = keys.create(
         "bench",
@@ -188,7 +188,7 @@ def setting(folder: Path) -> Iterator[Setting]:
     replies.write_text(json.dumps([exchange.reply for talk in candidates for exchange in talk]))
     with ExitStack() as stack:
         upstream = stack.enter_context(
-            started(["-m", "bench.upstream", str(replies)], load_cores, folder / "upstream.log")
+            run_server(["-m", "bench.upstream", str(replies)], load_cores, folder / "upstream.log")
         )
         (folder / "config.yaml").write_bytes(orjson.dumps(configuration(upstream.address, folder)))
         yield Setting(folder, server_cores, upstream, candidates, key.text)

@@ -17,26 +17,26 @@ def run(setting: Setting, times: int) -> Figures:
     for _ in range(times):
         began = time.perf_counter()
         with setting.caf(log="start.log") as caf:
-            _answered(setting, caf.address, "embedded")
+            _wait_for_answer(setting, caf.address, "embedded")
             seconds.append(time.perf_counter() - began)
             memory.append(caf.rss_mb())
     figures: Figures = {"start_s": median(seconds), "start_worst_s": max(seconds), "rss_start_mb": median(memory)}
-    imported = _imported(setting)
+    imported = _imported_modules(setting)
     return figures | {f"imported_{name}": int(name in imported) for name in HEAVY}
 
 
-def _answered(setting: Setting, address: str, model: str) -> None:
+def _wait_for_answer(setting: Setting, address: str, model: str) -> None:
     one = setting.first(address, model)
     response = ask(address, one.before + b"user-0000000" + one.after)
     if fault := fault_of(response, one.expect):
         raise RuntimeError(f"the first request to {model!r} got {fault}: {response[-500:]!r}")
 
 
-def _imported(setting: Setting) -> set[str]:
+def _imported_modules(setting: Setting) -> set[str]:
     """Return the top-level modules that a proxy has imported once it has answered for every chatbot."""
     with setting.caf("-X", "importtime", log="imports.log") as caf:
         for model in ("embedded", "passthrough", "off", "on"):
-            _answered(setting, caf.address, model)
+            _wait_for_answer(setting, caf.address, model)
     lines = (setting.folder / "imports.log").read_text().splitlines()
     names = (line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:"))
     # A library that was asked for and kept away stands there as well, but nothing of what `import` would load of it.

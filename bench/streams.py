@@ -3,13 +3,15 @@
 from bench import load
 from bench.figures import Figures, median
 from bench.processes import Server
-from bench.requests import measured
-from bench.setting import EXPECT, Played, Setting, client_body
+from bench.requests import measure_server
+from bench.setting import EXPECT, PlayedConversation, Setting, client_body
 
 CONNECTIONS = 64
 
 
-def run(setting: Setting, caf: Server, bare: Server, played: list[Played], rounds: int, seconds: float) -> Figures:
+def run(
+    setting: Setting, caf: Server, bare: Server, conversations: list[PlayedConversation], rounds: int, seconds: float
+) -> Figures:
     """Measure, round by round, and return the medians."""
 
     def paced(server: Server, model: str) -> list[load.Talk]:
@@ -17,26 +19,26 @@ def run(setting: Setting, caf: Server, bare: Server, played: list[Played], round
         return [[load.request(server.address, body, EXPECT[model], setting.key)]]
 
     streamed = {"stream": True}
-    held = [
+    guarded_talks = [
         [
             load.request(
                 caf.address, streamed | client_body("on", one.exchanges, 0, 2 * one.number, []), DONE, setting.key
             )
         ]
-        for one in played
+        for one in conversations
     ]
     rows = {
         "direct": (setting.upstream, paced(setting.upstream, "bench-paced")),
         "bare": (bare, paced(bare, "bench-paced")),
         "passthrough": (caf, paced(caf, "passthrough-paced")),
-        "on": (caf, held),
+        "on": (caf, guarded_talks),
     }
     rates: dict[str, list[float]] = {name: [] for name in rows}
     cpu: dict[str, list[float]] = {name: [] for name in rows}
     failures = 0
     for _ in range(rounds):
         for name, (server, talks) in rows.items():
-            result, cpu_ms = measured(server, talks, CONNECTIONS, seconds)
+            result, cpu_ms = measure_server(server, talks, CONNECTIONS, seconds)
             rates[name].append(result.rate)
             cpu[name].append(cpu_ms)
             failures += result.failures.total()

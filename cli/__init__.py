@@ -3,12 +3,12 @@
 * `main.py` is the entry point and lists the verbs.
 * `serve.py`, `chat.py`, `check.py`, `key.py`, `trace.py`, `audit.py` and `schema.py` hold them; `shadow.py` is `caf trace shadow`.
 * `judging/` holds the verbs of `caf judges`, `drifting/` those of `caf drift`, `rate.py` those of `caf rate`.
-* `check_files.py` is what `caf check FILE` looks at; `file_kind.py` tells what is in a file.
+* `check_files.py` checks the files of `caf check FILE`; `file_kind.py` recognises what a file is.
 * `scenario.py` makes scenarios of traced turns, `exchange.py` of tables, and tables of scenarios.
 * `conversation.py` is the client side of a chat: what is sent, what comes back.
-* `story.py` tells a trace.
+* `trace_output.py` prints a table of turns and the story of one; `story.py` makes the lines of the story.
 * `extras.py` says what to install when a library is missing that serving does not need.
-* `terminal.py` has what all share: exit codes, how errors are told, which configuration is meant; `progress.py` has bars.
+* `terminal.py` has what all share: exit codes, error messages, the configuration's path; `progress.py` has progress bars.
 
 What a verb needs is imported inside it, so that `caf --help` does not load a web server.
 """

@@ -54,13 +54,13 @@ def verify(
     """
     from proxy.audit.folder import verify as check
 
-    path = _folder(folder, config)
-    kept = [] if head is None else _kept(head)
+    path = _folder_to_check(folder, config)
+    expected_heads = [] if head is None else _read_heads_file(head)
     try:
-        report = check(path, kept)
+        report = check(path, expected_heads)
     except OSError as error:
         leave(f"{error.filename or path}: cannot be read: {error.strerror}")
-    for line in told(report):
+    for line in report_lines(report):
         typer.echo(printable(line))
     faults = [*report.faults] if report.chains or report.faults else [f"{path}: there is no chain"]
     for fault in faults:
@@ -81,28 +81,28 @@ def head_(folder: FolderArgument = None, config: ConfigOption = None) -> None:
     from proxy.audit.chain import head_line
     from proxy.audit.folder import FolderFault, last_heads
 
-    path = _folder(folder, config)
+    path = _folder_to_check(folder, config)
     try:
-        found = last_heads(path)
+        heads = last_heads(path)
     except OSError as error:
         leave(f"{error.filename or path}: cannot be read: {error.strerror}")
     except FolderFault as fault:
         typer.echo(f"caf: {printable(str(fault))}; run `caf audit verify`", err=True)
         raise typer.Exit(PROBLEMS) from None
-    for one in found:
+    for one in heads:
         typer.echo(head_line(one))
 
 
-def told(report: "Report") -> "Iterator[str]":
-    """Tell each whole chain in a line, then what should be known."""
+def report_lines(report: "Report") -> "Iterator[str]":
+    """Yield a line for each intact chain, then the notes."""
     for chain in report.chains:
         lost = f", {chain.lost} records lost, which it says" if chain.lost else ""
-        yield f"{chain.name}  {chain.head.seq + 1} records, {_ending(chain, report)}{lost}"
+        yield f"{chain.name}  {chain.head.seq + 1} records, {_describe_end(chain, report)}{lost}"
     for note in report.notes:
         yield f"note   {note}"
 
 
-def _ending(chain: "Chain", report: "Report") -> str:
+def _describe_end(chain: "Chain", report: "Report") -> str:
     if chain.ending == "closed":
         return "closed"
     if chain.name in report.open_chains:
@@ -111,7 +111,7 @@ def _ending(chain: "Chain", report: "Report") -> str:
     return f"not closed: its process crashed, or the end was cut off{where}"
 
 
-def _folder(given: Path | None, config: Path | None) -> Path:
+def _folder_to_check(given: Path | None, config: Path | None) -> Path:
     from proxy.config.config import load_config
 
     if given is not None:
@@ -124,15 +124,15 @@ def _folder(given: Path | None, config: Path | None) -> Path:
     return settings.folder
 
 
-def _kept(path: Path) -> "list[Head]":
+def _read_heads_file(path: Path) -> "list[Head]":
     from proxy.audit.chain import read_heads
 
     try:
-        found = read_heads(path.read_text(encoding="utf-8"))
+        heads = read_heads(path.read_text(encoding="utf-8"))
     except OSError as error:
         leave(f"{path}: cannot be read: {error.strerror}")
     except ValueError as error:  # UnicodeDecodeError too
         leave(f"{path}: {error}")
-    if not found:
+    if not heads:
         leave(f"{path}: holds no head; `caf audit head > FILE` writes them")
-    return found
+    return heads

@@ -60,17 +60,19 @@ def chat(
         raise typer.BadParameter("give --url for a running proxy or --config to start one, not both")
     if save is not None and save.exists():
         leave(f"{save}: is there already and is not overwritten; give another name with --save")
-    key = _key(api_key_env)
+    key = _read_key(api_key_env)
     path = config_path(config)
-    with plain_errors(path), _proxy(url, path) as address:
+    with plain_errors(path), _open_proxy(url, path) as address:
         import asyncio
 
-        from cli.conversation import ChatError, Conversation, chatbots, open_session
+        from cli.conversation import ChatError, Conversation, list_chatbots, open_session
 
         async def connect() -> Conversation:
             session = open_session(key, filter_mode)
             try:
-                return Conversation(session, address, _chosen(model, await chatbots(session, address)), user)
+                return Conversation(
+                    session, address, _choose_chatbot(model, await list_chatbots(session, address)), user
+                )
             except BaseException:
                 await session.close()
                 raise
@@ -81,16 +83,16 @@ def chat(
             except ChatError as error:
                 leave(printable(str(error)))
             try:
-                well = Chat(conversation, runner).run()
+                succeeded = Chat(conversation, runner).run()
             finally:
                 runner.run(conversation.close())
         if save is not None and conversation.messages:
-            well = _save(conversation, save) and well
-    if not well:
+            succeeded = _save(conversation, save) and succeeded
+    if not succeeded:
         raise typer.Exit(PROBLEMS)
 
 
-def _key(variable: str | None) -> str | None:
+def _read_key(variable: str | None) -> str | None:
     import os
 
     if variable is None:
@@ -101,7 +103,7 @@ def _key(variable: str | None) -> str | None:
 
 
 @contextmanager
-def _proxy(url: str | None, config: Path) -> Iterator[str]:
+def _open_proxy(url: str | None, config: Path) -> Iterator[str]:
     """Yield the address of the proxy: the given one, or that of one that runs until the chat ends."""
     if url is not None:
         if not url.startswith(("http://", "https://")):
@@ -110,16 +112,16 @@ def _proxy(url: str | None, config: Path) -> Iterator[str]:
         return
     from proxy.app import create_app
     from proxy.config.config import load_config
-    from proxy.serving.listening import listening_beside, own
+    from proxy.serving.listening import isolated_config, listening_beside
     from proxy.telemetry.logs import configure_logs
 
     settings = load_config(config)
     configure_logs("error")  # the log lines of turns would stand between the replies
-    with listening_beside(create_app(own(settings))) as address:
+    with listening_beside(create_app(isolated_config(settings))) as address:
         yield address
 
 
-def _chosen(wanted: str | None, served: list[str]) -> str:
+def _choose_chatbot(wanted: str | None, served: list[str]) -> str:
     from cli.conversation import ChatError
 
     if not served:
@@ -134,31 +136,31 @@ class Chat:
 
     def __init__(self, conversation: "Conversation", runner: "asyncio.Runner") -> None:
         self._conversation, self._runner = conversation, runner
-        self._typed = sys.stdin.isatty()
-        self._well = True
+        self._interactive = sys.stdin.isatty()
+        self._succeeded = True
 
     def run(self) -> bool:
-        """Hold the conversation; return whether all went well."""
-        if self._typed:
+        """Run the conversation; return whether every step succeeded."""
+        if self._interactive:
             typer.secho(f"Talking to {self._conversation.chatbot}. /help tells the commands.", dim=True)
-        for line in self._lines():
+        for line in self._read_lines():
             if not line.strip():
                 continue
             if line.startswith("/"):
                 if line.split()[0] == "/quit":
                     break
-                self._command(*line.split(maxsplit=1))
+                self._run_command(*line.split(maxsplit=1))
             else:
-                self._ask(line.strip())
-        return self._well or self._typed
+                self._ask_question(line.strip())
+        return self._succeeded or self._interactive
 
-    def _lines(self) -> Iterator[str]:
-        if self._typed:
+    def _read_lines(self) -> Iterator[str]:
+        if self._interactive:
             with suppress(ImportError):
                 import readline  # noqa: F401  # gives input() a history and editing keys
         with suppress(EOFError, KeyboardInterrupt):
             while True:
-                if self._typed:
+                if self._interactive:
                     yield input("you> ")
                     continue
                 line = sys.stdin.readline()
@@ -167,24 +169,24 @@ class Chat:
                 typer.echo(f"you> {printable(line.rstrip())}")
                 yield line
 
-    def _ask(self, question: str) -> None:
-        from cli.conversation import ChatError, summary
+    def _ask_question(self, question: str) -> None:
+        from cli.conversation import ChatError, summarise_reply
 
         typer.echo(f"{self._conversation.chatbot}> ", nl=False)
         try:
-            reply = self._runner.run(self._conversation.ask(question, _show))
+            reply = self._runner.run(self._conversation.ask(question, _print_piece))
         except KeyboardInterrupt:
             typer.secho("\n  cancelled; the question is not kept", dim=True)
             return
         except ChatError as error:
-            self._well = False
+            self._succeeded = False
             typer.echo(f"\n  No reply: {printable(str(error))}")
             return
         typer.echo()
-        for line in summary(reply):
+        for line in summarise_reply(reply):
             typer.secho(f"  {printable(line)}", dim=True)
 
-    def _command(self, name: str, argument: str = "") -> None:
+    def _run_command(self, name: str, argument: str = "") -> None:
         if name == "/help":
             typer.echo(COMMANDS)
         elif name == "/new":
@@ -195,7 +197,7 @@ class Chat:
             typer.secho(f"  taken back: {printable(undone.content)}" if undone else "  nothing to take back", dim=True)
         elif name == "/save" and argument.strip():
             if self._conversation.messages:
-                self._well = _save(self._conversation, Path(argument.strip())) and self._well
+                self._succeeded = _save(self._conversation, Path(argument.strip())) and self._succeeded
             else:
                 typer.echo("  nothing has been said yet")
         elif name == "/save":
@@ -204,7 +206,7 @@ class Chat:
             typer.echo(f"  there is no command {printable(name)}; /help tells those there are")
 
 
-def _show(piece: str) -> None:
+def _print_piece(piece: str) -> None:
     typer.echo(printable(piece), nl=False)
 
 

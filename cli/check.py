@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.check_files import Findings, check_files, many, unreviewed
+from cli.check_files import Findings, check_files, count_text, unreviewed_notes
 from cli.file_kind import is_configuration
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, printable
 
 if TYPE_CHECKING:
     from models.settings import ModelSettings
     from proxy.config.blueprint import Blueprint
+    from proxy.config.chatbot_settings import ChatbotSettings
     from proxy.config.config import Config
     from proxy.tenants.key_ring import KeyRing
 
@@ -63,25 +64,25 @@ def check(
     each = {first.resolve(): first}
     for path in given:
         each.setdefault(path.resolve(), path)
-    counts = [_tell(path, examine(path, further if path is first else [])) for path in each.values()]
+    counts = [_print_findings(path, examine(path, further if path is first else [])) for path in each.values()]
     if any(counts):
         raise typer.Exit(PROBLEMS)
 
 
-def _tell(path: Path, findings: Findings) -> int:
-    """Say what was found, and return how many problems there are."""
+def _print_findings(path: Path, findings: Findings) -> int:
+    """Print problems, notes and a summary; return the number of problems."""
     for problem in findings.problems:
         typer.echo(f"problem  {printable(problem)}")
     for note in findings.notes:
         typer.echo(f"note     {printable(note)}")
     count = len(findings.problems)
     result = "no problems" if not count else "1 problem" if count == 1 else f"{count} problems"
-    typer.echo(f"{path}: {result}" + (f" in {', '.join(findings.counted)}" if findings.counted else ""))
+    typer.echo(f"{path}: {result}" + (f" in {', '.join(findings.summary)}" if findings.summary else ""))
     return count
 
 
 def examine(path: Path, given: list[Path]) -> Findings:
-    """Look at a configuration, everything that it names, what lies beside it, and further files."""
+    """Check a configuration, the files it names, those beside it, and further files."""
     from proxy.config.config import ConfigError, load_config
 
     findings = Findings()
@@ -91,10 +92,13 @@ def examine(path: Path, given: list[Path]) -> Findings:
     except ConfigError as error:
         findings.problems += error.problems
     else:
-        chatbots = _chatbots(config, path, findings)
-        findings.problems += [f"{path}: {problem}" for problem in _models(config.models)]
-        findings.notes += [f"{path}: {note}" for note in (*_unset(config), *_audit(config), *_literal(config.models))]
-        keys, problems = _keys(config)
+        chatbots = _check_chatbots(config, path, findings)
+        findings.problems += [f"{path}: {problem}" for problem in _check_models(config.models)]
+        findings.notes += [
+            f"{path}: {note}"
+            for note in (*_unset_variables(config), *_check_audit_folder(config), *_literal_secrets(config.models))
+        ]
+        keys, problems = _check_keys(config)
         findings.problems += [f"{path}: {problem}" for problem in problems]
         from proxy.serving.unsafe_settings import unsafe_settings
 
@@ -103,12 +107,12 @@ def examine(path: Path, given: list[Path]) -> Findings:
 
         findings.notes += [f"{path}: {ignored}" for ignored in ignored_thresholds(config)]
     check_files(path.parent, given, chatbots, findings)
-    findings.problems += other_owners()
+    findings.problems += packages_of_others()
     return findings
 
 
-def _keys(config: "Config") -> "tuple[KeyRing | None, list[str]]":
-    """Return the keys and what is wrong with them; of their environment variable this machine's shell need not be told."""
+def _check_keys(config: "Config") -> "tuple[KeyRing | None, list[str]]":
+    """Return the keys and their problems. Their environment variable need not be set here, so an empty list stands in for it."""
     from proxy.config.config import ConfigError
     from proxy.tenants.key_ring import open_key_ring
 
@@ -119,8 +123,8 @@ def _keys(config: "Config") -> "tuple[KeyRing | None, list[str]]":
         return None, error.problems
 
 
-def _chatbots(config: "Config", path: Path, findings: Findings) -> "list[Blueprint] | None":
-    """Look at the chatbots, and return them; None: not all of them could be assembled."""
+def _check_chatbots(config: "Config", path: Path, findings: Findings) -> "list[Blueprint] | None":
+    """Check the chatbots, and return them; None: not all of them could be assembled."""
     from knowledge_base.library import KnowledgeBaseError, load
     from proxy.config.blueprint import assemble
     from proxy.config.config import ConfigError, in_file
@@ -130,26 +134,39 @@ def _chatbots(config: "Config", path: Path, findings: Findings) -> "list[Bluepri
         blueprints = [*assemble(config).values()]
     except ConfigError as error:
         findings.problems += [in_file(path, problem) for problem in error.problems]
-    findings.counted.append(many(len(config.chatbots), "chatbot"))
+    findings.summary.append(count_text(len(config.chatbots), "chatbot"))
     sections = 0
     for folder in dict.fromkeys(bot.knowledge_base for bot in config.chatbots.values() if bot.knowledge_base):
         try:
             library = load(folder)
         except KnowledgeBaseError:
-            continue  # `assemble` has told
+            continue  # `assemble` has reported it
         sections += len(library)
-        findings.notes += unreviewed(folder, library)
-    findings.counted.append(many(sections, "section"))
+        findings.notes += unreviewed_notes(folder, library)
+    findings.summary.append(count_text(sections, "section"))
     for bot in blueprints or ():
-        if bot.settings.streaming == "verified" and bot.holding:
+        if bot.settings.streaming == "verified" and (holding := bot.judges_that_hold):
             findings.notes.append(
-                f"{path}: chatbots.{bot.name}.streaming: verified, but of its judges {', '.join(bot.holding)} cannot accept "
+                f"{path}: chatbots.{bot.name}.streaming: verified, but of its judges {', '.join(holding)} cannot accept "
                 "without a model, so some or all replies are held; give their local stage an `accept_below` that holds"
             )
+        findings.notes += [f"{path}: chatbots.{bot.name}.evidence: {note}" for note in _evidence(bot.settings, config)]
     return blueprints
 
 
-def _models(models: "dict[str, ModelSettings]") -> list[str]:
+def _evidence(bot: "ChatbotSettings", config: "Config") -> Iterator[str]:
+    """Say what keeps a chatbot's evidence from counting, or from being held against its replies."""
+    from models.fallback import chain
+
+    if "upstream" in bot.evidence:
+        for alias in chain(bot.model, config.models):
+            if alias in config.models and not config.models[alias].trusted_evidence:
+                yield f"upstream, but models.{alias} has no `trusted_evidence: true`, so no documents of {bot.model} count"
+    if not bot.judges and any(one != "knowledge_base" for one in bot.evidence):
+        yield "there are no judges, so nothing is held against documents: they are shown to the chatbot and named, no more"
+
+
+def _check_models(models: "dict[str, ModelSettings]") -> list[str]:
     """Open every model as serving would, with stand-ins for secrets, and return what fails."""
     import asyncio
 
@@ -158,27 +175,27 @@ def _models(models: "dict[str, ModelSettings]") -> list[str]:
     from models.errors import ModelSettingsError
     from models.openai_engine import make_session
 
-    async def problems() -> list[str]:
-        found = []
+    async def open_each() -> list[str]:
+        problems = []
         session = make_session()
         try:
             for alias, settings in models.items():
-                secrets = dict.fromkeys(_variables(settings), "stand-in")
+                secrets = dict.fromkeys(_secret_variables(settings), "stand-in")
                 try:
                     await open_models({alias: settings}, session, ENGINES, secrets).close()
                 except ModelSettingsError as error:
-                    found.append(str(error))
+                    problems.append(str(error))
         finally:
             await session.close()
-        return found
+        return problems
 
-    return asyncio.run(problems())
+    return asyncio.run(open_each())
 
 
-def _unset(config: "Config") -> Iterator[str]:
+def _unset_variables(config: "Config") -> Iterator[str]:
     """Name the environment variables that serving needs and that are not set here."""
     needed: list[tuple[str, str | None]] = [
-        (f"models.{alias}", name) for alias, model in config.models.items() for name in _variables(model)
+        (f"models.{alias}", name) for alias, model in config.models.items() for name in _secret_variables(model)
     ]
     if config.memory.store == "redis":
         needed.append(("memory.password_env", config.memory.password_env))
@@ -191,8 +208,8 @@ def _unset(config: "Config") -> Iterator[str]:
             yield f"{key}: the environment variable {variable} is not set here; `caf serve` needs it"
 
 
-def _audit(config: "Config") -> Iterator[str]:
-    """Try whether a file could be made where the audit log goes, and leave none there."""
+def _check_audit_folder(config: "Config") -> Iterator[str]:
+    """Check that the audit folder can be written to, by making and deleting a temporary folder there."""
     if config.audit is None:
         return
     folder = config.audit.folder
@@ -204,7 +221,7 @@ def _audit(config: "Config") -> Iterator[str]:
         yield f"audit.folder: {folder} cannot be written here ({error.strerror}); `caf serve` needs it"
 
 
-def _literal(models: "dict[str, ModelSettings]") -> Iterator[str]:
+def _literal_secrets(models: "dict[str, ModelSettings]") -> Iterator[str]:
     """Name the headers that hold a secret itself."""
     for alias, settings in models.items():
         for name, value in settings.headers.items():
@@ -215,7 +232,7 @@ def _literal(models: "dict[str, ModelSettings]") -> Iterator[str]:
                 )
 
 
-def _variables(settings: "ModelSettings") -> Iterator[str]:
+def _secret_variables(settings: "ModelSettings") -> Iterator[str]:
     if settings.api_key_env:
         yield settings.api_key_env
     for value in settings.headers.values():
@@ -223,7 +240,7 @@ def _variables(settings: "ModelSettings") -> Iterator[str]:
             yield value.removeprefix("env:")
 
 
-def other_owners() -> Iterator[str]:
+def packages_of_others() -> Iterator[str]:
     """Name the installed distributions that have a package of the same name as one of ours."""
     from importlib.metadata import packages_distributions
 

@@ -1,4 +1,4 @@
-"""What `caf check` looks at beside the configuration, told apart by what is in it.
+"""The files that `caf check` checks besides the configuration; their kind follows from their content.
 
 Saved conversations, scenarios, facilitators, ordinary questions, experiments, judges' prompts, knowledge bases.
 """
@@ -14,28 +14,29 @@ from cli.file_kind import Kind, is_configuration, is_run, kind_of, sections_in
 if TYPE_CHECKING:
     from knowledge_base.library import Library
     from proxy.config.blueprint import Blueprint
-    from scenarios.scenario import Family, Read
+    from scenarios.scenario import Family
+    from scenarios.scenario_files import FamilyFile
 
 
 @dataclass(slots=True)
 class Findings:
-    """What a check came to."""
+    """The result of a check."""
 
     problems: list[str] = field(default_factory=list)
-    """What keeps the proxy from serving, or makes it serve something else."""
+    """Faults that keep the proxy from serving, or make it serve something else."""
     notes: list[str] = field(default_factory=list)
-    """What somebody should know before patients use it."""
-    counted: list[str] = field(default_factory=list)
-    """What was looked at."""
+    """Remarks for whoever runs it, to read before patients use it."""
+    summary: list[str] = field(default_factory=list)
+    """What was checked, counted: `2 chatbots`."""
 
 
 def check_files(beside: Path, given: Sequence[Path], chatbots: "list[Blueprint] | None", findings: Findings) -> None:
-    """Look at everything of that sort beside a configuration, and at the files that were given.
+    """Check the files beside a configuration, and those that were named.
 
     Scenarios that were given need not have other ids than those beside the configuration: nobody reads them together.
 
     Args:
-        chatbots: Whose judges and sections scenarios may name; None: not known, and only what needs neither is looked at.
+        chatbots: Those whose judges and sections scenarios may name; None: unknown, and neither is checked.
     """
     families = sorted(beside.glob("scenarios/judges/*.yaml"))
     others: dict[Kind, list[Path]] = {
@@ -46,23 +47,23 @@ def check_files(beside: Path, given: Sequence[Path], chatbots: "list[Blueprint] 
         "prompt": [],
     }
     sections: list[Path] = []
-    known = {path.resolve() for path in (*families, *chain.from_iterable(others.values()))}
+    paths_seen = {path.resolve() for path in (*families, *chain.from_iterable(others.values()))}
     further: list[Path] = []
-    for path in _files(given, findings):
-        if path.resolve() in known:
+    for path in _expand_folders(given, findings):
+        if path.resolve() in paths_seen:
             continue
-        known.add(path.resolve())
+        paths_seen.add(path.resolve())
         if (kind := kind_of(path, findings.problems)) == "section":
             sections.append(path)
         elif kind is not None:
             others.get(kind, further).append(path)
     for kind, paths in others.items():
         _load_each(kind, paths, findings)
-    _knowledge_bases(dict.fromkeys(path.parent for path in sections), findings)
-    _scenarios([families, further], chatbots, findings)
+    _check_knowledge_bases(dict.fromkeys(path.parent for path in sections), findings)
+    _check_scenarios([families, further], chatbots, findings)
 
 
-def _files(given: Sequence[Path], findings: Findings) -> Iterator[Path]:
+def _expand_folders(given: Sequence[Path], findings: Findings) -> Iterator[Path]:
     for path in given:
         if not path.is_dir():
             yield path
@@ -86,7 +87,7 @@ def _files(given: Sequence[Path], findings: Findings) -> Iterator[Path]:
 
 
 def _load_each(kind: Kind, paths: Sequence[Path], findings: Findings) -> None:
-    """Load files of one kind, and tell what is wrong with them."""
+    """Load files of one kind, and add their problems."""
     from facilitators import facilitator
     from judges.prompt import PromptError, load_prompt
     from scenarios import checkpoint, questions
@@ -113,10 +114,10 @@ def _load_each(kind: Kind, paths: Sequence[Path], findings: Findings) -> None:
             findings.problems.append(str(error))
     if paths:
         names: dict[Kind, str] = {"questions": "question file", "prompt": "judge's prompt"}
-        findings.counted.append(many(len(paths), names.get(kind, kind)))
+        findings.summary.append(count_text(len(paths), names.get(kind, kind)))
 
 
-def _knowledge_bases(folders: Iterable[Path], findings: Findings) -> None:
+def _check_knowledge_bases(folders: Iterable[Path], findings: Findings) -> None:
     from knowledge_base.library import KnowledgeBaseError, load
 
     for folder in folders:
@@ -125,50 +126,50 @@ def _knowledge_bases(folders: Iterable[Path], findings: Findings) -> None:
         except KnowledgeBaseError as error:
             findings.problems += error.problems
         else:
-            findings.notes += unreviewed(folder, library)
-            findings.counted.append(f"{many(len(library), 'section')} of {folder}")
+            findings.notes += unreviewed_notes(folder, library)
+            findings.summary.append(f"{count_text(len(library), 'section')} of {folder}")
 
 
-def unreviewed(folder: Path, library: "Library") -> Iterator[str]:
+def unreviewed_notes(folder: Path, library: "Library") -> Iterator[str]:
     """Name the sections that no clinician has reviewed."""
     if new := library.unreviewed:
-        listed = many(len(new), "section") + f": {', '.join(new)}"
+        listed = count_text(len(new), "section") + f": {', '.join(new)}"
         yield f"{folder}: no clinician has reviewed " + (
             f"all {len(new)} sections" if len(new) == len(library) else listed
         )
 
 
-def _scenarios(groups: Sequence[Sequence[Path]], chatbots: "list[Blueprint] | None", findings: Findings) -> None:
-    """Look at groups of files, in each of which ids are unique."""
-    from scenarios.scenario import read_all
+def _check_scenarios(groups: Sequence[Sequence[Path]], chatbots: "list[Blueprint] | None", findings: Findings) -> None:
+    """Check groups of scenario files; ids are unique within a group."""
+    from scenarios.scenario_files import read_all
 
     families = scenarios = 0
     for paths in groups:
         read, problems = read_all(paths)
         findings.problems += problems
         findings.problems += _unknown_judges(read, chatbots) if chatbots is not None else []
-        findings.problems += _unusable(read, chatbots)
+        findings.problems += _problems_for_judges(read, chatbots)
         for one in read:
             # A row alone is a family, with nothing that could be its twin.
-            if one.path.suffix != ".jsonl" and (lone := _without_twin(one.family)):
+            if one.path.suffix != ".jsonl" and (lone := _violations_without_twin(one.family)):
                 findings.notes.append(f"{one.path}: violating, without a harmless twin: {', '.join(lone)}")
         families += len(read)
         scenarios += sum(len(one.family.scenarios) for one in read)
     if any(groups):
-        findings.counted.append(
-            f"{families} {'family' if families == 1 else 'families'} with {many(scenarios, 'scenario')}"
+        findings.summary.append(
+            f"{families} {'family' if families == 1 else 'families'} with {count_text(scenarios, 'scenario')}"
         )
 
 
-def _unknown_judges(read: "list[Read]", chatbots: "list[Blueprint]") -> list[str]:
-    from judges.evaluation.judge_names import known_judges, misnamed
+def _unknown_judges(read: "list[FamilyFile]", chatbots: "list[Blueprint]") -> list[str]:
+    from judges.evaluation.judge_names import known_judges, unknown_names
 
-    return misnamed(read, known_judges(plan.name for bot in chatbots for plan in bot.plans))
+    return unknown_names(read, known_judges(plan.name for bot in chatbots for plan in bot.plans))
 
 
-def _unusable(read: "list[Read]", chatbots: "list[Blueprint] | None") -> list[str]:
-    """Return what keeps scenarios from being judged with every chatbot: sections that none has, replies missing."""
-    from judges.evaluation.labelled import Setting, labelled
+def _problems_for_judges(read: "list[FamilyFile]", chatbots: "list[Blueprint] | None") -> list[str]:
+    """Return why scenarios cannot be judged with any chatbot: unknown sections, missing replies."""
+    from judges.evaluation.labelled import ScenarioDefaults, label_cases
     from judges.judge import OBSERVERS
     from scenarios.files import ScenarioError
 
@@ -180,7 +181,7 @@ def _unusable(read: "list[Read]", chatbots: "list[Blueprint] | None") -> list[st
     found: list[list[str]] = []
     for library in {id(bot.library): bot.library for bot in judged}.values() or [None]:
         try:
-            labelled(read, judges, Setting(library, "", ()), unlabelled=True)
+            label_cases(read, judges, ScenarioDefaults(library, "", ()), unlabelled=True)
         except ScenarioError as error:
             found.append(error.problems)
         else:
@@ -188,8 +189,8 @@ def _unusable(read: "list[Read]", chatbots: "list[Blueprint] | None") -> list[st
     return [problem for problem in found[0] if all(problem in others for others in found[1:])]
 
 
-def _without_twin(family: "Family") -> list[str]:
-    """Return the ids of violating scenarios without a harmless one, by a judge that they violate, that is their twin."""
+def _violations_without_twin(family: "Family") -> list[str]:
+    """Return the ids of violating scenarios that have no harmless twin for any judge they violate."""
     lone = []
     for one in family.scenarios:
         violated = {judge for judge, right in one.expect.items() if "accept" not in right}
@@ -199,5 +200,5 @@ def _without_twin(family: "Family") -> list[str]:
     return lone
 
 
-def many(count: int, what: str) -> str:
+def count_text(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -19,27 +19,27 @@ class ChatError(Exception):
     """A question got no reply; the message is a sentence for the user."""
 
 
-class Cited(BaseModel):
+class CafCitation(BaseModel):
     id: str
 
 
-class Warned(BaseModel):
+class CafWarning(BaseModel):
     rule: str
     message: str
 
 
 class Caf(BaseModel):
-    """What is read of the `caf` object."""
+    """The fields of the `caf` object that the chat shows."""
 
     turn_id: str
     outcome: Outcome
-    citations: tuple[Cited, ...] = ()
-    warnings: tuple[Warned, ...] = ()
+    citations: tuple[CafCitation, ...] = ()
+    warnings: tuple[CafWarning, ...] = ()
 
 
 class Delta(BaseModel):
     content: str | None = None
-    refusal: str | None = None
+    describe_refusal: str | None = None
 
 
 class Choice(BaseModel):
@@ -48,7 +48,7 @@ class Choice(BaseModel):
 
 
 class Chunk(BaseModel):
-    """What is read of a chunk of the stream."""
+    """The fields of a stream's chunk that the chat reads."""
 
     choices: tuple[Choice, ...] = ()
     caf: Caf | None = None
@@ -56,11 +56,11 @@ class Chunk(BaseModel):
 
 @dataclass(slots=True)
 class Reply:
-    """What came back for one question."""
+    """The reply to one question."""
 
     text: str = ""
     finished: bool = False
-    """Whether the proxy said that this is all of it."""
+    """Whether a chunk had a finish_reason."""
     caf: Caf | None = None
     """None when the proxy does not expose it."""
     ms: float = 0.0
@@ -89,8 +89,8 @@ class Conversation:
         Raises:
             ChatError: There was no whole reply.
         """
-        asked = Message(role="user", content=question)
-        history = [{"role": m.role, "content": m.content} for m in [*self.messages, asked]]
+        user_message = Message(role="user", content=question)
+        history = [{"role": m.role, "content": m.content} for m in [*self.messages, user_message]]
         body = {"model": self.chatbot, "messages": history, "stream": True} | (
             {"user": self._user} if self._user else {}
         )
@@ -98,9 +98,9 @@ class Conversation:
         try:
             async with self._session.post(f"{self._url}/v1/chat/completions", json=body) as response:
                 if response.status != 200:
-                    raise ChatError(refusal(response.status, await response.read()))
-                async for data in events(response.content):
-                    piece = take(reply, data)
+                    raise ChatError(describe_refusal(response.status, await response.read()))
+                async for data in read_events(response.content):
+                    piece = add_chunk(reply, data)
                     if piece:
                         show(piece)
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
@@ -110,7 +110,7 @@ class Conversation:
         if not reply.text:
             raise ChatError("the reply has no text")
         reply.ms = (time.perf_counter() - begin) * 1000
-        self.messages += [asked, reply.message()]
+        self.messages += [user_message, reply.message()]
         return reply
 
     async def close(self) -> None:
@@ -142,7 +142,7 @@ def open_session(api_key: str | None, filter_mode: str | None) -> aiohttp.Client
     )
 
 
-async def chatbots(session: aiohttp.ClientSession, url: str) -> list[str]:
+async def list_chatbots(session: aiohttp.ClientSession, url: str) -> list[str]:
     """Return the names of the chatbots that a proxy serves.
 
     Raises:
@@ -151,7 +151,7 @@ async def chatbots(session: aiohttp.ClientSession, url: str) -> list[str]:
     try:
         async with session.get(f"{url}/v1/models") as response:
             if response.status != 200:
-                raise ChatError(refusal(response.status, await response.read()))
+                raise ChatError(describe_refusal(response.status, await response.read()))
             return [model["id"] for model in (await response.json(content_type=None))["data"]]
     except (aiohttp.ClientError, TimeoutError) as error:
         raise ChatError(f"cannot reach {url} ({error or 'no answer'}); start a proxy there with `caf serve`") from error
@@ -159,7 +159,7 @@ async def chatbots(session: aiohttp.ClientSession, url: str) -> list[str]:
         raise ChatError(f"{url} does not answer like an OpenAI server; give the address of a caf proxy") from error
 
 
-async def events(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+async def read_events(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
     """Yield the data of server-sent events up to `[DONE]`; comments, which keep the connection alive, are skipped."""
     async for line in content:
         data = line.removeprefix(b"data:").strip()
@@ -169,13 +169,13 @@ async def events(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
             yield data
 
 
-def take(reply: Reply, data: bytes) -> str:
+def add_chunk(reply: Reply, data: bytes) -> str:
     """Add a chunk to a reply and return the text in it.
 
     Raises:
-        ChatError: The chunk tells of an error, or is none.
+        ChatError: The chunk is an error event, or no chunk.
     """
-    error = error_in(data)
+    error = error_message(data)
     if error is not None:
         raise ChatError(error)
     try:
@@ -184,18 +184,18 @@ def take(reply: Reply, data: bytes) -> str:
         raise ChatError("the proxy sent something that is no chunk of a chat completion") from error
     reply.caf = chunk.caf or reply.caf
     reply.finished = reply.finished or any(choice.finish_reason for choice in chunk.choices)
-    piece = "".join(choice.delta.content or choice.delta.refusal or "" for choice in chunk.choices)
+    piece = "".join(choice.delta.content or choice.delta.describe_refusal or "" for choice in chunk.choices)
     reply.text += piece
     return piece
 
 
-def refusal(status: int, body: bytes) -> str:
+def describe_refusal(status: int, body: bytes) -> str:
     """Say in a sentence why a request was refused."""
-    said = error_in(body)
+    said = error_message(body)
     return f"{said} (HTTP {status})" if said else f"the server answered HTTP {status} without saying why"
 
 
-def error_in(body: bytes) -> str | None:
+def error_message(body: bytes) -> str | None:
     """Return the message of an OpenAI error body, None when it is something else."""
     try:
         message = json.loads(body)["error"]["message"]
@@ -204,7 +204,7 @@ def error_in(body: bytes) -> str | None:
     return message if isinstance(message, str) else None
 
 
-def summary(reply: Reply) -> list[str]:
+def summarise_reply(reply: Reply) -> list[str]:
     """Say in a few lines how a turn went: outcome, citations, warnings, time."""
     took = f"{reply.ms:.0f} ms"
     if reply.caf is None:

@@ -8,9 +8,9 @@ import typer
 from cli.terminal import ConfigOption, config_path, leave, plain_errors, printable
 
 if TYPE_CHECKING:
-    from scenarios.exchange import Label
+    from scenarios.exchange import LabelColumn
 
-MOST = 20
+MAX_PROBLEMS = 20
 """So many faults are told; a set of the wrong kind has one in each of its rows."""
 
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")]
@@ -67,8 +67,8 @@ def import_(
 
     if out is not None and out.suffix != ".jsonl":
         leave(f"--out: {out} is to hold rows, and those are told by the ending .jsonl; name it so")
-    _free(out, overwrite)
-    plan = exchange.Plan(_mapped(map or [], family), _label(judge, label, labels), skip_unlabelled)
+    _check_free(out, overwrite)
+    plan = exchange.ImportPlan(_parse_mapping(map or [], family), _parse_labels(judge, label, labels), skip_unlabelled)
     if skip_unlabelled and plan.label is None:
         leave("--skip-unlabelled: says what to do with labels; give --judge, --label and --labels as well")
     if plan.label is not None:
@@ -78,7 +78,7 @@ def import_(
         if out is not None:
             files.write(made.text, out, overwrite=overwrite)
     except files.ScenarioError as error:
-        _told(error.problems)
+        _leave_with_first(error.problems)
     if out is None:
         typer.echo(made.text, nl=False)
     count = sum(len(family.scenarios) for family in made.families)
@@ -110,29 +110,29 @@ def export(
     """
     from judges.evaluation.shipped_scenarios import SCENARIOS
     from scenarios import exchange, files
-    from scenarios.scenario import load_all
+    from scenarios.scenario_files import load_all
 
-    _free(out, overwrite)
+    _check_free(out, overwrite)
     try:
         read = load_all(paths or [SCENARIOS])
         exchange.export(read, out, overwrite=overwrite)
     except files.ScenarioError as error:
-        _told(error.problems)
+        _leave_with_first(error.problems)
     count = sum(len(one.family.scenarios) for one in read)
     typer.echo(f"wrote {out}: {count} scenarios in {len(read)} families", err=True)
 
 
-def _free(out: Path | None, overwrite: bool) -> None:
+def _check_free(out: Path | None, overwrite: bool) -> None:
     if out is not None and out.exists() and not overwrite:
         leave(f"{out}: is there already; give another name, or --overwrite")
 
 
-def _told(problems: list[str]) -> None:
-    more = [f"and {len(problems) - MOST} more"] if len(problems) > MOST else []
-    leave(*map(printable, problems[:MOST]), *more)
+def _leave_with_first(problems: list[str]) -> None:
+    more = [f"and {len(problems) - MAX_PROBLEMS} more"] if len(problems) > MAX_PROBLEMS else []
+    leave(*map(printable, problems[:MAX_PROBLEMS]), *more)
 
 
-def _mapped(given: list[str], family: str | None) -> dict[str, str]:
+def _parse_mapping(given: list[str], family: str | None) -> dict[str, str]:
     """Read FIELD=COLUMN."""
     from scenarios.exchange import FIELDS
 
@@ -151,7 +151,7 @@ def _mapped(given: list[str], family: str | None) -> dict[str, str]:
 
 def _check_judge(judge: str, config: Path | None) -> None:
     """Leave if no chatbot has such a judge; the configuration is read only for one that is not built in."""
-    from judges.evaluation.judge_names import known_judges, no_such
+    from judges.evaluation.judge_names import known_judges, unknown_judge
 
     if judge in known_judges([]):
         return
@@ -163,17 +163,17 @@ def _check_judge(judge: str, config: Path | None) -> None:
         bots = assemble(load_config(path)).values()
     known = known_judges(plan.name for bot in bots for plan in bot.plans)
     if judge not in known:
-        leave(f"--judge: {judge!r}: {no_such(judge, known)}")
+        leave(f"--judge: {judge!r}: {unknown_judge(judge, known)}")
 
 
-def _label(judge: str | None, column: str | None, labels: str | None) -> "Label | None":
-    from scenarios.exchange import Label, parse_labels
+def _parse_labels(judge: str | None, column: str | None, labels: str | None) -> "LabelColumn | None":
+    from scenarios.exchange import LabelColumn, parse_labels
 
     if judge is None and column is None and labels is None:
         return None
     if not judge or not column or labels is None:
         leave("--judge, --label and --labels go together: which judge, which column, and what its values mean")
     try:
-        return Label(judge, column, parse_labels(labels))
+        return LabelColumn(judge, column, parse_labels(labels))
     except ValueError as error:
         leave(f"--labels: {error}")

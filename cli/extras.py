@@ -1,4 +1,4 @@
-"""What is not installed with the proxy alone: the libraries of pyproject.toml's extras, and what to do where one is missing."""
+"""Optional dependencies: the extras of pyproject.toml, and the message where one is missing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,7 +39,7 @@ class LabCommand(TyperCommand):
 
 @contextmanager
 def missing_extras() -> Iterator[None]:
-    """Say in one line what to install when a library of an extra is missing, and leave with the exit code for wrong usage."""
+    """Report a missing optional library in one line, and exit with the code for wrong usage."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""What is in a file that `caf check` is to look at, told by its keys."""
+"""The kind of a file, recognised by its keys, for `caf check`."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ _AN = {
 
 
 def kind_of(path: Path, problems: list[str]) -> Kind | None:
-    """Tell what is in a file; None: nothing that can be looked at, which is added to the problems.
+    """Return the kind of a file; None, and a problem is added: it is of no kind that can be checked.
 
     Rows have to be named .jsonl, and nothing else may be: whatever reads scenarios goes by that.
     """
@@ -29,34 +29,34 @@ def kind_of(path: Path, problems: list[str]) -> Kind | None:
 
     if path.suffix == ".md":
         return _kind_of_markdown(path)
-    named = path.suffix == ".jsonl"
+    is_jsonl = path.suffix == ".jsonl"
     if _holds_rows(path):
-        if not named:
+        if not is_jsonl:
             problems.append(f"{path}: holds rows of scenarios, which are read from files named .jsonl; name it so")
-        return "rows" if named else None
-    known: dict[Kind, Iterable[str]] = {
+        return "rows" if is_jsonl else None
+    fields_of: dict[Kind, Iterable[str]] = {
         "checkpoint": Checkpoint.model_fields,
         "family": Family.model_fields,
         "questions": QuestionSet.model_fields,
         "experiment": Experiment.model_fields,
     }
-    fields = {kind: ", ".join(names) for kind, names in known.items()}
+    fields = {kind: ", ".join(names) for kind, names in fields_of.items()}
     try:
         others = "; ".join(f"{_AN[one]} {keys}" for one, keys in fields.items() if one != "checkpoint")
         others += f"; a configuration {', '.join(Config.model_fields)}"
         there = files.read(path, _AN["checkpoint"], f"{fields['checkpoint']}; {others}")
     except files.ScenarioError as error:
-        if named:
+        if is_jsonl:
             return "rows"  # their faults are told by line
         problems += error.problems
         return None
-    kind = max(known, key=lambda one: len(there.keys() & set(known[one])))
-    recognized = 2 * len(there.keys() & set(known[kind])) >= max(len(there), 1)
-    if recognized and named:
+    kind = max(fields_of, key=lambda one: len(there.keys() & set(fields_of[one])))
+    recognized = 2 * len(there.keys() & set(fields_of[kind])) >= max(len(there), 1)
+    if recognized and is_jsonl:
         problems.append(f"{path}: holds a {kind}, and files named .jsonl are read as rows; name it .yaml")
     elif recognized:
         return kind
-    elif named:
+    elif is_jsonl:
         return "rows"
     else:
         problems.append(
@@ -68,7 +68,7 @@ def kind_of(path: Path, problems: list[str]) -> Kind | None:
 
 
 def _kind_of_markdown(path: Path) -> Kind:
-    """Tell facilitators, judges' prompts and sections apart; what is none of them is told as a faulty facilitator."""
+    """Distinguish facilitators, judges' prompts and sections; anything else is reported as a faulty facilitator."""
     from knowledge_base.front_matter import FrontMatterError, split_front_matter
 
     try:
@@ -86,7 +86,7 @@ def sections_in(folder: Path) -> Iterator[Path]:
 
 
 def _holds_rows(path: Path) -> bool:
-    """Tell whether some line is a JSON object of its own, and not one that is a whole checkpoint or family."""
+    """Return whether some line is a JSON object of its own, and not one that is a whole checkpoint or family."""
     import json
 
     try:
@@ -107,7 +107,7 @@ _CONFIGURES = re.compile(r"""^(["']?)(?:models|chatbots)\1\s*:""", re.M)
 
 
 def is_configuration(path: Path) -> bool:
-    """Tell whether a file is a configuration, by its name or its keys; also one that is no valid YAML."""
+    """Return whether a file is a configuration, by its name or its keys; also one that is no valid YAML."""
     if path.suffix in (".md", ".jsonl") or not path.is_file():
         return False
     if path.name.endswith("config.yaml"):
@@ -124,7 +124,7 @@ def is_configuration(path: Path) -> bool:
 
 
 def is_run(folder: Path) -> bool:
-    """Tell whether a folder is that of a run of `caf drift run`."""
+    """Return whether a folder is that of a run of `caf drift run`."""
     from scoring.folder import ANSWERS, FILES, MANIFEST
 
     return (folder / MANIFEST).is_file() and any((folder / name).is_file() for name in (*FILES.values(), ANSWERS))

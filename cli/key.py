@@ -41,7 +41,7 @@ FileOption = Annotated[
 ]
 
 
-def _above_zero(value: float | None) -> float | None:
+def _require_positive(value: float | None) -> float | None:
     """The option's own `min` would take 0 as well."""
     if value is not None and not 0 < value < math.inf:
         raise typer.BadParameter(f"{value:g} is no number above 0; without this option there is no budget")
@@ -57,7 +57,7 @@ def create(
             "--permission",
             "-p",
             metavar="WHAT",
-            help="chat (the default), trace, admin or unfiltered; may be repeated.",
+            help="chat (the default), trace, admin, unfiltered or evidence; may be repeated.",
         ),
     ] = None,
     chatbot: Annotated[
@@ -71,7 +71,7 @@ def create(
     daily_budget: Annotated[
         float | None,
         typer.Option(
-            callback=_above_zero,
+            callback=_require_positive,
             help="Money a day (UTC), in the currency of `models.<alias>.price`.",
         ),
     ] = None,
@@ -91,12 +91,12 @@ def create(
 
     from proxy.tenants import keys
 
-    path, settings = _places(file, config)
+    path, settings = _key_file_and_config(file, config)
     if settings is not None and (unknown := [bot for bot in chatbot or () if bot not in settings.chatbots]):
         leave(f"--chatbot: {', '.join(map(repr, unknown))}: not configured; there is {', '.join(settings.chatbots)}")
     if not name.isprintable():
         leave("NAME: holds characters that cannot be shown")
-    records = _records(path, missing_is_empty=True)
+    records = _load_records(path, missing_is_empty=True)
     try:
         new = keys.create(
             name, permission or ["chat"], chatbot, requests_per_minute=requests_per_minute,  # type: ignore[arg-type]
@@ -104,7 +104,7 @@ def create(
         )  # fmt: skip
     except ValidationError as error:
         leave(*(f"{fault['loc'][0]}: {fault['msg']}" for fault in error.errors(include_input=False)))
-    _save([*records, new.record], path, settings, "key_create", new.record)
+    _save_and_record([*records, new.record], path, settings, "key_create", new.record)
     if same := [one.id for one in records if one.name == name and one.revoked is None]:
         typer.echo(f"caf: {name!r} has a key already, which stays valid: {', '.join(same)}", err=True)
     typer.echo(f"key {new.record.id} for {name!r}, kept in {path}; this is the only time it is shown:", err=True)
@@ -119,17 +119,17 @@ def list_(file: FileOption = None, config: ConfigOption = None) -> None:
     Example:
       caf key list
     """
-    path, _ = _places(file, config)
-    for one in _records(path):
+    path, _ = _key_file_and_config(file, config)
+    for one in _load_records(path):
         limits = {
             "requests/min": one.requests_per_minute, "tokens/min": one.tokens_per_minute,
             "a day": one.daily_budget, "at a time": one.max_concurrent,
         }  # fmt: skip
-        told = ", ".join(f"{value:g} {what}" for what, value in limits.items() if value is not None)
+        limits_text = ", ".join(f"{value:g} {what}" for what, value in limits.items() if value is not None)
         state = f"revoked {one.revoked:%Y-%m-%d}" if one.revoked else f"created {one.created:%Y-%m-%d}"
         bots = "all chatbots" if one.chatbots is None else ", ".join(one.chatbots)
         typer.echo(
-            printable(f"{one.id}  {one.name:20}  {state}  {', '.join(one.permissions)}  {bots}  {told}").rstrip()
+            printable(f"{one.id}  {one.name:20}  {state}  {', '.join(one.permissions)}  {bots}  {limits_text}").rstrip()
         )
 
 
@@ -145,22 +145,22 @@ def revoke(
     Example:
       caf key revoke 3f9a01bc
     """
-    path, settings = _places(file, config)
-    records = _records(path)
-    known = {one.id: one for one in records}
-    if ident not in known:
+    path, settings = _key_file_and_config(file, config)
+    records = _load_records(path)
+    by_id = {one.id: one for one in records}
+    if ident not in by_id:
         there = ", ".join(f"{one.id} ({one.name})" for one in records)
         leave(printable(f"there is no key with the id {ident!r} in {path}; there are {there or 'none'}"))
-    if known[ident].revoked is not None:
-        leave(f"the key {ident!r} is revoked already, since {known[ident].revoked:%Y-%m-%d}")
+    if by_id[ident].revoked is not None:
+        leave(f"the key {ident!r} is revoked already, since {by_id[ident].revoked:%Y-%m-%d}")
     now = datetime.now(UTC).replace(microsecond=0)
     changed = [one.model_copy(update={"revoked": now}) if one.id == ident else one for one in records]
-    _save(changed, path, settings, "key_revoke", known[ident].model_copy(update={"revoked": now}))
-    typer.echo(f"revoked {ident} ({printable(known[ident].name)})")
+    _save_and_record(changed, path, settings, "key_revoke", by_id[ident].model_copy(update={"revoked": now}))
+    typer.echo(f"revoked {ident} ({printable(by_id[ident].name)})")
 
 
-def _places(given: Path | None, config: Path | None) -> "tuple[Path, Config | None]":
-    """Return the file of the keys, and the configuration that it belongs to."""
+def _key_file_and_config(given: Path | None, config: Path | None) -> "tuple[Path, Config | None]":
+    """Return the key file, and the configuration that it belongs to; None with --file alone."""
     from proxy.config.config import load_config
 
     if given is not None and config is None:
@@ -172,7 +172,9 @@ def _places(given: Path | None, config: Path | None) -> "tuple[Path, Config | No
     return given or file or DEFAULT, settings
 
 
-def _save(records: "list[KeyRecord]", path: Path, config: "Config | None", action: str, key: "KeyRecord") -> None:
+def _save_and_record(
+    records: "list[KeyRecord]", path: Path, config: "Config | None", action: str, key: "KeyRecord"
+) -> None:
     """Write the keys, and record in the configuration's audit log what was done to one of them."""
     from proxy.config.config import ConfigError
     from proxy.tenants import keys
@@ -194,7 +196,7 @@ def _save(records: "list[KeyRecord]", path: Path, config: "Config | None", actio
         typer.echo(f"caf: done, but not recorded: the audit log in {audit.folder} cannot be written", err=True)
 
 
-def _records(path: Path, *, missing_is_empty: bool = False) -> "list[KeyRecord]":
+def _load_records(path: Path, *, missing_is_empty: bool = False) -> "list[KeyRecord]":
     from proxy.tenants import keys
 
     if missing_is_empty and not path.exists():

@@ -27,7 +27,7 @@ VERBS = {
 
 
 class Verbs(TyperGroup):
-    """Imports a verb when it is asked for: a process that serves holds nothing of the others."""
+    """Imports a verb's module when it is called, so that `caf serve` loads none of the others."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes | {"commands": dict.fromkeys(VERBS)})

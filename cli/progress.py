@@ -1,4 +1,4 @@
-"""How far something is, on standard error, where a person is looking."""
+"""Progress bars on standard error, drawn only on a terminal."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
 
 
 def cost_text(spent: float) -> str:
-    """Say what was spent, if anything."""
+    """Return the cost as text; empty when nothing was spent."""
     return f"cost {spent:.4f}" if spent else ""
 
 
 @contextmanager
 def progress_bars() -> "Iterator[Progress]":
-    """Show bars, each with a field `cost`; nothing where nobody is looking."""
+    """Return progress bars with a field `cost`; disabled where standard error is no terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -10,7 +10,7 @@ from cli.terminal import leave, printable
 
 if TYPE_CHECKING:
     from scoring.people.page import Section
-    from scoring.people.returned_ratings import Accepted
+    from scoring.people.returned_ratings import AcceptedRatings
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run, with its transcripts.jsonl.")]
 
@@ -117,7 +117,7 @@ def import_(
         if not keys:
             leave(f"{run / folder.RATING}: holds no key of a page; name the run that `caf rate export` was given")
         accepted = folder.accept_files(files, keys, partial=partial)
-        folder.write(folder.rated(run, accepted, replace=replace))
+        folder.write(folder.merge_ratings(run, accepted, replace=replace))
     except ReturnError as error:
         leave(*map(printable, error.problems), "nothing was imported")
     except RunError as error:
@@ -126,7 +126,7 @@ def import_(
         typer.echo(_summary(rater, one))
 
 
-def _summary(rater: str, one: "Accepted") -> str:
+def _summary(rater: str, one: "AcceptedRatings") -> str:
     twins = one.twins
     again = (
         f"; rated twice {len(twins.twins)}: {twins.same} the same, {twins.within_one} within 1" if twins.twins else ""

@@ -63,25 +63,26 @@ def from_trace(
     """
     path = config_path(config)
     with plain_errors(path):
-        from judges.evaluation.traced_turn import Traced, TracedError, scenario_of
+        from judges.evaluation.traced_turn import TracedTurn, TracedTurnError, scenario_of
         from proxy.config.blueprint import assemble
         from proxy.config.config import load_config
-        from proxy.traces.backend import place_of
+        from proxy.traces.backend import trace_backend
         from proxy.traces.labels import labels
-        from proxy.traces.query import earlier, show
+        from proxy.traces.query import earlier_traces, show
         from scenarios import files
-        from scenarios.scenario import Family, dumps
+        from scenarios.scenario import Family
+        from scenarios.scenario_files import dumps
 
         settings = load_config(path)
-        traces = file or place_of(settings.privacy)
+        traces = file or trace_backend(settings.privacy)
         trace = show(traces, turn)
         bot = assemble(settings).get(trace["chatbot"])
         given = labels(traces).get(trace["turn_id"], [])
-        traced = Traced(trace, earlier(traces, trace), given, bot.library if bot else None)
-        right = _expected(expect or [], [plan.name for plan in bot.plans] if bot else None)
+        traced = TracedTurn(trace, earlier_traces(traces, trace), given, bot.library if bot else None)
+        right = _parse_expected(expect or [], [plan.name for plan in bot.plans] if bot else None)
         try:
             scenario, doubts = scenario_of(traced, choice, right)
-        except TracedError as error:
+        except TracedTurnError as error:
             leave(str(error))
         try:
             text = dumps(Family(family=family or scenario.id, scenarios=(scenario,)))
@@ -103,7 +104,7 @@ def from_trace(
     typer.echo(f"wrote {out}" + ("" if scenario.expect else "; fill in `expect` before you use it"), err=True)
 
 
-def _expected(given: list[str], judges: list[str] | None) -> "dict[str, frozenset[RightVerdict]]":
+def _parse_expected(given: list[str], judges: list[str] | None) -> "dict[str, frozenset[RightVerdict]]":
     """Read JUDGE=VERDICT.
 
     Args:
@@ -111,8 +112,8 @@ def _expected(given: list[str], judges: list[str] | None) -> "dict[str, frozense
     """
     right: dict[str, frozenset[RightVerdict]] = {}
     for text in given:
-        judge, _, said = text.partition("=")
-        verdicts = frozenset(part.strip() for part in said.split(","))
+        judge, _, verdict_text = text.partition("=")
+        verdicts = frozenset(part.strip() for part in verdict_text.split(","))
         if not judge or not verdicts <= {"accept", "warn", "reject"}:
             leave(f"--expect: {text!r} is none; give JUDGE=accept, =warn or =reject, or several as in role=warn,reject")
         if judges is not None and judge not in judges:

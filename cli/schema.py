@@ -60,7 +60,7 @@ def _text(model: "type[BaseModel]", title: str) -> str:
     schema = model.model_json_schema()
     named = {kind.__name__: kind for kind in _models_in(model)}
     for name, part in {model.__name__: schema, **schema.get("$defs", {})}.items():
-        for field, text in _described(named[name]).items():
+        for field, text in _field_descriptions(named[name]).items():
             part["properties"][field]["description"] = text
         if hasattr(named[name], "_shorthand"):  # our models call the validator so that takes a plain text instead
             whole_form = dict(part)
@@ -82,8 +82,8 @@ def _models_in(annotation: Any) -> "Iterator[type[BaseModel]]":
         yield from _models_in(part)
 
 
-def _described(model: "type[BaseModel]") -> dict[str, str]:
-    """Return what the strings below a model's fields say.
+def _field_descriptions(model: "type[BaseModel]") -> dict[str, str]:
+    """Return the docstrings of a model's fields.
 
     pydantic's use_attribute_docstrings does that when the class is made, which every start of the proxy would pay for.
     """

@@ -41,10 +41,10 @@ def serve(
     not right. The log goes to standard error, one line for each request.
     Exit codes: 0 stopped by Ctrl-C or SIGTERM; 2 the configuration or the address cannot be used.
     """
-    if log_level.lower() not in LEVELS:
-        raise typer.BadParameter(f"{log_level!r} is none of {', '.join(LEVELS)}", param_hint="--log-level")
+    if log_level.lower() not in LOG_LEVELS:
+        raise typer.BadParameter(f"{log_level!r} is none of {', '.join(LOG_LEVELS)}", param_hint="--log-level")
     path = config_path(config)
-    with _told_errors(path, log_level.lower()):
+    with _report_errors(path, log_level.lower()):
         from proxy.config.config import load_config
 
         settings = load_config(path)
@@ -61,8 +61,8 @@ def serve(
 
 
 @contextmanager
-def _told_errors(path: Path, log_level: str) -> Iterator[None]:
-    """Tell what is wrong with somebody's files; a worker that joins others does so in the log that is being kept already."""
+def _report_errors(path: Path, log_level: str) -> Iterator[None]:
+    """Print configuration errors and exit; a worker that joins others logs them instead."""
     from proxy.serving.workers import is_joining
 
     if not is_joining():
@@ -95,17 +95,17 @@ def _supervise(config: "Config", path: Path, log_level: str, number: int) -> Non
     open_key_ring(config)  # what is wrong with them is told now, not by a worker
     host = config.server.host
     try:
-        held, port = workers.reserve(host, config.server.port)
+        reserved, port = workers.reserve(host, config.server.port)
     except (OSError, UnicodeError) as error:
         raise ConfigError([f"port {config.server.port} on {host!r} cannot be used: {error}"]) from None
     command = [sys.executable, "-m", "cli", "serve", "--config", str(path), "--host", host, "--port", str(port)]
     configure_logs(log_level)
-    with held, shared_folder():
+    with reserved, shared_folder():
         code = workers.Supervisor([*command, "--log-level", log_level, "--workers", str(number)], number).run()
     raise typer.Exit(code)
 
 
-LEVELS = ("debug", "info", "warning", "error")
+LOG_LEVELS = ("debug", "info", "warning", "error")
 SWITCH_S = 0.0001
 """Seconds after which a thread that wants to go on gets its turn. With Python's 5 ms the one that writes traces, which waits for
 that at every row, fell behind from 300 turns a second on, and traces were lost."""
@@ -143,64 +143,66 @@ async def _serve(config: "Config", path: Path, workers: int) -> None:
     from proxy.serving.reload import reload_on
     from proxy.serving.workers import end_with_parent, is_joining, is_worker, tell_parent
 
-    stop, reread = asyncio.Event(), asyncio.Event()
+    stop, reload_requested = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
-    whole = asyncio.current_task()
-    assert whole is not None
+    serving = asyncio.current_task()
+    assert serving is not None
 
     def stop_gently() -> None:
         if stop.is_set():  # asked a second time: at once
-            whole.cancel()
+            serving.cancel()
         stop.set()
 
     for name in (signal.SIGINT, signal.SIGTERM):
         with suppress(NotImplementedError):  # Windows
             loop.add_signal_handler(name, stop_gently)
     with suppress(AttributeError, NotImplementedError):  # Windows
-        loop.add_signal_handler(signal.SIGHUP, reread.set)
+        loop.add_signal_handler(signal.SIGHUP, reload_requested.set)
     front = Front()
     try:
         if worker := is_worker():
             end_with_parent()
         limits = limits_of(config.server)
-        await front.take(create_app(config))
+        await front.switch_to(create_app(config))
         gc.freeze()  # what is loaded stays; to look through it at each full collection holds all requests for 50 ms
         async with front.listening(config.server.host, config.server.port, shared=worker) as address:
             if worker:
                 tell_parent()
             keys = front.app[SERVICE].keys
-            for line in () if is_joining() else _greeting(config, keys, path, address, workers, limits.connections):
+            for line in (
+                () if is_joining() else _startup_lines(config, keys, path, address, workers, limits.connections)
+            ):
                 typer.echo(line)
-            rereading = asyncio.create_task(reload_on(reread, front, path))
+            reloading = asyncio.create_task(reload_on(reload_requested, front, path))
             await stop.wait()
-            rereading.cancel()
-            await asyncio.gather(rereading, return_exceptions=True)
-            _say_at_the_end(f"Stopping; open turns have {front.grace_s:g} s. Ctrl-C again stops at once.")
+            reloading.cancel()
+            await asyncio.gather(reloading, return_exceptions=True)
+            _print_unless_closed(f"Stopping; open turns have {front.grace_s:g} s. Ctrl-C again stops at once.")
     except asyncio.CancelledError:
         if not stop.is_set():
             raise
 
 
-def _say_at_the_end(line: str) -> None:
-    """Say something to whoever still reads: open turns are not to suffer from a pipe that is closed or a disk that is full."""
+def _print_unless_closed(line: str) -> None:
+    """Print a line, ignoring a closed pipe or a full disk, so that open turns still end cleanly."""
     try:
         typer.echo(line)
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or what is buffered would spoil the exit code
 
 
-def _greeting(
+def _startup_lines(
     config: "Config", keys: "KeyRing | None", path: Path, address: str, workers: int, connections: int
 ) -> Iterator[str]:
-    """Say what is served, from what, what about it is not safe, and what in it does not count."""
+    """Yield the lines printed at startup: address, chatbots, configuration, unsafe and ignored settings."""
     from proxy.config.thresholds import ignored_thresholds
     from proxy.serving.unsafe_settings import unsafe_settings
 
-    chatbots = (f"{name} ({_kind(config, name)})" for name in config.chatbots)
+    chatbots = (f"{name} ({_describe_chatbot(config, name)})" for name in config.chatbots)
     yield f"CAF serves {address}/v1" + (f" with {workers} workers" if workers > 1 else "")
     yield f"  chatbots  {', '.join(chatbots)}"
     yield f"  config    {path}"
-    yield f"  traces    {_traces(config)}"
+    yield f"  traces    {_describe_traces(config)}"
     yield f"  limit     {connections:,} connections" + (" for each worker" if workers > 1 else "")
     for warning in unsafe_settings(config, keys):
         yield f"  not safe  {warning}"
@@ -209,18 +211,18 @@ def _greeting(
     yield "Ctrl-C stops."
 
 
-def _kind(config: "Config", name: str) -> str:
+def _describe_chatbot(config: "Config", name: str) -> str:
     bot = config.chatbots[name]
     if bot.kind == "passthrough":
         return bot.kind
     return f"{bot.kind}, filter {bot.filter}"
 
 
-def _traces(config: "Config") -> str:
-    from proxy.traces.backend import place_of, stored
+def _describe_traces(config: "Config") -> str:
+    from proxy.traces.backend import trace_backend, trace_detail
 
-    kept = stored(config)
+    kept = trace_detail(config)
     if kept == "none":
         return "none"
     text = "with all texts" if kept == "full" else "without texts"
-    return f"{text}, for {config.privacy.days:g} days, in {place_of(config.privacy)}"
+    return f"{text}, for {config.privacy.days:g} days, in {trace_backend(config.privacy)}"

@@ -38,11 +38,13 @@ def shadow(
     path = config_path(config)
     with plain_errors(path):
         from proxy.config.config import load_config
-        from proxy.traces.backend import place_of
-        from proxy.traces.query import every
+        from proxy.traces.backend import trace_backend
+        from proxy.traces.query import iterate_traces
         from proxy.traces.shadow import as_data, count_shadow
 
-        counts = count_shadow(every(file or place_of(load_config(path).privacy), chatbot=chatbot, since=earliest))
+        counts = count_shadow(
+            iterate_traces(file or trace_backend(load_config(path).privacy), chatbot=chatbot, since=earliest)
+        )
     if as_json:
         import json
 

@@ -1,4 +1,4 @@
-"""Tells a trace as a story, in the order in which things happened. Pure."""
+"""A trace as readable lines, in chronological order. Pure."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -7,7 +7,7 @@ from typing import Any
 Line = tuple[int, str, str]
 """Indentation, style, text."""
 
-FOUND = {
+HOW_RECOGNISED = {
     "fresh": "a new conversation",
     "history": "continued, found by its history",
     "pair": "continued, found by one of its last exchanges: the client trims its history",
@@ -18,22 +18,23 @@ VERDICT_STYLE = {"accept": "green", "warn": "yellow", "reject": "red", "unjudged
 
 
 def story(trace: dict[str, Any]) -> Iterator[Line]:
-    """Tell one turn.
+    """Yield the lines of one turn.
 
     Args:
-        trace: what `proxy.traces.file.show` returns; under `labels`, what people said of it.
+        trace: what `proxy.traces.query.show` returns; under `labels`, the labels that people gave it.
     """
     started = datetime.fromtimestamp(trace["started"])
     yield 0, "bold", f"Turn {trace['turn_id']}"
-    yield 0, "", f"{started:%Y-%m-%d %H:%M:%S}, {trace['ms']:.1f} ms, {_ending(trace)}"
+    yield 0, "", f"{started:%Y-%m-%d %H:%M:%S}, {trace['ms']:.1f} ms, {_describe_ending(trace)}"
     yield 0, "", f"chatbot {trace['chatbot']}, filter {trace['filter']}"
-    found = FOUND.get(trace["memory"], trace["memory"])
-    yield 0, "", f"turn {trace['turn']} of conversation {trace['conversation_id']} ({found})"
+    recognition = HOW_RECOGNISED.get(trace["memory"], trace["memory"])
+    yield 0, "", f"turn {trace['turn']} of conversation {trace['conversation_id']} ({recognition})"
     yield from _part("User", [(2, "", trace["user_message"])])
     yield from _part("Emergency judge", [line for one in trace["emergency"] for line in _judgement(one)])
     if trace.get("concern"):
         yield from _part("Concern", [(2, "yellow", f"{trace['concern']}: the reply ends with the emergency contact")])
     yield from _part("Sources", _sources(trace))
+    yield from _part("Documents", [line for one in trace.get("documents", ()) for line in _document(one)])
     yield from _part("Warnings shown to the chatbot", map(_warning, trace["warnings_shown"]))
     notes = ((2, "", f"{note['step']}: {note['detail']}") for note in trace.get("notes", ()))
     yield from _part("What the assistant did", notes)
@@ -52,14 +53,14 @@ def story(trace: dict[str, Any]) -> Iterator[Line]:
 
 
 def _part(title: str, lines: Iterable[Line]) -> Iterator[Line]:
-    told = list(lines)
-    if told:
+    body = list(lines)
+    if body:
         yield 0, "", ""
         yield 0, "bold", title
-        yield from told
+        yield from body
 
 
-def _ending(trace: dict[str, Any]) -> str:
+def _describe_ending(trace: dict[str, Any]) -> str:
     tools = f", {trace['tool_calls']} tool calls" if trace["tool_calls"] else ""
     would = f" (with the filter: {trace['would']})" if trace.get("would") else ""
     return f"ended with the error {trace['error']}" if trace["error"] else f"outcome {trace['outcome']}{would}{tools}"
@@ -75,6 +76,14 @@ def _sources(trace: dict[str, Any]) -> Iterator[Line]:
         yield 2, "yellow", f"{trace['invalid_ids']} ids that the selection model made up were dropped"
     if trace["sources_in_use"]:
         yield 2, "", f"in use: {', '.join(trace['sources_in_use'])}"
+
+
+def _document(document: dict[str, Any]) -> Iterator[Line]:
+    """Tell a document: whose it is, and its text."""
+    choice = "" if document["choice"] is None else f" of choice {document['choice']}"
+    whose = f"from the model{choice}" if document["trusted"] else "from the client"
+    yield 2, "", f"{document['id']}: {document['title']} ({whose})"
+    yield 4, "dim", document["text"]
 
 
 def _picker(by: str) -> str:
@@ -102,16 +111,16 @@ def _attempt(attempt: dict[str, Any], several: bool) -> Iterator[Line]:
     yield 2, "dim", f"cites {cited}{modes}"
     for problem in attempt["problems"]:
         yield 2, "yellow", f"hard check: {problem}"
-    seen: list[tuple[str, Any]] = []
+    observations: list[tuple[str, Any]] = []
     for judgement in attempt["judgements"]:
-        same = next((judge for judge, observation in seen if observation == judgement["observation"]), None)
+        same = next((judge for judge, observation in observations if observation == judgement["observation"]), None)
         yield from _judgement(judgement, same)
         if judgement["observation"] is not None:
-            seen.append((f"{judgement['judge']} ({judgement['stage']})", judgement["observation"]))
+            observations.append((f"{judgement['judge']} ({judgement['stage']})", judgement["observation"]))
 
 
 def _judgement(judgement: dict[str, Any], same: str | None = None) -> Iterator[Line]:
-    """Tell one judgement; `same` is the judge who has observed the very same."""
+    """Yield the lines of one judgement; `same` names an earlier judge with an identical observation."""
     score = "" if judgement["score"] is None else f", score {judgement['score']:.2f}"
     rule = f", rule {judgement['rule']}" if judgement["rule"] else ""
     style = VERDICT_STYLE.get(judgement["verdict"], "")
@@ -132,7 +141,7 @@ def _judgement(judgement: dict[str, Any], same: str | None = None) -> Iterator[L
 
 
 def _observation(observation: dict[str, Any]) -> Iterator[Line]:
-    """Tell what a judge stated, whatever its form."""
+    """Yield the lines of an observation of any form."""
     for name, value in observation.items():
         if name == "assertions":
             for assertion in value:

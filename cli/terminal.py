@@ -1,4 +1,4 @@
-"""What the verbs share: exit codes, how errors are told, which configuration is meant, what is safe to print."""
+"""What the verbs share: exit codes, error messages, the configuration's path, printable text."""
 
 import re
 from collections.abc import Iterator
@@ -26,14 +26,14 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 
 def config_path(given: Path | None) -> Path:
-    """Return the configuration that is meant: the given file, else ./config.yaml, else the one beside the packages."""
+    """Return the configuration's path: the given file, else ./config.yaml, else the one beside the packages."""
     here = Path("config.yaml")
     return given or (here if here.exists() else Path(__file__).resolve().parent.parent / "config.yaml")
 
 
 @contextmanager
 def plain_errors(config: Path) -> Iterator[None]:
-    """Tell what is wrong with somebody's files in one line each, and leave with the code for that."""
+    """Print configuration errors, a line each, and exit with the code for wrong usage."""
     from models.errors import ModelSettingsError
     from proxy.config.config import ConfigError, in_file
 
@@ -46,7 +46,7 @@ def plain_errors(config: Path) -> Iterator[None]:
 
 
 def leave(*problems: str) -> NoReturn:
-    """Tell the problems and end with the exit code for wrong usage."""
+    """Print the problems and exit with the code for wrong usage."""
     for problem in problems:
         typer.echo(f"caf: {problem}", err=True)
     raise typer.Exit(USAGE) from None
@@ -58,7 +58,7 @@ def printable(text: str) -> str:
 
 
 def table_console(width: int = 200, *, markup: bool = True) -> "Console":
-    """Return what prints tables; in a pipe they are so wide, whatever the terminal is: other programs read them."""
+    """Return the console for tables. In a pipe it has a fixed width, so that other programs can read them."""
     from rich.console import Console
 
     console = Console(highlight=False, markup=markup)

@@ -1,21 +1,19 @@
 """`caf trace`: what happened in each turn."""
 
 import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from cli.terminal import ConfigOption, config_path, leave, plain_errors, printable, table_console
+from cli.terminal import ConfigOption, config_path, leave, plain_errors
+from cli.trace_output import SHORT_ID, print_story, print_table
 
 if TYPE_CHECKING:
     from proxy.config.blueprint import Blueprint
     from proxy.traces.backend import TraceBackend
-    from proxy.traces.labels import Label
-    from proxy.traces.query import TurnLine
 
 app = typer.Typer(
     help="""See, label and delete what happened in each turn.
@@ -39,19 +37,17 @@ FileOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Outcome = Literal["emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered"]
 Right = Literal["accept", "warn", "reject"]
-SHORT = 8
-"""Characters of an id that are shown; any unique beginning may be given back."""
 
 
 @contextmanager
-def _place(file: Path | None, config: Path | None) -> "Iterator[TraceBackend]":
-    """Yield the file or database that is meant, and tell in a line what is wrong with it."""
+def _open_traces(file: Path | None, config: Path | None) -> "Iterator[TraceBackend]":
+    """Yield the trace file or database; print its errors, a line each."""
     path = config_path(config)
     with plain_errors(path):
         from proxy.config.config import load_config
-        from proxy.traces.backend import place_of
+        from proxy.traces.backend import trace_backend
 
-        yield file or place_of(load_config(path).privacy)
+        yield file or trace_backend(load_config(path).privacy)
 
 
 @app.command("list")
@@ -78,7 +74,7 @@ def list_(
       caf trace list --json | jq '.[].outcome'
     """
     earliest = None if since is None else parse_since(since)
-    with _place(file, config) as path:
+    with _open_traces(file, config) as path:
         from proxy.traces.labels import as_data, labels
         from proxy.traces.query import list_turns
 
@@ -94,7 +90,7 @@ def list_(
         rows = [asdict(turn) | {"labels": as_data(given.get(turn.turn_id, ()))} for turn in turns]
         typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
     elif turns:
-        _print_table(turns, given)
+        print_table(turns, given)
     else:
         typer.echo("no such turns")
 
@@ -113,7 +109,7 @@ def show(
       caf trace show 7f3a91c2
       caf trace show 7f3a91c2 --json
     """
-    with _place(file, config) as path:
+    with _open_traces(file, config) as path:
         from proxy.traces.labels import as_data, labels
         from proxy.traces.query import show as read
 
@@ -126,7 +122,7 @@ def show(
         return
     from cli.story import story
 
-    _print_story(story(trace))
+    print_story(story(trace))
 
 
 @app.command()
@@ -151,14 +147,14 @@ def label(
       caf trace list --labelled
       caf judges calibrate --traces
     """
-    with _place(file, config) as path:
+    with _open_traces(file, config) as path:
         from judges.evaluation.turn_label import label_turn
         from proxy.traces.query import show as read
 
         trace = read(path, turn)
         given = label_turn(path, trace, _chatbot_of(trace, config), judge, verdict, choice, note)
     was = f" (it said {given})" if given else ""
-    typer.echo(f"{trace['turn_id'][:SHORT]}: {judge} should be {verdict}{was}")
+    typer.echo(f"{trace['turn_id'][:SHORT_ID]}: {judge} should be {verdict}{was}")
 
 
 def _chatbot_of(trace: dict[str, Any], config: Path | None) -> "Blueprint | None":
@@ -191,7 +187,7 @@ def purge(
     """
     if sum((conversation is not None, turn is not None, older_than is not None, everything)) != 1:
         raise typer.BadParameter("say what to delete: one of --conversation, --turn, --older-than or --all")
-    with _place(file, config) as path:
+    with _open_traces(file, config) as path:
         if everything and not yes:
             if not sys.stdin.isatty():
                 leave("--all deletes every trace; add --yes when nobody can be asked")
@@ -222,58 +218,3 @@ def parse_since(text: str) -> float:
             f"{text!r} is no time; give an age such as 30m, 2h or 7d, or a time such as 2026-01-31T14:00",
             param_hint="--since",
         ) from None
-
-
-def verdicts(turn: "TurnLine") -> str:
-    """Sum up what the judges said: first what was not an accept, by judge."""
-    said = Counter((v.judge, v.verdict) for v in turn.verdicts if v.verdict != "accept")
-    others = [f"{judge} {verdict}" + (f" x{count}" if count > 1 else "") for (judge, verdict), count in said.items()]
-    accepted = len(turn.verdicts) - said.total()
-    return ", ".join(others + ([f"{accepted} accept"] if accepted else [])) or "not judged"
-
-
-def _print_table(turns: "Sequence[TurnLine]", given: "Mapping[str, Sequence[Label]]") -> None:
-    from datetime import datetime
-
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("time", "turn", "conversation", "n", "chatbot", "outcome", "ms", "judges", "tokens"):
-        right = title in ("n", "ms", "tokens")
-        table.add_column(title, justify="right" if right else "left", overflow="fold", no_wrap=title != "judges")
-    for turn in turns:
-        outcome = f"error {turn.error}" if turn.error else turn.outcome
-        row = (
-            f"{datetime.fromtimestamp(turn.started):%Y-%m-%d %H:%M:%S}",
-            turn.turn_id[:SHORT],
-            turn.conversation_id[:SHORT],
-            str(turn.turn),
-            turn.chatbot,
-            f"{outcome} ({turn.would})" if turn.would else outcome,
-            f"{turn.ms:.0f}",
-            "; ".join(
-                [verdicts(turn), *(f"{one.judge} should be {one.verdict}" for one in given.get(turn.turn_id, ()))]
-            ),
-            f"{turn.prompt_tokens}+{turn.completion_tokens}",
-        )
-        colour = COLOURS.get(outcome, "")
-        table.add_row(*(Text(printable(cell), style=colour if cell is outcome else "") for cell in row))
-    table_console(1_000).print(table)
-
-
-COLOURS = {"emergency": "red", "fallback": "red", "unjudged": "magenta", "refined": "yellow", "warned": "yellow"}
-
-
-def _print_story(lines: "Iterator[tuple[int, str, str]]") -> None:
-    from rich.console import Console
-    from rich.padding import Padding
-    from rich.text import Text
-
-    console = Console(highlight=False)
-    for indent, style, text in lines:
-        for line in printable(text).split("\n"):
-            if console.is_terminal:  # wraps long lines under their beginning
-                console.print(Padding(Text(line, style=style), (0, 0, 0, indent)))
-            else:
-                typer.echo(f"{' ' * indent}{line}".rstrip())

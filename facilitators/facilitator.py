@@ -17,7 +17,7 @@ STAGES = 5
 """Stage 0 is in bounds, 4 fully out of the chatbot's role."""
 BENIGN = "benign"
 """The facilitator that only asks what the sources answer."""
-TAKEN = "questions"
+RESERVED_NAME = "questions"
 """No facilitator's name: files of a run have it where ordinary questions were asked."""
 NAME = r"^[a-z0-9][a-z0-9-]{0,63}$"
 
@@ -52,21 +52,21 @@ class Facilitator(Strict):
 
     @field_validator("name")
     @classmethod
-    def _free(cls, value: str) -> str:
-        if value == TAKEN:
+    def _check_name(cls, value: str) -> str:
+        if value == RESERVED_NAME:
             raise ValueError(f"{value!r} stands for ordinary questions in the files of a run; give another name")
         return value
 
     @field_validator("lines")
     @classmethod
-    def _differ(cls, value: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
-        said = [line for lines in value for line in lines]
-        if len(set(said)) < len(said):
+    def _check_lines(cls, value: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+        all_lines = [line for lines in value for line in lines]
+        if len(set(all_lines)) < len(all_lines):
             raise ValueError("a line stands twice")
         return value
 
     @model_validator(mode="after")
-    def _body(self) -> "Facilitator":
+    def _check_prompt(self) -> "Facilitator":
         if not self.prompt.strip():
             raise ValueError("the prompt, below the front matter, is empty")
         return self
@@ -90,12 +90,12 @@ def load(path: Path) -> Facilitator:
     except (UnicodeDecodeError, FrontMatterError) as error:
         raise FacilitatorError([f"{path}: {error}"]) from error
     try:
-        found = Facilitator.model_validate({**matter, "prompt": body})
+        facilitator = Facilitator.model_validate({**matter, "prompt": body})
     except ValidationError as error:
         raise FacilitatorError([f"{path}: {fault}" for fault in files.faults(error)]) from error
-    if found.name != path.stem:
-        raise FacilitatorError([f"{path}: name: is {found.name!r}; files are named after their facilitator"])
-    return found
+    if facilitator.name != path.stem:
+        raise FacilitatorError([f"{path}: name: is {facilitator.name!r}; files are named after their facilitator"])
+    return facilitator
 
 
 def load_all(folders: Sequence[Path] = (SHIPPED,)) -> dict[str, Facilitator]:
@@ -104,7 +104,7 @@ def load_all(folders: Sequence[Path] = (SHIPPED,)) -> dict[str, Facilitator]:
     Raises:
         FacilitatorError: With the faults of all files.
     """
-    found: dict[str, Facilitator] = {}
+    facilitators: dict[str, Facilitator] = {}
     problems: list[str] = []
     for folder in folders:
         paths = sorted(folder.glob("*.md"))
@@ -112,10 +112,10 @@ def load_all(folders: Sequence[Path] = (SHIPPED,)) -> dict[str, Facilitator]:
             problems.append(f"{folder}: holds no facilitator (*.md)")
         for path in paths:
             try:
-                one = load(path)
-                found[one.name] = one
+                facilitator = load(path)
+                facilitators[facilitator.name] = facilitator
             except FacilitatorError as error:
                 problems += error.problems
     if problems:
         raise FacilitatorError(problems)
-    return found
+    return facilitators

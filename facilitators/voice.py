@@ -1,4 +1,4 @@
-"""What a facilitator says next: a model plays it, or, where there is none, its lines are said."""
+"""The next message of a facilitator: written by a model, or taken from the lines of its file."""
 
 import hashlib
 import json
@@ -15,14 +15,14 @@ from models.usage import Ledger
 from scenarios.checkpoint import Message
 
 STEP = "facilitator"
-LONGEST = 2_000
+MAX_CHARS = 2_000
 """Characters of a message at most: nobody nudges by essay, and a model that runs on would tilt the experiment."""
-TRIES = 3
+MAX_TRIES = 3
 """How often a facilitator is asked for a usable message."""
 
 
 class Voice(Protocol):
-    """Whatever speaks for facilitators."""
+    """Says what a facilitator says next."""
 
     async def say(
         self, who: Facilitator, stage: int, conversation: Sequence[Message], *, seed: int, ledger: Ledger
@@ -40,20 +40,20 @@ class Voice(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
-    """Says the lines of the facilitator's file: those of the stage that were not said yet, in an order that the seed shuffles."""
+class LineVoice:
+    """Takes the lines of the facilitator's file: those of the stage that were not used yet, shuffled by the seed."""
 
     async def say(
         self, who: Facilitator, stage: int, conversation: Sequence[Message], *, seed: int, ledger: Ledger
     ) -> str:
-        said = {message.content for message in conversation if message.role == "user"}
+        messages_said = {message.content for message in conversation if message.role == "user"}
         lines = list(who.lines[stage])
         random.Random(f"{seed}/{who.name}/{stage}").shuffle(lines)
-        return next((line for line in lines if line not in said), lines[0])
+        return next((line for line in lines if line not in messages_said), lines[0])
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class ModelVoice:
     """A model plays the facilitator."""
 
     models: Models
@@ -62,14 +62,14 @@ class Played:
     async def say(
         self, who: Facilitator, stage: int, conversation: Sequence[Message], *, seed: int, ledger: Ledger
     ) -> str:
-        asked, said = messages(who, stage, conversation), ""
-        for again in range(TRIES):  # another seed is another request: what was unusable is not recalled for it
-            body = {"messages": asked, "seed": seed + again}
+        request_messages, text = messages(who, stage, conversation), ""
+        for retry in range(MAX_TRIES):  # another seed is another request: what was unusable is not recalled for it
+            body = {"messages": request_messages, "seed": seed + retry}
             answer = await self.models.complete(self.alias, body, step=STEP, ledger=ledger)
-            said = text_of(answer["choices"][0]["message"]).strip()
-            if said and len(said) <= LONGEST:
-                return said
-        raise UnreadableAnswer(said[:200], alias=self.alias, step=STEP)
+            text = text_of(answer["choices"][0]["message"]).strip()
+            if text and len(text) <= MAX_CHARS:
+                return text
+        raise UnreadableAnswer(text[:200], alias=self.alias, step=STEP)
 
 
 def messages(who: Facilitator, stage: int, conversation: Sequence[Message]) -> list[dict[str, str]]:

@@ -5,18 +5,20 @@ In reading order:
     case.py         all that a judge may see of one reply
     observation.py  the forms in which judges state what they see
     verdict.py      verdicts, and the judgement that keeps the evidence behind one
-    quotes.py       is a quote there: what judges say somebody or some source has said
-    doses.py        the doses a text names
+    quotes.py       does a quote stand in a text, word for word or nearly
+    doses.py        the doses a text names; numbers.py: its numbers, number_words.py: those in words
     sentences.py    a text, cut into sentences; phrases.py: what a sentence does besides asserting
     languages.py    which language a text is in
     topics.py       the words that touch a sensitive topic
-    advice.py       advice that no source gives, whoever is talked round; imperatives.py: how advice is phrased
+    plain_text.py   a text in plain letters, its sentences, the content of its words
+    advice.py       advice that no source gives; imperatives.py: how advice is phrased
+    unsupported.py  what code finds in a reply that no source gives: such advice, or numbers
     problems.py     the table from problems to judges, rules and score
     claims.py       what a reply asserts, scored and ruled on; rules.py: from any observation to verdict, the policy in code
     modes.py        which judges a reply calls for
     prompt.py       a judge's markdown file
     guard_model.py  how guard models are asked in the form they were trained on, and read
-    offload.py      judging long texts beside the event loop
+    offload.py      long texts are judged in a thread
     judge.py        one judge: a prompt file and a model, or a local observer
     weights.py      which weights a local judge scores with: what a calibrated threshold holds for
     python_judge.py a judge that is a Python class of a user's own
@@ -26,7 +28,7 @@ In reading order:
     filter.py       the team: all judges at once
     mend.py         takes small additions out of a reply, or discloses them; clauses.py: parts of a sentence; deletable.py: words
     refiner.py      rewrites what was rejected
-    text_cache.py   what was found out of a text, cached within bounds
+    text_cache.py   a bounded cache for functions of texts
     local/          judges and refiner without a model
     prompts/        a markdown file for each stage: of the calls that judges share, of the emergency judge, of the refiner
     training/       where the local judges' weights come from; not needed to serve

@@ -11,17 +11,8 @@ from functools import lru_cache
 
 from judges.case import Case, Topic
 from judges.doses import Dose, doses
-from judges.imperatives import (
-    WORD,
-    Advice,
-    advice_in,
-    amounts_in,
-    assertive_part,
-    content,
-    plain,
-    root,
-    sentences,
-)
+from judges.imperatives import Advice, advice_in, amounts_in, assertive_part
+from judges.plain_text import WORD, content, plain, root, sentences
 from judges.topics import built_in, built_in_terms, is_drug, plain_name
 
 MAX_CHARS = 20_000

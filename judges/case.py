@@ -10,7 +10,7 @@ from knowledge_base.library import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class HistoryMessage:
     """One earlier message of the conversation."""
 
     speaker: Literal["user", "assistant"]
@@ -36,7 +36,7 @@ class Case:
     """Every user message since the last reply, a paragraph each."""
     draft: str = ""
     """The reply to judge, without command syntax; empty for judges of the user's message alone."""
-    history: tuple[Said, ...] = ()
+    history: tuple[HistoryMessage, ...] = ()
     """Earlier messages, oldest first, the newest last."""
     cited: tuple[Source, ...] = ()
     uncited: tuple[Source, ...] = ()
@@ -61,14 +61,14 @@ class Case:
         }
         if self.draft:
             data["reply"] = self.draft
-            data["cited_sources"] = _encoded(self.cited)
+            data["cited_sources"] = _encode_sources(self.cited)
             if self.uncited:
-                data["uncited_sources"] = _encoded(self.uncited)
+                data["uncited_sources"] = _encode_sources(self.uncited)
             data["sensitive_topics"] = [t.name for t in self.topics]
         return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
 
 
-def _encoded(sources: Sequence[Source]) -> list[dict[str, str]]:
+def _encode_sources(sources: Sequence[Source]) -> list[dict[str, str]]:
     return [{"id": source.id, "title": source.title, "text": source.text} for source in sources]
 
 
@@ -76,6 +76,6 @@ EARLIER_TURNS = 3
 """Earlier user messages that the emergency judge reads, besides the newest."""
 
 
-def alarm_case(user_message: str, earlier: Sequence[str]) -> Case:
+def emergency_case(user_message: str, earlier: Sequence[str]) -> Case:
     """Return what the emergency judge sees: the user's last messages."""
-    return Case(user_message, history=tuple(Said("user", text) for text in earlier[-EARLIER_TURNS:]))
+    return Case(user_message, history=tuple(HistoryMessage("user", text) for text in earlier[-EARLIER_TURNS:]))

@@ -1,4 +1,4 @@
-"""Pure: what a reply asserts, by a judge's account of it, scored and ruled on. Scores are those of design.md section 6."""
+"""Pure: what a reply asserts, by a judge's account of it, scored and ruled on. Scores are those of scoring/rubric.md."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -6,23 +6,23 @@ from itertools import chain
 
 from judges.advice import touches_topic
 from judges.case import Case
-from judges.deletable import has_foreign, in_english
+from judges.deletable import has_foreign_words, is_english
 from judges.doses import Dose, doses
 from judges.numbers import numbers_hold
 from judges.observation import Assertion, Claims, Denial, GradedAssertion, GradedClaims, Problem, Severity, Strength
 from judges.phrases import asserts_nothing
 from judges.problems import score_of_weight, verdict_of
-from judges.quotes import folded, quoted, said
+from judges.quotes import fold_text, is_near_quote, is_verbatim_quote
 from judges.sentences import normalise, sentences
 from judges.verdict import Finding
 from knowledge_base.library import Source
 
-PLAINLY = 3
-"""Statements of a reply from which a judge that lists no assertion has not done its work."""
+MIN_STATEMENTS_TO_ASSERT = 3
+"""A reply with so many statements asserts something: a judge that lists no assertion of it has not done its work."""
 
 
 def rule_on_claims(claims: Claims, case: Case) -> Finding:
-    """Score what a reply asserts (0-4, design.md section 6), and rule by the score."""
+    """Score what a reply asserts (0 to 4, scoring/rubric.md), and rule by the score."""
     finding = _rule_on_assertions(claims, case)
     if finding.verdict != "reject" and (left_out := _left_out(claims, case)):
         return Finding("unjudged", "unreadable", left_out)
@@ -53,7 +53,9 @@ def _rule_on_assertions(claims: Claims, case: Case) -> Finding:
 def _is_denied(denial: Denial, case: Case) -> bool:
     """Tell whether a reply denies what a source says, by words of both that are there."""
     texts = [source.text for source in (*case.cited, *case.uncited) if source.id == denial.source_id]
-    return said(denial.quote, case.draft) and any(quoted(denial.source_quote, text) for text in texts)
+    return is_near_quote(denial.quote, case.draft) and any(
+        is_verbatim_quote(denial.source_quote, text) for text in texts
+    )
 
 
 def additions(claims: Claims, case: Case) -> list[Problem]:
@@ -93,7 +95,9 @@ def _is_sensitive(assertion: Assertion, case: Case) -> bool:
     A judge that names a topic in words of its own ("antipsychotics" for "medication") has seen one all the same. Where the
     chatbot has none, there is none to touch; and some models write "none" where they should leave the field empty.
     """
-    return bool(case.topics) and assertion.topic is not None and folded(assertion.topic).strip(" .-") not in _NO_TOPIC
+    return (
+        bool(case.topics) and assertion.topic is not None and fold_text(assertion.topic).strip(" .-") not in _NO_TOPIC
+    )
 
 
 _NO_TOPIC = frozenset(["", "none", "null", "nil", "no", "n/a", "na", "not applicable", "no topic"])
@@ -105,7 +109,7 @@ def _left_out(claims: Claims, case: Case) -> str | None:
     named = frozenset(chain.from_iterable(map(doses, case.draft.split(". "))))
     if named and (hidden := named - _known_doses(claims, case)):
         return "the judge lists no assertion with the dose " + ", ".join(sorted(" ".join(dose) for dose in hidden))
-    if not any(said(a.text, case.draft) for a in claims.assertions) and _plainly_asserts(case):
+    if not any(is_near_quote(a.text, case.draft) for a in claims.assertions) and _plainly_asserts(case):
         return "the judge lists no assertion of a reply that has several"
     return None
 
@@ -122,11 +126,11 @@ def _plainly_asserts(case: Case) -> bool:
 
     In a language of which no such phrases are known, the model reads better.
     """
-    if has_foreign(case.draft) and not in_english(case.draft):
+    if has_foreign_words(case.draft) and not is_english(case.draft):
         return False
     found = (sentence.text.lower() for sentence in sentences(normalise(case.draft)))
     stating = (text for text in found if "?" not in text and not asserts_nothing(text) and not _OF_ITSELF.search(text))
-    return sum(1 for _ in stating) >= PLAINLY
+    return sum(1 for _ in stating) >= MIN_STATEMENTS_TO_ASSERT
 
 
 _OF_ITSELF = re.compile(
@@ -143,7 +147,7 @@ def claims_score(assertions: Iterable[Assertion], admits: Strength, verifies: St
     """Give a reply's compliance score from its assertions and the two statements about them.
 
     Returns:
-        0 to 4, by the table of design.md section 6: 4 when everything is supported. Otherwise harmless additions (severity 1)
+        0 to 4, by the table of scoring/rubric.md: 4 when everything is supported. Otherwise harmless additions (severity 1)
         get one point for each weak and two for each clear statement, at least 1; others score 2 with both statements clear, 1
         with any statement at all, else 0. Or, if that is better and no severity is 3, by the sum of the severities, see
         `problems.score`; where the judge says of none, only if at least as many assertions are supported.
@@ -168,8 +172,8 @@ def _assertions_of(claims: Claims, case: Case) -> list[Assertion]:
 def verified(assertions: Iterable[Assertion], case: Case, contradictions: Sequence[str] = ()) -> list[Assertion]:
     """Downgrade assertions whose own words belie them.
 
-    Support that its quote does not prove is none, nor is one for a dose that the source does not name, or for a number that a
-    document does not; nor one on a sensitive topic by a document that a client may have made up. What has a number in it is not
+    Support that its quote does not prove is none, nor is one for a dose that the source does not name. Nor is that of a document
+    for a number that no source names, or, if a client may have made it up, on a sensitive topic. What has a number in it is not
     basic, whatever a judge says.
     """
     sources: dict[str | None, Source] = {source.id: source for source in case.cited}
@@ -200,9 +204,9 @@ def _verified(assertion: Assertion, source: Source | None, case: Case) -> Assert
     if assertion.support == "basic":
         holds = not named and not any(map(str.isdigit, assertion.text))
         return assertion if holds else _downgraded(assertion, 2)
-    if source is None or assertion.quote is None or not quoted(assertion.quote, source.text):
+    if source is None or assertion.quote is None or not is_verbatim_quote(assertion.quote, source.text):
         return _downgraded(assertion, 2)
-    if source.is_document and not numbers_hold(assertion.text, source, case):
+    if source.is_document and not numbers_hold(assertion.text, case):
         return _downgraded(assertion, 3)
     if not source.trusted and (_is_sensitive(assertion, case) or touches_topic(assertion.text, case.topics)):
         return _downgraded(assertion, 3)

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from judges.deletable import WORD, has_number, limits, weight, words
-from judges.imperatives import root
+from judges.deletable import WORD, count_content_words, has_limit, has_number, words
+from judges.plain_text import root
 
-MOSTLY = 0.75
+PART_SHARE = 0.75
 """Share of content words from which a quote means all of a clause or sentence.
 
 The rest is then hardly more than an adverb, or who says so; below it a statement that a source supports might go as well.
@@ -77,15 +77,19 @@ class Edit(NamedTuple):
 
 def clause_edit(sentence: str, start: int, end: int) -> Edit | None:
     """Return how to take a quote out of a sentence; None unless it is most of a part that is set off, and a sentence stays."""
-    for edit in _parts(sentence, start, end):
-        if edit.start <= start and weight(edit.lost) and weight(sentence[start:end]) >= MOSTLY * weight(edit.lost):
+    for edit in _candidate_edits(sentence, start, end):
+        if (
+            edit.start <= start
+            and count_content_words(edit.lost)
+            and count_content_words(sentence[start:end]) >= PART_SHARE * count_content_words(edit.lost)
+        ):
             rest = sentence[: edit.start] + edit.new + sentence[edit.end :]
             if edit.lost.endswith(")") or (len(WORD.findall(rest)) > 2 and _has_verb(rest)):
                 return edit
     return None
 
 
-def _parts(sentence: str, start: int, end: int) -> Iterator[Edit]:
+def _candidate_edits(sentence: str, start: int, end: int) -> Iterator[Edit]:
     """Yield the parts that might be taken out and end no sooner than the quote, the likeliest first."""
     for match in _PARENTHESIS.finditer(sentence):
         if match.start() <= start and end <= match.end():
@@ -119,7 +123,7 @@ def _supplements(sentence: str, start: int, end: int, stop: int) -> Iterator[Edi
             continue  # what follows may be the main clause, or the last of several
         elif head.re is _TRAILS and head["apposition"] and not _is_apposition(lost):
             continue
-        elif len(dashes) < 2 and (head[0].strip() or not limits(before)):  # "not because" negates what follows
+        elif len(dashes) < 2 and (head[0].strip() or not has_limit(before)):  # "not because" negates what follows
             yield Edit(head.start(), stop, "", lost)
 
 
@@ -139,7 +143,7 @@ def _items(sentence: str, start: int, end: int, stop: int) -> Iterator[Edit]:
     if lead := re.match(r"(?:and|or)\s+", sentence[start:end]):
         start += lead.end()
     head, tail = sentence[:start], sentence[end:]
-    if limits(head) or has_number(head) or has_number(tail) or _PAIRS.search(f"{head} {tail}"):
+    if has_limit(head) or has_number(head) or has_number(tail) or _PAIRS.search(f"{head} {tail}"):
         return
     quote = sentence[start:end]
     if re.search(rf"^(?:{_OPENERS}|so|but|yet)\b|[;:]", quote) or words(quote)[0] in _FRONTED:
@@ -163,9 +167,9 @@ def _items(sentence: str, start: int, end: int, stop: int) -> Iterator[Edit]:
 def _last_item(sentence: str, joint: re.Match[str], end: int) -> Iterator[Edit]:
     head, lost = sentence[: joint.start()], sentence[joint.start() : end]
     parts = head.split(",")
-    told = words(lost)
-    has_verb = _has_verb(" ".join(told[1:-1]))
-    if has_verb and not _is_predicate(parts, joint[0], told[1]):
+    tokens = words(lost)
+    has_verb = _has_verb(" ".join(tokens[1:-1]))
+    if has_verb and not _is_predicate(parts, joint[0], tokens[1]):
         return
     if len(parts) == 1 or (len(parts) == 2 and words(head)[0] in _FRONTED and _has_verb(parts[1])):
         if _has_verb(lost) or not _PLURAL.search(head):
@@ -198,16 +202,16 @@ def _is_middle(tail: str) -> bool:
 
 
 def _is_item(part: str) -> bool:
-    told = words(part)
+    tokens = words(part)
     if (
-        len(told) > 4
-        or not told[0]
-        or told[0] in _FRONTED
-        or told[0].endswith("ly")
-        or {"and", "or"}.intersection(told)
+        len(tokens) > 4
+        or not tokens[0]
+        or tokens[0] in _FRONTED
+        or tokens[0].endswith("ly")
+        or {"and", "or"}.intersection(tokens)
     ):
         return False
-    return not _has_verb(" ".join(told[:-1]))
+    return not _has_verb(" ".join(tokens[:-1]))
 
 
 def _has_verb(text: str) -> bool:

@@ -1,9 +1,9 @@
-"""Pure: what may be deleted from a reply in English, told by its words. In doubt nothing may."""
+"""Pure: which parts of an English reply may be deleted, by their words. In doubt, none."""
 
 import re
 
-from judges.imperatives import content, plain
 from judges.phrases import admits, verifies
+from judges.plain_text import content, plain
 
 _NUMBERS = frozenset(
     """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
@@ -80,7 +80,7 @@ def must_stay(text: str) -> bool:
     return (
         has_number(text)
         or _CORRECTS.search(plain(text)) is not None
-        or limits(text)
+        or has_limit(text)
         or not _NEEDED.isdisjoint(_stems(words(text)))
         or verifies(plain(text)) != "no"
         or admits(plain(text)) == "clear"
@@ -99,7 +99,7 @@ _REPORTS = re.compile(
 )
 
 
-def reports(text: str) -> bool:
+def reports_belief(text: str) -> bool:
     """Tell whether a text says what somebody believes: what follows may put it right."""
     return _REPORTS.search(plain(text)) is not None
 
@@ -108,22 +108,22 @@ def has_number(text: str) -> bool:
     return any(c.isnumeric() or c in "%‰$€£" for c in text) or not _NUMBERS.isdisjoint(words(text))
 
 
-def limits(text: str) -> bool:
+def has_limit(text: str) -> bool:
     """Tell whether a text holds a negation or a condition."""
-    told = words(text)
+    tokens = words(text)
     return (
-        not _LIMITS.isdisjoint(_stems(told))
-        or any(word.endswith("n't") for word in told)
+        not _LIMITS.isdisjoint(_stems(tokens))
+        or any(word.endswith("n't") for word in tokens)
         or _LIMITING.search(plain(text)) is not None
     )
 
 
-def _stems(told: list[str]) -> set[str]:
+def _stems(tokens: list[str]) -> set[str]:
     """Return words without what an apostrophe joins to them: `nobody's`, `doctor's`."""
-    return {word.partition("'")[0] for word in told}
+    return {word.partition("'")[0] for word in tokens}
 
 
-def announces(sentence: str) -> bool:
+def announces_more(sentence: str) -> bool:
     """Tell whether a sentence needs one that follows: it asks, says that something comes, or counts it."""
     return _ANNOUNCES.search(plain(sentence)) is not None
 
@@ -138,7 +138,7 @@ def refers_back(sentence: str, *, anywhere: bool) -> bool:
     return words(opening)[0].partition("'")[0] in _BACK or (anywhere and _BACK_AT.search(opening) is not None)
 
 
-def names_again(deleted: str, before: str, after: str) -> bool:
+def refers_to_deleted(deleted: str, before: str, after: str) -> bool:
     """Tell whether what follows speaks of "the app", or of Anna, when only what is deleted has introduced them."""
     names = {word for word in WORD.findall(deleted) if word[0].isupper() and len(word) > 1}
     if not (names - set(WORD.findall(before))).isdisjoint(WORD.findall(after)):
@@ -147,18 +147,18 @@ def names_again(deleted: str, before: str, after: str) -> bool:
     return any(new & content(match[1]) for match in _DEFINITE.finditer(plain(after)))
 
 
-def in_english(text: str) -> bool:
+def is_english(text: str) -> bool:
     """Tell whether a reply is in a language whose negations and conditions are known here."""
-    told = words(text)
-    english = sum(word in _ENGLISH for word in told)
-    return english >= 0.15 * len(told) and sum(word in _FOREIGN for word in told) <= 0.1 * english
+    tokens = words(text)
+    english = sum(word in _ENGLISH for word in tokens)
+    return english >= 0.15 * len(tokens) and sum(word in _FOREIGN for word in tokens) <= 0.1 * english
 
 
-def has_foreign(sentence: str) -> bool:
+def has_foreign_words(sentence: str) -> bool:
     return sum(word in _FOREIGN for word in words(sentence)) > 1
 
 
-def weight(text: str) -> int:
+def count_content_words(text: str) -> int:
     """Return how many words of a text have content."""
     return sum(word not in _SMALL for word in words(text))
 

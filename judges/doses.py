@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from math import gcd
 
-from judges.quotes import LONGEST_CACHED, folded
+from judges.quotes import MAX_CACHED_CHARS, fold_text
 from judges.text_cache import cache_texts
 
 Dose = tuple[str, str]
@@ -68,10 +68,10 @@ _KEYED = re.compile(
 """As JSON has it: `dose_mg: 900`."""
 
 
-@cache_texts(most=512, longest=LONGEST_CACHED)
+@cache_texts(max_texts=512, max_chars=MAX_CACHED_CHARS)
 def doses(text: str) -> frozenset[Dose]:
     """Return every amount of a medicine or the like in a text: `5-10 mg` is two, `two pills` and `2 tablets` are one."""
-    text = folded(in_digits(text))
+    text = fold_text(in_digits(text))
     return frozenset(_named(text)) if _HAS_NUMBER.search(text) else frozenset()
 
 

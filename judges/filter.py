@@ -33,12 +33,12 @@ class Filter:
         return not self.on_reply and self.emergency is None
 
     def warm_up(self) -> None:
-        """Have the local judges lay out what they know, so that the first user does not wait, nor find that it is missing.
+        """Load what the local judges need, so that the first request does not wait for it and a missing file shows at startup.
 
         Raises:
             Exception: A local judge cannot judge at all.
         """
-        case = Case("Hello, how are you?", _ORDINARY, cited=(_SECTION,))
+        case = Case("Hello, how are you?", _WARM_UP_REPLY, cited=(_WARM_UP_SECTION,))
         for cascade in (*self.on_reply, *([self.emergency] if self.emergency else ())):
             if isinstance(cascade.stages[0], LocalJudge):
                 OBSERVERS[cascade.name](case)
@@ -59,7 +59,8 @@ class Filter:
             The review; with the mended reply if small faults are all that any judge found.
         """
         if any(c.name in CLAIMS_JUDGES and not c.local_only for c in self.on_reply):
-            await offload.run(case, find_unsupported, case)  # once; whoever asks again has the answer at once
+            # Once: whoever asks again has the answer at once.
+            await offload.run_in_thread_if_long(case, find_unsupported, case)
         own = [c for c in self._own if c.modes & modes]
         # Those that look at what goes beyond its sources, and have not been asked: nothing is mended before them.
         uncalled = any("default" in c.modes for c in self._own if c not in own)
@@ -67,13 +68,13 @@ class Filter:
         first = await self._judge(panel, self._shared, own, modes, strongest)
         unknown = any(j.verdict == "unjudged" for j in first.decisive) and not first.failed_closed
         if first.mended is not None or "default" in modes or not (unknown or self._may_improvise(first, case)):
-            return self._in_order(first)
+            return self._sort(first)
         others = [
             c for c in self.on_reply if "default" in c.modes and not c.modes & modes and c.name not in panel.asked
         ]
         shared, own = [c for c in others if is_shared(c)], [c for c in others if not is_shared(c)]
         panel = Panel(case, ledger, None if first.objections or first.failed_closed else mend)
-        return self._in_order(first + await self._judge(panel, shared, own, _DEFAULT, strongest))
+        return self._sort(first + await self._judge(panel, shared, own, _DEFAULT_MODE, strongest))
 
     async def _judge(
         self, panel: Panel, shared: Sequence[Cascade], own: Sequence[Cascade], modes: frozenset[Mode], strongest: bool
@@ -84,43 +85,44 @@ class Filter:
             together = group.create_task(panel.review(shared, modes, strongest=strongest))
         return together.result() + panel.others.result()
 
-    def _in_order(self, review: Review) -> Review:
+    def _sort(self, review: Review) -> Review:
         """Order a review as the chatbot names its judges: a refiner reads the same criticism whoever was asked first."""
         order = [cascade.name for cascade in self.on_reply]
         return replace(review, decisive=sorted(review.decisive, key=lambda judgement: order.index(judgement.judge)))
 
-    def settled_now(self, case: Case, modes: frozenset[Mode]) -> bool:
-        """Tell whether the local judges alone settle that a reply is to be accepted, so that `review` would ask nobody else."""
+    def accepts_locally(self, case: Case, modes: frozenset[Mode]) -> bool:
+        """Tell whether the local judges alone accept a reply, so that `review` would ask no model."""
         first = [c for c in self.on_reply if c.modes & modes]
-        review = _accepted_now(first, case)
+        review = _accept_locally(first, case)
         if review is None or not first:
             return False
         if "default" in modes or not self._may_improvise(review, case):
             return True
         return (
-            _accepted_now([c for c in self.on_reply if "default" in c.modes and not c.modes & modes], case) is not None
+            _accept_locally([c for c in self.on_reply if "default" in c.modes and not c.modes & modes], case)
+            is not None
         )
 
     async def _run(self, cascades: Sequence[Cascade], case: Case, ledger: Ledger, strongest: bool) -> Review:
-        review = await offload.run(case, _run_now, [c for c in cascades if c.local_only], case)
+        review = await offload.run_in_thread_if_long(case, _judge_locally, [c for c in cascades if c.local_only], case)
         if asking := [c for c in cascades if not c.local_only]:
             async with asyncio.TaskGroup() as group:
-                waiting = [group.create_task(c.run(case, ledger, strongest)) for c in asking]
-            review = sum((task.result() for task in waiting), review)
+                tasks = [group.create_task(c.run(case, ledger, strongest)) for c in asking]
+            review = sum((task.result() for task in tasks), review)
         return review
 
     def _may_improvise(self, review: Review, case: Case) -> bool:
         """Tell whether a judge saw something that the cited sources do not support, or no judge has looked for it."""
-        seen = [j for j in review.judgements if self._looks_for_additions(j)]
-        if not seen:
+        judgements = [j for j in review.judgements if self._looks_for_additions(j)]
+        if not judgements:
             return not review.failed_closed
-        return any(goes_beyond(judgement, case) for judgement in seen)
+        return any(goes_beyond(judgement, case) for judgement in judgements)
 
     def _looks_for_additions(self, judgement: Judgement) -> bool:
         """Tell whether a judge was asked what a reply adds: a screening call is, unless it is for roles alone."""
         if isinstance(judgement.observation, Screening):
-            asked = [c.name for c in self._shared if c.stage("swift") is not None]
-            return not {judgement.judge, *asked}.isdisjoint(CLAIMS_JUDGES)
+            names = [c.name for c in self._shared if c.stage("swift") is not None]
+            return not {judgement.judge, *names}.isdisjoint(CLAIMS_JUDGES)
         return isinstance(judgement.observation, Claims)
 
     async def check_emergency_locally(self, case: Case) -> Review:
@@ -133,7 +135,7 @@ class Filter:
             review = self.judge_emergency_locally(newest)
             if review.verdict == "reject":
                 return review
-        return await offload.run(case, self.judge_emergency_locally, case)
+        return await offload.run_in_thread_if_long(case, self.judge_emergency_locally, case)
 
     def judge_emergency_locally(self, case: Case) -> Review:
         """Ask the local emergency judge, before anything that could refuse or delay the request."""
@@ -143,41 +145,43 @@ class Filter:
         settled = self.emergency.local_only or self.emergency.settles(review.judgements[0], case)
         return review if settled else Review(review.judgements)
 
-    async def judge_emergency_by_models(self, case: Case, ledger: Ledger, heard: Review) -> Review:
+    async def judge_emergency_by_models(self, case: Case, ledger: Ledger, local_review: Review) -> Review:
         """Ask the stages of the emergency judge that need a model, unless the local one has settled it.
 
         Args:
-            heard: What `check_emergency_locally` or `judge_emergency_locally` returned for this case.
+            local_review: What `check_emergency_locally` or `judge_emergency_locally` returned for this case.
 
         Returns:
             The review, with the judgements of these stages alone. When the last one sees no danger and an earlier one does, the
             verdict is to warn: a concern.
         """
-        if self.emergency is None or self.emergency.local_only or heard.decisive:
+        if self.emergency is None or self.emergency.local_only or local_review.decisive:
             return Review()
-        review = await self.emergency.run(case, ledger, heard=heard.judgements)
+        review = await self.emergency.run(case, ledger, heard=local_review.judgements)
         if review.verdict == "accept" and review.alarms:
             review.decisive = [replace(review.alarms[-1], verdict="warn")]
-        return replace(review, judgements=review.judgements[len(heard.judgements) :])
+        return replace(review, judgements=review.judgements[len(local_review.judgements) :])
 
 
-def _run_now(cascades: Sequence[Cascade], case: Case) -> Review:
+def _judge_locally(cascades: Sequence[Cascade], case: Case) -> Review:
     return sum([cascade.run_now(case) for cascade in cascades], Review())
 
 
-def _accepted_now(cascades: Sequence[Cascade], case: Case) -> Review | None:
-    """Return what local judges say when each of them settles it by accepting; None when one does not."""
+def _accept_locally(cascades: Sequence[Cascade], case: Case) -> Review | None:
+    """Return the review of the local judges if each of them accepts and needs no further stage; else None."""
     review = Review()
     for cascade in cascades:
         if not isinstance(cascade.stages[0], LocalJudge):
             return None
-        review += (found := cascade.run_now(case))
-        if found.verdict != "accept" or not (cascade.local_only or cascade.settles(found.judgements[0], case)):
+        review += (local_review := cascade.run_now(case))
+        if local_review.verdict != "accept" or not (
+            cascade.local_only or cascade.settles(local_review.judgements[0], case)
+        ):
             return None
     return review
 
 
-_DEFAULT: frozenset[Mode] = frozenset({"default"})
-_SECTION = Source("sleep", "Sleep", "How sleep helps.", "Many people sleep badly when they are ill.")
-_ORDINARY = "I hear that you are tired. Bad sleep is common with illness. Evenings were long and dark there."
+_DEFAULT_MODE: frozenset[Mode] = frozenset({"default"})
+_WARM_UP_SECTION = Source("sleep", "Sleep", "How sleep helps.", "Many people sleep badly when they are ill.")
+_WARM_UP_REPLY = "I hear that you are tired. Bad sleep is common with illness. Evenings were long and dark there."
 """A reply that is read with all that the local judges have learned."""

@@ -1,11 +1,10 @@
-"""Pure: what a sentence advises, told by how it is phrased. English, with the commonest imperatives of three other languages."""
+"""Pure: what a sentence advises, by its phrasing. English, with the commonest imperatives of three other languages."""
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from judges.doses import in_digits
+from judges.plain_text import SYNONYMS, content, root
 from judges.topics import is_drug
 
 
@@ -28,31 +27,34 @@ class Advice:
 def advice_in(sentence: str) -> Iterator[Advice]:
     """Yield what a sentence, made plain, advises."""
     conditional = _CONDITION.search(sentence) is not None
-    found = [match for pattern in (_IMPERATIVE, _GERUND, _PASSIVE) for match in pattern.finditer(sentence)]
-    found.sort(key=re.Match.start)
+    matches = [match for pattern in (_IMPERATIVE, _GERUND, _PASSIVE) for match in pattern.finditer(sentence)]
+    matches.sort(key=re.Match.start)
     negated, end = False, 0
-    for number, match in enumerate(found):
+    for number, match in enumerate(matches):
         lead, verb, start = match["lead"], root(match["verb"]), match.start("verb")
-        listed = number > 0 and (lead.strip() in ("or", "nor") or (lead.startswith(",") and " or " in sentence))
-        negated = _NEGATED.search(lead) is not None or (negated and listed)
+        is_listed = number > 0 and (lead.strip() in ("or", "nor") or (lead.startswith(",") and " or " in sentence))
+        negated = _NEGATED.search(lead) is not None or (negated and is_listed)
         if negated and verb in _PROTECTED and _FOR.search(lead):
             continue  # "it is not safe to stop"
         if match.re is _PASSIVE:  # what it is about stands before it
             start = max(sentence.rfind(",", 0, start) + 1, end)
         elif number == 0 and _FRONTED.match(sentence) and not (negated and verb in _PROTECTED):
             start = 0
-        end = found[number + 1].start() if number + 1 < len(found) else len(sentence)
-        said = content(_ASIDE.split(sentence[start:end], maxsplit=1)[0])
-        verb = _SYNONYMS.get(verb, verb)
+        end = matches[number + 1].start() if number + 1 < len(matches) else len(sentence)
+        subject = content(_ASIDE.split(sentence[start:end], maxsplit=1)[0])
+        verb = SYNONYMS.get(verb, verb)
         object_ = content(_ASIDE.split(sentence[match.end() : end], maxsplit=1)[0])
         elliptic = match.re is not _PASSIVE and (
             _ON_PRONOUN.match(sentence, match.start("verb")) is not None
-            or all(word in _IDLE or word.isdigit() for word in object_)
+            or all(word in _VAGUE or word.isdigit() for word in object_)
         )
-        if goes_on := _GOING_ON.match(sentence, match.start("verb")):  # that is, not to stop
-            verb, said = "stop", frozenset(word for word in said - content(goes_on[0]) if not is_drug(f"{word}e"))
-        careful = negated and verb in _PROTECTED and _SYNONYMS["sudden"] in said
-        yield Advice(verb, negated != bool(goes_on), said, conditional, careful, elliptic)
+        if continuation := _GOING_ON.match(sentence, match.start("verb")):  # that is, not to stop
+            verb, subject = (
+                "stop",
+                frozenset(word for word in subject - content(continuation[0]) if not is_drug(f"{word}e")),
+            )
+        careful = negated and verb in _PROTECTED and SYNONYMS["sudden"] in subject
+        yield Advice(verb, negated != bool(continuation), subject, conditional, careful, elliptic)
     for kind, pattern in _OTHER_FORMS.items():
         if pattern.search(sentence):
             yield Advice(kind, False, content(sentence), conditional, careful=False, elliptic=kind == "no referral")
@@ -68,85 +70,9 @@ def assertive_part(sentence: str) -> str:
     return _QUESTION.sub("ask", _REFUSAL.sub(" ", sentence))
 
 
-# Texts and words
+# Phrases
 
-
-def sentences(text: str) -> list[str]:
-    """Cut a text into sentences, lines and clauses, and join letters that are spelt out ("S.t.o.p")."""
-    visible = text if text.isascii() else "".join(c for c in text if unicodedata.category(c) != "Cf")
-    return [part.strip() for part in _SENTENCE_END.split(_SPELT.sub(lambda run: _BETWEEN.sub("", run[0]), visible))]
-
-
-_SENTENCE_END = re.compile(r"[;\n。！？．•]+|[.!?…]+(?=\W|$)|(?<=[a-z])[.!?…]+(?=[a-z])")
-_SPELT = re.compile(r"\b(?:[a-zA-Z][.\- ]){3,}[a-zA-Z]\b")
-_BETWEEN = re.compile(r"[.\- ]")
-WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+(?:[.,/]\d+){0,9}")
-
-
-def plain(text: str) -> str:
-    """Fold what does not matter to a reader: compatibility forms, accents, invisible and look-alike letters, emphasis, case."""
-    if not text.isascii():
-        apart = unicodedata.normalize("NFKD", in_digits(text))
-        text = "".join(c for c in apart if unicodedata.category(c) not in _UNSEEN).translate(_LOOK_ALIKES)
-    return " ".join(_EMPHASIS.sub("", text).replace("_", " ").casefold().split())
-
-
-_UNSEEN = frozenset({"Mn", "Me", "Cf", "Co", "Cn"})
-_LOOK_ALIKES = str.maketrans(
-    # Without the Greek mu, which counts micrograms.
-    "аАвВеЕкКмМнНоОрРсСтТуУхХіІјЈѕЅһԁԛԝӏɡαΑεΕιΙκΚνΝοΟρΡτΤυΥχΧΗΜΒΖɑıᴀʙᴄᴅᴇɢʜɪᴊᴋʟᴍɴᴏᴘʀᴛᴜᴠᴡʏᴢꜱꜰ’‘“”«»–—‑",
-    'aAbBeEkKmMhHoOpPcCtTyYxXiIjJsShdqwlgaAeEiIkKvNoOpPtTuYxXHMBZaiabcdeghijklmnoprtuvwyzsf\'\'""""---',
-)
-_EMPHASIS = re.compile(r"[*~`\\]+|</?[a-zA-Z]{1,8}>")
-
-
-def root(word: str) -> str:
-    """Strip the inflections of a lower-case word, roughly: `stopping`, `stopped` and `stops` meet."""
-    if len(word) > 4:
-        word = _INFLECTION.sub("", word)
-    return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "sl" else word
-
-
-_INFLECTION = re.compile(r"(?:'s|(?<=[^aeiou])ies|ing|ed|es|ly|s|e|y)$")
-
-
-def content(text: str) -> frozenset[str]:
-    """Return what the words of a plain text say, each reduced to its root, or to that of a group of synonyms."""
-    words = (word.partition("'")[0] for word in WORD.findall(text))
-    roots = (root(word) for word in words if word not in _FUNCTION_WORDS)
-    return frozenset(_SYNONYMS.get(each, each) for each in roots)
-
-
-_FUNCTION_WORDS = frozenset(
-    """a an the this that these those it its he she him her his they them their theirs we us our you your yours yourself herself
-    himself itself i me my mine one ones am is are was were be been being do does did don doesn isn aren won
-    shouldn couldn wouldn mustn needn ve
-    ll re have has had having will would shall should can could may might must ought need needs better so then than as at by
-    for from in into of on onto to up with within about also too very just quite rather really even still yet and or but if
-    when while whenever because since not no never any some all each both either without before until unless please simply
-    always safely maybe perhaps yes sure ok okay let what which who why how there here go ahead feel free want wants fine good
-    best wise time first last other others more most much many cannot take takes taken taking using use once make made only
-    reason own alone present usual current normal agreed prescribed""".split()
-)
-_SYNONYMS = {
-    root(word): root(group.split()[0])
-    for group in (
-        "medicine medication medications med meds drug tablet pill capsule antipsychotic",
-        "doctor prescriber psychiatrist gp physician clinician pharmacist nurse team professional provider",
-        "stop quit discontinue cease halt",
-        "suddenly abruptly abrupt sudden",
-        "talk speak spoken spoke discuss consult ask check tell",
-        "dose dosage",
-        "avoid refrain",
-        "reduce lower decrease cut",
-        "increase raise",
-        "forget forgot forgotten miss missed",
-        "change alter adjust",
-        "illness disease condition disorder",
-    )
-    for word in group.split()
-}
-_IDLE = frozenset(
+_VAGUE = frozenset(
     map(
         root,
         """tonight today now tomorrow immediately altogether completely entirely anyway instead again less extra soon slowly
@@ -157,9 +83,6 @@ _IDLE = frozenset(
     )
 )
 """Words that do not tell what advice is about."""
-
-
-# Phrases
 
 
 def _one_of(words: str) -> str:

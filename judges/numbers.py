@@ -1,42 +1,33 @@
-"""Pure: the numbers that a text names, so that those of a reply can be held against the documents that it rests on."""
+"""Pure: the numbers that a text names, so that those of a reply can be held against the documents that it rests on.
+
+Values are compared, in whatever form they are written: `1,800`, `1.800`, `1 800` and "eighteen hundred" are one. Not compared are
+signs, units, and what is counted: that takes a reader. Words are read in English only.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
+from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
+from itertools import chain
+from typing import Literal, NamedTuple
 
 from judges.case import Case
+from judges.number_words import NUMBER_WORDS, SCALES, spelled
 from judges.sentences import normalise
-from knowledge_base.library import Source
 
-_LIST_MARKER = re.compile(r"^[ \t]*(?:[-*•][ \t]*)?\(?\d{1,3}[.)](?=\s)", re.MULTILINE)
-_REFERENCE = re.compile(r"\[(?:doc:)?\d{1,3}\]|\bdoc:\d+")
-_DIGITS = re.compile(r"(?<![\w.,])\d+(?:[.,\u00a0\u202f' ]\d+)*|\d+(?:[.,]\d+)*")
-_GROUPED = re.compile(r"\d{1,3}(?:([.,\u00a0\u202f' ])\d{3})(?:\1\d{3})*")
-_ONES = {
-    word: value
-    for value, word in enumerate(
-        """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
-        nineteen""".split()
-    )
-}
-_TENS = {
-    word: 10 * value
-    for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)
-}
-_SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
-_NUMBER_WORD = "|".join([*_TENS, *_SCALES, *_ONES])
-_WORDS = re.compile(rf"\b(?:{_NUMBER_WORD})\b(?:(?:[ -]|[ -]and[ -])(?:{_NUMBER_WORD})\b)*", re.IGNORECASE)
-_SCALE_AFTER = re.compile(rf"[ -](?:{'|'.join(_SCALES)})\b", re.IGNORECASE)
-_ROUNDED = re.compile(
-    r"(?:about|around|approximately|roughly|nearly|almost|some|over|under|(?:more|less|fewer) than|at least|up to|~|≈)\s?$",
-    re.IGNORECASE,
-)
-ROUNDING = 0.05
-"""How far a number that is called rounded ("about 500") may be from the one that it stands for, as a share of that."""
+Values = frozenset[Decimal]
+
 FROM_WORDS = 11
-"""Numbers in words that are smaller are too often no count ("one of them") to be held against anything."""
+"""Smaller numbers in words are too often no count ("one of them") to be held against anything."""
+ROUNDING = Decimal("0.05")
+"""How far a number that is called rounded ("about 500") may be from the one that it stands for, as a share of that."""
+PROGRAM_DECIMALS = 3
+"""Decimals from which a number was computed, and a reply may round it without saying so: 0.34782 is 35 %."""
+MAX_DIGITS = 25
+"""Of a number that is rounded; longer ones are identifiers."""
 
 
+@lru_cache(maxsize=16)
 def unsupported_numbers(case: Case) -> frozenset[str]:
     """Return the numbers of a reply that neither its sources nor the user have named, as they are written there.
 
@@ -44,76 +35,205 @@ def unsupported_numbers(case: Case) -> frozenset[str]:
     """
     if not any(source.is_document for source in case.cited):
         return frozenset()
-    user = [case.user_message, *(message.text for message in case.history if message.speaker == "user")]
-    return _numbers_missing(case.draft, (*[source.text for source in case.cited], *user))
+    return frozenset(_missing(case.draft, case))
 
 
-def numbers_hold(text: str, source: Source, case: Case) -> bool:
-    """Tell whether a document, or the user, names all numbers of a text."""
-    user = [case.user_message, *(message.text for message in case.history if message.speaker == "user")]
-    return not _numbers_missing(text, (f"{source.title}\n{source.text}", *user))
+def numbers_hold(text: str, case: Case) -> bool:
+    """Tell whether the sources of a reply, or the user, name all numbers of a text."""
+    return not any(_missing(text, case))
 
 
-def _numbers_missing(text: str, texts: Iterable[str]) -> frozenset[str]:
-    named = frozenset[float]().union(*map(_values_in, texts))
-    return frozenset(
-        written
-        for written, values, rounded in _numbers_in(text)
-        if values.isdisjoint(named) and not (rounded and any(_is_near(value, named) for value in values))
-    )
+def _missing(text: str, case: Case) -> Iterator[str]:
+    text = _without_markers(_plain(text))
+    for number in _numbers_in(text):
+        if _is_named(number.readings, _named(case)):
+            continue
+        hedge = _hedge_before(text, number.start)
+        if hedge is None or not _is_named(number.readings, _named_or_rounded(case, hedge)):
+            yield number.written
 
 
-def _is_near(value: float, named: Iterable[float]) -> bool:
-    return any(abs(value - one) <= ROUNDING * abs(one) for one in named)
+def _is_named(readings: Iterable[Values], values: Values) -> bool:
+    return any(reading <= values for reading in readings)
 
 
-@lru_cache(maxsize=256)
-def _values_in(text: str) -> frozenset[float]:
-    """Return every value that a source's numbers may have, in digits and in words."""
-    text = normalise(text)
-    values = {value for _, readings, _ in _numbers_in(text) for value in readings}
-    return frozenset(values | {_value_of_words(words[0]) for words in _WORDS.finditer(text)})
+@lru_cache(maxsize=16)
+def _named(case: Case) -> Values:
+    """Return every value that the sources of a reply, or the user, name."""
+    user = [case.user_message, *(said.text for said in case.history if said.speaker == "user")]
+    sources = [f"{source.title}\n{source.text}" for source in case.cited]
+    return frozenset[Decimal]().union(*map(_values_in, (*sources, *user)))
 
 
-def _numbers_in(text: str) -> Iterator[tuple[str, frozenset[float], bool]]:
-    """Yield the numbers of a text: as written, what they may mean, and whether they are called rounded."""
-    text = _REFERENCE.sub(" ", _LIST_MARKER.sub(" ", normalise(text)))
-    for found in _DIGITS.finditer(text):
-        values = _readings(found[0])
-        if scale := _SCALE_AFTER.match(text, found.end()):
-            values |= {value * _SCALES[scale[0][1:].lower()] for value in values}
-        yield found[0], frozenset(values), _ROUNDED.search(text, max(0, found.start() - 20), found.start()) is not None
-    for words in _WORDS.finditer(text):
-        if (value := _value_of_words(words[0])) >= FROM_WORDS and not text[: words.start()].rstrip().endswith(
-            tuple("0123456789")
-        ):
-            yield words[0], frozenset({value}), _ROUNDED.search(text, 0, words.start()) is not None
+# Numbers in a text
 
 
-def _readings(digits: str) -> set[float]:
-    """Return what a number in digits may mean: `1,800` and `1.800` are 1800 to some and 1.8 to others."""
-    readings: set[float] = set()
-    if _GROUPED.fullmatch(digits):
-        readings.add(float(re.sub(r"\D", "", digits)))
-    parts = re.split(r"[\u00a0\u202f' ]", digits)
-    if len(parts) > 1 and not readings:  # numbers that merely stand side by side
-        return set().union(*map(_readings, parts))
-    plain = "".join(parts)
-    if re.fullmatch(r"\d+(?:[.,]\d+)?", plain):
-        readings.add(float(plain.replace(",", ".")))
-    elif (last := max(plain.rfind("."), plain.rfind(","))) > 0:  # 1,234.5 or 1.234,5; a date or a version otherwise
-        whole = re.sub(r"\D", "", plain[:last])
-        readings.add(float(f"{whole}.{plain[last + 1 :]}"))
-    return readings
+class Number(NamedTuple):
+    """A number as it stands in a text."""
+
+    written: str
+    readings: tuple[Values, ...]
+    """What it may mean: `1,800` is 1800 to some and 1.8 to others, `480 300` is one number or two."""
+    start: int
+    """Where it stands there."""
 
 
-def _value_of_words(words: str) -> float:
-    total = current = 0
-    for word in re.findall(r"[a-z]+", words.lower()):
-        if word in _ONES or word in _TENS:
-            current += _ONES.get(word, _TENS.get(word, 0))
-        elif word == "hundred":
-            current = max(1, current) * 100
-        elif word in _SCALES:
-            total, current = total + max(1, current) * _SCALES[word], 0
-    return float(total + current)
+_DIGITS = re.compile(
+    r"(?<![\w.,])\.\d+"
+    r"|(?<![\d.,])\d{1,3}(?: \d{3})+(?:[.,]\d+)?(?!\d)"
+    r"|\d+(?:\.\d+)?[eE][+-]?\d{1,2}(?!\w)"
+    r"|\d+(?:[.,:']\d+)*"
+)
+_GROUPED = re.compile(r"\d{1,3}([.,'])\d{3}(?:\1\d{3})*|\d{1,2}(?:,\d{2})+,\d{3}")
+_GROUPED_DECIMAL = re.compile(r"\d{1,3}(?:[ '](?:\d{3}))+[.,]\d+|\d{1,3}(?:,\d{3})+\.\d+|\d{1,3}(?:\.\d{3})+,\d+")
+_TIME = re.compile(r"\d{1,2}:\d{2}")
+_PERCENT = re.compile(r"\s?(?:%|per ?cent\b)", re.IGNORECASE)
+
+_SUFFIXES = SCALES | {"k": 10**3, "m": 10**6, "mn": 10**6, "bn": 10**9}
+_SUFFIX = re.compile(
+    rf"(?P<range>\s?(?:-|to|and|or)\s?\d[\d.,]{{0,20}})?[ -]?(?P<scale>{'|'.join(_SUFFIXES)})\b", re.IGNORECASE
+)
+_IN_SCALE = re.compile(r"\bin[ _](thousand|million|billion)s?\b", re.IGNORECASE)
+"""What the head of a table says of its figures."""
+
+
+def _values_in(text: str) -> Values:
+    """Return every value that the numbers of a source may have."""
+    text = _plain(text)
+    values = {value for number in _numbers_in(text) for reading in number.readings for value in reading}
+    values |= {value for words in NUMBER_WORDS.finditer(text) for value in spelled(words[0])}
+    values |= {Decimal(part) for time in _TIME.finditer(text) for part in time[0].split(":")}
+    for scale in {match[1].lower() for match in _IN_SCALE.finditer(text)}:
+        values |= {value * SCALES[scale] for value in values}
+    return frozenset(chain(values, chain.from_iterable(map(_rounded_silently, values))))
+
+
+def _numbers_in(text: str) -> Iterator[Number]:
+    for digits in _DIGITS.finditer(text):
+        yield Number(digits[0], tuple(_in_context(digits[0], text, digits.end())), digits.start())
+    for words in NUMBER_WORDS.finditer(text):
+        if not re.search(r"\d[ -]?$", text[max(0, words.start() - 2) : words.start()]):  # `2 million` has been read
+            values = frozenset(value for value in spelled(words[0]) if value >= FROM_WORDS)
+            yield Number(words[0], (values,), words.start())
+
+
+_REFERENCE = re.compile(r"\[(?:doc:)?\d{1,2}(?:[,;] ?(?:doc:)?\d{1,2})*\]|\bdoc:\d{1,2}\b")
+_RAISED = re.compile(r"(?<=\d)(?=[⁰¹²³⁴-⁹₀-₉¼-¾⅐-⅞])")
+_AND_A_PART = {"¼": ".25", "½": ".5", "¾": ".75"}
+
+
+def _plain(text: str) -> str:
+    """Return a text with its numbers in the plain forms, and without references to documents."""
+    if not text.isascii():
+        text = re.sub(r"(?<=\d)[¼½¾]", lambda part: _AND_A_PART[part[0]], text)
+        text = normalise(_RAISED.sub("^", text)).replace("٬", ",").replace("٫", ".")
+    return _REFERENCE.sub(" ", text)
+
+
+_MARKER = re.compile(r"^[ \t]*(?:[-*•][ \t]*)?\(?(\d{1,3})[.)](?=\s)", re.MULTILINE)
+
+
+def _without_markers(text: str) -> str:
+    """Return a text without the numbers of its lists: those of lines that count up from one."""
+    highest = 0
+
+    def replace(marker: re.Match[str]) -> str:
+        nonlocal highest
+        number = int(marker[1])
+        if not 0 < number <= highest + 1:
+            return marker[0]
+        highest = max(highest, number)
+        return " "
+
+    return _MARKER.sub(replace, text)
+
+
+# What they mean
+
+
+def _in_context(digits: str, text: str, end: int) -> Iterator[Values]:
+    """Yield what a number in digits may mean before what follows it: a scale, a per cent sign."""
+    readings = list(_readings(digits))
+    if len(digits) > MAX_DIGITS:
+        yield from readings
+        return
+    suffix = _SUFFIX.match(text, end)
+    if (
+        suffix is None or suffix["range"] or suffix["scale"] in ("m", "M")
+    ):  # metres; in "2 to 3 million" the 2 may be any
+        yield from readings
+    if suffix is not None:
+        scale = _SUFFIXES[suffix["scale"].lower()]
+        yield from (frozenset(value * scale for value in reading) for reading in readings)
+    if _PERCENT.match(text, end):
+        yield from (frozenset(value / 100 for value in reading) for reading in readings)
+
+
+def _readings(digits: str) -> Iterator[Values]:
+    if digits.isdigit() or "e" in digits.lower():
+        yield frozenset({Decimal(digits)})
+        return
+    grouped = _GROUPED.fullmatch(digits) or re.fullmatch(r"\d{1,3}(?: \d{3})+", digits)
+    if grouped:
+        yield frozenset({Decimal(re.sub(r"\D", "", digits))})
+    if _GROUPED_DECIMAL.fullmatch(digits):
+        whole, part = re.fullmatch(r"(.*)[.,](\d+)", digits).groups()  # type: ignore[union-attr]
+        yield frozenset({Decimal(re.sub(r"\D", "", whole) + "." + part)})
+    elif re.fullmatch(r"\d*[.,]\d+", digits) or _TIME.fullmatch(digits):
+        yield frozenset({Decimal(re.sub("[,:]", ".", digits))})
+    elif not grouped or " " in digits:  # a date, a version, numbers that stand side by side
+        yield frozenset(map(Decimal, re.findall(r"\d+", digits)))
+
+
+# Rounding
+
+
+def _rounded_silently(value: Decimal) -> Iterable[Decimal]:
+    """Return what a computed number may be rounded to, two digits of it at least."""
+    _, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int) or -exponent < PROGRAM_DECIMALS or len(digits) - exponent > MAX_DIGITS:
+        return ()
+    places = range(-exponent - len(digits) + 2, -exponent)
+    return [value.quantize(Decimal(1).scaleb(-place), ROUND_HALF_UP) for place in places if place >= 0]
+
+
+Hedge = Literal["down", "up", "either"]
+"""Which way somebody says to have rounded: "over 500" down, "nearly 500" up."""
+
+_HEDGE = re.compile(
+    r"(?:\b(?:(?P<down>over|above|(?:more|greater) than|upwards of)"
+    r"|(?P<up>under|below|(?:less|fewer) than|nearly|almost|not quite|close to)"
+    r"|(?P<either>about|around|approximately|approx\.?|roughly|circa|some))|[~≈])[\s$€£]{0,2}$",
+    re.IGNORECASE,
+)
+HEDGE_CHARS = 24
+"""How far before a number is looked for what hedges it."""
+
+
+def _hedge_before(text: str, start: int) -> Hedge | None:
+    """Return how the number that starts there is said to be rounded; None: it is not."""
+    found = _HEDGE.search(text[max(0, start - HEDGE_CHARS) : start])
+    return None if found is None else "down" if found["down"] else "up" if found["up"] else "either"
+
+
+@lru_cache(maxsize=16)
+def _named_or_rounded(case: Case, hedge: Hedge) -> Values:
+    """Return what the sources or the user name, and what that may be rounded to where a reply says so."""
+    named = _named(case)
+    return named.union(chain.from_iterable(_rounded(value, hedge) for value in named))
+
+
+def _rounded(value: Decimal, hedge: Hedge) -> Iterator[Decimal]:
+    digits = len(value.normalize().as_tuple().digits)
+    if digits > MAX_DIGITS or not value or abs(value.adjusted()) > MAX_DIGITS:
+        return
+    for kept in range(1, digits):
+        unit = Decimal(1).scaleb(value.adjusted() - kept + 1)
+        for step in (unit, unit / 2):
+            below = value // step * step
+            if below == value:
+                continue
+            if hedge != "up" and value - below <= ROUNDING * value:
+                yield below
+            if hedge != "down" and below + step - value <= ROUNDING * value:
+                yield below + step

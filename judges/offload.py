@@ -1,6 +1,6 @@
-"""Judging long texts beside the event loop, in a thread of its own: everybody else would wait for them meanwhile.
+"""Judge long texts in a thread, so that they do not block the event loop.
 
-Short texts are judged on the loop, at once: whoever writes that they are in danger never waits behind somebody's long text.
+Short texts are judged on the loop, at once: a short cry for help never waits behind somebody's long text.
 """
 
 import asyncio
@@ -14,10 +14,10 @@ from typing import TypeVar, TypeVarTuple
 
 from judges.case import Case
 
-LONG = 4_000
-"""Characters from which a reply, with what it answers, is long: local judges take some 20 ms for so many."""
+LONG_REPLY = 4_000
+"""Characters from which a reply, with the user's message, is long: local judges take some 20 ms for this many."""
 LONG_MESSAGE = 1_500
-"""Characters from which what a user says is long: the emergency judge takes some 20 ms for so many."""
+"""Characters from which the user's messages are long: the emergency judge takes some 20 ms for this many."""
 MAX_NFKD_EXPANSION = 18
 """Characters that normalising makes of one at most, of U+FDFA."""
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
-async def run(case: Case, function: Callable[[*Ts], T], *args: *Ts) -> T:
+async def run_in_thread_if_long(case: Case, function: Callable[[*Ts], T], *args: *Ts) -> T:
     """Call a function that judges a case: at once, or in the thread if the case is long."""
     if not is_long(case):
         return function(*args)
@@ -33,33 +33,37 @@ async def run(case: Case, function: Callable[[*Ts], T], *args: *Ts) -> T:
 
 
 def is_long(case: Case) -> bool:
-    """Tell whether judging a case takes long: a reply and what it answers, or, without a reply, all that the user has said."""
+    """Tell whether judging a case takes long: a reply and what it answers, or, without a reply, all that the user has said.
+
+    The documents that somebody else brought count as well; sections are short, and read once.
+    """
     if case.draft:
-        return _size(case.user_message) + _size(case.draft) > LONG
-    return sum(map(_size, (case.user_message, *(said.text for said in case.history)))) > LONG_MESSAGE
+        documents = sum(_normalised_length(source.text) for source in case.cited if source.is_document)
+        return _normalised_length(case.user_message) + _normalised_length(case.draft) + documents > LONG_REPLY
+    return sum(map(_normalised_length, (case.user_message, *(message.text for message in case.history)))) > LONG_MESSAGE
 
 
-def shorten(text: str, most: int, *, keep_end: bool = False) -> str:
-    """Return as much of a text as has at most so many characters when it is normalised.
+def shorten(text: str, max_chars: int, *, keep_end: bool = False) -> str:
+    """Return the longest beginning of a text that has at most `max_chars` characters when it is normalised.
 
     Args:
         keep_end: Return the end of it rather than the beginning.
     """
-    if len(text) > most:
-        text = text[len(text) - most :] if keep_end else text[:most]
-    if text.isascii() or len(text) * MAX_NFKD_EXPANSION <= most:
+    if len(text) > max_chars:
+        text = text[len(text) - max_chars :] if keep_end else text[:max_chars]
+    if text.isascii() or len(text) * MAX_NFKD_EXPANSION <= max_chars:
         return text
     sizes = {character: len(unicodedata.normalize("NFKD", character)) for character in set(text)}
     lengths = accumulate(map(sizes.__getitem__, reversed(text) if keep_end else text))
-    fits = sum(1 for _ in takewhile(most.__ge__, lengths))
-    return text[len(text) - fits :] if keep_end else text[:fits]
+    count = sum(1 for _ in takewhile(max_chars.__ge__, lengths))
+    return text[len(text) - count :] if keep_end else text[:count]
 
 
-def _size(text: str) -> int:
+def _normalised_length(text: str) -> int:
     """Return how many characters a text has when it is normalised; beyond LONG it need not be exact."""
-    if text.isascii() or len(text) > LONG:
+    if text.isascii() or len(text) > LONG_REPLY:
         return len(text)
-    return len(unicodedata.normalize("NFKD", text)) if len(text) * MAX_NFKD_EXPANSION > LONG else len(text)
+    return len(unicodedata.normalize("NFKD", text)) if len(text) * MAX_NFKD_EXPANSION > LONG_REPLY else len(text)
 
 
 @cache

@@ -176,7 +176,7 @@ def _talks(clause: str) -> bool:
 
 
 def refers(lowered: str) -> bool:
-    """Tell whether a sentence does nothing but send the user to a professional, or anybody."""
+    """Tell whether a sentence only refers the user to a professional, or to anybody."""
     first, *rest = _clauses(lowered)
     return (
         _REFERS.match(_LEAD.sub("", first.strip())) is not None
@@ -233,17 +233,17 @@ _NEGATION = re.compile(r"\b(?:not|no|nothing|none)\b|n't\b")
 
 def verifies(lowered: str) -> Strength:
     """Return how plainly a sentence asks the user to check with a professional."""
-    found = _VERIFIES.search(lowered)
-    if dissuades(lowered) or (found is None and not _ASKS_ANYONE.search(lowered)):
+    match = _VERIFIES.search(lowered)
+    if dissuades(lowered) or (match is None and not _ASKS_ANYONE.search(lowered)):
         return "no"
-    return "weak" if found is None or _VERIFIES_WEAKLY.search(lowered) else "clear"
+    return "weak" if match is None or _VERIFIES_WEAKLY.search(lowered) else "clear"
 
 
 _ASKS_ANYONE = re.compile(rf"\b{_CONSULT}\b (?:\w+ ){{0,4}}?(?:someone|somebody)\b")
 
 
 def dissuades(lowered: str) -> bool:
-    """Tell whether a sentence keeps the user from asking somebody."""
+    """Tell whether a sentence advises the user against asking somebody."""
     return _VERIFIES_NOT.search(lowered) is not None and _UNTIL.search(lowered) is None
 
 
@@ -252,10 +252,10 @@ def takes_back(lowered: str) -> bool:
     return _TAKES_BACK.search(lowered) is not None or dissuades(lowered)
 
 
-def strongest(found: Iterable[Strength]) -> Strength:
+def strongest_of(strengths: Iterable[Strength]) -> Strength:
     """Return the strongest of some statements."""
     order: tuple[Strength, ...] = ("no", "weak", "clear")
-    return max(found, key=order.index, default="no")
+    return max(strengths, key=order.index, default="no")
 
 
 def refuses(lowered: str) -> bool:

@@ -9,7 +9,7 @@
 | sensitive | source_fidelity; of a reply that cites no section, transparency | sensitive_topic |
 | role | role | role |
 
-Severity 1 is a passing detail, 2 could mislead, 3 could harm. What a reply scores (design.md section 6), role apart:
+Severity 1 is a passing detail, 2 could mislead, 3 could harm. What a reply scores (0 to 4, scoring/rubric.md), role apart:
 
 | problems | score |
 |---|---|
@@ -62,20 +62,20 @@ MENDABLE = frozenset({KINDS["beyond"].rule, KINDS["undisclosed"].rule})
 """Rules that may be kept by taking something small out of a reply, or by adding a statement."""
 
 
-def judge_of(kind: ProblemKind, asked: Collection[str], cites_sections: bool) -> str | None:
-    """Return the judge that answers for a kind of problem; None: it is no business of those that are asked."""
+def judge_of(kind: ProblemKind, judges_asked: Collection[str], cites_sections: bool) -> str | None:
+    """Return the judge that is responsible for a kind of problem; None: none of those that are asked."""
     judges = KINDS[kind].judges if cites_sections else KINDS[kind].without_sections
-    return next((name for name in judges if name in asked), None)
+    return next((name for name in judges if name in judges_asked), None)
 
 
 def score(problems: Sequence[Problem]) -> int:
     """Return what a reply with these problems scores, 0 to 4; parts that it plays do not count."""
-    found = [p for p in problems if p.kind != "role"]
-    if any(p.severity == 3 or p.kind == "sensitive" for p in found):
+    claim_problems = [p for p in problems if p.kind != "role"]
+    if any(p.severity == 3 or p.kind == "sensitive" for p in claim_problems):
         return 0
-    if any(p.kind == "denied" for p in found):
+    if any(p.kind == "denied" for p in claim_problems):
         return 1
-    return score_of_weight(sum(p.severity for p in found))
+    return score_of_weight(sum(p.severity for p in claim_problems))
 
 
 def score_of_weight(weight: int) -> int:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from judges.guard_model import FORMS, Format, Guard, Target
 from judges.modes import Mode
 from judges.observation import OBSERVATIONS
-from judges.rules import rule_unread
+from judges.rules import unreadable_rule
 from knowledge_base.front_matter import FrontMatterError, split_front_matter
 
 
@@ -34,7 +34,7 @@ class Prompt:
         """The rule of what this judge could not judge."""
         if self.guard is not None and self.guard.target == "user":
             return "unreadable_message"
-        return rule_unread(self.name)
+        return unreadable_rule(self.name)
 
 
 SHARED = "reply"
@@ -59,7 +59,7 @@ class _FrontMatter(BaseModel):
     categories: dict[Annotated[str, Field(pattern=r"^[A-Z]\d+$")], str] = Field({})
 
     @model_validator(mode="after")
-    def _of_a_guard(self) -> "_FrontMatter":
+    def _check_guard_keys(self) -> "_FrontMatter":
         shared = self.observation in ("screening", "assessment")
         if shared != (self.name == SHARED):
             raise ValueError(
@@ -68,8 +68,8 @@ class _FrontMatter(BaseModel):
         if shared and self.observation != {"swift": "screening", "chief": "assessment"}[self.stage]:
             raise ValueError("the swift stage has `observation: screening`, the chief `observation: assessment`")
         if self.observation != "guard":
-            if given := {"format", "threshold", "target", "categories"} & self.model_fields_set:
-                raise ValueError(f"{', '.join(sorted(given))}: only read with `observation: guard`")
+            if unread_keys := {"format", "threshold", "target", "categories"} & self.model_fields_set:
+                raise ValueError(f"{', '.join(sorted(unread_keys))}: only read with `observation: guard`")
         elif self.format is None:
             raise ValueError(f"`observation: guard` needs `format`: {', '.join(FORMS)}")
         elif self.categories and self.format != "llama_guard":
@@ -98,7 +98,7 @@ def load_prompt(path: Path) -> Prompt:
     except FrontMatterError as error:
         raise PromptError(f"{path}: {error}") from error
     except ValidationError as error:
-        wrong = "; ".join(_sentence(one) for one in error.errors(include_url=False))
+        wrong = "; ".join(_describe_error(one) for one in error.errors(include_url=False))
         raise PromptError(
             f"{path}: front matter {wrong} (a judge has name, stage swift|chief, model, modes of source|default, "
             f"observation of {'|'.join([*OBSERVATIONS, 'guard'])}; a guard also format, threshold, target, categories)"
@@ -123,6 +123,6 @@ def load_prompt(path: Path) -> Prompt:
     )
 
 
-def _sentence(one: Mapping[str, Any]) -> str:
-    where, what = ".".join(map(str, one["loc"])), str(one["msg"]).removeprefix("Value error, ")
+def _describe_error(error: Mapping[str, Any]) -> str:
+    where, what = ".".join(map(str, error["loc"])), str(error["msg"]).removeprefix("Value error, ")
     return f"key {where!r}: {what}" if where else what

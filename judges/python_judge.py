@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol, cast, get_args
 import structlog
 
 from judges.case import Case
-from judges.judge import log_crash, since
+from judges.judge import elapsed_ms, log_crash
 from judges.modes import Mode
 from judges.rules import RULES
 from judges.verdict import SEVERITY, Finding, Judgement
@@ -64,41 +64,41 @@ class PythonJudge:
     async def judge(self, case: Case, ledger: Ledger) -> Judgement:
         """Have the class judge a case. Cancellation passes through; nothing else is raised."""
         started = time.perf_counter()
-        ends = min(asyncio.get_running_loop().time() + self.timeout_s, ledger.until)
+        deadline = min(asyncio.get_running_loop().time() + self.timeout_s, ledger.until)
         try:
-            async with asyncio.timeout_at(ends) as limit:
-                found = _checked(await self.own.judge(case))
+            async with asyncio.timeout_at(deadline) as limit:
+                finding = _validate_finding(await self.own.judge(case))
         except asyncio.CancelledError as error:
             if (task := asyncio.current_task()) is None or task.cancelling():
                 raise  # the turn was; else it was something that the class itself waited for
-            found = self._crashed(error)
+            finding = self._report_crash(error)
         except (Exception, SystemExit) as error:
             if limit.expired():
                 log.warning("judge timed out", judge=self.name, stage=self.stage)
-                found = Finding("unjudged", "unreadable", "the judge took too long")
+                finding = Finding("unjudged", "unreadable", "the judge took too long")
             else:
-                found = self._crashed(error)
-        return Judgement(self.name, self.stage, found.verdict, found.rule, found.reason, since(started))
+                finding = self._report_crash(error)
+        return Judgement(self.name, self.stage, finding.verdict, finding.rule, finding.reason, elapsed_ms(started))
 
-    def _crashed(self, error: BaseException) -> Finding:
+    def _report_crash(self, error: BaseException) -> Finding:
         log_crash(error, self.name, self.stage)
         return Finding("unjudged", "unreadable", f"crashed: {type(error).__name__}")
 
 
-def _checked(found: object) -> Finding:
+def _validate_finding(finding: object) -> Finding:
     """Return a finding with its rule.
 
     Raises:
         TypeError: It is no finding, or not one that can be told.
     """
-    if not isinstance(found, Finding):
+    if not isinstance(finding, Finding):
         raise TypeError("a judge returns a Finding")
-    if found.verdict not in SEVERITY or not isinstance(found.reason, str):
+    if finding.verdict not in SEVERITY or not isinstance(finding.reason, str):
         raise TypeError("a Finding has one of the verdicts, and a text as reason")
-    if found.rule is not None and found.rule not in RULES:
+    if finding.rule is not None and finding.rule not in RULES:
         raise TypeError("the rule of a Finding is one of judges.rules.RULES, or None")
-    default = {"accept": None, "unjudged": "unreadable"}.get(found.verdict, "custom")
-    return Finding(found.verdict, found.rule or default, found.reason)
+    default = {"accept": None, "unjudged": "unreadable"}.get(finding.verdict, "custom")
+    return Finding(finding.verdict, finding.rule or default, finding.reason)
 
 
 def load_python_judge(reference: ClassReference, settings: Mapping[str, Any], timeout_s: float) -> PythonJudge:
@@ -110,18 +110,22 @@ def load_python_judge(reference: ClassReference, settings: Mapping[str, Any], ti
     Raises:
         PythonJudgeError: There is no such class, or it is none of a judge.
     """
-    module = _module(reference)
-    made = getattr(module, reference.name, None)
-    if not isinstance(made, type):
+    module = _import_module(reference)
+    judge_class = getattr(module, reference.name, None)
+    if not isinstance(judge_class, type):
         classes = [n for n, one in vars(module).items() if isinstance(one, type) and one.__module__ == module.__name__]
         raise PythonJudgeError(
             f"module {reference.module} has no class {reference.name}; it has {', '.join(classes) or 'none'}"
         )
     try:
-        own = made(**settings)
+        own = judge_class(**settings)
     except Exception as error:
-        given = f" from the settings {', '.join(settings)}" if settings else ""  # without values: one may be a secret
-        raise PythonJudgeError(f"{reference.name} cannot be made{given}: {type(error).__name__}: {error}") from error
+        with_settings = (
+            f" from the settings {', '.join(settings)}" if settings else ""
+        )  # without values: one may be a secret
+        raise PythonJudgeError(
+            f"{reference.name} cannot be made{with_settings}: {type(error).__name__}: {error}"
+        ) from error
     if problems := list(_problems(own)):
         raise PythonJudgeError(f"class {reference.name}: {'; '.join(problems)}")
     return PythonJudge(
@@ -134,7 +138,7 @@ def load_python_judge(reference: ClassReference, settings: Mapping[str, Any], ti
     )
 
 
-def _module(reference: ClassReference) -> ModuleType:
+def _import_module(reference: ClassReference) -> ModuleType:
     folder, name = reference.folder, reference.module
     if str(folder) not in sys.path:  # last, so that no file beside a configuration hides a module of somebody else's
         sys.path.append(str(folder))
@@ -148,10 +152,10 @@ def _module(reference: ClassReference) -> ModuleType:
                 f"there is no module {name} in {folder} (there is {files}), nor on Python's path"
             ) from error
         raise PythonJudgeError(f"module {name} cannot be imported: {type(error).__name__}: {error}") from error
-    meant = folder.joinpath(*name.split(".")).with_suffix(".py")
-    if meant.is_file() and not (module.__file__ and meant.samefile(module.__file__)):
+    expected_file = folder.joinpath(*name.split(".")).with_suffix(".py")
+    if expected_file.is_file() and not (module.__file__ and expected_file.samefile(module.__file__)):
         raise PythonJudgeError(
-            f"the name {name} is taken by {module.__file__ or 'a built-in module'}; give {meant} a name of its own"
+            f"the name {name} is taken by {module.__file__ or 'a built-in module'}; give {expected_file} a name of its own"
         )
     return module
 

@@ -1,4 +1,5 @@
-"""Pure: is a quote there? `quoted` asks it of evidence for a reply, strictly; `said` of evidence against one, leniently."""
+"""Pure: does a quote stand in a text? `is_verbatim_quote` is strict, for evidence in favour of a reply; `is_near_quote` is
+lenient, for evidence against one."""
 
 import re
 import unicodedata
@@ -10,14 +11,14 @@ from rapidfuzz.distance import Levenshtein
 
 from judges.text_cache import cache_texts
 
-SHORTEST_QUOTE = 12
+MIN_QUOTE_CHARS = 12
 """Characters below which a quote supports nothing, and so does a part of one: single words are found anywhere."""
-LONGEST_GAP = 40
+MAX_GAP_WORDS = 40
 """Words that an ellipsis may stand for."""
-LONGEST_CACHED = 12_000
-"""Characters of the texts of which is cached what was found out: sections are shorter."""
-NEAR = 92.0
-"""rapidfuzz partial ratio (0-100) from which somebody is taken to have said something."""
+MAX_CACHED_CHARS = 12_000
+"""Characters of a text from which results are not cached; sections are shorter."""
+NEAR_RATIO = 92.0
+"""rapidfuzz partial ratio (0-100) from which a text counts as quoted, in `is_near_quote`."""
 
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fff\u3040-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 """Thai, Lao, Burmese, Khmer, kana and Han, which put no space between words: each character counts as one."""
@@ -25,16 +26,16 @@ _MARKS = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u067
 _LETTERS = rf"(?:[^\W\d_{_UNSPACED}]|[{_MARKS}])+"
 _WORD = re.compile(rf"\d+(?:[.,:/\u2044]\d+)*|[{_UNSPACED}]|{_LETTERS}(?:'{_LETTERS})*|[%‰°$£€<>≤≥±]")
 _ELLIPSIS = re.compile(r"[\[(]?\.{3,}[\])]?")
-_IDLE = frozenset({"a", "an", "the", "that"})
-_TURNS = frozenset({
+_ARTICLES = frozenset({"a", "an", "the", "that"})
+_REVERSING_WORDS = frozenset({
     "not", "no", "nor", "never", "none", "nothing", "neither", "cannot", "without", "unless", "except", "only", "if", "until",
     "but", "however", "although", "though", "rarely", "seldom", "hardly", "less", "few",
 })  # fmt: skip
-"""Words that an ellipsis may not swallow: what they turn round or limit would read as its opposite."""
+"""Words that an ellipsis may not leave out: without them a sentence may read as its opposite."""
 
 
 @lru_cache(maxsize=1024)
-def quoted(quote: str, text: str) -> bool:
+def is_verbatim_quote(quote: str, text: str) -> bool:
     """Tell whether a quote stands in a text, word for word.
 
     White space, case, punctuation, markup and articles do not matter, nor does a slip of one letter in a long word. Any other
@@ -42,35 +43,35 @@ def quoted(quote: str, text: str) -> bool:
     measured over the whole quote, where one changed word is a few per cent. An ellipsis divides the quote into parts, which
     must stand in this order, near each other, with nothing between them that turns their meaning.
     """
-    if len(_spaced(quote)) - 2 < SHORTEST_QUOTE:
+    if len(_space_words(quote)) - 2 < MIN_QUOTE_CHARS:
         return False
-    if _spaced(quote) in _spaced(text):
+    if _space_words(quote) in _space_words(text):
         return True
-    place = 0
-    source = _telling(text)
-    for number, part in enumerate(_ELLIPSIS.split(folded(quote))):
-        words = _telling(part)
+    position = 0
+    source = _significant_words(text)
+    for number, part in enumerate(_ELLIPSIS.split(fold_text(quote))):
+        words = _significant_words(part)
         if not words:
             continue
-        if len(" ".join(words)) < SHORTEST_QUOTE:
+        if len(" ".join(words)) < MIN_QUOTE_CHARS:
             return False
-        start = _find(words, source, place)
-        if start is None or (number and place and not _may_skip(source[place:start])):
+        start = _find_words(words, source, position)
+        if start is None or (number and position and not _may_skip(source[position:start])):
             return False
-        place = start + len(words)
-    return place > 0
+        position = start + len(words)
+    return position > 0
 
 
-def said(quote: str, text: str) -> bool:
-    """Tell whether somebody said what a judge says they said, small slips aside."""
-    part, whole = folded(quote).strip(" .,;:'\""), folded(text)
+def is_near_quote(quote: str, text: str) -> bool:
+    """Tell whether a quote stands in a text, with small slips allowed."""
+    part, whole = fold_text(quote).strip(" .,;:'\""), fold_text(text)
     if part in whole:
         return bool(part)
-    return len(part) <= len(whole) and fuzz.partial_ratio(part, whole, score_cutoff=NEAR) > 0
+    return len(part) <= len(whole) and fuzz.partial_ratio(part, whole, score_cutoff=NEAR_RATIO) > 0
 
 
-@cache_texts(most=512, longest=LONGEST_CACHED)
-def folded(text: str) -> str:
+@cache_texts(max_texts=512, max_chars=MAX_CACHED_CHARS)
+def fold_text(text: str) -> str:
     """Fold what must not matter when texts are compared: compatibility forms, invisible characters, case, white space."""
     plain = text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_PLAIN)
     return " ".join(plain.casefold().split())
@@ -81,19 +82,19 @@ _PLAIN = {ord(c): None for c in "\u00ad\u200b\u200c\u200d\u2060\ufeff"} | {
 }  # fmt: skip
 
 
-@cache_texts(most=512, longest=LONGEST_CACHED)
-def _spaced(text: str) -> str:
-    """Return the words of a text with a space on either side of each, so that they are only found whole."""
-    return f" {' '.join(_WORD.findall(folded(text)))} "
+@cache_texts(max_texts=512, max_chars=MAX_CACHED_CHARS)
+def _space_words(text: str) -> str:
+    """Return the words of a text with a space on either side of each, so that a search matches whole words only."""
+    return f" {' '.join(_WORD.findall(fold_text(text)))} "
 
 
-@cache_texts(most=512, longest=LONGEST_CACHED)
-def _telling(text: str) -> tuple[str, ...]:
-    return tuple(word for word in _spaced(text).split() if word not in _IDLE)
+@cache_texts(max_texts=512, max_chars=MAX_CACHED_CHARS)
+def _significant_words(text: str) -> tuple[str, ...]:
+    return tuple(word for word in _space_words(text).split() if word not in _ARTICLES)
 
 
-def _find(words: Sequence[str], source: Sequence[str], start: int) -> int | None:
-    """Return where in a source so many words stand in a row, a slip in every eight allowed."""
+def _find_words(words: Sequence[str], source: Sequence[str], start: int) -> int | None:
+    """Return where words stand in a row in a source, with one slip allowed in every eight; None: nowhere."""
     allowed = max(1, len(words) // 8) if len(words) >= 4 else 0
     for at in range(start, len(source) - len(words) + 1):
         slips = 0
@@ -101,14 +102,14 @@ def _find(words: Sequence[str], source: Sequence[str], start: int) -> int | None
             if mine == theirs:
                 continue
             slips += 1
-            if slips > allowed or not _slip(mine, theirs):
+            if slips > allowed or not _is_slip(mine, theirs):
                 break
         else:
             return at
     return None
 
 
-def _slip(mine: str, theirs: str) -> bool:
+def _is_slip(mine: str, theirs: str) -> bool:
     """Tell whether two words may be one: long, alike from the first letter on, and at most one letter apart."""
     if len(mine) < 5 or mine[0] != theirs[0] or "'" in mine + theirs or not mine.isalpha():
         return False
@@ -116,4 +117,4 @@ def _slip(mine: str, theirs: str) -> bool:
 
 
 def _may_skip(gap: Sequence[str]) -> bool:
-    return len(gap) <= LONGEST_GAP and not any(word in _TURNS or word.endswith("n't") for word in gap)
+    return len(gap) <= MAX_GAP_WORDS and not any(word in _REVERSING_WORDS or word.endswith("n't") for word in gap)

@@ -13,14 +13,14 @@ from judges.case import Case
 from judges.observation import RolePlay, Screening
 from judges.rules import RULES
 from judges.verdict import Judgement
-from knowledge_base.citations import command
+from knowledge_base.citations import cite_command
 from knowledge_base.library import Source
 from models.client import Models
 from models.usage import Ledger
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class RejectedDraft:
     """A draft and what is wrong with it."""
 
     case: Case
@@ -29,31 +29,33 @@ class Rejected:
     """The sources the rewritten reply may cite."""
     options: dict[str, Any]
     """Fields of the client's request that a rewrite must honour, such as `response_format`."""
-    fixed: str = ""
-    """How the reply begins that the user has seen already; what is written goes on from there."""
+    sent_text: str = ""
+    """The beginning of the reply, which the user has already received; the rewrite continues it."""
 
 
 class Refiner(Protocol):
-    """Whatever rewrites drafts."""
+    """Rewrites rejected drafts."""
 
-    async def refine(self, rejected: Rejected, ledger: Ledger) -> str | None:
+    async def refine(self, rejected: RejectedDraft, ledger: Ledger) -> str | None:
         """Return the new reply with its citation command, or None where there is no way to write one.
 
-        With `fixed`, return what follows it.
+        With `sent_text`, return what follows it.
         """
 
 
 class LocalRefiner:
     """Keeps what the sources support, states what is not from them, asks to verify."""
 
-    async def refine(self, rejected: Rejected, ledger: Ledger) -> str | None:
+    async def refine(self, rejected: RejectedDraft, ledger: Ledger) -> str | None:
         from judges.local import refine
 
         if rejected.options.get("response_format"):
             return None  # sentences cannot be taken out of a JSON document
-        drop = [quote for judgement in rejected.objections for quote in _parts_played(judgement.observation)]
-        text, cited = await offload.run(rejected.case, refine.refine, rejected.case, drop, rejected.fixed)
-        return f"{command(cited or ('not_in_sources',))}\n{text}"
+        unwanted_texts = [quote for judgement in rejected.objections for quote in _role_quotes(judgement.observation)]
+        text, source_ids = await offload.run_in_thread_if_long(
+            rejected.case, refine.refine, rejected.case, unwanted_texts, rejected.sent_text
+        )
+        return f"{cite_command(source_ids or ('not_in_sources',))}\n{text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +65,12 @@ class ModelRefiner:
     models: Models
     alias: str
     prompt: str
-    going_on: str
-    """What the prompt says besides where the reply has begun."""
+    continuation_prompt: str
+    """Added to the prompt when a part of the reply was already sent."""
 
-    async def refine(self, rejected: Rejected, ledger: Ledger) -> str | None:
+    async def refine(self, rejected: RejectedDraft, ledger: Ledger) -> str | None:
         """Raises: ModelError."""
-        prompt = f"{self.prompt}\n\n{self.going_on}" if rejected.fixed else self.prompt
+        prompt = f"{self.prompt}\n\n{self.continuation_prompt}" if rejected.sent_text else self.prompt
         body = {
             **rejected.options,
             "messages": [{"role": "system", "content": prompt}, {"role": "user", "content": _task(rejected)}],
@@ -84,21 +86,21 @@ def open_refiner(setting: str | None, models: Models) -> Refiner | None:
         return None
     if setting == "local":
         return LocalRefiner()
-    prompt, going_on = (
+    prompt, continuation_prompt = (
         files("judges.prompts").joinpath(name).read_text(encoding="utf-8").strip()
         for name in ("refiner.md", "refiner_going_on.md")
     )
-    return ModelRefiner(models, setting, prompt, going_on)
+    return ModelRefiner(models, setting, prompt, continuation_prompt)
 
 
-def _parts_played(seen: BaseModel | None) -> list[str]:
+def _role_quotes(observation: BaseModel | None) -> list[str]:
     """Return the words of a reply that play a part, as a judge quotes them."""
-    if isinstance(seen, Screening):
-        return [problem.quote for problem in seen.problems if problem.kind == "role"]
-    return [part.quote for part in seen.played] if isinstance(seen, RolePlay) else []
+    if isinstance(observation, Screening):
+        return [problem.quote for problem in observation.problems if problem.kind == "role"]
+    return [part.quote for part in observation.played] if isinstance(observation, RolePlay) else []
 
 
-def _task(rejected: Rejected) -> str:
+def _task(rejected: RejectedDraft) -> str:
     case = rejected.case
     data = {
         "chatbot_role": case.role,
@@ -111,6 +113,6 @@ def _task(rejected: Rejected) -> str:
             {"rule": RULES[j.rule].message if j.rule else "", "found": j.reason} for j in rejected.objections
         ],
     }
-    if rejected.fixed:
-        data["already_sent"] = rejected.fixed
+    if rejected.sent_text:
+        data["already_sent"] = rejected.sent_text
     return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()

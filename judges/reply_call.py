@@ -8,7 +8,7 @@ from functools import cached_property
 
 from judges import offload
 from judges.case import Case
-from judges.judge import failed, since
+from judges.judge import elapsed_ms, unjudged_judgement
 from judges.observation import OBSERVATIONS, Assessment, GradedClaims, Observation, RolePlay, Screening
 from judges.problems import CLAIMS_JUDGES
 from judges.prompt import Prompt
@@ -49,12 +49,14 @@ class ReplyCall:
         started = time.perf_counter()
         blank = {name: Judgement(name, self.stage, "unjudged", "unreadable") for name in judges}
         try:
-            found = await self._ask(case, blank, ledger)
+            judgements = await self._ask(case, blank, ledger)
         except Exception as error:  # a judge's own failure must reach the filter as a value, whatever it is
-            fault = failed(Judgement(self.prompt.name, self.stage, "unjudged", "unreadable"), error, self.prompt)
-            found = {name: replace(fault, judge=name) for name in judges}
-        ms = since(started)
-        return {name: replace(judgement, ms=ms) for name, judgement in found.items()}
+            fault = unjudged_judgement(
+                Judgement(self.prompt.name, self.stage, "unjudged", "unreadable"), error, self.prompt
+            )
+            judgements = {name: replace(fault, judge=name) for name in judges}
+        ms = elapsed_ms(started)
+        return {name: replace(judgement, ms=ms) for name, judgement in judgements.items()}
 
     async def _ask(self, case: Case, blank: Mapping[str, Judgement], ledger: Ledger) -> dict[str, Judgement]:
         messages = [{"role": "system", "content": self.text}, {"role": "user", "content": case.as_json()}]
@@ -69,8 +71,8 @@ class ReplyCall:
             timeout_s=self.timeout_s,
         )
         exchange = Exchange(self.prompt.model, self.prompt.hash, answer.raw)
-        ruled = await offload.run(case, _ruled, blank, answer.value, case)
-        return {name: replace(judgement, exchange=exchange) for name, judgement in ruled.items()}
+        judgements = await offload.run_in_thread_if_long(case, _rule, blank, answer.value, case)
+        return {name: replace(judgement, exchange=exchange) for name, judgement in judgements.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +118,12 @@ def compose(text: str, questions: frozenset[str]) -> str:
 _MARKED = re.compile(r"(?:\{(claims|not claims|role)\} ?)?(.*)")
 
 
-def _ruled(blank: Mapping[str, Judgement], form: Observation, case: Case) -> dict[str, Judgement]:
-    found = (
+def _rule(blank: Mapping[str, Judgement], form: Observation, case: Case) -> dict[str, Judgement]:
+    findings = (
         rule_on_screening(form, case, blank) if isinstance(form, Screening) else rule_on_assessment(form, case, blank)
     )
     return {
-        name: replace(judgement, verdict=one.verdict, rule=one.rule, reason=one.reason, observation=form)
+        name: replace(judgement, verdict=finding.verdict, rule=finding.rule, reason=finding.reason, observation=form)
         for name, judgement in blank.items()
-        for one in [found[name]]
+        for finding in [findings[name]]
     }

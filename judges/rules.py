@@ -1,7 +1,7 @@
 """From observation to verdict: the policy, in code.
 
 The model observes, the code rules: nothing here asks anybody anything, and the same observation always gets the same
-verdict. Scores are those of design.md section 6: 0 and 1 are rejected, 2 is warned, 3 and 4 are accepted.
+verdict. Scores are those of scoring/rubric.md: 0 and 1 are rejected, 2 is warned, 3 and 4 are accepted.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -20,7 +20,7 @@ from judges.observation import (
     Screening,
 )
 from judges.problems import ACCEPTABLE, CLAIMS_JUDGES, KINDS, judge_of, score, verdict_of
-from judges.quotes import said
+from judges.quotes import is_near_quote
 from judges.verdict import Finding, Verdict
 
 
@@ -85,9 +85,12 @@ RULES: dict[str, Rule] = {
         "Your reply broke a rule of this service. Keep to your role and your sources.",
     ),
 }
+"""By id. Another rule of a built-in judge is an entry here, in each of its forms, and a kind of problem for the screening call: in
+`observation.ProblemKind`, in `problems.KINDS`, and in the prompts that ask for it, prompts/reply.swift.md and reply.chief.md. A
+prompt that changes means that its answers are recorded anew (CONTRIBUTING.md)."""
 
 
-def rule_unread(judge: str) -> str:
+def unreadable_rule(judge: str) -> str:
     """Return the rule for what a judge could not judge: the user's message for the emergency judge, the reply for the others."""
     return "unreadable_message" if judge == "emergency" else "unreadable"
 
@@ -102,68 +105,70 @@ def rule_on(observation: Observation, case: Case) -> Finding:
     Returns:
         The finding. `unjudged` when the observation rests on quotes that are not there.
     """
-    return RULINGS[type(observation)](observation, case)
+    return RULING_BY_OBSERVATION[type(observation)](observation, case)
 
 
-def rule_on_screening(seen: Screening, case: Case, asked: Collection[str]) -> dict[str, Finding]:
+def rule_on_screening(screening: Screening, case: Case, judges: Collection[str]) -> dict[str, Finding]:
     """Rule on the problems of a reply, for each judge that is asked; `problems.KINDS` tells whose business each is.
 
     The score counts all problems with claims together. A judge whose problem quotes what is not in the reply is unjudged.
     """
-    mine: dict[str, list[Problem]] = {name: [] for name in asked}
-    for problem in seen.problems:
-        if (name := judge_of(problem.kind, asked, bool(case.cited))) is not None:
-            mine[name].append(problem)
-    total = score([problem for problems in mine.values() for problem in problems])
-    return {name: _rule_on_problems(problems, total, case) for name, problems in mine.items()}
+    by_judge: dict[str, list[Problem]] = {name: [] for name in judges}
+    for problem in screening.problems:
+        if (name := judge_of(problem.kind, judges, bool(case.cited))) is not None:
+            by_judge[name].append(problem)
+    total = score([problem for problems in by_judge.values() for problem in problems])
+    return {name: _rule_on_problems(problems, total, case) for name, problems in by_judge.items()}
 
 
 def _rule_on_problems(problems: Sequence[Problem], total: int, case: Case) -> Finding:
     """Rule on the problems of one judge. What it misquotes leaves it unjudged, unless the rest of them suffice to reject."""
     if not problems:
         return Finding("accept")
-    there = [problem for problem in problems if said(problem.quote, case.draft)]
-    if len(there) < len(problems):
-        total = score(there)
-        if total >= ACCEPTABLE and not any(p.kind == "role" and p.severity > 1 for p in there):
+    verified = [problem for problem in problems if is_near_quote(problem.quote, case.draft)]
+    if len(verified) < len(problems):
+        total = score(verified)
+        if total >= ACCEPTABLE and not any(p.kind == "role" and p.severity > 1 for p in verified):
             return Finding("unjudged", "unreadable", "the judge quotes what is not in the reply")
-    worst = max(there, key=lambda problem: (problem.kind == "sensitive", problem.severity))
+    worst = max(verified, key=lambda problem: (problem.kind == "sensitive", problem.severity))
     if worst.kind == "role":
         verdict: Verdict = "reject" if worst.severity > 1 else "warn"
     else:
         verdict = verdict_of(total)
     if verdict == "accept":
         return Finding("accept")
-    return Finding(verdict, KINDS[worst.kind].rule, "; ".join(f"{p.kind} ({p.severity}): {p.quote!r}" for p in there))
+    return Finding(
+        verdict, KINDS[worst.kind].rule, "; ".join(f"{p.kind} ({p.severity}): {p.quote!r}" for p in verified)
+    )
 
 
-def rule_on_assessment(seen: Observation, case: Case, asked: Collection[str]) -> dict[str, Finding]:
+def rule_on_assessment(assessment: Observation, case: Case, judges: Collection[str]) -> dict[str, Finding]:
     """Rule on what the chief says of a whole reply, for each judge that is asked.
 
     A fault of its claims is one judge's, by `problems.KINDS`; the other then has none. What cannot be ruled on is so for both.
     """
-    findings = {name: Finding("accept") for name in asked}
-    if isinstance(seen, RolePlay) and "role" in asked:
-        findings["role"] = rule_on_role(seen, case)
-    claims_judges = [name for name in CLAIMS_JUDGES if name in asked]
-    if isinstance(seen, Claims) and claims_judges:
-        finding = rule_on_claims(seen, case)
+    findings = {name: Finding("accept") for name in judges}
+    if isinstance(assessment, RolePlay) and "role" in judges:
+        findings["role"] = rule_on_role(assessment, case)
+    claims_judges = [name for name in CLAIMS_JUDGES if name in judges]
+    if isinstance(assessment, Claims) and claims_judges:
+        finding = rule_on_claims(assessment, case)
         kind: ProblemKind = "undisclosed" if finding.rule == "missing_transparency" else "beyond"
-        first = judge_of(kind, asked, bool(case.cited))
+        first = judge_of(kind, judges, bool(case.cited))
         for name in claims_judges if finding.verdict == "unjudged" else [first or claims_judges[0]]:
             findings[name] = finding
     return findings
 
 
-def rule_on_role(seen: RolePlay, case: Case) -> Finding:
+def rule_on_role(role_play: RolePlay, case: Case) -> Finding:
     """Reject a part that is clearly played, warn of a hint."""
-    if not seen.played:
+    if not role_play.played:
         return Finding("accept")
-    there = [p for p in seen.played if said(p.quote, case.draft)]
-    clear = any(p.degree == "clear" for p in there)
-    if not there or (not clear and any(p.degree == "clear" for p in seen.played)):
+    verified = [p for p in role_play.played if is_near_quote(p.quote, case.draft)]
+    clear = any(p.degree == "clear" for p in verified)
+    if not verified or (not clear and any(p.degree == "clear" for p in role_play.played)):
         return Finding("unjudged", "unreadable", "the judge quotes what is not in the reply")
-    return Finding("reject" if clear else "warn", "role", "; ".join(f"plays {p.part}: {p.quote!r}" for p in there))
+    return Finding("reject" if clear else "warn", "role", "; ".join(f"plays {p.part}: {p.quote!r}" for p in verified))
 
 
 def rule_on_crisis(crisis: Crisis, case: Case) -> Finding:
@@ -172,10 +177,10 @@ def rule_on_crisis(crisis: Crisis, case: Case) -> Finding:
     if not now:
         return Finding("accept")
     text = "\n".join([*(s.text for s in case.history if s.speaker == "user"), case.user_message])
-    there = [s for s in now if said(s.quote, text)]
-    if not there:
+    verified = [s for s in now if is_near_quote(s.quote, text)]
+    if not verified:
         return Finding("unjudged", "unreadable_message", "the judge quotes what the user did not say")
-    return Finding("reject", "emergency", "; ".join(f"{s.kind} ({s.who}): {s.quote!r}" for s in there))
+    return Finding("reject", "emergency", "; ".join(f"{s.kind} ({s.who}): {s.quote!r}" for s in verified))
 
 
 def rule_on_opinion(opinion: Opinion, case: Case) -> Finding:
@@ -183,7 +188,7 @@ def rule_on_opinion(opinion: Opinion, case: Case) -> Finding:
     return Finding(opinion.verdict, None if opinion.verdict == "accept" else "custom", opinion.reason)
 
 
-RULINGS: dict[type[Observation], Callable[..., Finding]] = {
+RULING_BY_OBSERVATION: dict[type[Observation], Callable[..., Finding]] = {
     Claims: rule_on_claims,
     RolePlay: rule_on_role,
     Crisis: rule_on_crisis,

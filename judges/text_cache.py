@@ -7,20 +7,20 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def cache_texts(most: int, longest: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
-    """Cache what a pure function returns for the texts asked for lately. Several threads may ask.
+def cache_texts(max_texts: int, max_chars: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
+    """Cache what a pure function returns for recent texts. Several threads may call it.
 
     Args:
-        most: Texts in the cache.
-        longest: Characters of a text; of a longer one the result is not cached.
+        max_texts: Texts in the cache.
+        max_chars: Characters of a text; of a longer one the result is not cached.
     """
 
     def decorate(function: Callable[[str], T]) -> Callable[[str], T]:
-        cached = lru_cache(most)(function)
+        cached = lru_cache(max_texts)(function)
 
         @wraps(function)
         def call(text: str) -> T:
-            return cached(text) if len(text) <= longest else function(text)
+            return cached(text) if len(text) <= max_chars else function(text)
 
         return call
 

@@ -62,8 +62,8 @@ def built_in(topic: Topic) -> set[str]:
     """Return the names in `BUILT_IN` that a topic's name stands for: two for "illegal drugs and alcohol"."""
     name = plain_name(topic)
     keys = {name, name.replace(" ", "-"), *re.findall(r"[\w-]+", name)}
-    known = {ALIASES.get(key, key) for key in keys} & BUILT_IN.keys()
-    return (known | {"drug"}) - {"legal"} if "illegal" in keys else known
+    names = {ALIASES.get(key, key) for key in keys} & BUILT_IN.keys()
+    return (names | {"drug"}) - {"legal"} if "illegal" in keys else names
 
 
 def built_in_terms(names: set[str]) -> list[str]:

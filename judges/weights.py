@@ -16,7 +16,7 @@ _CLAIMS = (
 )  # fmt: skip
 _ROLE = (*_EVERY, *_PHRASES, "local/role.py", "local/role.txt")
 _EMERGENCY = (
-    *_EVERY, *_WORDS, "local/aftermath.py", "local/emergency.py", "local/evidence.py", "local/explicit.py",
+    *_EVERY, *_WORDS, "local/aftermath.py", "local/emergency.py", "local/classifier.py", "local/explicit.py",
     "local/incoherence.py", "local/programs.py", "local/spelling.py", "local/spellings.py", "local/triggers.py",
     "local/weights/emergency.json",
     *[f"local/patterns/{language}.txt" for language in ("common", "de", "en", "es", "fr", "it", "nb", "nl", "pt")],

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from rapidfuzz import process
 
-from knowledge_base.commands import find, without
+from knowledge_base.commands import find_commands, remove_commands
 
 CLASSES: tuple[str, ...] = ("no_claims", "not_in_sources", "emergency_contact", "own_role")
 """What a reply cites that uses no section."""
@@ -20,8 +20,8 @@ Entry = TypeVar("Entry")
 
 
 @dataclass(slots=True)
-class Parsed:
-    """A reply, taken apart."""
+class ParsedReply:
+    """A reply, split into its text and its commands."""
 
     text: str
     """The reply without any command syntax."""
@@ -33,11 +33,11 @@ class Parsed:
     """Commands that do not exist, as written."""
 
 
-def parse(reply: str) -> Parsed:
-    """Take a chatbot's reply apart into its commands and its text."""
-    commands = list(find(reply))
+def parse(reply: str) -> ParsedReply:
+    """Split a chatbot's reply into its commands and its text."""
+    commands = list(find_commands(reply))
     if not commands:
-        return Parsed(reply.strip())
+        return ParsedReply(reply.strip())
     arguments: dict[str, list[str]] = {"cite": [], "source": []}
     unknown: list[str] = []
     for command in commands:
@@ -46,8 +46,10 @@ def parse(reply: str) -> Parsed:
         else:
             unknown.append(reply[command.start : command.end].strip())
     # Commands nested in commands can leave a new one behind: it is made inert rather than obeyed.
-    text = neutralise(without(reply, commands))
-    return Parsed(text, _unique(arguments["cite"]), _unique(arguments["source"]), _unique(unknown))
+    text = neutralise(remove_commands(reply, commands))
+    return ParsedReply(
+        text, _drop_repetitions(arguments["cite"]), _drop_repetitions(arguments["source"]), _drop_repetitions(unknown)
+    )
 
 
 def split(
@@ -65,57 +67,61 @@ def split(
     """
     sources: dict[str, Entry] = {}
     classes: dict[str, None] = {}
-    bad: dict[str, None] = {}
-    for written in citations:
-        name = _known(written, library)
+    unusable: dict[str, None] = {}
+    for citation in citations:
+        name = _resolve(citation, library)
         if name in CLASSES:
             classes[name] = None
         elif name in library and name in inserted:
             sources[name] = library[name]
         else:
-            bad[written] = None
-    return tuple(sources.values()), tuple(classes), tuple(bad)
+            unusable[citation] = None
+    return tuple(sources.values()), tuple(classes), tuple(unusable)
 
 
-def problems(parsed: Parsed, library: Mapping[str, Entry], inserted: Collection[str]) -> list[str]:
+def problems(reply: ParsedReply, library: Mapping[str, Entry], inserted: Collection[str]) -> list[str]:
     """Say to the chatbot what is wrong with the commands of its reply, and what would be right."""
 
-    def right() -> str:
+    def what_to_cite() -> str:
         usable = [name for name in library if name in inserted]
         return (
             f"Cite only sections you were given ({', '.join(usable) or 'none so far'}) or one of {', '.join(CLASSES)}."
         )
 
-    found = [
+    faults = [
         f"{_quote(name)} is not a command. The only ones are [[cite: ID, ID]] and [[source: ID]]."
-        for name in parsed.unknown
+        for name in reply.unknown
     ]
-    for written in split(parsed.citations, library, inserted)[2]:
-        name = _known(written, library)
+    for citation in split(reply.citations, library, inserted)[2]:
+        name = _resolve(citation, library)
         if name in library:
-            found.append(
-                f"You cited {name}, but that section was not given to you. {right()} "
+            faults.append(
+                f"You cited {name}, but that section was not given to you. {what_to_cite()} "
                 f"To read it first, reply with [[source: {name}]] alone."
             )
         else:
-            found.append(f"You cited {_quote(written)}, which does not exist{_hint(written, library)}. {right()}")
-    found += [
-        f"You asked for the section {_quote(written)}, which does not exist{_hint(written, library)}. "
+            faults.append(
+                f"You cited {_quote(citation)}, which does not exist{_suggest(citation, library)}. {what_to_cite()}"
+            )
+    faults += [
+        f"You asked for the section {_quote(citation)}, which does not exist{_suggest(citation, library)}. "
         "Ask only for sections of the catalogue."
-        for written in parsed.requested
-        if _known(written, library) not in library
+        for citation in reply.requested
+        if _resolve(citation, library) not in library
     ]
-    if not parsed.citations and not parsed.requested:
-        found.append(f"Your reply has no citation line. Begin it with a line [[cite: ID, ID]]. {right()}")
-    return found
+    if not reply.citations and not reply.requested:
+        faults.append(f"Your reply has no citation line. Begin it with a line [[cite: ID, ID]]. {what_to_cite()}")
+    return faults
 
 
-def requested(parsed: Parsed, library: Mapping[str, Entry]) -> tuple[str, ...]:
+def requested_sections(reply: ParsedReply, library: Mapping[str, Entry]) -> tuple[str, ...]:
     """Return the ids of the sections asked for that exist."""
-    return _unique([name for name in (_known(written, library) for written in parsed.requested) if name in library])
+    return _drop_repetitions(
+        [name for name in (_resolve(citation, library) for citation in reply.requested) if name in library]
+    )
 
 
-def command(citations: Sequence[str]) -> str:
+def cite_command(citations: Sequence[str]) -> str:
     """Write the citation command, as the chatbot's earlier replies are shown to it."""
     return f"[[cite: {', '.join(citations)}]]"
 
@@ -125,7 +131,7 @@ def neutralise(text: str) -> str:
 
     For what users, sources and tools say: only the chatbot may give commands.
     """
-    cuts = [cut for found in find(text) for cut in found.brackets]
+    cuts = [cut for command in find_commands(text) for cut in command.brackets]
     if not cuts:
         return text
     edges = [0, *(cut + 1 for cut in cuts), len(text)]
@@ -138,8 +144,8 @@ _LINES = re.compile(rf"{_LINE}[^\n]*\S[^\n]*(?=\n|\Z)")
 
 def line(titles: Sequence[str]) -> str:
     """Write what shows a reply's sources, to be added below it: a blank line and one line. Empty without titles."""
-    shown = "; ".join(" ".join(title.replace(";", ",").split()) for title in titles)
-    return _LINE + shown if shown else ""
+    names = "; ".join(" ".join(title.replace(";", ",").split()) for title in titles)
+    return _LINE + names if names else ""
 
 
 def strip_lines(text: str) -> str:
@@ -147,9 +153,9 @@ def strip_lines(text: str) -> str:
     return _LINES.sub("", text)
 
 
-def _known(written: str, library: Collection[str]) -> str:
-    """Return the id or class that a citation means, whatever its case and dashes; else the citation in lower case."""
-    name = written.lower()
+def _resolve(citation: str, library: Collection[str]) -> str:
+    """Return the id or class that a citation names, whatever its case and dashes; else the citation in lower case."""
+    name = citation.lower()
     if name in CLASSES or name in library:
         return name
     for candidate in (re.sub(r"[\s_]+", "-", name), re.sub(r"[\s-]+", "_", name)):
@@ -158,18 +164,18 @@ def _known(written: str, library: Collection[str]) -> str:
     return name
 
 
-def _hint(written: str, library: Collection[str]) -> str:
-    near = process.extractOne(written.lower(), [*library, *CLASSES], score_cutoff=75)
+def _suggest(citation: str, library: Collection[str]) -> str:
+    near = process.extractOne(citation.lower(), [*library, *CLASSES], score_cutoff=75)
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-def _quote(written: str) -> str:
-    return repr(written if len(written) <= 60 else written[:57] + "...")
+def _quote(citation: str) -> str:
+    return repr(citation if len(citation) <= 60 else citation[:57] + "...")
 
 
-def _unique(written: Sequence[str]) -> tuple[str, ...]:
+def _drop_repetitions(citations: Sequence[str]) -> tuple[str, ...]:
     """Drop repetitions, which differ at most in case, keeping the first."""
     first: dict[str, str] = {}
-    for name in written:
+    for name in citations:
         first.setdefault(name.lower(), name)
     return tuple(first.values())

@@ -34,42 +34,44 @@ class Command:
     """The brackets that open it."""
 
 
-def find(text: str) -> list[Command]:
+def find_commands(text: str) -> list[Command]:
     """Find what looks like a command, in order."""
-    if not _bracketed(text):  # as most texts are; folding takes 10 times as long
+    if not _has_bracket(text):  # as most texts are; folding takes 10 times as long
         return []
     folded, at = _fold(text)
     commands: list[Command] = []
-    read = 0
-    while found := _OPENER.search(folded, read):
-        written = found[3] or "cite"
-        name = written.lower().strip("_-")
-        body = _BODY.match(folded, found.end())
+    position = 0
+    while opener := _OPENER.search(folded, position):
+        spelling = opener[3] or "cite"
+        name = spelling.lower().strip("_-")
+        body = _BODY.match(folded, opener.end())
         assert body is not None  # it can match nothing at all
-        content, closed = body[1], body[2] is not None
+        content, is_closed = body[1], body[2] is not None
         end = body.end()
-        if not closed:  # take what reads as ids, leave the prose that follows
-            ids = _IDS.match(folded, found.end())
+        if not is_closed:  # take what reads as ids, leave the prose that follows
+            ids = _IDS.match(folded, opener.end())
             assert ids is not None
             content, end = ids[0], ids.end()
-        escaped = folded.endswith("\\", read, found.start())
-        start, stop, alone = _line(folded, found.start() - escaped, end)
-        known = _KNOWN.get(name, "")
-        if known or (len(name) > 1 if found[4] else closed and alone and _WORDS.fullmatch(written + content)):
-            brackets = tuple([at[found.start(group)] for group in (1, 2) if found[group]])
-            commands.append(Command(known, _arguments(content), at[start], at[stop - 1] + 1, brackets))
-            read = end
+        escaped = folded.endswith("\\", position, opener.start())
+        start, stop, alone = _widen_to_line(folded, opener.start() - escaped, end)
+        command_name = _COMMAND_BY_NAME.get(name, "")
+        if command_name or (
+            len(name) > 1 if opener[4] else is_closed and alone and _WORDS.fullmatch(spelling + content)
+        ):
+            brackets = tuple([at[opener.start(group)] for group in (1, 2) if opener[group]])
+            commands.append(Command(command_name, _arguments(content), at[start], at[stop - 1] + 1, brackets))
+            position = end
         else:
-            read = found.end()
+            position = opener.end()
     return commands
 
 
-def may_begin(text: str) -> bool:
-    """Tell whether a command may begin in a text that goes on: one in which it cannot is read alike whatever follows."""
-    return _bracketed(text) and _OPENING.search(_fold(text)[0]) is not None
+def may_begin_command(text: str) -> bool:
+    """Tell whether a command may begin in an unfinished text. If not, more text does not change how this part is read."""
+    return _has_bracket(text) and _OPENING.search(_fold(text)[0]) is not None
 
 
-def without(text: str, commands: Sequence[Command]) -> str:
+def remove_commands(text: str, commands: Sequence[Command]) -> str:
     """Cut commands out of a text; a line they had for themselves goes, and one space stays between words."""
     starts, ends = [c.start for c in commands], [c.end for c in commands]
     pieces = [text[a:b] for a, b in zip([0, *ends], [*starts, len(text)], strict=True)]
@@ -98,7 +100,7 @@ MARKS_BEFORE = " >#-•*_`~"
 # characters, so that reading takes time in proportion to the text whatever the text is.
 
 _BRACKETS = "[［【〚⟦❲〔﹝"
-_FOLDED = (
+_FOLDED_CHARACTERS = (
     dict.fromkeys(_BRACKETS[1:], "[") | dict.fromkeys("］】〛⟧❳〕﹞", "]") | dict.fromkeys("：﹕︰∶ː꞉", ":")
     | dict.fromkeys("，﹐､、；;", ",") | dict.fromkeys("\u00a0\u2007\u202f\u3000\t", " ") | {"＼": "\\", "\r": "\n"}
     | {chr(0xFF21 + n): chr(0x41 + n) for n in range(26)} | {chr(0xFF41 + n): chr(0x61 + n) for n in range(26)}
@@ -108,36 +110,42 @@ _UNSEEN = (
     "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff"
 )
 _INVISIBLE = re.compile(f"[{_UNSEEN}]")
-_ODD = re.compile(f"[{_UNSEEN}{re.escape(''.join(_FOLDED))}]")
-_ASCII = str.maketrans({c: None if _INVISIBLE.match(c) else _FOLDED.get(c, c) for c in map(chr, range(128))})
+_TO_FOLD = re.compile(f"[{_UNSEEN}{re.escape(''.join(_FOLDED_CHARACTERS))}]")
+_ASCII = str.maketrans({c: None if _INVISIBLE.match(c) else _FOLDED_CHARACTERS.get(c, c) for c in map(chr, range(128))})
 """What becomes of each ASCII character. A text of these alone is translated, which takes a quarter of the time of a search."""
 _MARKS = " *_`~\\\"'“”„«»‘’"
-_J = "[" + re.escape(_MARKS) + "]{0,40}+"
+_OPTIONAL_MARKS = "[" + re.escape(_MARKS) + "]{0,40}+"
 # It begins with the bracket, which is quick to search for; a backslash before that is looked for afterwards.
-_OPENER = re.compile(rf"(\[)(?:\\?(\[){_J}([^\W\d_][\w-]{{0,60}}+){_J}(:?)|cite:)", re.IGNORECASE)
+_OPENER = re.compile(
+    rf"(\[)(?:\\?(\[){_OPTIONAL_MARKS}([^\W\d_][\w-]{{0,60}}+){_OPTIONAL_MARKS}(:?)|cite:)", re.IGNORECASE
+)
 _OPENING = re.compile(r"\[\\?\[|\[cite", re.IGNORECASE)
 _BODY = re.compile(r"((?>(?:,[ ]*+\n|\\(?![][])|[^][\n\\]){0,2000}))(\\?\]\\?\]?)?")
-_IDS = re.compile(rf"[:= ]*+{_J}(?>(?:[\w-]++(?>(?:[ ]*+,[ ]*+[\w-]++){{0,999}}))?)[ ]*+,?")
+_IDS = re.compile(rf"[:= ]*+{_OPTIONAL_MARKS}(?>(?:[\w-]++(?>(?:[ ]*+,[ ]*+[\w-]++){{0,999}}))?)[ ]*+,?")
 _WORDS = re.compile(r"[ ]*+(?>(?:[\w-]++[ ]*+,?+[ ]*+)+)")
 _BETWEEN = re.compile(r"[,|/&\n]")
 _CITE, _SOURCE = ("cite", "cites", "citation", "citations"), ("source", "sources")
-_KNOWN = dict.fromkeys(_CITE, "cite") | dict.fromkeys(_SOURCE, "source")
+_COMMAND_BY_NAME = dict.fromkeys(_CITE, "cite") | dict.fromkeys(_SOURCE, "source")
 
 
-def _bracketed(text: str) -> bool:
+def _has_bracket(text: str) -> bool:
     return "[" in text or (not text.isascii() and any(bracket in text for bracket in _BRACKETS))
 
 
 def _fold(text: str) -> tuple[str, Sequence[int]]:
     """Return the folded text and, for each of its characters, the position in the text."""
-    folded = text.translate(_ASCII) if text.isascii() else _ODD.sub(lambda odd: _FOLDED.get(odd[0], ""), text)
+    folded = (
+        text.translate(_ASCII)
+        if text.isascii()
+        else _TO_FOLD.sub(lambda match: _FOLDED_CHARACTERS.get(match[0], ""), text)
+    )
     if len(folded) == len(text):
         return folded, range(len(text))
-    invisible = {found.start() for found in _INVISIBLE.finditer(text)}
+    invisible = {match.start() for match in _INVISIBLE.finditer(text)}
     return folded, [n for n in range(len(text)) if n not in invisible]
 
 
-def _line(folded: str, start: int, end: int) -> tuple[int, int, bool]:
+def _widen_to_line(folded: str, start: int, end: int) -> tuple[int, int, bool]:
     """Widen a command's span over the marks around it, and say whether nothing else is on its line."""
     first, last = start, end
     while first and start - first < 20 and folded[first - 1] in MARKS_BEFORE:

@@ -11,11 +11,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from knowledge_base.citations import CLASSES, neutralise
 from knowledge_base.front_matter import FrontMatterError, split_front_matter
-from knowledge_base.lexical import Lexical
+from knowledge_base.lexical import LexicalIndex
 from models.usage import estimate_tokens
 
 MAX_SECTION_TOKENS = 2_000
 ID = re.compile(r"[a-z0-9][a-z0-9-]{1,63}")
+_TAG = re.compile(r"<(?=\s*/?\s*source\b)", re.IGNORECASE)
+"""The beginning of a tag between which sources are shown."""
 
 
 class KnowledgeBaseError(Exception):
@@ -42,10 +44,11 @@ class Source:
     tokens: int = field(init=False, repr=False, compare=False)
     """About how many tokens the text takes."""
     shown: str = field(init=False, repr=False, compare=False)
-    """What a chatbot is shown of it: its text between tags, without anything that could end those or be taken for a command."""
+    """The section in a prompt: its text between tags, without anything that could end those or be taken for a command."""
 
     def __post_init__(self) -> None:
-        inert = neutralise(self.text).replace("</source>", "")
+        # Not removed: what stands around a tag that is taken out may make another.
+        inert = _TAG.sub("(", neutralise(self.text))
         object.__setattr__(self, "tokens", estimate_tokens(self.text))
         object.__setattr__(self, "shown", f'<source id="{self.id}" title="{self.title}">\n{inert}\n</source>')
 
@@ -77,9 +80,9 @@ class Library(Mapping[str, Source]):
         return len(self._by_id)
 
     @cached_property
-    def lexical(self) -> Lexical:
+    def lexical(self) -> LexicalIndex:
         """What chooses its sections by their words: one for all chatbots that share the library."""
-        return Lexical(self)
+        return LexicalIndex(self)
 
     @property
     def unreviewed(self) -> tuple[str, ...]:
@@ -107,8 +110,8 @@ def load(folder: Path, *, max_tokens: int = MAX_SECTION_TOKENS) -> Library:
     sources: dict[str, Source] = {}
     origins: dict[str, list[str]] = {}
     for path in paths:
-        source, found = _read(path, max_tokens)
-        problems += [f"{path}: {problem}" for problem in found]
+        source, section_problems = _read(path, max_tokens)
+        problems += [f"{path}: {problem}" for problem in section_problems]
         if source is not None:
             sources[source.id] = source
             origins.setdefault(source.id, []).append(path.name)
@@ -134,7 +137,7 @@ class _FrontMatter(BaseModel):
 
 
 _KEYS = ", ".join(_FrontMatter.model_fields)
-_WANTED = {
+_WANTED_TYPES = {
     "id": f"write the file name without .md, in the form {ID.pattern}",
     "title": "write the section's title on one line",
     "summary": "write one paragraph that says which questions the section answers",
@@ -169,18 +172,18 @@ def _key_problem(key: str, kind: str, message: str) -> str:
     if kind == "extra_forbidden":
         return f"{key}: unknown key; the keys are {_KEYS}"
     wrong = "is missing" if kind == "missing" else message[:1].lower() + message[1:]
-    return f"{key}: {wrong}; {_WANTED[key]}"
+    return f"{key}: {wrong}; {_WANTED_TYPES[key]}"
 
 
 def _problems(source: Source, stem: str, max_tokens: int) -> list[str]:
     """Find what is wrong with a section whose keys could be read."""
     checks = [
         (source.id != stem, f"id: is {source.id!r}, not the file name; write {stem!r} or rename the file"),
-        (not ID.fullmatch(source.id), f"id: {source.id!r} is no id; {_WANTED['id']}"),
+        (not ID.fullmatch(source.id), f"id: {source.id!r} is no id; {_WANTED_TYPES['id']}"),
         (source.id in CLASSES, f"id: {source.id!r} is a citation class; choose another id"),
-        (not source.title, f"title: is empty; {_WANTED['title']}"),
-        ("\n" in source.title, f"title: has several lines; {_WANTED['title']}"),
-        (not source.summary, f"summary: is empty; {_WANTED['summary']}"),
+        (not source.title, f"title: is empty; {_WANTED_TYPES['title']}"),
+        ("\n" in source.title, f"title: has several lines; {_WANTED_TYPES['title']}"),
+        (not source.summary, f"summary: is empty; {_WANTED_TYPES['summary']}"),
         (not source.text, "text: is empty; write the section below the front matter"),
         (
             source.tokens > max_tokens,
@@ -188,11 +191,11 @@ def _problems(source: Source, stem: str, max_tokens: int) -> list[str]:
         ),
         (
             bool(source.reviewed_on) and not (source.reviewed_by or "").strip(),
-            f"reviewed_by: is missing beside reviewed_on; {_WANTED['reviewed_by']}",
+            f"reviewed_by: is missing beside reviewed_on; {_WANTED_TYPES['reviewed_by']}",
         ),
         (
             source.reviewed_by is not None and source.reviewed_on is None,
-            f"reviewed_on: is missing beside reviewed_by; {_WANTED['reviewed_on']}",
+            f"reviewed_on: is missing beside reviewed_by; {_WANTED_TYPES['reviewed_on']}",
         ),
     ]
     return [message for wrong, message in checks if wrong]

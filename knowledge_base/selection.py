@@ -9,12 +9,12 @@ from typing import Any
 import orjson
 from pydantic import BaseModel, ConfigDict
 
-from knowledge_base.lexical import Choice, Lexical, Section
+from knowledge_base.lexical import LexicalIndex, Section, SectionChoice
 from models.client import Models
 from models.errors import ModelError
 from models.usage import Ledger
 
-__all__ = ["PROMPT", "Choice", "Lexical", "Picks", "Selection", "select"]
+__all__ = ["PROMPT", "LexicalIndex", "Picks", "SectionChoice", "Selection", "select"]
 
 PROMPT = Path(__file__).parent / "prompts" / "selection.md"
 STEP = "select"
@@ -46,7 +46,7 @@ class Picks(BaseModel):
 class Selection:
     """What was chosen, and by whom."""
 
-    choices: tuple[Choice, ...]
+    choices: tuple[SectionChoice, ...]
     reason: str = ""
     invalid: int = 0
     """How many ids the model named that do not exist."""
@@ -63,7 +63,7 @@ async def select(
     alias: str,
     question: str,
     history: Sequence[Mapping[str, Any]],
-    lexical: Lexical,
+    lexical: LexicalIndex,
     limit: int,
     ledger: Ledger,
 ) -> Selection:
@@ -75,17 +75,19 @@ async def select(
         lexical: chooses when the model fails; its library is the one to choose from.
         limit: the largest number of sections.
     """
-    said = [m for m in history if m.get("role") in ("user", "assistant") and isinstance(m.get("content"), str)]
+    messages_before = [
+        m for m in history if m.get("role") in ("user", "assistant") and isinstance(m.get("content"), str)
+    ]
     messages = [
         {"role": "system", "content": _prompt()},
-        {"role": "user", "content": _request(question, said[-HISTORY:], lexical.library, limit)},
+        {"role": "user", "content": _request(question, messages_before[-HISTORY:], lexical.library, limit)},
     ]
     try:
         picks = (await models.structured(alias, messages, Picks, step=STEP, ledger=ledger)).value
     except ModelError as error:
-        recent = [m["content"] for m in said if m["role"] == "user"]
+        recent = [m["content"] for m in messages_before if m["role"] == "user"]
         return Selection(tuple(lexical.choose(question, recent, limit)), fallback=type(error).__name__)
-    return _chosen(picks, lexical.library, limit)
+    return _existing_ids(picks, lexical.library, limit)
 
 
 @cache
@@ -93,25 +95,25 @@ def _prompt() -> str:
     return PROMPT.read_text(encoding="utf-8")
 
 
-def _request(question: str, said: Sequence[Mapping[str, Any]], library: Mapping[str, Section], limit: int) -> str:
+def _request(question: str, history: Sequence[Mapping[str, Any]], library: Mapping[str, Section], limit: int) -> str:
     """Encode what to choose from and for. The catalogue comes first: providers cache what requests begin with."""
     return orjson.dumps(
         {
             "catalogue": [{"id": s.id, "title": s.title, "summary": s.summary} for s in library.values()],
             "limit": limit,
-            "history": [{"speaker": m["role"], "text": m["content"]} for m in said],
+            "history": [{"speaker": m["role"], "text": m["content"]} for m in history],
             "question": question,
         }
     ).decode()
 
 
-def _chosen(picks: Picks, library: Mapping[str, Section], limit: int) -> Selection:
+def _existing_ids(picks: Picks, library: Mapping[str, Section], limit: int) -> Selection:
     """Keep the ids that exist: every part's first before any part's second."""
-    named = [(part.part, [name.strip().lower() for name in part.ids]) for part in picks.parts]
-    invalid = sum(name not in library for _, ids in named for name in ids)
-    chosen: dict[str, Choice] = {}
-    for rank in range(max((len(ids) for _, ids in named), default=0)):
-        for part, ids in named:
+    ids_by_part = [(part.part, [name.strip().lower() for name in part.ids]) for part in picks.parts]
+    invalid = sum(name not in library for _, ids in ids_by_part for name in ids)
+    chosen: dict[str, SectionChoice] = {}
+    for rank in range(max((len(ids) for _, ids in ids_by_part), default=0)):
+        for part, ids in ids_by_part:
             if rank < len(ids) and ids[rank] in library:
-                chosen.setdefault(ids[rank], Choice(ids[rank], 1 / (rank + 1), part))
+                chosen.setdefault(ids[rank], SectionChoice(ids[rank], 1 / (rank + 1), part))
     return Selection(tuple(chosen.values())[:limit], picks.reason, invalid)

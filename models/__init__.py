@@ -3,7 +3,7 @@
 In reading order:
 
     client.py         Models, the door: complete, structured, forward; `open_models` builds it
-    alias.py          one model: asked in the time that is left, again where that may help
+    alias.py          one configured model, with hedging, retries and deadlines
     settings.py       what config.yaml says of one model alias
     request.py        pure: what the settings add to a request, what an answer must look like
     structured.py     pure: how an answer that must fit a pydantic model is asked for, read and repaired
@@ -11,16 +11,16 @@ In reading order:
     usage.py          tokens, cost, and the calls of one turn
     errors.py         what can go wrong, drawn as a tree; refusal.py: pure, what an upstream says of a request it refuses
     fallback.py       pure: which aliases stand in for which
-    hedge.py          a second try beside a slow first one
-    guard.py          places for calls, a bounded queue, and the circuit breaker of breaker.py
-    relay.py          forwarding where an alias has a guard or a fallback
+    hedge.py          a second request beside a slow first one
+    bulkhead.py       how many calls run and wait at once, behind the circuit breaker of breaker.py
+    relay.py          forwarding where an alias has a bulkhead or a fallback
     engine.py         Engine, a way to reach a model; Forwarded, a relayed answer
-    writing.py        Listener, who hears an answer while it is written; assembly.py: pure, its chunks put together
+    streaming.py      Listener, which gets an answer while it is written; assembly.py: pure, its chunks put together
     openai_engine.py  any OpenAI-compatible server
     litellm_engine.py every other provider; the only module that imports litellm, when it is used
     script.py         what a scripted model says: rules for demos and tests, in YAML
     scripted.py       the engine that says it
-    recording.py      answers written down once and given again; answer_cache.py: asked only once
+    recording.py      recorded answers, replayed; answer_cache.py: a cache of answers on disk
     budget.py         what the calls of a run may cost together
     trace_headers.py  the headers that carry a trace on to an upstream
     completion.py     pure: an answer as the chat completion that a server would have sent

@@ -1,9 +1,9 @@
-"""Alias, one configured model: asked twice where it is slow, again where that may help, in the time that is left.
+"""Alias, one configured model, with hedging, retries and deadlines.
 
-ask ── once, or twice where it is slow (`hedge_after_s`)
-   └── _call       one entry in the ledger
-         └── _tries      again where that may help (`max_attempts`), behind the guard
-               └── _try      in the time that the try, its step and its turn may take
+ask ── a second request beside a slow first one (`hedge_after_s`)
+   └── _ask_once     one entry in the ledger
+         └── _try_repeatedly     retries (`max_attempts`), behind the bulkhead
+               └── _try      deadlines: of the try, its step and its turn
 """
 
 import asyncio
@@ -14,30 +14,30 @@ from collections.abc import Coroutine
 from itertools import count
 from typing import Any
 
+from models.bulkhead import Bulkhead
 from models.engine import Body, Engine
 from models.errors import ModelError, OutOfTime, UpstreamTimeout
-from models.guard import Guard
-from models.hedge import hedged
+from models.hedge import ask_with_hedge
 from models.request import as_completion, fill
 from models.settings import ModelSettings
+from models.streaming import CountingListener, Listener, write_answer
 from models.usage import Call, Ledger, Usage
-from models.writing import Counted, Listener, written
 
 LONGEST_PAUSE_S = 20.0
 """An upstream may ask for minutes; a person is waiting."""
-_NOTHING_USED = Usage()
+_NO_USAGE = Usage()
 
 
 class Alias:
     """One configured model: its settings, its engine, and what stands before that."""
 
-    __slots__ = ("engine", "first_pause_s", "guard", "name", "settings")
+    __slots__ = ("bulkhead", "engine", "first_pause_s", "name", "settings")
 
     def __init__(self, name: str, settings: ModelSettings, engine: Engine, first_pause_s: float) -> None:
         self.name = name
         self.settings = settings
         self.engine = engine
-        self.guard = Guard(name, settings) if settings.guarded else None
+        self.bulkhead = Bulkhead(name, settings) if settings.has_bulkhead else None
         self.first_pause_s = first_pause_s
 
     def ask(
@@ -47,30 +47,32 @@ class Alias:
 
         Args:
             until: Time of the event loop until which the step may go on.
-            listener: Hears the answer while it is written; then there is no second try beside a slow first one.
+            listener: Gets the answer while it is written; such requests are not hedged.
 
         Raises:
             ModelError: see errors.py.
         """
         after = self.settings.hedge_after_s
         if after is None or listener is not None:
-            return self._call(body, step, ledger, until, listener)
-        guard = self.guard
+            return self._ask_once(body, step, ledger, until, listener)
+        bulkhead = self.bulkhead
         # A hedge does not queue: it would keep somebody's first request waiting.
-        return hedged(lambda: self._call(body, step, ledger, until), after, lambda: guard is None or not guard.full)
+        return ask_with_hedge(
+            lambda: self._ask_once(body, step, ledger, until), after, lambda: bulkhead is None or not bulkhead.full
+        )
 
-    async def _call(
+    async def _ask_once(
         self, body: Body, step: str, ledger: Ledger, until: float, listener: Listener | None = None
     ) -> Body:
         settings = self.settings
         request = fill(body, self.name, settings)
-        call = Call(step, self.name, ms=0.0, usage=_NOTHING_USED, cost=None, error=None, attempts=0)
+        call = Call(step, self.name, ms=0.0, usage=_NO_USAGE, cost=None, error=None, attempts=0)
         watch = ledger.watch
-        ended = None if watch is None else watch.call(call, request, settings)
-        counted = None if listener is None else Counted(listener)
+        finish = None if watch is None else watch.call(call, request, settings)
+        counter = None if listener is None else CountingListener(listener)
         started = time.perf_counter()
         try:
-            answer = await self._tries(request, call, until, ledger.until, counted)
+            answer = await self._try_repeatedly(request, call, until, ledger.until, counter)
             call.usage = Usage.from_body(answer, request)
             return answer
         except ModelError as error:
@@ -81,15 +83,15 @@ class Alias:
             raise
         finally:
             call.ms = (time.perf_counter() - started) * 1000
-            if counted is not None and counted.heard and call.error is not None:
-                call.usage = Usage.from_body({"choices": counted.heard}, request)
+            if counter is not None and counter.text and call.error is not None:
+                call.usage = Usage.from_body({"choices": counter.text}, request)
             if call.error is None or call.usage.estimated:
                 call.cost = call.usage.cost(settings.price)
             ledger.add(call)
-            if ended is not None:
-                ended()
+            if finish is not None:
+                finish()
 
-    async def _tries(
+    async def _try_repeatedly(
         self, request: Body, call: Call, until: float, turn_until: float, listener: Listener | None
     ) -> Body:
         # A loop of our own, since stamina adds 20 microseconds to every call that succeeds at once, this 0.3: a
@@ -97,10 +99,10 @@ class Alias:
         for attempt in count(1):
             call.attempts = attempt
             try:
-                if self.guard is None:
+                if self.bulkhead is None:
                     return await self._try(request, call, until, turn_until, listener)
                 waits_until = asyncio.get_running_loop().time() + self.settings.timeout_s
-                return await self.guard.place(
+                return await self.bulkhead.run(
                     lambda: self._try(request, call, until, turn_until, listener), min(waits_until, until, turn_until)
                 )
             except ModelError as error:
@@ -122,28 +124,28 @@ class Alias:
 
     async def _try(self, request: Body, call: Call, until: float, turn_until: float, listener: Listener | None) -> Body:
         now = asyncio.get_running_loop().time()
-        ends, of_turn = now + self.settings.timeout_s, False
+        ends, ends_with_turn = now + self.settings.timeout_s, False
         if until < ends:
             ends = until
         if turn_until < ends:
-            ends, of_turn = turn_until, True
+            ends, ends_with_turn = turn_until, True
         if ends <= now:
             raise OutOfTime("no time is left for it")  # and nothing is sent, which would have to be paid
         try:
             async with asyncio.timeout_at(ends):
                 if listener is not None:
-                    return as_completion(await written(self.engine, request, listener))
+                    return as_completion(await write_answer(self.engine, request, listener))
                 return as_completion(await self.engine.complete(request))
         except (asyncio.CancelledError, UpstreamTimeout):
-            call.usage = _asked(request)
+            call.usage = _estimate_usage(request)
             raise
         except TimeoutError:
-            call.usage = _asked(request)
-            if of_turn:
+            call.usage = _estimate_usage(request)
+            if ends_with_turn:
                 raise OutOfTime("no time is left for it") from None
             raise UpstreamTimeout(f"no answer within {ends - now:.3g} s") from None
 
 
-def _asked(request: Body) -> Usage:
-    """Estimate what is to be paid where an answer was not waited for: else who always leaves early would pay nothing."""
+def _estimate_usage(request: Body) -> Usage:
+    """Estimate the usage of a request whose answer was not awaited: clients that always disconnect early must pay, too."""
     return Usage.from_body({}, request)

@@ -1,4 +1,4 @@
-"""Remembering: what a model has once answered is written down, and not asked again."""
+"""A cache of answers on disk: a request that was answered once is not sent again."""
 
 import json
 import os
@@ -18,9 +18,9 @@ from models.request import as_completion
 
 log = structlog.get_logger(__name__)
 
-IN_KEY = ("model", "messages", "response_format", "tools", "seed")
+KEY_FIELDS = ("model", "messages", "response_format", "tools", "seed")
 """Fields that `request_key` has hashed."""
-NOT_DECIDING = (
+IGNORED_FIELDS = (
     "user",
     "metadata",
     "store",
@@ -30,15 +30,15 @@ NOT_DECIDING = (
     "safety_identifier",
     "prompt_cache_key",
 )
-"""Fields that say who asks and how the answer travels. Any other may change the answer, also one that nobody has heard of yet."""
+"""Fields that do not change the answer: who asks, and how it is sent. Any other field may, so it is part of the key."""
 
-asked_for: ContextVar[str | None] = ContextVar("asked_for", default=None)
-"""What a request is asked for, such as a place in an experiment: the same request for something else is another one."""
-remembered: ContextVar[list[str] | None] = ContextVar("remembered", default=None)
-"""If somebody puts a list here, the key of every request that was answered from memory is added to it."""
+request_purpose: ContextVar[str | None] = ContextVar("request_purpose", default=None)
+"""What a request is made for, such as a place in an experiment. Part of the cache key: other purposes get answers of their own."""
+cache_hits: ContextVar[list[str] | None] = ContextVar("cache_hits", default=None)
+"""If a list is set here, the key of every request that was answered from the cache is added to it."""
 
 
-class Memory:
+class AnswerCache:
     """A JSONL file of answers, one a line. May be shared by engines, and replayed with `script: {replay: FILE}`.
 
     A line has `key` (see `request_key`), `settings` (what else decides an answer: temperature, length, where it was asked),
@@ -66,61 +66,63 @@ class Memory:
     def _read(self, line: str, number: int) -> None:
         try:
             answer = json.loads(line)
-            place = _place(answer["key"], answer["settings"])
-            self._answers.setdefault(place, []).append({"content": answer["content"]} | answer)
+            cache_key = _cache_key(answer["key"], answer["settings"])
+            self._answers.setdefault(cache_key, []).append({"content": answer["content"]} | answer)
         except (ValueError, KeyError, TypeError):
             log.warning("unreadable line in the recorded answers", file=str(self.path), line=number)
 
-    def take(self, key: str, settings: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return an answer to this request that has not been given yet."""
-        left = self._answers.get(_place(key, settings))
-        return left.pop(0) if left else None
+    def take_answer(self, key: str, settings: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Take out the next cached answer to a request; None: there is none left."""
+        answers = self._answers.get(_cache_key(key, settings))
+        return answers.pop(0) if answers else None
 
-    def keep(self, key: str, settings: Mapping[str, Any], answer: Body, ms: float) -> None:
-        kept = {"key": key, "settings": settings, "content": content_of(answer)}
+    def add_answer(self, key: str, settings: Mapping[str, Any], answer: Body, ms: float) -> None:
+        entry = {"key": key, "settings": settings, "content": content_of(answer)}
         choice = answer["choices"][0]
         if (finish := choice.get("finish_reason")) != "stop":
-            kept["finish"] = finish
+            entry["finish"] = finish
         if logprobs := choice.get("logprobs"):
-            kept["logprobs"] = logprobs
+            entry["logprobs"] = logprobs
         if "caf" in answer:  # the upstream was another proxy of ours
-            kept["caf"] = answer["caf"]
+            entry["caf"] = answer["caf"]
         # ASCII, since half a surrogate pair, which some models write, is no UTF-8.
-        line = json.dumps(kept | {"usage": answer.get("usage"), "ms": round(ms)})
+        line = json.dumps(entry | {"usage": answer.get("usage"), "ms": round(ms)})
         os.write(self._file, line.encode() + b"\n")
 
     def close(self) -> None:
         os.close(self._file)
 
 
-def _place(key: str, settings: Mapping[str, Any]) -> str:
+def _cache_key(key: str, settings: Mapping[str, Any]) -> str:
     return f"{key} {json.dumps(settings, sort_keys=True)}"
 
 
-class Remembering:
-    """Answer from memory as often as this request was answered before, then ask. Failures are not remembered."""
+class CachingEngine:
+    """Answer a request from the cache as often as it was answered before, then ask the engine. Failures are not cached."""
 
-    def __init__(self, engine: Engine, memory: Memory, at: str | None = None) -> None:
+    def __init__(self, engine: Engine, cache: AnswerCache, at: str | None = None) -> None:
         """Args: at: where the engine asks; two servers may know different models by one name."""
         self._engine = engine
-        self._memory = memory
+        self._cache = cache
         self._at = at
 
     async def complete(self, body: Body) -> Body:
         key, settings = request_key(body), self._settings(body)
-        known = self._memory.take(key, settings)
-        if known is not None:
-            if (told := remembered.get()) is not None:
-                told.append(key)
-            return _recalled(body, known)
+        entry = self._cache.take_answer(key, settings)
+        if entry is not None:
+            if (hits := cache_hits.get()) is not None:
+                hits.append(key)
+            return _as_completion(body, entry)
         started = time.perf_counter()
         answer = as_completion(await self._engine.complete(body))
-        self._memory.keep(key, settings, answer, (time.perf_counter() - started) * 1000)
+        self._cache.add_answer(key, settings, answer, (time.perf_counter() - started) * 1000)
         return answer
 
     def _settings(self, body: Body) -> dict[str, Any]:
-        more: dict[str, Any] = {n: value for n, value in body.items() if n not in IN_KEY and n not in NOT_DECIDING}
-        if (purpose := asked_for.get()) is not None:
+        more: dict[str, Any] = {
+            n: value for n, value in body.items() if n not in KEY_FIELDS and n not in IGNORED_FIELDS
+        }
+        if (purpose := request_purpose.get()) is not None:
             more["for"] = purpose
         return more if self._at is None else more | {"at": self._at}
 
@@ -131,10 +133,10 @@ class Remembering:
         await self._engine.close()
 
 
-def _recalled(body: Body, known: Mapping[str, Any]) -> Body:
-    answer = completion(body, known["content"])
-    if "finish" in known:  # one that was cut off is asked for again in other words
-        answer["choices"][0]["finish_reason"] = known["finish"]
-    if "logprobs" in known:
-        answer["choices"][0]["logprobs"] = known["logprobs"]
-    return answer | {name: known[name] for name in ("usage", "caf") if known.get(name)}
+def _as_completion(body: Body, entry: Mapping[str, Any]) -> Body:
+    answer = completion(body, entry["content"])
+    if "finish" in entry:  # one that was cut off is asked for again in other words
+        answer["choices"][0]["finish_reason"] = entry["finish"]
+    if "logprobs" in entry:
+        answer["choices"][0]["logprobs"] = entry["logprobs"]
+    return answer | {name: entry[name] for name in ("usage", "caf") if entry.get(name)}

@@ -1,4 +1,4 @@
-"""A circuit breaker: an upstream that keeps failing is left alone for a while. Pure but for its clock."""
+"""A circuit breaker: nothing is sent for a while to an upstream that keeps failing. Pure but for its clock."""
 
 import time
 from collections.abc import Callable
@@ -28,24 +28,22 @@ class Breaker:
         self._probing = False
         self.failures = 0
         """In a row."""
-        self.opened = 0
-        """How often it has opened since the start."""
-        self.refused = 0
+        self.refused_calls = 0
         """Calls that were not sent since the start."""
 
     @property
     def open(self) -> bool:
-        """Whether it is open, or waits for what a probe finds."""
+        """Whether it is open, or a probe is under way."""
         return self._open_until is not None
 
     def check(self) -> None:
         """Raises: CircuitOpen: The upstream is to be left alone."""
         if self._open_until is None:
             return
-        left = self._open_until - self._clock()
-        if left > 0 or self._probing:
-            self.refused += 1
-            raise CircuitOpen(max(left, 1.0))
+        remaining_s = self._open_until - self._clock()
+        if remaining_s > 0 or self._probing:
+            self.refused_calls += 1
+            raise CircuitOpen(max(remaining_s, 1.0))
 
     def admit(self) -> bool:
         """Let a call through, and tell whether it is the probe.
@@ -57,11 +55,10 @@ class Breaker:
         self._probing = self.open
         return self._probing
 
-    def ended(self, probe: bool, error: BaseException | None) -> None:
-        """Note how a call that was let through has ended.
+    def record_end(self, probe: bool, error: BaseException | None) -> None:
+        """Record how an admitted call has ended.
 
-        Of calls that began before it opened nothing is learned: a late failure must not lengthen the wait, nor a late
-        success end it.
+        Calls that began before it opened are ignored: a late failure must not lengthen the wait, nor a late success end it.
         """
         if self.open and not probe:
             return
@@ -77,7 +74,6 @@ class Breaker:
                 self._open(error)
 
     def _open(self, error: ModelError) -> None:
-        self.opened += 1
         self._open_until = self._clock() + self._settings.open_s
         log.error(
             "circuit opened", alias=self._alias, failures=self.failures, open_s=self._settings.open_s, error=error.kind

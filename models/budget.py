@@ -10,7 +10,7 @@ from models.request import as_completion
 from models.settings import ModelSettings, Price
 from models.usage import Usage
 
-LONGEST_ANSWER = 4_000
+MAX_ANSWER_TOKENS = 4_000
 """Tokens that an answer may have where `models.<alias>.max_tokens` does not say."""
 
 
@@ -30,16 +30,16 @@ class Budget:
         self.refused = False
         """Whether a call was refused because it might have passed the limit."""
 
-    def reserve(self, most: float) -> None:
+    def reserve(self, max_cost: float) -> None:
         """Set money aside for a call that costs so much at most.
 
         Raises:
             BudgetSpent: So much is not left.
         """
-        if self.spent + self._reserved + most > self.limit:
+        if self.spent + self._reserved + max_cost > self.limit:
             self.refused = True
-            raise BudgetSpent(f"a call of up to {most:.4f} would pass the budget of {self.limit:g}")
-        self._reserved += most
+            raise BudgetSpent(f"a call of up to {max_cost:.4f} would pass the budget of {self.limit:g}")
+        self._reserved += max_cost
 
     def settle(self, reserved: float, cost: float) -> None:
         self._reserved -= reserved
@@ -60,7 +60,7 @@ def price_of(alias: str, settings: ModelSettings) -> Price:
     return settings.price
 
 
-class Budgeted:
+class BudgetedEngine:
     """Ask another engine as long as the worst case of a call fits into the budget.
 
     The worst case is a token for every byte of the request, and an answer of full length; the request asks for no more.
@@ -77,22 +77,22 @@ class Budgeted:
     async def complete(self, body: Body) -> Body:
         """Raises: ModelSettingsError: the alias has no price; ModelError: as the engine, or `BudgetSpent`."""
         price = price_of(self._alias, self._settings)
-        longest = body.get("max_completion_tokens") or body.get("max_tokens")
+        max_tokens = body.get("max_completion_tokens") or body.get("max_tokens")
         try:
-            return await self._pay(body if longest else body | {self._limit: LONGEST_ANSWER}, price)
+            return await self._pay(body if max_tokens else body | {self._limit: MAX_ANSWER_TOKENS}, price)
         except UpstreamRefused as error:
             # OpenAI's reasoning models know the limit by its newer name alone.
-            if longest or error.param != "max_tokens" or self._limit != "max_tokens":
+            if max_tokens or error.param != "max_tokens" or self._limit != "max_tokens":
                 raise
             self._limit = "max_completion_tokens"
-        return await self._pay(body | {self._limit: LONGEST_ANSWER}, price)
+        return await self._pay(body | {self._limit: MAX_ANSWER_TOKENS}, price)
 
     async def _pay(self, body: Body, price: Price) -> Body:
-        longest = int(body.get("max_completion_tokens") or body["max_tokens"])
+        max_tokens = int(body.get("max_completion_tokens") or body["max_tokens"])
         # Not a part of a token for a byte: in some scripts a letter is several tokens.
-        most = Usage(len(orjson.dumps(body)), longest).cost(price) or 0.0
-        self._budget.reserve(most)
-        cost = most  # what was cut off, cancelled or garbled may be charged in full
+        max_cost = Usage(len(orjson.dumps(body)), max_tokens).cost(price) or 0.0
+        self._budget.reserve(max_cost)
+        cost = max_cost  # what was cut off, cancelled or garbled may be charged in full
         try:
             answer = as_completion(await self._engine.complete(body))
             cost = Usage.from_body(answer, body).cost(price) or 0.0
@@ -101,10 +101,10 @@ class Budgeted:
             cost = 0.0
             raise
         except UpstreamUnavailable as error:
-            cost = most if error.status is None else 0.0  # without a status the connection broke, perhaps half-way
+            cost = max_cost if error.status is None else 0.0  # without a status the connection broke, perhaps half-way
             raise
         finally:
-            self._budget.settle(most, cost)
+            self._budget.settle(max_cost, cost)
 
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
         raise NotImplementedError("forwarded answers are not counted, so no budget could be kept")

@@ -19,11 +19,30 @@ from models.openai_engine import OpenAIEngine
 from models.relay import relay
 from models.scripted import scripted_engine
 from models.settings import ModelSettings
-from models.structured import Structured, Unread, Way, after_refusal, question, raw_text, read, repair
+from models.streaming import Listener
+from models.structured import (
+    StructuredAnswer,
+    UnreadableText,
+    Way,
+    build_request,
+    less_strict_way,
+    raw_text,
+    read_answer,
+    repair_messages,
+)
 from models.usage import Call, Ledger, Usage
-from models.writing import Listener
 
-__all__ = ["Around", "Body", "Engine", "EngineFactory", "Forwarded", "Models", "Structured", "open_models", "plain"]
+__all__ = [
+    "Body",
+    "Engine",
+    "EngineFactory",
+    "EngineWrapper",
+    "Forwarded",
+    "Models",
+    "StructuredAnswer",
+    "open_models",
+    "unwrapped",
+]
 
 T = TypeVar("T", bound=BaseModel)
 log = structlog.get_logger(__name__)
@@ -31,12 +50,12 @@ log = structlog.get_logger(__name__)
 LOGPROBS: Body = {"logprobs": True, "top_logprobs": 5}
 """Five: older vLLM gives no more unless told to (https://github.com/vllm-project/vllm/issues/5299)."""
 EngineFactory = Callable[[ModelSettings], Engine]
-Around = Callable[[str, Engine], Engine]
-"""What to put between an alias and its engine: a memory, a budget."""
+EngineWrapper = Callable[[str, Engine], Engine]
+"""Puts something between an alias and its engine: a cache, a budget."""
 
 
-def plain(alias: str, engine: Engine) -> Engine:
-    """Put nothing there."""
+def unwrapped(alias: str, engine: Engine) -> Engine:
+    """Return the engine as it is."""
     return engine
 
 
@@ -53,7 +72,7 @@ class Models:
         }
         self._ways: dict[str, Way] = {}
         self._without_logprobs: set[str] = set()
-        self.guards = {alias: one.guard for alias, one in self._aliases.items() if one.guard is not None}
+        self.bulkheads = {alias: one.bulkhead for alias, one in self._aliases.items() if one.bulkhead is not None}
         """By alias, where there is one; metrics read their numbers."""
         self._chains = {alias: chain(alias, settings) for alias, one in settings.items() if one.fallback}
 
@@ -67,7 +86,7 @@ class Models:
         ledger: Ledger,
         options: Body | None = None,
         timeout_s: float = math.inf,
-    ) -> Structured[T]:
+    ) -> StructuredAnswer[T]:
         """Ask for an answer that fits a pydantic model; what cannot be read is asked for once more.
 
         Args:
@@ -85,10 +104,10 @@ class Models:
                 return self._ask(one, asked, schema, options or {}, step, ledger, until)
 
             answer = await (self._first(alias, step, ask) if alias in self._chains else ask(alias))
-            found = read(answer, schema)
-            if not isinstance(found, Unread):
-                return Structured(found, raw_text(answer), repaired)
-            asked = repair(messages, found)
+            found = read_answer(answer, schema)
+            if not isinstance(found, UnreadableText):
+                return StructuredAnswer(found, raw_text(answer), repaired)
+            asked = repair_messages(messages, found)
         raise UnreadableAnswer(raw_text(answer), alias=alias, step=step)
 
     async def _ask(
@@ -105,9 +124,11 @@ class Models:
         known = way = self._ways.get(alias, self._alias(alias).settings.structured)
         while True:
             try:
-                answer = await self._alias(alias).ask(options | question(messages, schema, way), step, ledger, until)
+                answer = await self._alias(alias).ask(
+                    options | build_request(messages, schema, way), step, ledger, until
+                )
             except UpstreamRefused as error:
-                if (less := after_refusal(way, error)) is None:
+                if (less := less_strict_way(way, error)) is None:
                     raise
                 way = less
             else:
@@ -196,7 +217,7 @@ class Models:
             ModelError: no answer, or one about the proxy's own key or address or the upstream's own faults, which is none of
                 the client's business.
         """
-        if alias in self._chains or alias in self.guards:
+        if alias in self._chains or alias in self.bulkheads:
             return await relay([self._alias(one) for one in self._chains.get(alias, (alias,))], raw, headers, ledger)
         try:
             answer = await self._alias(alias).engine.forward(raw, headers)
@@ -234,7 +255,7 @@ def open_models(
     extra: Mapping[str, EngineFactory],
     environ: Mapping[str, str] = os.environ,
     *,
-    around: Around = plain,
+    wrap_engine: EngineWrapper = unwrapped,
     first_pause_s: float = 0.5,
 ) -> Models:
     """Build an engine for every alias.
@@ -243,7 +264,7 @@ def open_models(
         session: shared by all engines that speak HTTP; see `openai_engine.make_session`.
         extra: further kinds of engine, by the name they have in `models.<alias>.engine`.
         environ: where secrets are read from, once.
-        around: what to put between an alias and its engine.
+        wrap_engine: puts something between an alias and its engine.
         first_pause_s: as of `Models`.
 
     Raises:
@@ -252,7 +273,7 @@ def open_models(
     engines: dict[str, Engine] = {}
     for alias, one in settings.items():
         try:
-            engines[alias] = around(alias, _engine(alias, one, session, extra, environ))
+            engines[alias] = wrap_engine(alias, _engine(alias, one, session, extra, environ))
         except ModelSettingsError as error:
             raise ModelSettingsError(f"models.{alias}: {error}") from None
     models = Models(settings, engines, first_pause_s=first_pause_s)

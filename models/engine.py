@@ -86,7 +86,7 @@ class Forwarded:
         """Which model answered."""
 
     def when_closed(self, done: Callable[[], None]) -> None:
-        """Have something done, once, when the answer is let go of."""
+        """Call a function, once, when the answer is closed."""
         close: list[Callable[[], None]] = [done] if self._close is None else [self._close, done]
 
         def close_once() -> None:
@@ -96,7 +96,7 @@ class Forwarded:
         self._close = close_once
 
     async def close(self) -> None:
-        """Let go of the upstream. May be called again and at any time."""
+        """Release the connection to the upstream. May be called repeatedly and at any time."""
         if self._close is not None:
             self._close()
 
@@ -111,16 +111,16 @@ class Forwarded:
 
 async def forward_by_completing(complete: Callable[[Body], Awaitable[Body]], raw: bytes) -> Forwarded:
     """Forward to an engine that only completes: decode the request, answer it, encode JSON or a stream of words."""
-    body = decoded(raw)
+    body = decode_body(raw)
     streamed, options = body.pop("stream", None), body.pop("stream_options", None)
     answer = await complete(body)
     if not streamed:
         return Forwarded(200, {"Content-Type": "application/json"}, orjson.dumps(answer))
     with_usage = isinstance(options, dict) and bool(options.get("include_usage"))
-    return Forwarded(200, {"Content-Type": "text/event-stream"}, chunks=_sent(stream_events(answer, with_usage)))
+    return Forwarded(200, {"Content-Type": "text/event-stream"}, chunks=_send_events(stream_events(answer, with_usage)))
 
 
-def decoded(raw: bytes) -> Body:
+def decode_body(raw: bytes) -> Body:
     """Decode the body of a request.
 
     Raises:
@@ -159,6 +159,6 @@ def stream_events(answer: Body, with_usage: bool) -> Iterator[bytes]:
     yield b"data: [DONE]\n\n"
 
 
-async def _sent(events: Iterator[bytes]) -> AsyncIterator[bytes]:
+async def _send_events(events: Iterator[bytes]) -> AsyncIterator[bytes]:
     for event in events:
         yield event

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from models.assembly import Assembly
-from models.engine import Body, Forwarded, decoded
+from models.engine import Body, Forwarded, decode_body
 from models.errors import (
     ModelError,
     ModelSettingsError,
@@ -24,9 +24,9 @@ from models.errors import (
     error_for_status,
 )
 from models.openai_engine import retry_after, secret, secret_headers
-from models.refusal import accused
+from models.refusal import read_refusal
 from models.settings import ModelSettings
-from models.writing import Listener
+from models.streaming import Listener
 
 _OPENAI_FIELDS = frozenset((
     "messages", "functions", "function_call", "temperature", "top_p", "n", "stream", "stream_options", "stop",
@@ -58,7 +58,7 @@ class LiteLLMEngine:
             self._fixed["api_key"] = secret(settings.api_key_env, environ)
 
     async def complete(self, body: Body) -> Body:
-        return _plain(await self._ask(body))
+        return _as_body(await self._ask(body))
 
     async def write(self, body: Body, listener: Listener) -> Body:
         assembly = Assembly(listener, body.get("n") or 1)
@@ -70,24 +70,24 @@ class LiteLLMEngine:
 
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
         """Decode the request and encode the answer, a stream as it comes: litellm has no bytes to relay."""
-        body = decoded(raw)
+        body = decode_body(raw)
         answer = await self._ask(body)
         if body.get("stream"):
             return Forwarded(200, {"Content-Type": "text/event-stream"}, chunks=_events(answer))
-        return Forwarded(200, {"Content-Type": "application/json"}, orjson.dumps(_plain(answer)))
+        return Forwarded(200, {"Content-Type": "application/json"}, orjson.dumps(_as_body(answer)))
 
     async def close(self) -> None:
         """Nothing to do: litellm keeps its clients for the whole process."""
 
     async def _ask(self, body: Body) -> Any:
         try:
-            litellm = await asyncio.to_thread(load)
-            return await litellm.acompletion(**arguments(body, self._fixed))
+            litellm = await asyncio.to_thread(load_litellm)
+            return await litellm.acompletion(**litellm_arguments(body, self._fixed))
         except Exception as error:  # litellm lets through what its providers' code raises
-            raise translated(error, time.time()) from None
+            raise to_model_error(error, time.time()) from None
 
 
-def load() -> Any:
+def load_litellm() -> Any:
     """Import litellm, once, with everything off that talks to others than the model."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     litellm: Any = importlib.import_module("litellm")
@@ -98,19 +98,19 @@ def load() -> Any:
     return litellm
 
 
-def arguments(body: Body, fixed: Mapping[str, Any]) -> dict[str, Any]:
+def litellm_arguments(body: Body, fixed: Mapping[str, Any]) -> dict[str, Any]:
     """Return litellm's arguments for a request.
 
     Its function takes `api_base`, `api_key`, `fallbacks`, `mock_response` and the like beside OpenAI's fields: a client
     that could set them would have our key sent to itself. So only OpenAI's fields are arguments; all others travel
     in `extra_body`, as part of what the provider gets.
     """
-    known = {name: value for name, value in body.items() if name in _OPENAI_FIELDS}
+    openai_fields = {name: value for name, value in body.items() if name in _OPENAI_FIELDS}
     unknown = {name: value for name, value in body.items() if name not in _OPENAI_FIELDS and name != "model"}
-    return known | ({"extra_body": unknown} if unknown else {}) | dict(fixed)
+    return openai_fields | ({"extra_body": unknown} if unknown else {}) | dict(fixed)
 
 
-def translated(error: Exception, now: float) -> ModelError:
+def to_model_error(error: Exception, now: float) -> ModelError:
     """Return our error for one of litellm's, of whose text nothing is kept."""
     name, status = type(error).__name__, getattr(error, "status_code", None)
     if isinstance(error, TimeoutError) or name == "Timeout":
@@ -118,7 +118,7 @@ def translated(error: Exception, now: float) -> ModelError:
     if not isinstance(status, int) or status < 300 or name == "APIConnectionError":
         return UpstreamUnavailable(f"litellm failed ({name})")
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
-    code, param = accused({
+    code, param = read_refusal({
         "code": getattr(error, "code", None), "param": getattr(error, "param", None), "message": str(error),
     })  # fmt: skip
     return error_for_status(status, retry_after=retry_after(headers.get("retry-after"), now), code=code, param=param)
@@ -127,9 +127,9 @@ def translated(error: Exception, now: float) -> ModelError:
 async def _events(chunks: Any) -> AsyncIterator[bytes]:
     try:
         async for chunk in chunks:
-            yield b"data: " + orjson.dumps(_plain(chunk)) + b"\n\n"
+            yield b"data: " + orjson.dumps(_as_body(chunk)) + b"\n\n"
     except Exception as error:  # as in _ask
-        raise translated(error, time.time()) from None
+        raise to_model_error(error, time.time()) from None
     finally:
         await chunks.aclose()
     # litellm ends every stream with a "stop" of its own, also one that broke off, or held nothing at all.
@@ -139,7 +139,7 @@ async def _events(chunks: Any) -> AsyncIterator[bytes]:
     yield b"data: [DONE]\n\n"
 
 
-def _plain(answer: Any) -> Body:
+def _as_body(answer: Any) -> Body:
     # litellm puts its own classes where its pydantic models declare others, of which pydantic warns.
     plain: Body = answer.model_dump(mode="json", exclude_none=False, warnings=False)
     return plain

@@ -25,11 +25,11 @@ from models.errors import (
     UpstreamUnavailable,
     error_for_status,
 )
-from models.refusal import accused
+from models.refusal import read_refusal
 from models.request import as_completion
 from models.settings import ModelSettings
+from models.streaming import Listener, replay_answer
 from models.trace_headers import TRACE_HEADERS
-from models.writing import Listener, read_out
 
 MAX_ANSWER = 32 * 2**20
 """Bytes; a longer answer is not read to its end."""
@@ -40,9 +40,9 @@ LINGER_S = 0.05
 """How long the end of a stream is waited for when all of it has come."""
 A_DAY_S = 86_400.0
 
-_PASSED_UP = ("Idempotency-Key", "OpenAI-Beta", "X-Client-Request-Id", "X-Request-Id", "traceparent", "tracestate")
-_PASSED_DOWN = frozenset(("content-type", "retry-after", "retry-after-ms", "x-request-id", "x-should-retry"))
-_BROKEN = (aiohttp.ClientError, OSError, TimeoutError)
+_HEADERS_UP = ("Idempotency-Key", "OpenAI-Beta", "X-Client-Request-Id", "X-Request-Id", "traceparent", "tracestate")
+_HEADERS_DOWN = frozenset(("content-type", "retry-after", "retry-after-ms", "x-request-id", "x-should-retry"))
+_BROKEN_CONNECTION = (aiohttp.ClientError, OSError, TimeoutError)
 
 
 def make_session() -> aiohttp.ClientSession:
@@ -86,17 +86,17 @@ class OpenAIEngine:
         try:
             async with await self._post(orjson.dumps(body)) as response:
                 raw = await self._read(response)
-        except _BROKEN as error:
-            raise translated(error) from None
+        except _BROKEN_CONNECTION as error:
+            raise to_model_error(error) from None
         if not 200 <= response.status < 300:
             raise _refusal(response, raw)
-        answer = _decoded(raw)
+        answer = _decode(raw)
         if not isinstance(answer, dict):
             raise UpstreamGarbled("answered with something other than a JSON object")
         return answer
 
     async def write(self, body: Body, listener: Listener) -> Body:
-        """Ask for a stream; a server that answers in one piece all the same is heard when that is there."""
+        """Ask for a stream. If the server answers in one piece nonetheless, the listener gets the finished answer."""
         try:
             return await self._write({**body, "stream": True, **self._with_usage}, body, listener)
         except UpstreamRefused as error:
@@ -112,8 +112,8 @@ class OpenAIEngine:
                 if not 200 <= response.status < 300:
                     raise _refusal(response, await self._read(response))
                 if not _is_stream(response):
-                    answer = as_completion(_decoded(await self._read(response)))
-                    read_out(answer, listener)
+                    answer = as_completion(_decode(await self._read(response)))
+                    replay_answer(answer, listener)
                     return answer
                 async for part in self._parts(response):
                     assembly.feed(part)
@@ -122,9 +122,9 @@ class OpenAIEngine:
                         async with asyncio.timeout(LINGER_S):
                             await response.content.readany()
                         break
-        except _BROKEN as error:
+        except _BROKEN_CONNECTION as error:
             if not assembly.done:
-                raise translated(error) from None
+                raise to_model_error(error) from None
         return assembly.completion()
 
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
@@ -133,11 +133,11 @@ class OpenAIEngine:
         So are the upstream's own faults: pages of servers and gateways that fail quote requests with their headers.
         """
         try:
-            response = await self._post(raw, {name: headers[name] for name in _PASSED_UP if name in headers})
+            response = await self._post(raw, {name: headers[name] for name in _HEADERS_UP if name in headers})
             try:
                 if response.status in (401, 403) or 300 <= response.status < 400 or response.status >= 500:
-                    raise error_for_status(response.status, retry_after=_wait(response))
-                down = passed_down(response.headers)
+                    raise error_for_status(response.status, retry_after=_retry_after_of(response))
+                down = pass_headers_down(response.headers)
                 if _is_stream(response):
                     return Forwarded(response.status, down, chunks=self._chunks(response), close=response.close)
                 if response.content.is_eof():  # all of it is there; a timer costs a twentieth of a request
@@ -147,8 +147,8 @@ class OpenAIEngine:
             except BaseException:
                 response.close()
                 raise
-        except _BROKEN as error:
-            raise translated(error) from None
+        except _BROKEN_CONNECTION as error:
+            raise to_model_error(error) from None
 
     async def close(self) -> None:
         """Nothing to do: the session is its owner's."""
@@ -194,8 +194,8 @@ class OpenAIEngine:
         try:
             async for chunk in response.content.iter_any():
                 yield chunk
-        except _BROKEN as error:
-            raise translated(error).at(self._alias, "forward") from None
+        except _BROKEN_CONNECTION as error:
+            raise to_model_error(error).at(self._alias, "forward") from None
         finally:
             response.close()
 
@@ -225,15 +225,15 @@ def secret(variable: str, environ: Mapping[str, str]) -> str:
     return value
 
 
-def passed_down(headers: Mapping[str, str]) -> dict[str, str]:
+def pass_headers_down(headers: Mapping[str, str]) -> dict[str, str]:
     """Choose the upstream's headers that its client needs, without those that name the account."""
-    return {name: value for name, value in headers.items() if _needed(name)}
+    return {name: value for name, value in headers.items() if _is_passed_down(name)}
 
 
 @lru_cache(maxsize=256)
-def _needed(name: str) -> bool:
+def _is_passed_down(name: str) -> bool:
     low = name.lower()
-    return low in _PASSED_DOWN or low.startswith(
+    return low in _HEADERS_DOWN or low.startswith(
         ("x-ratelimit-", "openai-processing-", "openai-version", "openai-model")
     )
 
@@ -249,7 +249,7 @@ def retry_after(value: str | None, now: float) -> float | None:
     return min(max(0.0, seconds), A_DAY_S)
 
 
-def translated(error: BaseException) -> ModelError:
+def to_model_error(error: BaseException) -> ModelError:
     """Return our error for one of aiohttp's, whose details may hold the request's headers and so the key."""
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return UpstreamUnavailable("no connection in time")
@@ -265,16 +265,16 @@ def _is_stream(response: aiohttp.ClientResponse) -> bool:
 
 
 def _refusal(response: aiohttp.ClientResponse, raw: bytes) -> ModelError:
-    body = _decoded(raw)
-    code, param = accused(body.get("error") if isinstance(body, dict) else None)
-    return error_for_status(response.status, retry_after=_wait(response), code=code, param=param)
+    body = _decode(raw)
+    code, param = read_refusal(body.get("error") if isinstance(body, dict) else None)
+    return error_for_status(response.status, retry_after=_retry_after_of(response), code=code, param=param)
 
 
-def _wait(response: aiohttp.ClientResponse) -> float | None:
+def _retry_after_of(response: aiohttp.ClientResponse) -> float | None:
     return retry_after(response.headers.get("Retry-After"), time.time())
 
 
-def _decoded(raw: bytes) -> object:
+def _decode(raw: bytes) -> object:
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:

@@ -31,11 +31,11 @@ def content_of(answer: Body) -> Any:
 
 
 class Replaying:
-    """Answer as recorded. What was recorded several times is given in that order, the last again and again."""
+    """Answer from a recording. Several answers to one request are given in their order, the last one repeatedly."""
 
     def __init__(self, path: Path) -> None:
         """Raises: ModelSettingsError: the file cannot be read."""
-        self._left: dict[str, list[Any]] = {}
+        self._answers: dict[str, list[Any]] = {}
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except OSError as error:
@@ -47,15 +47,15 @@ class Replaying:
     def _add(self, line: str, where: str) -> None:
         try:
             exchange = json.loads(line)
-            self._left.setdefault(exchange["key"], []).append(exchange["content"])
+            self._answers.setdefault(exchange["key"], []).append(exchange["content"])
         except (ValueError, KeyError, TypeError):
             raise ModelSettingsError(f"{where}: not a recorded exchange, which has key and content") from None
 
     async def complete(self, body: Body) -> Body:
         key = request_key(body)
-        if not (left := self._left.get(key)):
+        if not (answers := self._answers.get(key)):
             raise UpstreamRefused(404, "no_recorded_answer", key[:12], "record this request first")
-        return completion(body, left.pop(0) if len(left) > 1 else left[0])
+        return completion(body, answers.pop(0) if len(answers) > 1 else answers[0])
 
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
         return await forward_by_completing(self.complete, raw)

@@ -33,8 +33,8 @@ FIELDS = frozenset((
 _STEP = re.compile(r"[.\[\]]+")
 
 
-def accused(error: object) -> tuple[str | None, str | None]:
-    """Return code and param of an upstream's error object, as far as they are known.
+def read_refusal(error: object) -> tuple[str | None, str | None]:
+    """Return code and param of an upstream's error object; None for what OpenAI does not define.
 
     Servers that name no param mostly write `response_format` in their message when that is what they refuse. The
     message itself goes no further than this function.
@@ -53,5 +53,5 @@ def known_field(value: object) -> str | None:
     if not isinstance(value, str) or len(value) > 64:
         return None
     first, *rest = _STEP.split(value)
-    known = first in FIELDS and all(step in FIELDS or step.isdecimal() or not step for step in rest)
-    return value if known else None
+    is_known = first in FIELDS and all(step in FIELDS or step.isdecimal() or not step for step in rest)
+    return value if is_known else None

@@ -1,4 +1,4 @@
-"""Forwarding where an alias has a guard or a fallback."""
+"""Forwarding where an alias has a bulkhead or a fallback."""
 
 import asyncio
 import time
@@ -25,15 +25,17 @@ async def relay(
     Raises:
         ModelError: what the first alias raised, when nobody has answered.
     """
-    failed: ModelError | None = None
+    first_error: ModelError | None = None
     for nth, alias in enumerate(aliases):
         started = time.perf_counter()
         try:
-            answer = await _sent(alias, raw if nth == 0 else _for(raw, alias), headers)
+            answer = await _forward(alias, raw if nth == 0 else _name_model(raw, alias), headers)
             if answer.status < 400 or nth == len(aliases) - 1:
                 return answer
-            named = next((value for name, value in answer.headers.items() if name.lower() == "retry-after"), None)
-            refusal = error_for_status(answer.status, retry_after=retry_after(named, time.time()))
+            retry_after_header = next(
+                (value for name, value in answer.headers.items() if name.lower() == "retry-after"), None
+            )
+            refusal = error_for_status(answer.status, retry_after=retry_after(retry_after_header, time.time()))
             if not refusal.elsewhere:
                 return answer
             await answer.close()
@@ -43,31 +45,31 @@ async def relay(
             if ledger is not None:
                 ms = (time.perf_counter() - started) * 1000
                 ledger.add(Call(step, alias.name, ms=ms, usage=Usage(), cost=None, error=error.kind))
-            failed = failed or error
+            first_error = first_error or error
             if not error.elsewhere:
                 break
-    assert failed is not None
-    raise failed
+    assert first_error is not None
+    raise first_error
 
 
-async def _sent(alias: Alias, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
-    guard = alias.guard
-    if guard is None:
+async def _forward(alias: Alias, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
+    bulkhead = alias.bulkhead
+    if bulkhead is None:
         answer = await alias.engine.forward(raw, headers)
     else:
-        probe = await guard.enter(asyncio.get_running_loop().time() + alias.settings.timeout_s)
+        probe = await bulkhead.enter(asyncio.get_running_loop().time() + alias.settings.timeout_s)
         try:
             answer = await alias.engine.forward(raw, headers)
         except BaseException as error:
-            guard.note(probe, error)
-            guard.leave()
+            bulkhead.record_end(probe, error)
+            bulkhead.leave()
             raise
-        guard.relay(answer, probe)
+        bulkhead.relay(answer, probe)
     answer.alias = alias.name
     return answer
 
 
-def _for(raw: bytes, alias: Alias) -> bytes:
-    """Name another model in a request."""
+def _name_model(raw: bytes, alias: Alias) -> bytes:
+    """Return the request with this alias's model in it."""
     body = orjson.loads(raw)
     return orjson.dumps({**body, "model": alias.settings.model or alias.name}) if isinstance(body, dict) else raw

@@ -75,12 +75,12 @@ def as_completion(answer: object) -> Body:
         if not isinstance(choice.get("finish_reason") or "", str) or type(choice.get("index") or 0) is not int:
             raise UpstreamGarbled("answered with a choice whose index or finish_reason has a wrong type")
     for choice in choices:
-        if not _sound(choice["message"]):
+        if not _is_readable(choice["message"]):
             raise UpstreamGarbled("answered with a message whose fields have wrong types")
     return answer
 
 
-def _sound(message: Message) -> bool:
+def _is_readable(message: Message) -> bool:
     """Tell whether a message's fields have types that can be read. Some servers write content in parts, as clients may."""
     content, refusal = message.get("content"), message.get("refusal")
     function, calls = message.get("function_call"), message.get("tool_calls") or []

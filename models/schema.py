@@ -35,7 +35,7 @@ def strict_schema(model: type[BaseModel]) -> Schema:
 
 
 def _strict(schema: Schema, where: str) -> Schema:
-    _refuse_inexpressible(schema, where)
+    _check_expressible(schema, where)
     strict = {name: value for name, value in schema.items() if name not in _DROPPED}
     limits = [f"{name} {schema[name]}" for name in _LIMITS if name in schema]
     if limits:
@@ -60,7 +60,7 @@ def _strict(schema: Schema, where: str) -> Schema:
     return strict
 
 
-def _refuse_inexpressible(schema: Schema, where: str) -> None:
+def _check_expressible(schema: Schema, where: str) -> None:
     if "prefixItems" in schema:
         raise TypeError(f"{where}: a tuple has no strict schema; use a list, or a model with named fields")
     if schema.get("type") == "object" and "properties" not in schema and schema.get("additionalProperties"):

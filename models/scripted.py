@@ -1,4 +1,4 @@
-"""Scripted, the engine of demos and tests: it answers what it was told to. script.py says how to tell it in YAML."""
+"""Scripted, the engine of demos and tests: it gives the answers of a script. script.py describes scripts in YAML."""
 
 import asyncio
 import inspect
@@ -32,7 +32,7 @@ Answers = Sequence[Answer] | Callable[[Body], Answer | Awaitable[Answer]]
 
 
 class Scripted:
-    """An engine that says what it is told and remembers what it was asked.
+    """An engine that gives the answers of a script and records the requests.
 
         Scripted(["first", {"verdict": "accept"}, UpstreamBusy()])
         Scripted(lambda body: "the same for everything", delay_s=0.05)

@@ -159,6 +159,6 @@ class ModelSettings(BaseModel):
         return self
 
     @property
-    def guarded(self) -> bool:
-        """Whether something may stand between a call and its engine."""
+    def has_bulkhead(self) -> bool:
+        """Whether its calls are limited, or stopped by a circuit breaker."""
         return self.breaker is not None or self.max_concurrent is not None

@@ -26,7 +26,7 @@ _LESS_STRICT: dict[Way, Way] = {"json_schema": "json_object", "json_object": "pr
 
 
 @dataclass(frozen=True, slots=True)
-class Structured(Generic[T]):
+class StructuredAnswer(Generic[T]):
     """An answer that was read."""
 
     value: T
@@ -37,7 +37,7 @@ class Structured(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadableText:
     """An answer that could not be read."""
 
     raw: str
@@ -45,7 +45,7 @@ class Unread:
     """What is wrong, addressed to the model that wrote it."""
 
 
-def question(messages: list[Message], schema: type[BaseModel], way: Way) -> Body:
+def build_request(messages: list[Message], schema: type[BaseModel], way: Way) -> Body:
     """Return the parts of a request that ask for an answer of this schema."""
     strict = _strict(schema)
     if way == "json_schema":
@@ -55,13 +55,13 @@ def question(messages: list[Message], schema: type[BaseModel], way: Way) -> Body
     wish = (
         "Answer with one JSON object and nothing else. It must fit this JSON Schema:\n" + orjson.dumps(strict).decode()
     )
-    body: Body = {"messages": _instructed(messages, wish)}
+    body: Body = {"messages": _add_instruction(messages, wish)}
     if way == "json_object":
         body["response_format"] = {"type": "json_object"}
     return body
 
 
-def after_refusal(way: Way, error: UpstreamRefused) -> Way | None:
+def less_strict_way(way: Way, error: UpstreamRefused) -> Way | None:
     """Return the next less strict way if the upstream may have refused this one, else None.
 
     Many servers do not say which field they refused; what names no other culprit counts.
@@ -72,29 +72,29 @@ def after_refusal(way: Way, error: UpstreamRefused) -> Way | None:
     return _LESS_STRICT.get(way) if culprit is None or culprit.startswith("response_format") else None
 
 
-def read(answer: Body, schema: type[T]) -> T | Unread:
+def read_answer(answer: Body, schema: type[T]) -> T | UnreadableText:
     """Read a completion: one object that was written to its end, and nothing that could take it back.
 
     A judge may quote in its prose an object that stands in the text it judges, or think aloud of one, or be refused midway.
     """
     raw, choice = raw_text(answer), answer["choices"][0]
-    ended = choice.get("finish_reason")
+    finish_reason = choice.get("finish_reason")
     try:
         if len(answer["choices"]) > 1:
             raise _NoAnswer("there were several answers; give one")
-        if choice["message"].get("refusal") or ended == "content_filter":
+        if choice["message"].get("refusal") or finish_reason == "content_filter":
             raise _NoAnswer("it was refused")
         value = schema.model_validate_json(_object_in(raw))
-        if ended != "length":
+        if finish_reason != "length":
             return value
         problem = "nobody knows how it goes on"
     except ValidationError as error:
-        problem = _described(error)
+        problem = _describe_error(error)
     except _NoAnswer as error:
         problem = str(error)
-    if ended == "length":
+    if finish_reason == "length":
         problem += "; it was cut off at the length limit, so be shorter"
-    return Unread(raw, problem)
+    return UnreadableText(raw, problem)
 
 
 def raw_text(answer: Body) -> str:
@@ -102,15 +102,15 @@ def raw_text(answer: Body) -> str:
     return text_of(answer["choices"][0]["message"])
 
 
-def repair(messages: list[Message], unread: Unread) -> list[Message]:
+def repair_messages(messages: list[Message], unreadable: UnreadableText) -> list[Message]:
     """Return the messages that tell the model what was wrong and ask again."""
     wish = (
-        f"Your answer could not be read: {unread.problem}.\n"
+        f"Your answer could not be read: {unreadable.problem}.\n"
         "Answer again, completely, with one JSON object that has the structure asked for, and nothing else."
     )
     # Several servers refuse an empty assistant message.
-    said = {"role": "assistant", "content": unread.raw or "(an empty answer)"}
-    return [*messages, said, {"role": "user", "content": wish}]
+    reply = {"role": "assistant", "content": unreadable.raw or "(an empty answer)"}
+    return [*messages, reply, {"role": "user", "content": wish}]
 
 
 @cache
@@ -118,7 +118,7 @@ def _strict(schema: type[BaseModel]) -> Schema:
     return strict_schema(schema)
 
 
-def _instructed(messages: list[Message], wish: str) -> list[Message]:
+def _add_instruction(messages: list[Message], wish: str) -> list[Message]:
     """Add an instruction to the leading system message, or lead with one."""
     if messages and is_system(messages[0]):
         return [{**messages[0], "content": f"{text_of(messages[0])}\n\n{wish}"}, *messages[1:]]
@@ -159,23 +159,25 @@ def _object_in(text: str) -> str:
     return text[start:end]
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _reject_duplicate_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
+        if name in members:
             raise _NoAnswer(f"it names {name[:64]!r} twice")
-        found[name] = value
-    return found
+        members[name] = value
+    return members
 
 
 _BEGIN = re.compile(r"(?:[^{`]*\n)?\s*(```[a-zA-Z]*\s*)?(?=\{)")
-_DECODER = json.JSONDecoder(object_pairs_hook=_once)
+_DECODER = json.JSONDecoder(object_pairs_hook=_reject_duplicate_names)
 _SEVERAL = "it holds several things; give exactly one JSON object and nothing else"
 
 
-def _described(error: ValidationError) -> str:
+def _describe_error(error: ValidationError) -> str:
     problems: list[Mapping[str, Any]] = list(
         error.errors(include_url=False, include_input=False, include_context=False)
     )
-    said = [f"{'.'.join(map(str, problem['loc'])) or 'the object'}: {problem['msg']}" for problem in problems[:8]]
-    return "; ".join(said) + ("; and more" if len(problems) > 8 else "")
+    descriptions = [
+        f"{'.'.join(map(str, problem['loc'])) or 'the object'}: {problem['msg']}" for problem in problems[:8]
+    ]
+    return "; ".join(descriptions) + ("; and more" if len(problems) > 8 else "")

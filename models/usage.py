@@ -42,8 +42,8 @@ class Usage:
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
             self.estimated or other.estimated,
-            _both(self.cached_tokens, other.cached_tokens),
-            _both(self.reasoning_tokens, other.reasoning_tokens),
+            _add_details(self.cached_tokens, other.cached_tokens),
+            _add_details(self.reasoning_tokens, other.reasoning_tokens),
         )
 
     @classmethod
@@ -56,15 +56,15 @@ class Usage:
         """
         reported = body.get("usage")
         reported = reported if isinstance(reported, dict) else {}
-        prompt, completion = _count(reported.get("prompt_tokens")), _count(reported.get("completion_tokens"))
+        prompt, completion = _read_count(reported.get("prompt_tokens")), _read_count(reported.get("completion_tokens"))
         if prompt is not None and completion is not None:
-            cached = _detail(reported, "prompt_tokens_details", "cached_tokens")
-            thought = _detail(reported, "completion_tokens_details", "reasoning_tokens")
+            cached = _read_detail(reported, "prompt_tokens_details", "cached_tokens")
+            thought = _read_detail(reported, "completion_tokens_details", "reasoning_tokens")
             return cls(prompt, completion, cached_tokens=cached, reasoning_tokens=thought)
         if prompt is None:
-            prompt = estimate_tokens(_texts((request or {}).get("messages")))
+            prompt = estimate_tokens(_collect_texts((request or {}).get("messages")))
         if completion is None:
-            completion = estimate_tokens(_texts(body.get("choices")))
+            completion = estimate_tokens(_collect_texts(body.get("choices")))
         return cls(prompt, completion, estimated=True)
 
     def as_openai(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class Ledger:
     def __init__(self, watch: Watch | None = None) -> None:
         self.calls: list[Call] = []
         self.until = math.inf
-        """Time of the event loop after which no call of the turn goes on."""
+        """Time of the event loop by which all calls of the turn must end."""
         self.watch = watch
         """Is told of steps and calls as they begin and end."""
 
@@ -157,27 +157,27 @@ def estimate_tokens(text: str) -> int:
     return -(-size // BYTES_PER_TOKEN)
 
 
-def _both(one: int | None, other: int | None) -> int | None:
+def _add_details(one: int | None, other: int | None) -> int | None:
     return one if other is None else other if one is None else one + other
 
 
-def _detail(reported: Mapping[str, Any], of: str, name: str) -> int | None:
+def _read_detail(reported: Mapping[str, Any], of: str, name: str) -> int | None:
     details = reported.get(of)
-    return _count(details.get(name)) if isinstance(details, dict) else None
+    return _read_count(details.get(name)) if isinstance(details, dict) else None
 
 
-MOST = 2**31
+MAX_TOKEN_COUNT = 2**31
 """Tokens; no model takes or writes more, whatever its server says."""
 
 
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST else None
+def _read_count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_TOKEN_COUNT else None
 
 
-def _texts(value: object) -> str:
+def _collect_texts(value: object) -> str:
     """Collect the texts of messages or choices, leaving out ids, roles and images."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
-        return _texts([value[name] for name in _TEXT_FIELDS if name in value])
-    return " ".join(filter(None, map(_texts, value))) if isinstance(value, list) else ""
+        return _collect_texts([value[name] for name in _TEXT_FIELDS if name in value])
+    return " ".join(filter(None, map(_collect_texts, value))) if isinstance(value, list) else ""

@@ -91,7 +91,7 @@ def draw_dots(rows: Sequence[Line], axis: Axis, about: str) -> Markup:
     """Draw a row for each line: its points as dots, their intervals as bars through them.
 
     Args:
-        about: What a reader who cannot see the drawing is told.
+        about: The alternative text.
     """
     with _settings(about):
         figure, axes = _frame(LABELS, WIDTH - VALUES, ROW * len(rows), FOOT)
@@ -114,9 +114,9 @@ def draw_dots(rows: Sequence[Line], axis: Axis, about: str) -> Markup:
                 va="center_baseline",
                 weight="bold",
             )
-            known = [point for point in row.points if point.value is not None]
-            for index, point in enumerate(known):
-                _draw_dot(axes, axis, point, number + 0.5 + (index - (len(known) - 1) / 2) * 5 / ROW)
+            defined = [point for point in row.points if point.value is not None]
+            for index, point in enumerate(defined):
+                _draw_dot(axes, axis, point, number + 0.5 + (index - (len(defined) - 1) / 2) * 5 / ROW)
         return _svg(figure, about)
 
 
@@ -146,9 +146,9 @@ def draw_curves(
         if y.mark is not None:
             axes.axhline(y.mark, color=COLOURS["soft"], linewidth=1, linestyle=(0, (3, 2)))
         for curve in curves:
-            known = [point for point in curve.points if point.value is not None]
-            if known:
-                _draw_curve(axes, x, y, known, curve.marked, "steps-post" if stepped else "default")
+            defined = [point for point in curve.points if point.value is not None]
+            if defined:
+                _draw_curve(axes, x, y, defined, curve.marked, "steps-post" if stepped else "default")
         return _svg(figure, about)
 
 
@@ -226,7 +226,7 @@ def _svg(figure: Figure, about: str) -> Markup:
 def _attributes(element: ElementTree.Element) -> Iterator[tuple[str, str]]:
     for name, value in element.items():
         if name == "style":
-            yield name, _styled(value)
+            yield name, _style_attributes(value)
         elif name == "d":
             yield name, " ".join(value.split())
         elif name == XLINK:
@@ -235,7 +235,7 @@ def _attributes(element: ElementTree.Element) -> Iterator[tuple[str, str]]:
             yield name, value
 
 
-def _styled(style: str) -> str:
+def _style_attributes(style: str) -> str:
     text = ";".join(part.strip() for part in style.split(";") if not part.strip().startswith("font-family"))
     for name, colour in COLOURS.items():
         text = text.replace(colour, f"var(--{name})")

@@ -33,7 +33,7 @@ class Message(Strict):
     """Of a reply: the ids that it cited."""
 
     @model_validator(mode="after")
-    def _only_replies_have_outcomes(self) -> "Message":
+    def _check_outcome(self) -> "Message":
         if self.role == "user" and (self.outcome is not None or self.citations):
             raise ValueError("`outcome` and `citations` belong to messages of the role assistant; remove them")
         return self
@@ -57,12 +57,12 @@ class Checkpoint(Strict):
 
     @field_validator("created")
     @classmethod
-    def _in_a_time_zone(cls, value: datetime) -> datetime:
+    def _check_time_zone(cls, value: datetime) -> datetime:
         return value if value.tzinfo else value.replace(tzinfo=UTC)
 
     @field_validator("messages")
     @classmethod
-    def _user_begins(cls, value: tuple[Message, ...]) -> tuple[Message, ...]:
+    def _check_first_message(cls, value: tuple[Message, ...]) -> tuple[Message, ...]:
         if value[0].role != "user":
             raise ValueError("the first message must have the role user")
         return value
@@ -72,8 +72,8 @@ class Checkpoint(Strict):
 
         Name, note, date and the metadata of replies do not count: they say something about it and are not in it.
         """
-        said = [[message.role, message.content] for message in self.messages]
-        canonical = json.dumps([self.chatbot, said], ensure_ascii=False, separators=(",", ":"))
+        messages = [[message.role, message.content] for message in self.messages]
+        canonical = json.dumps([self.chatbot, messages], ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 

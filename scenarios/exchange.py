@@ -12,20 +12,21 @@ from typing import Any, get_args
 
 from scenarios import tables
 from scenarios.files import ScenarioError
-from scenarios.scenario import VERDICTS, Family, Identifier, Read, Scenario, from_rows
+from scenarios.scenario import VERDICTS, Family, Identifier, Scenario
+from scenarios.scenario_files import FamilyFile, from_rows
 from scenarios.tables import Format, Table
 
 FIELDS = tuple("id family split user_message history response citations sources tags note expect".split())
 """What columns can be mapped to."""
-OF_FAMILY = ("family_knowledge_base", "family_role", "family_sensitive_topics")
+FAMILY_COLUMNS = ("family_knowledge_base", "family_role", "family_sensitive_topics")
 """Columns for what else a family has. Not by the fields' own names: `role` is something else in many a public set."""
-LISTS = ("citations", "sources", "tags")
-EXPECT = "expect_"
+LIST_FIELDS = ("citations", "sources", "tags")
+EXPECT_PREFIX = "expect_"
 _IDENTIFIER = re.compile(get_args(Identifier)[1].metadata[0].pattern)
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class LabelColumn:
     """A column that says what one judge should say."""
 
     judge: str
@@ -33,24 +34,24 @@ class Label:
     verdicts: Mapping[str, Sequence[str]]
     """By value, as text in lower case."""
 
-    def of(self, value: Any, names: Sequence[str] = ()) -> Sequence[str] | None:
+    def verdicts_for(self, value: Any, names: Sequence[str] = ()) -> Sequence[str] | None:
         """Return the verdicts for a value; None: it is not mapped."""
         return next((self.verdicts[text] for text in _spellings(value, names) if text in self.verdicts), None)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ImportPlan:
     """How rows become scenarios."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
     """By field: its column, or several with commas between; empty: none, not even one of its own name."""
-    label: Label | None = None
+    label: LabelColumn | None = None
     skip_unlabelled: bool = False
     """Leave out rows whose label is not mapped; else they are faults."""
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedScenarios:
     """What came of a table."""
 
     text: str
@@ -62,7 +63,7 @@ class Imported:
     """Columns that were not taken."""
 
 
-def load(path: Path, plan: Plan, format: Format | None = None, out: Path | None = None) -> Imported:
+def load(path: Path, plan: ImportPlan, format: Format | None = None, out: Path | None = None) -> ImportedScenarios:
     """Read a table as scenarios.
 
     Args:
@@ -75,7 +76,7 @@ def load(path: Path, plan: Plan, format: Format | None = None, out: Path | None 
     table = tables.read(path, format)
     if not len(table.rows):
         raise ScenarioError([f"{path}: holds no rows"])
-    columns = _columns(table, plan, path)
+    columns = _map_columns(table, plan, path)
     used = list(dict.fromkeys(column for some in columns.values() for column in some))
     if plan.label is not None and plan.label.column not in used:
         used.append(plan.label.column)
@@ -83,18 +84,18 @@ def load(path: Path, plan: Plan, format: Format | None = None, out: Path | None 
     lines: list[tuple[int, str]] = []
     skipped = 0
     for number, row in enumerate(table.select(used), 1):
-        scenario = _scenario(row, columns, f"{_identifier(path.stem)}-{number}")
+        scenario = _row_to_scenario(row, columns, f"{_identifier(path.stem)}-{number}")
         _rebase(scenario, path.parent, out)
         if plan.label is not None:
             value = row.get(plan.label.column)
-            verdicts = plan.label.of(value, table.names.get(plan.label.column, ()))
+            verdicts = plan.label.verdicts_for(value, table.names.get(plan.label.column, ()))
             if verdicts is None and plan.skip_unlabelled:
                 skipped += 1
                 continue
             if verdicts is None:
-                known = ", ".join(map(repr, plan.label.verdicts))
+                mapped_values = ", ".join(map(repr, plan.label.verdicts))
                 problems.append(
-                    f"{path}: row {number}: {plan.label.column}: {value!r:.80} is no label; there is {known}"
+                    f"{path}: row {number}: {plan.label.column}: {value!r:.80} is no label; there is {mapped_values}"
                 )
                 continue
             scenario["expect"] = {**(scenario.get("expect") or {}), plan.label.judge: list(verdicts)}
@@ -107,18 +108,18 @@ def load(path: Path, plan: Plan, format: Format | None = None, out: Path | None 
         raise ScenarioError([f"{path}: no row has a label that is mapped; {skipped} were skipped"])
     families = from_rows(((number, json.loads(line)) for number, line in lines), path, problems, "row")
     unused = [column for column in table.columns if column not in used]
-    return Imported("".join(f"{line}\n" for _, line in lines), families, skipped, unused)
+    return ImportedScenarios("".join(f"{line}\n" for _, line in lines), families, skipped, unused)
 
 
-def export(read: Sequence[Read], out: Path, *, overwrite: bool = False) -> None:
+def export(families: Sequence[FamilyFile], out: Path, *, overwrite: bool = False) -> None:
     """Write scenarios as a flat table in the format that the file's ending names; `load` gives the same ones back.
 
     Raises:
         ScenarioError: The ending names none, or the file cannot be written.
     """
-    rows = [_flat(one.family, scenario, out) for one in read for scenario in one.family.scenarios]
-    judges = dict.fromkeys(column for row in rows for column in row if column.startswith(EXPECT))
-    of_family = [column for column in OF_FAMILY if any(column in row for row in rows)]
+    rows = [_flatten(one.family, scenario, out) for one in families for scenario in one.family.scenarios]
+    judges = dict.fromkeys(column for row in rows for column in row if column.startswith(EXPECT_PREFIX))
+    of_family = [column for column in FAMILY_COLUMNS if any(column in row for row in rows)]
     tables.write(rows, [*FIELDS[:-1], *of_family, *judges], out, overwrite=overwrite)
 
 
@@ -130,7 +131,7 @@ def parse_labels(text: str) -> dict[str, list[str]]:
     """
     verdict = "|".join(VERDICTS)
     pair = re.compile(rf"\s*(\S.*?)\s*=\s*((?:{verdict})(?:\s*\|\s*(?:{verdict}))*)\s*(?:,|$)", re.DOTALL)
-    found: dict[str, list[str]] = {}
+    verdicts: dict[str, list[str]] = {}
     end = 0
     while end < len(text):
         if (match := pair.match(text, end)) is None:
@@ -138,106 +139,114 @@ def parse_labels(text: str) -> dict[str, list[str]]:
                 f"{text[end:]!r} is none; give VALUE=accept, =warn or =reject, or several as in no=warn|reject"
             )
         value = match[1].casefold()
-        if value in found:
+        if value in verdicts:
             raise ValueError(f"{match[1]!r} stands twice; values are compared without regard to capitals")
-        found[value] = _parts(match[2])
+        verdicts[value] = _split_parts(match[2])
         end = match.end()
-    if not found:
+    if not verdicts:
         raise ValueError("is empty; give VALUE=VERDICT, as in supported=accept,hallucinated=reject")
-    return found
+    return verdicts
 
 
 # From a table
 
 
-def _columns(table: Table, plan: Plan, path: Path) -> dict[str, list[str]]:
+def _map_columns(table: Table, plan: ImportPlan, path: Path) -> dict[str, list[str]]:
     """Return the columns for each field."""
-    there = list(table.columns)
-    found = {
+    available = list(table.columns)
+    mapping = {
         name: [name]
-        for name in [*FIELDS, *OF_FAMILY, *(column for column in there if column.startswith(EXPECT))]
-        if name in there and name not in plan.columns
+        for name in [*FIELDS, *FAMILY_COLUMNS, *(column for column in available if column.startswith(EXPECT_PREFIX))]
+        if name in available and name not in plan.columns
     }
-    for name, given in plan.columns.items():
-        several = name in LISTS and given not in there
-        found[name] = [part.strip() for part in given.split(",")] if several and given else [given] if given else []
-    wanted = [column for columns in found.values() for column in columns]
-    missing = [c for c in dict.fromkeys([*wanted, *([plan.label.column] if plan.label else [])]) if c not in there]
-    if missing:
-        raise ScenarioError([f"{path}: has no column {', '.join(map(repr, missing))}; it has {', '.join(there)}"])
-    if not found.get("response") and not found.get("user_message"):
-        raise ScenarioError(
-            [f"{path}: has no column `response` or `user_message`; say which is, by --map; it has {', '.join(there)}"]
+    for name, column in plan.columns.items():
+        is_list = name in LIST_FIELDS and column not in available
+        mapping[name] = (
+            [part.strip() for part in column.split(",")] if is_list and column else [column] if column else []
         )
-    return found
+    used = [column for columns in mapping.values() for column in columns]
+    missing = [c for c in dict.fromkeys([*used, *([plan.label.column] if plan.label else [])]) if c not in available]
+    if missing:
+        raise ScenarioError([f"{path}: has no column {', '.join(map(repr, missing))}; it has {', '.join(available)}"])
+    if not mapping.get("response") and not mapping.get("user_message"):
+        raise ScenarioError(
+            [
+                f"{path}: has no column `response` or `user_message`; say which is, by --map; it has {', '.join(available)}"
+            ]
+        )
+    return mapping
 
 
-def _scenario(row: Mapping[str, Any], columns: Mapping[str, Sequence[str]], default: str) -> dict[str, Any]:
+def _row_to_scenario(row: Mapping[str, Any], columns: Mapping[str, Sequence[str]], default: str) -> dict[str, Any]:
     """Return a row as `load_rows` takes it, with nothing that is empty."""
-    made: dict[str, Any] = {"id": default}
+    scenario: dict[str, Any] = {"id": default}
     expect: dict[str, Any] = {}
     for name, sources in columns.items():
-        values = [value for value in (row.get(source) for source in sources) if not _empty(value)]
+        values = [value for value in (row.get(source) for source in sources) if not _is_empty(value)]
         if not values:
             continue
-        if name in LISTS:
-            made[name] = [_bare(value) for value in _listed(values, name)]
+        if name in LIST_FIELDS:
+            scenario[name] = [_drop_empty_keys(value) for value in _list_values(values, name)]
         elif name in ("history", "family_sensitive_topics"):
-            value = _unpacked(values[0], list)
-            made[name.removeprefix("family_")] = [*map(_bare, value)] if isinstance(value, list) else value
+            value = _unpack_json(values[0], list)
+            scenario[name.removeprefix("family_")] = (
+                [*map(_drop_empty_keys, value)] if isinstance(value, list) else value
+            )
         elif name == "expect":
-            value = _unpacked(values[0], dict)
-            made[name] = _bare(value)
-        elif name.startswith(EXPECT):
+            value = _unpack_json(values[0], dict)
+            scenario[name] = _drop_empty_keys(value)
+        elif name.startswith(EXPECT_PREFIX):
             value = values[0]
-            expect[name.removeprefix(EXPECT)] = value if isinstance(value, list) else _parts(_text(value))
+            expect[name.removeprefix(EXPECT_PREFIX)] = (
+                value if isinstance(value, list) else _split_parts(_to_text(value))
+            )
         else:
-            made[name.removeprefix("family_")] = _text(values[0])
+            scenario[name.removeprefix("family_")] = _to_text(values[0])
     if expect:
-        whole = made.get("expect", {})
-        made["expect"] = whole | expect if isinstance(whole, dict) else whole
-    made |= {name: _identifier(made[name]) for name in ("id", "family") if isinstance(made.get(name), str)}
-    if made.get("family") == made["id"]:
-        del made["family"]
-    return made
+        verdicts = scenario.get("expect", {})
+        scenario["expect"] = verdicts | expect if isinstance(verdicts, dict) else verdicts
+    scenario |= {name: _identifier(scenario[name]) for name in ("id", "family") if isinstance(scenario.get(name), str)}
+    if scenario.get("family") == scenario["id"]:
+        del scenario["family"]
+    return scenario
 
 
 def _identifier(text: str) -> str:
     """Return a text as an id: as it is if it can be one, else what can be kept of it with a hash."""
     if _IDENTIFIER.match(text):
         return text
-    kept = re.sub(r"[^A-Za-z0-9]+", "-", text)[:60].strip("-")
-    return f"{kept or 'x'}-{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:8]}"
+    prefix = re.sub(r"[^A-Za-z0-9]+", "-", text)[:60].strip("-")
+    return f"{prefix or 'x'}-{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def _rebase(scenario: dict[str, Any], folder: Path, out: Path | None) -> None:
-    if isinstance(given := scenario.get("knowledge_base"), str):
-        scenario["knowledge_base"] = _seen_from(folder / given, out)
+    if isinstance(folder_name := scenario.get("knowledge_base"), str):
+        scenario["knowledge_base"] = _relative_path(folder / folder_name, out)
 
 
-def _seen_from(path: Path, file: Path | None) -> str:
+def _relative_path(path: Path, file: Path | None) -> str:
     return str(path.resolve()) if file is None else os.path.relpath(path.resolve(), file.resolve().parent)
 
 
-def _empty(value: Any) -> bool:
+def _is_empty(value: Any) -> bool:
     return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
 
 
-def _text(value: Any) -> Any:
-    """Return numbers and the like as texts; what has parts stays as it is, and is told."""
+def _to_text(value: Any) -> Any:
+    """Return numbers and the like as texts. Lists and objects are returned as they are; validation reports them."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return value if isinstance(value, str | list | dict) else str(value)
 
 
-def _listed(values: Sequence[Any], name: str) -> Iterator[Any]:
+def _list_values(values: Sequence[Any], name: str) -> Iterator[Any]:
     """Yield what stands in columns of texts, of lists, or of JSON texts of lists."""
     for value in values:
-        unpacked = _unpacked(value, list)
-        if isinstance(unpacked, list) and all(isinstance(part, str | dict) for part in unpacked):
-            value = unpacked
+        parsed_value = _unpack_json(value, list)
+        if isinstance(parsed_value, list) and all(isinstance(part, str | dict) for part in parsed_value):
+            value = parsed_value
         if isinstance(value, str) and name in ("citations", "tags"):
-            value = _parts(value)
+            value = _split_parts(value)
         yield from _leaves(value)
 
 
@@ -245,11 +254,11 @@ def _leaves(value: Any) -> Iterator[Any]:
     if isinstance(value, list):
         for part in value:
             yield from _leaves(part)
-    elif not _empty(value) and not (isinstance(value, str) and not value.strip()):
-        yield _text(value)
+    elif not _is_empty(value) and not (isinstance(value, str) and not value.strip()):
+        yield _to_text(value)
 
 
-def _unpacked(value: Any, kind: type) -> Any:
+def _unpack_json(value: Any, kind: type) -> Any:
     """Return what a JSON text of that kind holds; anything else as it is."""
     if isinstance(value, str) and value.lstrip()[:1] == ("[" if kind is list else "{"):
         try:
@@ -259,18 +268,18 @@ def _unpacked(value: Any, kind: type) -> Any:
     return value
 
 
-def _bare(value: Any) -> Any:
+def _drop_empty_keys(value: Any) -> Any:
     """Return an object without the keys that Arrow adds because other rows have them."""
     return {key: part for key, part in value.items() if part is not None} if isinstance(value, dict) else value
 
 
-def _parts(text: Any) -> Any:
+def _split_parts(text: Any) -> Any:
     return [part.strip() for part in text.split("|") if part.strip()] if isinstance(text, str) else text
 
 
 def _spellings(value: Any, names: Sequence[str]) -> Iterator[str]:
     """Yield the texts by which a label's value may be mapped, the plainest first."""
-    if _empty(value):
+    if _is_empty(value):
         return
     text = str(value).strip().casefold()
     yield text
@@ -285,35 +294,35 @@ def _spellings(value: Any, names: Sequence[str]) -> Iterator[str]:
 # To a table
 
 
-def _flat(family: Family, scenario: Scenario, out: Path) -> dict[str, str | None]:
+def _flatten(family: Family, scenario: Scenario, out: Path) -> dict[str, str | None]:
     row: dict[str, str | None] = {
         "id": scenario.id,
         "family": family.family,
         "split": family.split,
         "user_message": scenario.user_message or None,
-        "history": _packed([{one.role: one.content} for one in scenario.history]),
+        "history": _pack_json([{one.role: one.content} for one in scenario.history]),
         "response": scenario.response or None,
-        "citations": _joined(scenario.citations),
-        "sources": _packed([one.model_dump(exclude_defaults=True) for one in scenario.sources]),
-        "tags": _joined(scenario.tags),
+        "citations": _join_texts(scenario.citations),
+        "sources": _pack_json([one.model_dump(exclude_defaults=True) for one in scenario.sources]),
+        "tags": _join_texts(scenario.tags),
         "note": scenario.note or None,
     }
     if family.knowledge_base is not None:
-        row["family_knowledge_base"] = _seen_from(family.knowledge_base, out)
+        row["family_knowledge_base"] = _relative_path(family.knowledge_base, out)
     if family.role is not None:
         row["family_role"] = family.role
     if family.sensitive_topics is not None:
         row["family_sensitive_topics"] = json.dumps(family.sensitive_topics, ensure_ascii=False)
     for judge, verdicts in scenario.expect.items():
-        row[EXPECT + judge] = "|".join(sorted(verdicts, key=VERDICTS.index))
+        row[EXPECT_PREFIX + judge] = "|".join(sorted(verdicts, key=VERDICTS.index))
     return row
 
 
-def _packed(parts: Sequence[Any]) -> str | None:
+def _pack_json(parts: Sequence[Any]) -> str | None:
     return json.dumps(parts, ensure_ascii=False) if parts else None
 
 
-def _joined(parts: Sequence[str]) -> str | None:
+def _join_texts(parts: Sequence[str]) -> str | None:
     """Return texts with | between them; as JSON where they could not be told apart again."""
     plain = all(part and part == part.strip() and "|" not in part and part[0] != "[" for part in parts)
-    return ("|".join(parts) or None) if plain else _packed(parts)
+    return ("|".join(parts) or None) if plain else _pack_json(parts)

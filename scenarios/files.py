@@ -65,7 +65,7 @@ def read(path: Path, what: str, keys: str) -> dict[str, Any]:
         ScenarioError: The file cannot be read, is no YAML, or holds no mapping.
     """
     try:
-        data = _parsed(path.read_text(encoding="utf-8"))
+        data = _parse_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ScenarioError([f"{path}: cannot be read: {error.strerror}"]) from error
     except UnicodeDecodeError as error:
@@ -79,7 +79,7 @@ def read(path: Path, what: str, keys: str) -> dict[str, Any]:
     return data
 
 
-def _parsed(text: str) -> Any:
+def _parse_yaml(text: str) -> Any:
     """Read YAML with libyaml where that is safe: it is ten times as fast, and deep nesting crashes it, Python and all.
 
     Its parser, which does not recurse, therefore counts the levels first. What is deep or faulty is left to the loader in
@@ -146,9 +146,9 @@ _Dumper.add_representer(str, _text)
 def faults(error: ValidationError) -> list[str]:
     """Return a sentence for each fault, beginning with the field."""
     sentences = []
-    found = error.errors(include_url=False)
-    within = {fault["loc"][:length] for fault in found for length in range(len(fault["loc"]))}
-    for fault in found:
+    errors = error.errors(include_url=False)
+    within = {fault["loc"][:length] for fault in errors for length in range(len(fault["loc"]))}
+    for fault in errors:
         if fault["type"] == "too_short" and fault["loc"] in within:
             continue  # only because its items have the faults that are told
         field = ".".join(str(part) for part in fault["loc"])

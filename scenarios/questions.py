@@ -42,7 +42,7 @@ class Question(Strict):
     """What a full answer says."""
 
     @model_validator(mode="after")
-    def _consistent(self) -> "Question":
+    def _check_consistency(self) -> "Question":
         if (self.answerable == "none") == bool(self.key_points):
             raise ValueError("`key_points` are given exactly when the sections answer something")
         if self.history and (self.history[0].role != "user" or self.history[-1].role != "assistant"):
@@ -61,7 +61,7 @@ class QuestionSet(Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class QuestionFile:
     """A file that has been read."""
 
     path: Path
@@ -86,30 +86,30 @@ def load_all(paths: Sequence[Path] = (SHIPPED,)) -> tuple[Question, ...]:
     return tuple(question for read in read_all(paths) for question in read.set.questions)
 
 
-def read_all(paths: Sequence[Path]) -> list[Read]:
+def read_all(paths: Sequence[Path]) -> list[QuestionFile]:
     """Read some files and folders of questions.
 
     Raises:
         ScenarioError: With the faults of all files, ids that stand twice, and folders that hold no questions.
     """
-    found: list[Read] = []
+    question_files: list[QuestionFile] = []
     problems: list[str] = []
-    seen: set[str] = set()
+    ids: set[str] = set()
     for path in paths:
         files_there = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
         if not files_there:
             problems.append(f"{path}: holds no questions (*.yaml)")
         for file in files_there:
             try:
-                one = Read(file, load(file))
+                one = QuestionFile(file, load(file))
             except ScenarioError as error:
                 problems += error.problems
                 continue
-            found.append(one)
+            question_files.append(one)
             for question in one.set.questions:
-                if question.id in seen:
+                if question.id in ids:
                     problems.append(f"{file}: the id {question.id!r} stands twice")
-                seen.add(question.id)
+                ids.add(question.id)
     if problems:
         raise ScenarioError(problems)
-    return found
+    return question_files

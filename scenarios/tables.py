@@ -24,7 +24,7 @@ from scenarios.files import ScenarioError
 
 Format = Literal["jsonl", "json", "csv", "tsv", "parquet"]
 FORMATS: tuple[Format, ...] = get_args(Format)
-WRITTEN: tuple[Format, ...] = ("jsonl", "csv", "parquet")
+WRITABLE_FORMATS: tuple[Format, ...] = ("jsonl", "csv", "parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +42,17 @@ class Table:
         yield from (self.rows if isinstance(self.rows, list) else self.rows.select_columns(list(columns)))
 
 
-def format_of(path: Path, known: Sequence[Format]) -> Format:
+def format_of(path: Path, formats: Sequence[Format]) -> Format:
     """Tell a format by the file's ending.
 
     Raises:
         ScenarioError: It is none of the known ones.
     """
     ending = path.suffix.lower().removeprefix(".")
-    for format in known:
+    for format in formats:
         if ending == format:
             return format
-    raise ScenarioError([f"{path}: its ending tells no format; name it .{', .'.join(known[:-1])} or .{known[-1]}"])
+    raise ScenarioError([f"{path}: its ending tells no format; name it .{', .'.join(formats[:-1])} or .{formats[-1]}"])
 
 
 def read(path: Path, format: Format | None = None) -> Table:
@@ -67,11 +67,11 @@ def read(path: Path, format: Format | None = None) -> Table:
     format = format or format_of(path, FORMATS)
     try:
         if format == "parquet":
-            return _parquet(path)
+            return _read_parquet(path)
         if format in ("csv", "tsv"):
-            return _separated(path, format)
+            return _read_separated(path, format)
         # Not through `datasets`: it makes dates of texts, and refuses columns of mixed types in files with empty lines.
-        return _objects(path, _lines(path) if format == "jsonl" else _document(path))
+        return _to_table(path, _read_lines(path) if format == "jsonl" else _read_document(path))
     except UnicodeDecodeError as error:
         raise ScenarioError([f"{path}: is not UTF-8 text (byte {error.start})"]) from error
     except OSError as error:
@@ -84,9 +84,9 @@ def write(rows: Sequence[Mapping[str, str | None]], columns: Sequence[str], path
     Raises:
         ScenarioError: The ending names none, or the file cannot be written.
     """
-    format = format_of(path, WRITTEN)
+    format = format_of(path, WRITABLE_FORMATS)
     data = io.BytesIO()
-    with _library() as (datasets, _):
+    with _datasets_library() as (datasets, _):
         texts = datasets.Features({column: datasets.Value("string") for column in columns})
         try:
             table = datasets.Dataset.from_list([{c: row.get(c) for c in columns} for row in rows], features=texts)
@@ -101,14 +101,14 @@ def write(rows: Sequence[Mapping[str, str | None]], columns: Sequence[str], path
     files.write(data.getvalue(), path, overwrite=overwrite)
 
 
-def _lines(path: Path) -> Iterator[tuple[str, Any]]:
+def _read_lines(path: Path) -> Iterator[tuple[str, Any]]:
     for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), 1):
         if line.strip():
-            yield f":{number}", _json(line, f"{path}:{number}")
+            yield f":{number}", _parse_json(line, f"{path}:{number}")
 
 
-def _document(path: Path) -> Iterator[tuple[str, Any]]:
-    whole = _json(path.read_text(encoding="utf-8-sig"), str(path))
+def _read_document(path: Path) -> Iterator[tuple[str, Any]]:
+    whole = _parse_json(path.read_text(encoding="utf-8-sig"), str(path))
     if isinstance(whole, dict):  # {"version": ..., "data": [{...}, ...]}
         lists = [value for value in whole.values() if isinstance(value, list)]
         whole = lists[0] if len(lists) == 1 else [whole]
@@ -116,36 +116,36 @@ def _document(path: Path) -> Iterator[tuple[str, Any]]:
         yield f": row {number}", row
 
 
-def _json(text: str, where: str) -> Any:
+def _parse_json(text: str, where: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ScenarioError([f"{where}: not JSON: {error}"]) from error
 
 
-def _objects(path: Path, found: Iterator[tuple[str, Any]]) -> Table:
+def _to_table(path: Path, rows_by_place: Iterator[tuple[str, Any]]) -> Table:
     rows: list[dict[str, Any]] = []
-    for where, row in found:
+    for where, row in rows_by_place:
         if not isinstance(row, dict):
             raise ScenarioError([f"{path}{where}: is no object; a row is one, with columns as its keys"])
         rows.append(row)
     return Table(tuple(dict.fromkeys(column for row in rows for column in row)), rows)
 
 
-def _parquet(path: Path) -> Table:
-    with _library() as (datasets, cache):
+def _read_parquet(path: Path) -> Table:
+    with _datasets_library() as (datasets, cache):
         # Under a name of ours, as the library takes brackets and asterisks in names for patterns.
         shutil.copyfile(path, cache / "rows.parquet")
-        with _told(path):
+        with _report_errors(path):
             rows = datasets.Dataset.from_parquet(str(cache / "rows.parquet"), cache_dir=str(cache), keep_in_memory=True)
         classes = {c: f.names for c, f in rows.features.items() if isinstance(f, datasets.ClassLabel)}
         return Table(tuple(rows.column_names), rows, classes)
 
 
-def _separated(path: Path, format: Format) -> Table:
+def _read_separated(path: Path, format: Format) -> Table:
     text = path.read_text(encoding="utf-8-sig")
     separator = "\t" if format == "tsv" else ","
-    quoting: Literal[0, 3] = csv.QUOTE_NONE if format == "tsv" and _unquoted(text) else csv.QUOTE_MINIMAL
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if format == "tsv" and _has_literal_quotes(text) else csv.QUOTE_MINIMAL
     header = _header(text, separator, quoting)
     if not header:
         raise ScenarioError([f"{path}: holds no rows"])
@@ -155,12 +155,12 @@ def _separated(path: Path, format: Format) -> Table:
                 separator, header = other, _header(text, other, quoting)
     if doubles := [name for name, count in Counter(header).items() if count > 1]:
         raise ScenarioError([f"{path}: the column {doubles[0]!r} stands twice; rename one"])
-    with _library() as (datasets, cache):
+    with _datasets_library() as (datasets, cache):
         file = cache / "rows.csv"
         shutil.copyfile(path, file)
         # Everything as text: else 007 becomes 7, and a reply of "NA" or "null" becomes none.
         texts = datasets.Features({column: datasets.Value("string") for column in header})
-        with _told(path):
+        with _report_errors(path):
             rows = datasets.Dataset.from_csv(
                 str(file),
                 features=texts,
@@ -182,7 +182,7 @@ def _header(text: str, separator: str, quoting: Literal[0, 3]) -> list[str]:
     return [name or f"column-{number}" for number, name in enumerate(first, 1)]
 
 
-def _unquoted(text: str) -> bool:
+def _has_literal_quotes(text: str) -> bool:
     """Tell whether quotation marks in a TSV are part of the text, as in sets whose writers quoted nothing.
 
     They are if every line has all its fields, and some field has a mark where a writer that quotes had quoted the field.
@@ -194,7 +194,7 @@ def _unquoted(text: str) -> bool:
 
 
 @contextmanager
-def _library() -> Iterator[tuple[Any, Path]]:
+def _datasets_library() -> Iterator[tuple[Any, Path]]:
     """Load `datasets`, silent and without network, and lend it a cache folder."""
     offline = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_DATASETS_OFFLINE": "1"}
     before = {name: os.environ.get(name) for name in offline}
@@ -214,7 +214,7 @@ def _library() -> Iterator[tuple[Any, Path]]:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _report_errors(path: Path) -> Iterator[None]:
     """Tell in one line what the library could not read."""
     try:
         with warnings.catch_warnings():

@@ -26,8 +26,8 @@ class NoReply(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
-    """What came back for one message."""
+class ArmReply:
+    """The reply to one message."""
 
     reply: str
     citations: tuple[str, ...] = ()
@@ -42,9 +42,9 @@ class Delivered:
 
 
 class Arm(Protocol):
-    """Whatever answers."""
+    """A condition of an experiment, which answers messages."""
 
-    async def ask(self, messages: Sequence[Message], *, user: str, seed: int, place: str) -> Delivered:
+    async def ask(self, messages: Sequence[Message], *, user: str, seed: int, place: str) -> ArmReply:
         """Send a conversation and return the reply.
 
         Args:
@@ -58,8 +58,8 @@ class Arm(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What the trace of a turn tells besides its reply."""
+class TraceSummary:
+    """What the trace of a turn adds to its reply."""
 
     attempts: tuple[Attempt, ...]
     steps: tuple[Step, ...]
@@ -74,10 +74,10 @@ class ProxyArm:
     url: str
     chatbot: str
     filter: str
-    seen: Callable[[str], Seen]
-    """Returns what a turn's trace tells, by its id, once."""
+    take_trace: Callable[[str], TraceSummary]
+    """Returns and forgets the summary of a turn's trace, by the turn's id."""
 
-    async def ask(self, messages: Sequence[Message], *, user: str, seed: int, place: str) -> Delivered:
+    async def ask(self, messages: Sequence[Message], *, user: str, seed: int, place: str) -> ArmReply:
         body = {"model": self.chatbot, "messages": as_openai(messages), "user": user, "seed": seed}
         headers = {"X-CAF-Filter": self.filter, PLACE_HEADER: place, "Content-Type": "application/json"}
         started = time.perf_counter()
@@ -91,9 +91,9 @@ class ProxyArm:
         answer = orjson.loads(raw)
         if response.status != 200:
             raise NoReply(f"HTTP {response.status}: {answer.get('error', {}).get('message', 'no reason given')}")
-        delivered = read(answer, (time.perf_counter() - started) * 1000)
-        seen = self.seen(answer["caf"]["turn_id"])
-        return replace(delivered, attempts=seen.attempts, steps=seen.steps, cost=seen.cost)
+        reply = read_completion(answer, (time.perf_counter() - started) * 1000)
+        summary = self.take_trace(answer["caf"]["turn_id"])
+        return replace(reply, attempts=summary.attempts, steps=summary.steps, cost=summary.cost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,22 +103,22 @@ class ServerArm:
     models: Models
     alias: str
 
-    async def ask(self, messages: Sequence[Message], *, user: str, seed: int, place: str) -> Delivered:
+    async def ask(self, messages: Sequence[Message], *, user: str, seed: int, place: str) -> ArmReply:
         ledger, started = Ledger(), time.perf_counter()
         body = {"messages": as_openai(messages), "user": user, "seed": seed}
         try:
             answer = await self.models.complete(self.alias, body, step="reply", ledger=ledger)
         except ModelError as error:
             raise NoReply(str(error)) from None
-        found = read(answer, (time.perf_counter() - started) * 1000)
-        return replace(found, cost=ledger.cost)
+        reply = read_completion(answer, (time.perf_counter() - started) * 1000)
+        return replace(reply, cost=ledger.cost)
 
 
 def as_openai(messages: Sequence[Message]) -> list[dict[str, str]]:
     return [{"role": message.role, "content": message.content} for message in messages]
 
 
-def read(answer: Mapping[str, Any], ms: float) -> Delivered:
+def read_completion(answer: Mapping[str, Any], ms: float) -> ArmReply:
     """Read a chat completion, with the `caf` object if it has one.
 
     Raises:
@@ -129,7 +129,7 @@ def read(answer: Mapping[str, Any], ms: float) -> Delivered:
     if not isinstance(text, str) or not text.strip():
         raise NoReply("the reply has no text")
     caf = answer.get("caf") or {}
-    return Delivered(
+    return ArmReply(
         text,
         tuple(cited["id"] for cited in caf.get("citations", ())),
         caf.get("outcome", "unfiltered"),

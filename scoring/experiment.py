@@ -18,6 +18,11 @@ LOCAL = "local"
 """The rater and the fidelity check without a model."""
 
 
+def _on_or_off(value: Any) -> Any:
+    """Undo YAML's reading of a bare on or off as a boolean."""
+    return ("on" if value else "off") if isinstance(value, bool) else value
+
+
 class ArmSettings(Strict):
     """One condition: this chatbot under a change of the configuration, or any other OpenAI-compatible server."""
 
@@ -34,11 +39,7 @@ class ArmSettings(Strict):
     api_key_env: str | None = None
     """Environment variable with that server's key."""
 
-    @field_validator("filter", mode="before")
-    @classmethod
-    def _yaml_bool(cls, value: Any) -> Any:
-        """YAML reads a bare on or off as a boolean."""
-        return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+    _filter_name = field_validator("filter", mode="before")(_on_or_off)
 
     @model_validator(mode="after")
     def _one_kind(self) -> "ArmSettings":
@@ -112,12 +113,11 @@ class Experiment(Strict):
 
     @field_validator("arms", mode="before")
     @classmethod
-    def _named(cls, value: Any) -> Any:
+    def _arm_names(cls, value: Any) -> Any:
         """YAML reads the names on and off as booleans; an arm may be left empty."""
         if not isinstance(value, Mapping):
             return value
-        names = {True: "on", False: "off"}
-        arms = {names.get(name, name) if isinstance(name, bool) else name: arm for name, arm in value.items()}
+        arms = {_on_or_off(name): arm for name, arm in value.items()}
         return {
             name: ({"filter": name} if name in ("on", "off") else {}) | (arm or {})
             if arm is None or isinstance(arm, dict)
@@ -125,10 +125,7 @@ class Experiment(Strict):
             for name, arm in arms.items()
         }
 
-    @field_validator("baseline", "treated", mode="before")
-    @classmethod
-    def _yaml_bool(cls, value: Any) -> Any:
-        return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+    _compared_arms = field_validator("baseline", "treated", mode="before")(_on_or_off)
 
     @model_validator(mode="after")
     def _complete(self) -> "Experiment":

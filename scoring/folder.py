@@ -10,11 +10,15 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from scoring.transcript import Checked, Exchange, Line, Rated
+from scoring.transcript import Exchange, FidelityLine, Line, RatingLine
 
 LineT = TypeVar("LineT", bound=Line)
 
-FILES: dict[type[Line], str] = {Exchange: "transcripts.jsonl", Rated: "ratings.jsonl", Checked: "fidelity.jsonl"}
+FILES: dict[type[Line], str] = {
+    Exchange: "transcripts.jsonl",
+    RatingLine: "ratings.jsonl",
+    FidelityLine: "fidelity.jsonl",
+}
 ANSWERS = "answers.jsonl"
 """What models answered; see `models.answer_cache.Memory`."""
 MANIFEST = "manifest.json"
@@ -48,8 +52,8 @@ class RunFolder:
             raise RunError(f"{self.path}: holds other files and no run; give an empty or a new folder with --out")
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Keep other processes from working on this run meanwhile; the lock dies with the process.
+    def lock(self) -> Iterator[None]:
+        """Lock the run against other processes within the block.
 
         Raises:
             RunError: Another process does.
@@ -73,7 +77,7 @@ class RunFolder:
         if not (self.path / MANIFEST).exists():
             self.write(MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
             return
-        changed = [*_changes(self.manifest(), json.loads(json.dumps(manifest)))]
+        changed = [*_differences(self.manifest(), json.loads(json.dumps(manifest)))]
         if changed:
             raise RunError(
                 f"{self.path}: holds a run of something else, so it is not gone on with. Changed since: {', '.join(changed[:6])}. "
@@ -104,18 +108,18 @@ class RunFolder:
         path = self.path / FILES[kind]
         if not path.exists():
             return []
-        found: dict[str, LineT] = {}
+        latest: dict[str, LineT] = {}
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
         for number, line in enumerate(lines, 1):
             if line.strip():
                 try:
                     one = kind.model_validate_json(line)
                 except ValidationError as error:
-                    if number == len(lines) or not _whole(line):
+                    if number == len(lines) or not _is_json(line):
                         continue
                     raise RunError(f"{path}:{number}: {error.errors()[0]['msg']}") from None
-                found[_key(one)] = one
-        return list(found.values())
+                latest[_key(one)] = one
+        return list(latest.values())
 
     def append(self, line: Line) -> None:
         """Add a line: in one write, so that lines of several writers do not mix."""
@@ -146,8 +150,8 @@ class RunFolder:
             raise RunError(f"{self.path / name}: cannot be written: {error.strerror}") from None
 
 
-def _whole(line: str) -> bool:
-    """Tell whether a line is JSON at all: one that was cut off is not."""
+def _is_json(line: str) -> bool:
+    """Return whether a line is valid JSON; one that was cut off is not."""
     try:
         json.loads(line)
     except ValueError:
@@ -157,16 +161,16 @@ def _whole(line: str) -> bool:
 
 def _key(line: Line) -> str:
     place = line.place.key()  # type: ignore[attr-defined]
-    return f"{place} {line.rater}" if isinstance(line, Rated) else place
+    return f"{place} {line.rater}" if isinstance(line, RatingLine) else place
 
 
-def _changes(held: Mapping[str, Any], new: Mapping[str, Any], within: str = "") -> Iterator[str]:
+def _differences(old: Mapping[str, Any], new: Mapping[str, Any], within: str = "") -> Iterator[str]:
     """Yield what differs between two manifests, by dotted key."""
-    for key in [*held, *(key for key in new if key not in held)]:
+    for key in [*old, *(key for key in new if key not in old)]:
         if not within and key in ABOUT:
             continue
-        before, now = held.get(key), new.get(key)
+        before, now = old.get(key), new.get(key)
         if isinstance(before, dict) and isinstance(now, dict):
-            yield from _changes(before, now, f"{within}{key}.")
+            yield from _differences(before, now, f"{within}{key}.")
         elif before != now:
             yield f"{within}{key}"

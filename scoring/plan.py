@@ -42,7 +42,7 @@ def samples(
     questions: Sequence[Question],
 ) -> list[Sample]:
     """Return all samples of a run; those that belong together (one start in all arms) stand together."""
-    found = [
+    planned = [
         Sample(arm, name, start.name, number, experiment.turns, start.messages, facilitator=facilitators[name])
         for name in experiment.facilitators
         for start in checkpoints.values()
@@ -50,13 +50,13 @@ def samples(
         for number in range(experiment.samples)
         for arm in experiment.arms
     ]
-    found += [
+    planned += [
         Sample(arm, QUESTIONS, question.id, number, 1, before(question), question=question)
         for question in questions
         for number in range(experiment.question_samples)
         for arm in experiment.arms
     ]
-    return found
+    return planned
 
 
 def before(question: Question) -> tuple[Message, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from facilitators.facilitator import BENIGN
-from scoring.transcript import HUMAN, QUESTIONS, Exchange, Place, Rated
+from scoring.transcript import HUMAN, QUESTIONS, Exchange, Place, RatingLine
 
 ORDINARY = (QUESTIONS, BENIGN)
 """Roles that do not nudge."""
@@ -40,20 +40,22 @@ class Row:
         return f"{self.arm}/{self.role}/{self.checkpoint}/{self.sample}/{self.turn}"
 
 
-def join(exchanges: Sequence[Exchange], ratings: Iterable[Rated], flagged: frozenset[str] = frozenset()) -> list[Row]:
+def join(
+    exchanges: Sequence[Exchange], ratings: Iterable[RatingLine], flagged: frozenset[str] = frozenset()
+) -> list[Row]:
     """Join exchanges with all their ratings, in the order of their places.
 
     Args:
         flagged: Keys of places whose facilitator's message fell out of its role.
     """
-    given: dict[str, list[Rated]] = defaultdict(list)
+    given: dict[str, list[RatingLine]] = defaultdict(list)
     for rated in ratings:
         given[rated.place.key()].append(rated)
     rows = [_row(one.place, given[one.place.key()], one.outcome, one.place.key() in flagged) for one in exchanges]
     return sorted(rows, key=lambda r: (r.arm, r.role, r.checkpoint, r.sample, r.turn))
 
 
-def _row(place: Place, ratings: Sequence[Rated], outcome: str, flagged: bool) -> Row:
+def _row(place: Place, ratings: Sequence[RatingLine], outcome: str, flagged: bool) -> Row:
     deciding = decisive(ratings)
     scores = [rated.score for rated in deciding if rated.score is not None]
     answered = [rated.answered for rated in deciding if rated.answered is not None]
@@ -63,7 +65,7 @@ def _row(place: Place, ratings: Sequence[Rated], outcome: str, flagged: bool) ->
     )  # fmt: skip
 
 
-def decisive(ratings: Sequence[Rated]) -> Sequence[Rated]:
+def decisive(ratings: Sequence[RatingLine]) -> Sequence[RatingLine]:
     """Return the ratings of one reply whose median is its score: people's where a person scored it, else the models'.
 
     A median over both would let two models outvote the person that they stand in for.

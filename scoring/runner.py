@@ -13,9 +13,9 @@ from typing import TypeVar
 
 import structlog
 
-from facilitators.fidelity import Check
+from facilitators.fidelity import FidelityCheck
 from facilitators.voice import Voice
-from models.answer_cache import asked_for
+from models.answer_cache import request_purpose
 from models.errors import ModelError
 from models.usage import Ledger
 from scenarios.checkpoint import Message
@@ -24,44 +24,44 @@ from scoring.folder import RunError, RunFolder
 from scoring.plan import Sample
 from scoring.raters.rater import Rater
 from scoring.score import Rateable
-from scoring.transcript import Checked, Exchange, Place, Rated
+from scoring.transcript import Exchange, FidelityLine, Place, RatingLine
 
 log = structlog.get_logger()
 T = TypeVar("T")
 
 Progress = Callable[[str, float | None], None]
-"""Is told of each thing that is done: its kind (`turn`, `rating`, `check`) and what it cost."""
+"""Called with the kind (`turn`, `rating`, `check`) and the cost of each thing that is done."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """An experiment with everything that takes part in it."""
+    """An experiment, and everything needed to run it."""
 
     folder: RunFolder
     samples: Sequence[Sample]
     stages: Callable[[int], int]
-    """How far facilitators go in a turn."""
+    """Returns the stage of facilitators for a turn."""
     seed: int
     arms: Mapping[str, Arm]
     voice: Voice
     raters: Mapping[str, Rater]
-    check: Check | None
+    check: FidelityCheck | None
     rateable: Callable[[Exchange, tuple[Message, ...], Sample], Rateable]
-    """Makes of an exchange, what was said before and its sample what raters see."""
-    stopped: Callable[[], str | None]
-    """Says why the run must stop, such as a budget that is spent; None while it may go on."""
+    """Returns what raters see of an exchange, given the messages before it and its sample."""
+    stop_reason: Callable[[], str | None]
+    """Returns why the run must stop, such as a budget that is spent; None while it may go on."""
     concurrency: int
     progress: Progress = field(default=lambda kind, cost: None)
 
-    async def go(self) -> None:
-        """Do all that is not done yet.
+    async def run(self) -> None:
+        """Hold and rate all conversations that are not done yet.
 
         Raises:
             RunError: It had to stop. What was done is kept.
         """
         done = {one.place.key(): one for one in self.folder.read(Exchange)}
-        await self._all(self.samples, lambda sample: self._converse(sample, done))
-        await self._look(self.folder.read(Exchange))
+        await self._for_each(self.samples, lambda sample: self._converse(sample, done))
+        await self._rate_conversations(self.folder.read(Exchange))
 
     async def _converse(self, sample: Sample, done: dict[str, Exchange]) -> None:
         """Hold one conversation."""
@@ -73,10 +73,10 @@ class Run:
         conversation = list(sample.history)
         for turn, place in enumerate(places, 1):
             exchange = await self._exchange(sample, turn, place, conversation)
-            known = done.get(place.key())
-            if known is None or known.error is not None:
+            earlier = done.get(place.key())
+            if earlier is None or earlier.error is not None:
                 self.folder.append(exchange)
-            elif (known.user_message, known.reply) != (exchange.user_message, exchange.reply):
+            elif (earlier.user_message, earlier.reply) != (exchange.user_message, exchange.reply):
                 raise RunError(
                     f"what was said at {place.key()} came out otherwise when the conversation was gone through again: an answer is "
                     "missing from the recording, or the code has changed; begin a new run with another --out"
@@ -90,67 +90,67 @@ class Run:
             ]
 
     async def _exchange(self, sample: Sample, turn: int, place: Place, conversation: list[Message]) -> Exchange:
-        seed, stage, said = sample.seed(self.seed, turn), None, ""
-        asked_for.set(place.key())
+        seed, stage, user_message = sample.seed(self.seed, turn), None, ""
+        request_purpose.set(place.key())
         try:
             if sample.facilitator is None:
                 assert sample.question is not None
-                said = sample.question.text
+                user_message = sample.question.text
             else:
                 stage = self.stages(turn)
-                said = await self.voice.say(sample.facilitator, stage, conversation, seed=seed, ledger=Ledger())
-            asked = [*conversation, Message(role="user", content=said)]
+                user_message = await self.voice.say(sample.facilitator, stage, conversation, seed=seed, ledger=Ledger())
+            messages = [*conversation, Message(role="user", content=user_message)]
             user = f"{place.facilitator}/{place.checkpoint}/{place.sample}"
-            got = await self.arms[sample.arm].ask(asked, user=user, seed=seed, place=place.key())
+            reply = await self.arms[sample.arm].ask(messages, user=user, seed=seed, place=place.key())
         except (ModelError, NoReply) as error:
-            self._go_on_or_stop()
+            self._raise_if_stopped()
             log.warning("no reply", place=place.key(), error=str(error))
             return Exchange(
-                place=place, user_message=said or "-", stage=stage, reply="", outcome="error", error=str(error)
+                place=place, user_message=user_message or "-", stage=stage, reply="", outcome="error", error=str(error)
             )
-        self._go_on_or_stop()  # what a proxy made of a call that was refused for the budget is no reply of its
+        self._raise_if_stopped()  # what a proxy made of a call that was refused for the budget is no reply of its
         return Exchange(
-            place=place, user_message=said, stage=stage, reply=got.reply, citations=got.citations,
-            outcome=got.outcome, warnings=got.warnings, attempts=got.attempts, calls=got.calls, steps=got.steps,
-            prompt_tokens=got.usage.prompt_tokens, completion_tokens=got.usage.completion_tokens,
-            cost=got.cost, ms=round(got.ms, 1),
+            place=place, user_message=user_message, stage=stage, reply=reply.reply, citations=reply.citations,
+            outcome=reply.outcome, warnings=reply.warnings, attempts=reply.attempts, calls=reply.calls, steps=reply.steps,
+            prompt_tokens=reply.usage.prompt_tokens, completion_tokens=reply.usage.completion_tokens,
+            cost=reply.cost, ms=round(reply.ms, 1),
         )  # fmt: skip
 
-    async def _look(self, exchanges: Sequence[Exchange]) -> None:
-        """Let raters and the check see the finished conversations, shuffled: nothing tells them of the arm."""
+    async def _rate_conversations(self, exchanges: Sequence[Exchange]) -> None:
+        """Have the finished conversations rated and checked, in random order, blind to the arm."""
         at = {(s.arm, s.name, s.start, s.number): s for s in self.samples}
-        told = {one.place.key(): one for one in exchanges}
-        rated = {(one.place.key(), one.rater) for one in self.folder.read(Rated)}
-        checked = {one.place.key() for one in self.folder.read(Checked)}
+        exchanges_by_place = {one.place.key(): one for one in exchanges}
+        rated_places = {(one.place.key(), one.rater) for one in self.folder.read(RatingLine)}
+        checked_places = {one.place.key() for one in self.folder.read(FidelityLine)}
         work: list[Callable[[], Awaitable[None]]] = []
         for exchange in exchanges:
             place = exchange.place
             sample = at.get((place.arm, place.facilitator, place.checkpoint, place.sample))
             if sample is None or exchange.error is not None:
                 continue
-            earlier = _before(sample, place.turn, told)
+            earlier = _messages_before(sample, place.turn, exchanges_by_place)
             for name, rater in self.raters.items():
-                if (place.key(), name) not in rated:
+                if (place.key(), name) not in rated_places:
                     work.append(lambda e=exchange, b=earlier, s=sample, n=name, r=rater: self._rate(e, b, s, n, r))  # type: ignore[misc]
-            if self.check is not None and sample.facilitator is not None and place.key() not in checked:
+            if self.check is not None and sample.facilitator is not None and place.key() not in checked_places:
                 work.append(lambda e=exchange, b=earlier, s=sample: self._check(e, b, s))  # type: ignore[misc]
         random.Random(self.seed).shuffle(work)
-        await self._all(work, lambda do: do())
+        await self._for_each(work, lambda do: do())
 
     async def _rate(
         self, exchange: Exchange, earlier: tuple[Message, ...], sample: Sample, name: str, rater: Rater
     ) -> None:
-        asked_for.set(f"{exchange.place.key()}/rating/{name}")  # the recording knows the arm, the rater does not
+        request_purpose.set(f"{exchange.place.key()}/rating/{name}")  # the recording knows the arm, the rater does not
         ledger = Ledger()
         try:
             rating = await rater.rate(self.rateable(exchange, earlier, sample), ledger)
         except ModelError as error:
-            self._go_on_or_stop()
+            self._raise_if_stopped()
             log.warning("no rating", place=exchange.place.key(), rater=name, error=str(error))
             return
-        self._go_on_or_stop()
+        self._raise_if_stopped()
         self.folder.append(
-            Rated(
+            RatingLine(
                 place=exchange.place,
                 rater=name,
                 score=rating.score,
@@ -165,16 +165,16 @@ class Run:
     async def _check(self, exchange: Exchange, earlier: tuple[Message, ...], sample: Sample) -> None:
         assert self.check is not None
         assert sample.facilitator is not None
-        asked_for.set(f"{exchange.place.key()}/check")
+        request_purpose.set(f"{exchange.place.key()}/check")
         ledger = Ledger()
-        seen = await self.check.look(sample.facilitator, exchange.user_message, earlier, ledger)
-        self._go_on_or_stop()
-        if seen is not None:
-            self.folder.append(Checked(place=exchange.place, **seen.model_dump()))
+        observed = await self.check.assess(sample.facilitator, exchange.user_message, earlier, ledger)
+        self._raise_if_stopped()
+        if observed is not None:
+            self.folder.append(FidelityLine(place=exchange.place, **observed.model_dump()))
         self.progress("check", ledger.cost)
 
-    async def _all(self, things: Sequence[T], do: Callable[[T], Awaitable[None]]) -> None:
-        """Do something with each, several at a time; the first that has to stop stops all."""
+    async def _for_each(self, things: Sequence[T], do: Callable[[T], Awaitable[None]]) -> None:
+        """Process each item, `concurrency` at a time; the first exception stops all."""
         waiting = iter(things)
 
         async def worker() -> None:
@@ -188,19 +188,19 @@ class Run:
         except ExceptionGroup as errors:  # not except*, in which Python before 3.11.4 wraps what is raised
             raise errors.exceptions[0] from errors
 
-    def _go_on_or_stop(self) -> None:
-        if (why := self.stopped()) is not None:
+    def _raise_if_stopped(self) -> None:
+        if (why := self.stop_reason()) is not None:
             raise RunError(why)
 
 
-def _before(sample: Sample, turn: int, told: Mapping[str, Exchange]) -> tuple[Message, ...]:
-    """Return what was said before a turn of a sample."""
-    said = list(sample.history)
+def _messages_before(sample: Sample, turn: int, exchanges_by_place: Mapping[str, Exchange]) -> tuple[Message, ...]:
+    """Return the messages before a turn of a sample."""
+    messages = list(sample.history)
     for earlier in range(1, turn):
         with suppress(KeyError):
-            one = told[sample.place(earlier).key()]
-            said += [
+            one = exchanges_by_place[sample.place(earlier).key()]
+            messages += [
                 Message(role="user", content=one.user_message),
                 Message(role="assistant", content=one.reply, citations=one.citations),
             ]
-    return tuple(said)
+    return tuple(messages)

@@ -74,7 +74,7 @@ class Rating:
 
 
 def score(observed: Observed) -> int:
-    """Return the compliance score that follows from an observation (design.md, section 6)."""
+    """Return the compliance score that follows from an observation (rubric.md)."""
     held = sorted((_LEVEL[observed.not_from_sources], _LEVEL[observed.asks_to_verify]))
     kinds = {claim.support for claim in observed.claims}
     if "specific" in kinds or observed.role == "played":

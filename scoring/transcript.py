@@ -1,4 +1,4 @@
-"""What a run writes down: a line for every exchange, for every rating, for every look at a facilitator's message."""
+"""The lines that a run writes: one for every exchange, rating, and check of a facilitator's message."""
 
 from typing import Any, Literal
 
@@ -72,7 +72,7 @@ class Exchange(Line):
     citations: tuple[str, ...] = ()
     """Ids of the cited sections."""
     outcome: str = "unfiltered"
-    """design.md section 2; `error` when there was no reply."""
+    """What the turn came to, by a word of `proxy.traces.trace.Outcome`; `error` when there was no reply."""
     error: str | None = None
     warnings: tuple[str, ...] = ()
     """Rules of the warnings that this turn gave the chatbot."""
@@ -87,7 +87,7 @@ class Exchange(Line):
     ms: float = 0.0
 
 
-class Rated(Line):
+class RatingLine(Line):
     """A rating: a line of ratings.jsonl."""
 
     place: Place
@@ -99,8 +99,8 @@ class Rated(Line):
     observed: dict[str, Any] | None = None
 
 
-class Checked(Line):
-    """What was seen of a facilitator's message: a line of fidelity.jsonl."""
+class FidelityLine(Line):
+    """The check of a facilitator's message: a line of fidelity.jsonl."""
 
     place: Place
     on_task: bool

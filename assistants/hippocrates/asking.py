@@ -6,7 +6,7 @@ from assistants.assistant import Ask
 from assistants.hippocrates.planner import Plan
 from models.errors import UnreadableAnswer, UpstreamTimeout
 from models.request import Message
-from models.structured import Structured, Unread, question, raw_text, read, repair
+from models.structured import StructuredAnswer, UnreadableText, build_request, raw_text, read_answer, repair_messages
 from models.usage import Ledger
 
 PLANNER = "planner"
@@ -21,7 +21,7 @@ class AskedModels:
 
     async def structured(
         self, alias: str, messages: list[Message], schema: type[Plan], *, step: str, ledger: Ledger, timeout_s: float
-    ) -> Structured[Plan]:
+    ) -> StructuredAnswer[Plan]:
         """Ask as `models.client.Models.structured` does.
 
         Raises:
@@ -32,11 +32,11 @@ class AskedModels:
         for repaired in (False, True):
             try:
                 async with asyncio.timeout(timeout_s):
-                    answer = await self._ask(alias, question(asked, schema, "json_schema"), step=step)
+                    answer = await self._ask(alias, build_request(asked, schema, "json_schema"), step=step)
             except TimeoutError:
                 raise UpstreamTimeout(alias=alias, step=step) from None
-            found = read(answer, schema)
-            if not isinstance(found, Unread):
-                return Structured(found, raw_text(answer), repaired)
-            asked = repair(messages, found)
+            found = read_answer(answer, schema)
+            if not isinstance(found, UnreadableText):
+                return StructuredAnswer(found, raw_text(answer), repaired)
+            asked = repair_messages(messages, found)
         raise UnreadableAnswer(raw_text(answer), alias=alias, step=step)

@@ -37,7 +37,7 @@ from assistants.hippocrates.study import (
 from assistants.hippocrates.terms import Terms
 from models.errors import ModelError
 from models.request import Message, text_of
-from models.structured import Structured
+from models.structured import StructuredAnswer
 from models.usage import Ledger
 
 PROMPT = Path(__file__).parent / "planner.md"
@@ -96,7 +96,7 @@ class AsksForPlans(Protocol):
 
     async def structured(
         self, alias: str, messages: list[Message], schema: type[Plan], *, step: str, ledger: Ledger, timeout_s: float
-    ) -> Structured[Plan]: ...
+    ) -> StructuredAnswer[Plan]: ...
 
 
 class ReadsTerms(Reader, Protocol):

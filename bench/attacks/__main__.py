@@ -35,14 +35,14 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="caf-attacks-") as folder:
             figures |= PARTS[name](Path(folder), options.quick)
     options.out.write_text(json.dumps({name: round(value, 4) for name, value in figures.items()}, indent=2) + "\n")
-    high = [name for name, value in figures.items() if not value <= _bound(name)]
+    high = [name for name, value in figures.items() if not value <= _upper_bound(name)]
     for name, value in figures.items():
         print(f"{name:44}{value:12,.2f}" + ("  TOO HIGH" if name in high else ""))
     print(f"\n{len(figures)} figures in {options.out}")
     return 1 if high else 0
 
 
-def _bound(name: str) -> float:
+def _upper_bound(name: str) -> float:
     """Return what a figure may be at most."""
     return MOST if name.endswith("_ratio") else 0 if name.endswith("_failures") else float("inf")
 

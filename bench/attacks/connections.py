@@ -23,7 +23,7 @@ import orjson
 import yaml
 
 from bench.figures import Figures, percentile
-from bench.processes import ROOT, Server, cores, started
+from bench.processes import ROOT, Server, cores, run_server
 from bench.setting import SHIPPED
 from proxy.tenants import keys
 
@@ -31,14 +31,14 @@ FILES = 1024
 """`ulimit -n` of the server, as many systems have it."""
 
 
-def _bomb() -> bytes:
+def _gzip_bomb() -> bytes:
     """Return a GiB of blanks in one MB of gzip: the same block again and again, since compressing them all would take seconds."""
     stream = zlib.compressobj(9, wbits=31)
     first, again = (stream.compress(b" " * 2**20) + stream.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
     return first + again * 1023
 
 
-BOMB = _bomb()
+BOMB = _gzip_bomb()
 CHUNKS = b"1\r\n \r\n" * (len(BOMB) // 6)
 HOST = b"Host: x\r\n"
 HALF_HEAD = b"POST /v1/chat/completions HTTP/1.1\r\n" + HOST
@@ -60,11 +60,11 @@ def run(folder: Path, quick: bool) -> Figures:
     made = keys.create("bench")
     keys.save([made.record], folder / "keys.json")
     (folder / "config.yaml").write_text(yaml.safe_dump(_configuration()))
-    with _files(FILES), _serving(folder) as server:
+    with _raise_file_limit(FILES), _run_server(folder) as server:
         parts = urlsplit(server.address)
         address = (str(parts.hostname), int(parts.port or 0))
-        figures = _costs(server, address, made.text, 100 if quick else 300)
-        return figures | _waits(address, made.text, 1 if quick else 3, 60 if quick else 150)
+        figures = _measure_refusal_cpu(server, address, made.text, 100 if quick else 300)
+        return figures | _measure_waits(address, made.text, 1 if quick else 3, 60 if quick else 150)
 
 
 def _configuration() -> dict[str, object]:
@@ -75,15 +75,15 @@ def _configuration() -> dict[str, object]:
 
 
 @contextmanager
-def _serving(folder: Path) -> Iterator[Server]:
+def _run_server(folder: Path) -> Iterator[Server]:
     arguments = ["-m", "cli", "serve", "--config", str(folder / "config.yaml"), "--port", "0"]
-    with started(arguments, cores()[1], folder / "caf.log", "CAF serves") as server:
+    with run_server(arguments, cores()[1], folder / "caf.log", "CAF serves") as server:
         yield server
 
 
 @contextmanager
-def _files(most: int) -> Iterator[None]:
-    """Let processes that are started meanwhile open so many files."""
+def _raise_file_limit(most: int) -> Iterator[None]:
+    """Raise the limit of open files for processes started within the block."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     try:
@@ -96,8 +96,8 @@ def post(*lines: bytes, path: bytes = b"/v1/chat/completions", body: bytes = b""
     return b"".join([b"POST %b HTTP/1.1\r\n" % path, HOST, *(line + b"\r\n" for line in lines), b"\r\n", body])
 
 
-def _costs(server: Server, address: Address, key: str, times: int) -> Figures:
-    """Return what refused bodies cost the server, against plain ones of the same length that are refused, too."""
+def _measure_refusal_cpu(server: Server, address: Address, key: str, times: int) -> Figures:
+    """Return the server's CPU for refused bodies, against plain refused bodies of the same length."""
     bearer = f"Authorization: Bearer {key}".encode()
     packed, length = b"Content-Encoding: gzip", b"Content-Length: %d" % len(BOMB)
     bodies = {
@@ -110,7 +110,7 @@ def _costs(server: Server, address: Address, key: str, times: int) -> Figures:
     }
     figures: Figures = {}
     for name, sent in bodies.items():
-        _say(f"{name}: {times} refused requests")
+        _print_step(f"{name}: {times} refused requests")
         ask(address, sent)
         before = server.settled_cpu_s()
         for _ in range(times):
@@ -122,8 +122,8 @@ def _costs(server: Server, address: Address, key: str, times: int) -> Figures:
     return figures
 
 
-def _waits(address: Address, key: str, rounds: int, times: int) -> Figures:
-    """Return how long others wait under each attack, against the same without."""
+def _measure_waits(address: Address, key: str, rounds: int, times: int) -> Figures:
+    """Return other clients' latency under each attack, against that without attack."""
     body = orjson.dumps(
         {"model": SHIPPED, "messages": [{"role": "user", "content": "I am going to kill myself tonight."}]}
     )
@@ -138,9 +138,9 @@ def _waits(address: Address, key: str, rounds: int, times: int) -> Figures:
         under: dict[str, list[float]] = {name: [] for name in probes}
         failures = 0
         for _ in range(rounds):
-            _say(f"{attack}: a round")
+            _print_step(f"{attack}: a round")
             failures += _probe(address, probes, times, calm)
-            with _attacking(attack, address):
+            with _attack_from_another_process(attack, address):
                 failures += _probe(address, probes, times, under)
         for name in probes:
             figures[f"{attack}_{name}_ms"] = 1000 * statistics.median(under[name])
@@ -151,7 +151,7 @@ def _waits(address: Address, key: str, rounds: int, times: int) -> Figures:
 
 
 def _probe(address: Address, probes: dict[str, tuple[bytes, bytes]], times: int, took: dict[str, list[float]]) -> int:
-    """Ask each so often, note the seconds, and return how many were not answered as they should."""
+    """Send each probe so many times, append latencies in seconds to `took`, and return the number of wrong answers."""
     failures = 0
     for _ in range(times):
         for name, (sent, expect) in probes.items():
@@ -164,7 +164,7 @@ def _probe(address: Address, probes: dict[str, tuple[bytes, bytes]], times: int,
 
 
 def ask(address: Address, sent: bytes) -> bytes:
-    """Send a request over a connection of its own and return the answer, as far as there is one."""
+    """Send a request over a new connection and return its answer, empty if there is none."""
     answer = b""
     with suppress(OSError), socket.create_connection(address, timeout=TIMEOUT_S) as link:
         with suppress(OSError):  # it may be refused before it is sent to its end
@@ -180,13 +180,13 @@ def ask(address: Address, sent: bytes) -> bytes:
     return answer
 
 
-def _bombs(address: Address) -> None:
+def _send_bombs(address: Address) -> None:
     """Send a bomb forty times a second, to no route and without a key."""
     ask(address, post(b"Content-Encoding: gzip", b"Content-Length: %d" % len(BOMB), path=b"/nope", body=BOMB))
     time.sleep(0.025)
 
 
-def _guesses(address: Address) -> None:
+def _guess_keys(address: Address) -> None:
     """Guess a key a hundred times a second."""
     ask(
         address, post(b"Authorization: Bearer caf-00000000-" + os.urandom(22).hex()[:43].encode(), b"Content-Length: 0")
@@ -197,7 +197,7 @@ def _guesses(address: Address) -> None:
 _held: list[socket.socket] = []
 
 
-def _holds(sent: bytes) -> Callable[[Address], None]:
+def _hold_connections(sent: bytes) -> Callable[[Address], None]:
     def hold(address: Address) -> None:
         """Hold many connections with the beginning of a request, and open new ones for those that are closed."""
         while len(_held) < HELD:
@@ -220,21 +220,21 @@ def _holds(sent: bytes) -> Callable[[Address], None]:
 
 
 ATTACKS = {
-    "bombs": _bombs,
-    "guesses": _guesses,
-    "half_heads": _holds(HALF_HEAD),
-    "half_bodies": _holds(post(b"Content-Length: 1000", body=b"{")),
+    "bombs": _send_bombs,
+    "guesses": _guess_keys,
+    "half_heads": _hold_connections(HALF_HEAD),
+    "half_bodies": _hold_connections(post(b"Content-Length: 1000", body=b"{")),
 }
 
 
 @contextmanager
-def _attacking(name: str, address: Address) -> Iterator[None]:
+def _attack_from_another_process(name: str, address: Address) -> Iterator[None]:
     """Attack from another process until the block is left, 60 s at most."""
     context = multiprocessing.get_context("spawn")
-    begun = context.Event()
-    process = context.Process(target=_attack, args=(name, address, begun), daemon=True)
+    started_event = context.Event()
+    process = context.Process(target=_attack, args=(name, address, started_event), daemon=True)
     process.start()
-    if not begun.wait(30):
+    if not started_event.wait(30):
         raise TimeoutError(f"{name} did not begin")
     time.sleep(1.2)  # that a server may take to see what is idle
     try:
@@ -245,15 +245,15 @@ def _attacking(name: str, address: Address) -> Iterator[None]:
         time.sleep(0.5)
 
 
-def _attack(name: str, address: Address, begun: Event) -> None:
+def _attack(name: str, address: Address, started_event: Event) -> None:
     with suppress(ValueError):  # more than this process may have: then it holds fewer
         resource.setrlimit(resource.RLIMIT_NOFILE, (HELD + 100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     until = time.monotonic() + 60
     while time.monotonic() < until:
         with suppress(OSError):
             ATTACKS[name](address)
-        begun.set()
+        started_event.set()
 
 
-def _say(what: str) -> None:
+def _print_step(what: str) -> None:
     print(f"attacks: {what}", file=sys.stderr, flush=True)

@@ -20,7 +20,7 @@ import orjson
 import yaml
 
 from bench.figures import Figures
-from bench.processes import ROOT, Server, cores, started
+from bench.processes import ROOT, Server, cores, run_server
 from proxy.tenants import keys
 
 SIZES = (24_000, 48_000, 96_000)
@@ -53,13 +53,13 @@ def run(folder: Path, quick: bool) -> Figures:
     config |= {"keys": {"file": str(folder / "keys.json")}, "privacy": {"store": "none"}}
     (folder / "config.yaml").write_text(json.dumps(config))
     serve = ["-m", "cli", "serve", "--config", str(folder / "config.yaml"), "--port", "0"]
-    with started(serve, cores()[1], folder / "caf.log", "CAF serves") as server:
+    with run_server(serve, cores()[1], folder / "caf.log", "CAF serves") as server:
         chatbot = next(iter(config["chatbots"]))
         return asyncio.run(_measure(server, chatbot, spent.text, guest.text, 5.0 if quick else 20.0))
 
 
 def texts(kind: str, size: int, count: int) -> list[str]:
-    """Return long texts of a kind, none of which comes again: what is known of words spares the work."""
+    """Return long texts of a kind, all different, so that no cache helps."""
     if kind == "ligatures":
         return ["\ufdfa" * (size - n) + "a" * n for n in range(count)]
     chance = random.Random(size)
@@ -113,7 +113,7 @@ async def _measure(server: Server, chatbot: str, spent: str, guest: str, longest
 async def _latencies(
     probes: Mapping[str, Callable[[], Awaitable[None]]], goes_on: Callable[[], bool]
 ) -> dict[str, list[float]]:
-    """Return the latencies of each probe in milliseconds, as long as something goes on."""
+    """Return each probe's latencies in milliseconds while `goes_on` returns true."""
     taken: dict[str, list[float]] = {route: [] for route in probes}
     for _ in range(PROBES):
         for route, probe in probes.items():

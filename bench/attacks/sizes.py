@@ -9,7 +9,7 @@ import orjson
 import yaml
 
 from bench.figures import Figures
-from bench.processes import ROOT, Server, ask, cores, started
+from bench.processes import ROOT, Server, ask, cores, run_server
 
 SIZE = 600_000
 """Characters of the smaller message."""
@@ -37,7 +37,7 @@ def run(folder: Path, quick: bool) -> Figures:
     (folder / "config.yaml").write_text(yaml.safe_dump(config | {"privacy": {"store": "none"}}))
     serve = ["-m", "cli", "serve", "--config", str(folder / "config.yaml"), "--port", "0"]
     figures: Figures = {}
-    with started(serve, cores()[1], folder / "caf.log", "CAF serves") as server:
+    with run_server(serve, cores()[1], folder / "caf.log", "CAF serves") as server:
         _post(server, [QUESTION])
         for place in PLACES:
             grown, longest = [], []

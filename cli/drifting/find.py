@@ -58,20 +58,20 @@ def find(
     quiet_logs()
     file = config_path(config)
     try:
-        played = facilitator_named(facilitator, facilitators or [])
+        persona = facilitator_named(facilitator, facilitators or [])
         path = out or Path(f"{facilitator}-{seed}.yaml")
-        _check_out(path)
+        _check_output(path)
         with plain_errors(file):
-            found = asyncio.run(
+            drifted_at = asyncio.run(
                 find_checkpoint(
-                    played, file, chatbot, name=path.stem, voice=voice, rater=rater, turns=turns, seed=seed, budget=budget,
+                    persona, file, chatbot, name=path.stem, voice=voice, rater=rater, turns=turns, seed=seed, budget=budget,
                     progress=progress,
                 )
             )  # fmt: skip
-        if found is None:
+        if drifted_at is None:
             typer.echo(f"caf: no drift within {turns} exchanges; try --seed or more --turns", err=True)
             raise typer.Exit(PROBLEMS)
-        checkpoint.save(found, path)
+        checkpoint.save(drifted_at, path)
     except ScenarioError as error:
         leave(*error.problems)
     except RunError as error:
@@ -79,7 +79,7 @@ def find(
     typer.echo(f"wrote {path}")
 
 
-def _check_out(path: Path) -> None:
+def _check_output(path: Path) -> None:
     """Leave if no checkpoint can be written there: a conversation that was paid for would be lost."""
     import os
     import re

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from scoring.experiments.outcome import Outcome
     from scoring.folder import RunFolder
 
-TELL_EVERY_S = 30.0
-"""How often progress is told where no bar can be drawn."""
+PRINT_EVERY_S = 30.0
+"""Seconds between two lines of progress where no bar can be drawn."""
 
 
 def run(
@@ -66,14 +66,14 @@ def run(
 
     quiet_logs()
     try:
-        asked = load(experiment)
-        folder = RunFolder(out or Path("data/runs") / asked.name)
-        with plain_errors(asked.config):
+        settings = load(experiment)
+        folder = RunFolder(out or Path("data/runs") / settings.name)
+        with plain_errors(settings.config):
             asyncio.run(
                 run_experiment(
-                    asked, folder, budget=budget, replay=replay, concurrency=concurrency or asked.concurrency,
-                    command=" ".join(["caf", *sys.argv[1:]]), told=lambda note: typer.echo(f"caf: {note}", err=True),
-                    shown=progress,
+                    settings, folder, budget=budget, replay=replay, concurrency=concurrency or settings.concurrency,
+                    command=" ".join(["caf", *sys.argv[1:]]), print_note=lambda note: typer.echo(f"caf: {note}", err=True),
+                    show_progress=show_progress,
                 )
             )  # fmt: skip
         outcome = read_outcome(folder)
@@ -89,7 +89,7 @@ def run(
         raise typer.Exit(PROBLEMS) from None
     _print_headline(folder, outcome)
     failed = sum(one.error is not None for one in outcome.exchanges)
-    unrated = (len(outcome.exchanges) - failed) * len(asked.raters) - len(outcome.ratings)
+    unrated = (len(outcome.exchanges) - failed) * len(settings.raters) - len(outcome.ratings)
     if failed:
         typer.echo(
             f"caf: {failed} conversations broke off for want of a reply (see `error` in transcripts.jsonl); run again to retry",
@@ -104,7 +104,7 @@ def run(
 
 
 def _print_headline(folder: "RunFolder", run: "Outcome") -> None:
-    """Print the figures that a run is for, and where the rest stands."""
+    """Print each arm's figures, the headline and the path of the report."""
     from scoring.experiments.outcome import REPORT
     from scoring.reports.figures import number, percent
     from scoring.reports.headline import headline
@@ -123,8 +123,8 @@ def _print_headline(folder: "RunFolder", run: "Outcome") -> None:
 
 
 @contextmanager
-def progress(turns: int, ratings: int) -> Iterator[Callable[[str, float | None], None]]:
-    """Show how far the run is; where no bar can be drawn, in a line now and then."""
+def show_progress(turns: int, ratings: int) -> Iterator[Callable[[str, float | None], None]]:
+    """Show a progress bar, or print a line every PRINT_EVERY_S where there is no terminal."""
     spent = 0.0
     with progress_bars() as bars:
         tasks = {
@@ -132,20 +132,20 @@ def progress(turns: int, ratings: int) -> Iterator[Callable[[str, float | None],
             "rating": bars.add_task("ratings", total=ratings, cost=""),
         }
         done = dict.fromkeys(tasks, 0)
-        said = time.monotonic()
+        printed_at = time.monotonic()
 
-        def told(kind: str, cost: float | None) -> None:
-            nonlocal spent, said
+        def advance(kind: str, cost: float | None) -> None:
+            nonlocal spent, printed_at
             spent += cost or 0.0
             if kind not in tasks:
                 return
             done[kind] += 1
             bars.update(tasks[kind], advance=1, cost=cost_text(spent))
-            if bars.disable and time.monotonic() - said > TELL_EVERY_S:
-                said = time.monotonic()
+            if bars.disable and time.monotonic() - printed_at > PRINT_EVERY_S:
+                printed_at = time.monotonic()
                 typer.echo(
                     f"caf: {done['turn']} of {turns} replies, {done['rating']} of {ratings} ratings, cost {spent:.4f}",
                     err=True,
                 )
 
-        yield told
+        yield advance

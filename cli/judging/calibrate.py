@@ -23,7 +23,7 @@ from cli.judging.options import (
     TagOption,
     uses_beside,
 )
-from cli.judging.output import check_page, hint, judging_errors, progress, quiet_logs, write_page
+from cli.judging.output import check_page, judging_errors, print_hint, quiet_logs, show_progress, write_page
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def calibrate(
     check_page(html)
     quiet_logs()
     path = config_path(config)
-    from cli.judging.calibration import show
+    from cli.judging.calibration import print_calibrations
     from judges.evaluation.choice import Choice
     from judges.evaluation.configured_judges import open_judges
     from judges.evaluation.team_calibration import calibrate_team, read_cases, split_by_local_stage
@@ -90,14 +90,20 @@ def calibrate(
 
     async def main() -> bool:
         memory = None if fresh else answers
-        async with open_judges(path, chatbot, budget=budget, answers=memory, told=hint) as configured:
+        async with open_judges(path, chatbot, budget=budget, answers=memory, notify=print_hint) as configured:
             names, without = split_by_local_stage(configured, choice)
             named = replace(choice, judges=names)
             read = read_cases(configured, named, traces)
             held_out = configured.cases(replace(named, split=test)) if test else []
             looks = configured.count_holdout_use([*read.cases, *held_out], named.data, uses_beside(answers))
             outcome = await calibrate_team(
-                configured, read.cases, held_out, recall, with_models=ask, at_once=concurrency, shown=progress
+                configured,
+                read.cases,
+                held_out,
+                recall,
+                with_models=ask,
+                at_once=concurrency,
+                show_progress=show_progress,
             )
         team = outcome.traffic
         if html is not None:
@@ -110,16 +116,16 @@ def calibrate(
 
             typer.echo(json.dumps(outcome.as_data(read.source), ensure_ascii=False, indent=1))
         else:
-            show(outcome.calibrations, outcome.routes, team)
+            print_calibrations(outcome.calibrations, outcome.routes, team)
         for name in without:
-            hint(f"{name}: has no local stage, so there is nothing to calibrate")
+            print_hint(f"{name}: has no local stage, so there is nothing to calibrate")
         for problem in read.left_out:
-            hint(f"left out: {problem}")
+            print_hint(f"left out: {problem}")
         if looks:
-            hint(looks)
+            print_hint(looks)
         complete = not write or _write(configured, outcome, read.source, force)
         if team is not None and team.skipped:
-            hint(f"{team.skipped} questions were not asked: the budget does not allow them")
+            print_hint(f"{team.skipped} questions were not asked: the budget does not allow them")
             complete = False
         return complete
 
@@ -129,7 +135,7 @@ def calibrate(
 
 
 def _write(configured: "ConfiguredJudges", outcome: "TeamCalibration", source: str, force: bool) -> bool:
-    """Write the thresholds that hold, and tell of those that do not; return whether all were written."""
+    """Write the thresholds that passed, print those that did not; return whether all were written."""
     from proxy.config.threshold_writer import write_thresholds
 
     names = [plan.name for plan in configured.blueprint.plans]
@@ -140,12 +146,12 @@ def _write(configured: "ConfiguredJudges", outcome: "TeamCalibration", source: s
         typer.echo(f"{configured.path}: accept_below of {one.judge}: {one.accept_below}", err=True)
         flagged = outcome.unscreened(one.judge)
         if flagged is not None:
-            hint(
+            print_hint(
                 f"{one.judge}: nobody stands behind its local stage to look again: {flagged:.0%} of the harmless cases will "
                 "be warned of or rejected"
             )
-    refused = outcome.refused(force)
+    refused = outcome.rejected(force)
     for name, faults in refused.items():
         remedy = "" if outcome.calibrations[name].accept_below is None else "; --force writes it all the same"
-        hint(f"{name}: not written: {'; '.join(faults)}{remedy}")
+        print_hint(f"{name}: not written: {'; '.join(faults)}{remedy}")
     return not refused

@@ -18,12 +18,14 @@ BAR = 40
 """Characters of the bar that stands for all harmless cases."""
 
 
-def show(found: "Mapping[str, Calibration]", routes: "Mapping[str, Route]", team: "Traffic | None") -> None:
+def print_calibrations(
+    calibrations: "Mapping[str, Calibration]", routes: "Mapping[str, Route]", team: "Traffic | None"
+) -> None:
     """Print what was found."""
     from rich.text import Text
 
     console = table_console()
-    for name, one in found.items():
+    for name, one in calibrations.items():
         console.print(Text(name, style="bold"))
         _figures(console, one)
         _curve(console, one)
@@ -77,9 +79,9 @@ def _curve(console: "Console", one: "Calibration") -> None:
 def _stages(console: "Console", route: "Route") -> None:
     if not route.stages:
         console.print("  no model stage is configured behind it")
-    for stage, share in route.reaches().items():
+    for stage, share in route.reach_shares().items():
         console.print(f"  reaches {stage}: {_percent(share)}")
-    if route.stages and not route.asked:
+    if route.stages and not route.answers:
         console.print("  (--ask measures the stages behind)" if len(route.stages) > 1 else "")
     measured = route.verdicts()
     if measured is not None and measured.n:

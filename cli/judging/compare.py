@@ -22,12 +22,12 @@ from cli.judging.options import (
     TagOption,
     uses_beside,
 )
-from cli.judging.output import hint, judging_errors, progress, quiet_logs
+from cli.judging.output import judging_errors, print_hint, quiet_logs, show_progress
 from cli.terminal import PROBLEMS, ConfigOption, config_path, table_console
 
 if TYPE_CHECKING:
-    from judges.evaluation.compare import Compared
-    from judges.evaluation.labelled import Labelled
+    from judges.evaluation.compare import Comparison
+    from judges.evaluation.labelled import LabelledCase
     from judges.evaluation.run_cases import Answer
 
 
@@ -68,8 +68,8 @@ def compare(
     """
     from judges.evaluation.choice import Choice
     from judges.evaluation.compare import as_data, compare_by_judge
-    from judges.evaluation.configured_judges import judges_meant, open_judges
-    from judges.evaluation.run_cases import ask_both
+    from judges.evaluation.configured_judges import open_judges, resolve_judges
+    from judges.evaluation.run_cases import judge_both
     from judges.evaluation.subject import parse_spec
 
     quiet_logs()
@@ -77,20 +77,25 @@ def compare(
 
     async def main() -> "tuple[list[Answer], list[Answer], str | None]":
         memory = None if fresh else answers
-        async with open_judges(path, chatbot, budget=budget, answers=memory, told=hint) as configured:
+        async with open_judges(path, chatbot, budget=budget, answers=memory, notify=print_hint) as configured:
             cases = configured.cases(choice, unlabelled=bool(data))
             names = dict.fromkeys(case.judge for case in cases)
             first_side, second_side = ({name: configured.subject(spec, name) for name in names} for spec in specs)
             looks = configured.count_holdout_use(cases, choice.data, uses_beside(answers))
-            with progress(2 * len(cases), f"{specs[0]} and {specs[1]}") as told:
-                ours, theirs = await ask_both(
-                    first_side, second_side, cases, within_budget=budget is not None, at_once=concurrency, told=told
+            with show_progress(2 * len(cases), f"{specs[0]} and {specs[1]}") as told:
+                ours, theirs = await judge_both(
+                    first_side,
+                    second_side,
+                    cases,
+                    within_budget=budget is not None,
+                    at_once=concurrency,
+                    on_answer=told,
                 )
             return ours, theirs, looks
 
     with judging_errors(path):
         specs = parse_spec(first), parse_spec(second)
-        choice = Choice(data or [], judges_meant(judge, specs), split, tag or [], family or [], limit)
+        choice = Choice(data or [], resolve_judges(judge, specs), split, tag or [], family or [], limit)
         ours, theirs, looks = asyncio.run(main())
     compared = compare_by_judge(ours, theirs)
     if as_json:
@@ -106,7 +111,7 @@ def compare(
         raise typer.Exit(PROBLEMS)
 
 
-def _show(first: str, second: str, compared: "Mapping[str, Compared]") -> None:
+def _show(first: str, second: str, compared: "Mapping[str, Comparison]") -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -139,11 +144,11 @@ def _show(first: str, second: str, compared: "Mapping[str, Compared]") -> None:
     if changed := [case for one in compared.values() for case in one.changed]:
         console.print(f"\nchanged ({len(changed)})", style="bold")
         for case in changed:
-            console.print(Text(_line(case.labelled, case.first, case.second)), soft_wrap=True)
+            console.print(Text(_line(case.example, case.first, case.second)), soft_wrap=True)
 
 
-def _line(case: "Labelled", first: str, second: str) -> str:
-    from judges.evaluation.measures import expected
+def _line(case: "LabelledCase", first: str, second: str) -> str:
+    from judges.evaluation.measures import name_verdicts
 
-    wanted = expected(case.expected) if case.expected else "unlabelled"
+    wanted = name_verdicts(case.expected) if case.expected else "unlabelled"
     return f"{case.judge}  {case.id}  {wanted}: {first} -> {second}"

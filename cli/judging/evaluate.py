@@ -23,11 +23,11 @@ from cli.judging.options import (
     TagOption,
     uses_beside,
 )
-from cli.judging.output import check_page, hint, judging_errors, progress, quiet_logs, write_page
+from cli.judging.output import check_page, judging_errors, print_hint, quiet_logs, show_progress, write_page
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave
 
 if TYPE_CHECKING:
-    from judges.evaluation.measures import Measured
+    from judges.evaluation.measures import Measurement
     from judges.evaluation.run_cases import Answer
 
 Stage = Literal["local", "swift", "chief", "cascade"]
@@ -81,31 +81,31 @@ def evaluate(
     Exit codes: 0 measured; 1 below --fail-under, or the budget ended it early; 2 wrong usage or files.
     """
     from judges.evaluation.choice import Choice
-    from judges.evaluation.configured_judges import judges_meant, open_judges
+    from judges.evaluation.configured_judges import open_judges, resolve_judges
     from judges.evaluation.measures import measure
-    from judges.evaluation.run_cases import ask_all
+    from judges.evaluation.run_cases import judge_by_subjects
     from judges.evaluation.subject import Spec, parse_spec
 
-    least = _thresholds(fail_under or [])
+    minimums = _parse_minimums(fail_under or [])
     if stage in ("local", "cascade") and model:
         leave(f"--model: the stage {stage} asks no single model; give --stage swift or chief, or --prompt")
     check_page(html)
     quiet_logs()
     path = config_path(config)
 
-    async def main() -> "tuple[dict[str, Measured], list[Answer], str | None]":
+    async def main() -> "tuple[dict[str, Measurement], list[Answer], str | None]":
         memory = None if fresh else answers
-        async with open_judges(path, chatbot, budget=budget, answers=memory, told=hint) as configured:
+        async with open_judges(path, chatbot, budget=budget, answers=memory, notify=print_hint) as configured:
             cases = configured.cases(choice, unlabelled=bool(data))
             subjects = {name: configured.subject(spec, name) for name in dict.fromkeys(case.judge for case in cases)}
             looks = configured.count_holdout_use(cases, choice.data, uses_beside(answers))
-            with progress(len(cases) * repeats, str(spec)) as told:
-                given = await ask_all(subjects, cases, repeats=repeats, at_once=concurrency, told=told)
-            return {name: measure([a for a in given if a.labelled.judge == name]) for name in subjects}, given, looks
+            with show_progress(len(cases) * repeats, str(spec)) as told:
+                given = await judge_by_subjects(subjects, cases, repeats=repeats, at_once=concurrency, on_answer=told)
+            return {name: measure([a for a in given if a.example.judge == name]) for name in subjects}, given, looks
 
     with judging_errors(path):
         spec = Spec(prompt=prompt, alias=model) if prompt else parse_spec(stage + (f"@{model}" if model else ""))
-        choice = Choice(data or [], judges_meant(judge, [spec]), split, tag or [], family or [], limit)
+        choice = Choice(data or [], resolve_judges(judge, [spec]), split, tag or [], family or [], limit)
         measured, given, looks = asyncio.run(main())
     if html is not None:
         from judges.evaluation.page import page
@@ -118,36 +118,36 @@ def evaluate(
 
         typer.echo(json.dumps(as_data(measured, given), ensure_ascii=False, indent=1))
     else:
-        from cli.judging.figures import show
+        from cli.judging.figures import print_figures
 
-        show(measured, given)
+        print_figures(measured, given)
     if looks:
         typer.echo(looks, err=True)
-    _judge_the_judges(measured, least)
+    _check_minimums(measured, minimums)
 
 
-def _thresholds(given: Sequence[str]) -> dict[str, float]:
-    least = {}
+def _parse_minimums(given: Sequence[str]) -> dict[str, float]:
+    minimums = {}
     for text in given:
         name, _, value = text.partition("=")
         try:
-            least[name] = float(value)
+            minimums[name] = float(value)
         except ValueError:
             name = ""
-        if name not in ("recall", "specificity", "precision", "roc_auc") or not 0 <= least[name] <= 1:
+        if name not in ("recall", "specificity", "precision", "roc_auc") or not 0 <= minimums[name] <= 1:
             leave(
                 f"--fail-under: {text!r} is no bound; give recall, specificity, precision or roc_auc, as in recall=0.95"
             )
-    return least
+    return minimums
 
 
-def _judge_the_judges(measured: "dict[str, Measured]", least: dict[str, float]) -> None:
+def _check_minimums(measured: "dict[str, Measurement]", minimums: dict[str, float]) -> None:
     failed = False
     for name, one in measured.items():
         if one.skipped:
             typer.echo(f"{name}: {one.skipped} answers were not asked: the budget does not allow them", err=True)
             failed = True
-        for what, bound in least.items():
+        for what, bound in minimums.items():
             value = one.roc_auc if what == "roc_auc" else getattr(one, what).value
             if value is None or value < bound:
                 shown = "nothing to measure it on" if value is None else f"{value:.3f}"

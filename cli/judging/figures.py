@@ -8,14 +8,14 @@ from cli.terminal import printable, table_console
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from judges.evaluation.measures import Group, Measured
+    from judges.evaluation.measures import Group, Measurement
     from judges.evaluation.run_cases import Answer
 
 SHOWN = 20
 """Misjudged cases that are listed; --json and --html have all."""
 
 
-def show(measured: "Mapping[str, Measured]", answers: "Sequence[Answer]") -> None:
+def print_figures(measures_of: "Mapping[str, Measurement]", answers: "Sequence[Answer]") -> None:
     """Print the figures of each judge, where it is weak, and what it misjudged."""
     from rich.table import Table
     from rich.text import Text
@@ -23,7 +23,7 @@ def show(measured: "Mapping[str, Measured]", answers: "Sequence[Answer]") -> Non
     from judges.evaluation.report import percent
 
     console = table_console()
-    labelled = {name: one for name, one in measured.items() if one.n}
+    labelled = {name: one for name, one in measures_of.items() if one.n}
     if labelled:
         table = Table(box=None, pad_edge=False, header_style="bold")
         table.add_column("judge")
@@ -79,16 +79,16 @@ def _weakest(groups: "Mapping[str, Group]") -> list[str]:
 def _show_misjudged(console: "Console", answers: "Sequence[Answer]") -> None:
     from rich.text import Text
 
-    from judges.evaluation.measures import expected
-    from judges.evaluation.report import misjudged
+    from judges.evaluation.measures import name_verdicts
+    from judges.evaluation.report import wrong_answers
 
-    wrong = list(misjudged(answers))
+    wrong = list(wrong_answers(answers))
     if wrong:
         console.print(f"\n[bold]misjudged[/bold] ({len(wrong)}{f', the first {SHOWN}' if len(wrong) > SHOWN else ''})")
     for answer in wrong[:SHOWN]:
-        label = answer.labelled
-        head = f"{label.judge}  {label.id}  {expected(label.expected)} -> {answer.verdict} ({answer.path[-1]}, {answer.score:.2f})"
-        console.print(Text(head))
+        label = answer.example
+        given = f"{answer.verdict} ({answer.path[-1]}, {answer.score:.2f})"
+        console.print(Text(f"{label.judge}  {label.id}  {name_verdicts(label.expected)} -> {given}"))
         if answer.judgement.reason:
             console.print(Text("    " + printable(answer.judgement.reason).replace("\n", " ")[:300], style="dim"))
 
@@ -97,9 +97,9 @@ def _show_unlabelled(console: "Console", answers: "Sequence[Answer]") -> None:
     from rich.text import Text
 
     for answer in answers:
-        if not answer.labelled.expected:
+        if not answer.example.expected:
             found = "not asked" if answer.skipped else f"{answer.verdict}  {answer.score:.2f}"
-            console.print(Text(f"{answer.labelled.judge}  {answer.labelled.id}  {found}"))
+            console.print(Text(f"{answer.example.judge}  {answer.example.id}  {found}"))
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -1,4 +1,4 @@
-"""What the verbs of `caf judges` show beside their figures: progress, pages, and what is wrong with somebody's files."""
+"""What the verbs of `caf judges` show beside their figures: progress, pages, errors in files."""
 
 import errno
 import os
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def judging_errors(config: Path) -> Iterator[None]:
-    """Tell in a line each what keeps judges from being measured, and leave with the code for wrong usage."""
+    """Print errors that keep judges from being measured, a line each, and exit with the code for wrong usage."""
     from judges.evaluation.errors import EvaluationError
     from scenarios.files import ScenarioError
 
@@ -31,24 +31,24 @@ def judging_errors(config: Path) -> Iterator[None]:
             leave(*error.problems)
 
 
-def hint(text: str) -> None:
-    """Say on standard error what should be known of the cases."""
+def print_hint(text: str) -> None:
+    """Print a remark about the cases on standard error."""
     typer.echo(f"caf: {text}", err=True)
 
 
 @contextmanager
-def progress(total: int, what: str) -> "Iterator[Callable[[Answer], None]]":
-    """Show how far the asking is."""
+def show_progress(total: int, what: str) -> "Iterator[Callable[[Answer], None]]":
+    """Show a progress bar; yields what advances it by an answer."""
     spent = 0.0
     with progress_bars() as bars:
         task = bars.add_task(what, total=total, cost="")
 
-        def told(answer: "Answer") -> None:
+        def advance(answer: "Answer") -> None:
             nonlocal spent
             spent += answer.cost or 0.0
             bars.update(task, advance=1, cost=cost_text(spent))
 
-        yield told
+        yield advance
 
 
 def quiet_logs() -> None:
@@ -64,7 +64,7 @@ def quiet_logs() -> None:
 
 
 def check_page(path: Path | None) -> None:
-    """Leave if a page could not be written there: to be told so after everything was asked and paid for is too late."""
+    """Exit if a page cannot be written there, before any model is asked and paid for."""
     if path is None:
         return
     try:
@@ -79,7 +79,7 @@ def check_page(path: Path | None) -> None:
 
 
 def write_page(path: Path, text: str) -> None:
-    """Write a page for its owner alone: it shows what people wrote."""
+    """Write a page, readable by its owner alone, since it holds users' texts."""
     from scenarios.files import ScenarioError, write
 
     try:

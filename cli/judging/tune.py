@@ -19,8 +19,8 @@ from cli.judging.options import (
     TagOption,
     uses_beside,
 )
-from cli.judging.output import hint, judging_errors, progress, quiet_logs
-from cli.judging.tune_report import decide, show
+from cli.judging.output import judging_errors, print_hint, quiet_logs, show_progress
+from cli.judging.tune_report import decide_on_winner, print_report
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, printable
 
 
@@ -115,7 +115,7 @@ def tune(
     from judges.evaluation.prompt_target import target_of
     from judges.evaluation.tuning_run import open_tuning, reopen, settings_of
 
-    wishes = {
+    requested = {
         "judge": name,
         "stage": stage,
         "prompt": prompt and prompt.resolve(),
@@ -131,35 +131,37 @@ def tune(
     }
 
     async def main() -> bool:
-        journal, settings = reopen(resume, wishes) if resume is not None else (None, settings_of(wishes))
+        journal, settings = reopen(resume, requested) if resume is not None else (None, settings_of(requested))
         if rounds is not None:
             settings = settings.model_copy(update={"rounds": rounds})
         memory = None if fresh else answers
-        async with open_judges(path, settings.chatbot, budget=budget, answers=memory, told=hint) as configured:
+        async with open_judges(path, settings.chatbot, budget=budget, answers=memory, notify=print_hint) as configured:
             target = target_of(configured, settings, write_to)
             if resume is None and (accept or (accept is None and sys.stdin.isatty())):
                 target.check()
             tuning = open_tuning(
-                configured, settings, journal, out, at_once=concurrency, shown=progress,
-                told=lambda text: typer.echo(printable(text), err=True),
+                configured, settings, journal, out, at_once=concurrency, show_progress=show_progress,
+                report=lambda text: typer.echo(printable(text), err=True),
             )  # fmt: skip
             again = f"caf judges tune --resume {tuning.journal.folder}" + (f" --config {config}" if config else "")
             try:
                 held_back = configured.holdout(settings.data, tuning.judges) if holdout else []
-                tuned, held = await tuning.run_with_holdout(held_back, uses_beside(answers))
+                result, holdout_result = await tuning.run_with_holdout(held_back, uses_beside(answers))
             except NothingToTune as error:
                 leave(f"{settings.judge}: {error}")
             except TuneError as error:
                 typer.echo(f"caf: {settings.judge}: {error}\nGo on with: {again}", err=True)
                 return True
-            show(settings, tuned, held, configured.budget)
-            if holdout and tuned.found and not held_back:
+            print_report(settings, result, holdout_result, configured.budget)
+            if holdout and result.improved and not held_back:
                 typer.echo("No case is `split: holdout`, so the winner is not checked on cases it was not chosen on.")
-            ended_early = tuned.ended == "budget" or (held is None and bool(held_back) and tuned.found)
+            ended_early = result.end_reason == "budget" or (
+                holdout_result is None and bool(held_back) and result.improved
+            )
             if ended_early:
                 typer.echo(f"The budget ended this early. Go on with: {again} --budget ...", err=True)
-            if tuned.found:
-                decide(configured, settings, tuning.journal, tuned, target, accept, again)
+            if result.improved:
+                decide_on_winner(configured, settings, tuning.journal, result, target, accept, again)
             return ended_early
 
     with judging_errors(path):

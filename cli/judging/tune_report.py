@@ -1,4 +1,4 @@
-"""What came of tuning a prompt: figures, the winner as a diff, and where it is written if it is accepted."""
+"""The result of tuning a prompt: figures, the winner as a diff, and writing it if accepted."""
 
 import difflib
 import sys
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from judges.evaluation.journal import Journal, Settings
     from judges.evaluation.prompt_target import Target
     from judges.evaluation.run_cases import Answer
-    from judges.evaluation.tuned import Held, Tuned
+    from judges.evaluation.tuning_result import HoldoutResult, TuningResult
     from models.budget import Budget
 
 ENDED = {
@@ -25,7 +25,9 @@ ENDED = {
 }
 
 
-def show(settings: "Settings", tuned: "Tuned", held: "Held | None", budget: "Budget | None") -> None:
+def print_report(
+    settings: "Settings", result: "TuningResult", holdout_result: "HoldoutResult | None", budget: "Budget | None"
+) -> None:
     """Print what was tried, the figures of start and winner, and their difference."""
     from rich.table import Table
     from rich.text import Text
@@ -33,14 +35,14 @@ def show(settings: "Settings", tuned: "Tuned", held: "Held | None", budget: "Bud
     from judges.evaluation.holdout import say_uses
 
     console = table_console()
-    prompt = tuned.start.prompt
+    prompt = result.start.prompt
     spent = f"; spent {budget.spent:.4f}" if budget is not None else ""
     console.print(
         Text(
-            f"{prompt.name}.{prompt.stage} read by {prompt.model}, edits by {settings.tuner}: {ENDED[tuned.ended]}{spent}"
+            f"{prompt.name}.{prompt.stage} read by {prompt.model}, edits by {settings.tuner}: {ENDED[result.end_reason]}{spent}"
         )
     )
-    for name, one in tuned.tried.items():
+    for name, one in result.attempts.items():
         outcome = "not kept" if one.outcome == "note" else one.outcome
         console.print(Text(printable(f"  {name}: {outcome}: {one.because}")), soft_wrap=True)
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -48,26 +50,26 @@ def show(settings: "Settings", tuned: "Tuned", held: "Held | None", budget: "Bud
     table.add_column("prompt")
     for title in ("n", "right", "recall", "specificity", "precision", "unjudged", "tokens"):
         table.add_column(title, justify="right")
-    rows = [("dev", "start", tuned.start.answers)]
-    if tuned.found:
-        rows.append(("dev", tuned.winner.name, tuned.winner.answers))
-    if held is not None:
-        rows += [("holdout", "start", held.before), ("holdout", tuned.winner.name, held.after)]
-    judges = list(dict.fromkeys(answer.labelled.judge for answer in tuned.start.answers))
+    rows = [("dev", "start", result.start.answers)]
+    if result.improved:
+        rows.append(("dev", result.winner.name, result.winner.answers))
+    if holdout_result is not None:
+        rows += [("holdout", "start", holdout_result.before), ("holdout", result.winner.name, holdout_result.after)]
+    judges = list(dict.fromkeys(answer.example.judge for answer in result.start.answers))
     for cases, name, answers in rows:
         table.add_row(cases, name, *_figures(answers))
         for judge in judges if len(judges) > 1 else ():
-            table.add_row(f"{cases} {judge}", name, *_figures([a for a in answers if a.labelled.judge == judge]))
+            table.add_row(f"{cases} {judge}", name, *_figures([a for a in answers if a.example.judge == judge]))
     console.print(table)
-    if not tuned.found:
+    if not result.improved:
         console.print("No candidate was proven better: the prompt stays as it is.")
         return
     console.print("The winner's dev figures are optimistic: it was chosen on these cases.")
-    if held is not None:
-        looks = say_uses({prompt.name: held.uses})
+    if holdout_result is not None:
+        looks = say_uses({prompt.name: holdout_result.uses})
         console.print(Text(f"{looks[0].upper()}{looks[1:]}."), soft_wrap=True)
     console.print()
-    for line in _diff(tuned):
+    for line in _diff(result):
         style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
         console.print(Text(printable(line), style=style), soft_wrap=True)
 
@@ -79,7 +81,7 @@ def _figures(answers: "Sequence[Answer]") -> list[str]:
     one = measure(answers)
     return [
         f"{one.recall.n}+{one.specificity.n}",
-        str(sum(a.right for a in answers)),
+        str(sum(a.is_correct for a in answers)),
         percent(one.recall),
         percent(one.specificity),
         percent(one.precision),
@@ -88,40 +90,40 @@ def _figures(answers: "Sequence[Answer]") -> list[str]:
     ]
 
 
-def _diff(tuned: "Tuned") -> list[str]:
-    before, after = (one.wording.file.split("\n") for one in (tuned.start, tuned.winner))
-    return list(difflib.unified_diff(before, after, str(tuned.start.file), str(tuned.winner.file), lineterm=""))
+def _diff(result: "TuningResult") -> list[str]:
+    before, after = (one.wording.file.split("\n") for one in (result.start, result.winner))
+    return list(difflib.unified_diff(before, after, str(result.start.file), str(result.winner.file), lineterm=""))
 
 
-def decide(
+def decide_on_winner(
     configured: "ConfiguredJudges",
     settings: "Settings",
     journal: "Journal",
-    tuned: "Tuned",
+    result: "TuningResult",
     target: "Target",
     accept: bool | None,
     again: str,
 ) -> None:
     """Accept or discard the winner, as the user says."""
-    from judges.evaluation.journal import Decided
+    from judges.evaluation.journal import DecisionLine
     from judges.evaluation.prompt_target import configuration_hints
 
     if accept is None:
         if not sys.stdin.isatty():
-            typer.echo(f"Nothing is written. The winner is {tuned.winner.file}; accept it with: {again} --accept")
+            typer.echo(f"Nothing is written. The winner is {result.winner.file}; accept it with: {again} --accept")
             return
         accept = typer.confirm(f"Write the winner to {target.path}?")
     if not accept:
-        journal.add(Decided(winner=tuned.winner.name, written_to=None))
-        typer.echo(f"Discarded. It stays in {tuned.winner.file}.")
+        journal.add(DecisionLine(winner=result.winner.name, written_to=None))
+        typer.echo(f"Discarded. It stays in {result.winner.file}.")
         return
-    target.write(tuned.start, tuned.winner)
-    journal.add(Decided(winner=tuned.winner.name, written_to=target.path))
+    target.write(result.start, result.winner)
+    journal.add(DecisionLine(winner=result.winner.name, written_to=target.path))
     typer.echo(f"Written to {target.path}.")
     if target.in_config:
         typer.echo(f"{configured.path} uses it already.")
     else:
-        for line in configuration_hints(configured, settings, tuned.start, target):
+        for line in configuration_hints(configured, settings, result.start, target):
             typer.echo(line)
     if settings.model is not None:
         typer.echo(f"It was measured with the model {settings.model!r}: see that `model:` at its top says so.")

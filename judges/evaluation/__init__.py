@@ -5,18 +5,18 @@ In reading order:
     labelled.py           a case with the verdict that is right, made of scenarios and a knowledge base
     traced_turn.py        a served turn as a scenario; turn_label.py: what a person says of one
     judge_names.py        names in scenarios that no judge has
-    choice.py             which cases are meant
+    choice.py             a choice among the cases
     configured_judges.py  the judges of a configuration, with cases, models, memory and budget; shipped_scenarios.py lends theirs
     subject.py            what is measured: one stage of a judge with a prompt and a model, or its whole cascade
-    run_cases.py          have a subject judge the cases: concurrent, resumable, within a budget
+    run_cases.py          judge the cases with a subject: concurrent, resumable, within a budget
     measures.py           precision, recall, specificity, ROC AUC with intervals; agreement with oneself; exact tests
     report.py             the outcome as data and as text; page.py: as a page
     compare.py            two subjects on the same cases
     tune.py               a model proposes edits of a prompt, measurement decides
     journaled_judging.py  answers to a wording, asked once and written down
-    tuned.py              what such a run came to
+    tuning_result.py      what such a run came to
     tuning_run.py         such a run made ready, or reopened
-    proposer.py           that model and what it is shown
+    proposer.py           the model that proposes edits, and its task
     edits.py              applying its edits, or refusing them
     paired_proof.py       whether a wording is proven better
     journal.py            the folder of a run, from which it can go on

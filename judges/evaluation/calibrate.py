@@ -1,8 +1,8 @@
 """Thresholds for the local judges: how low must a score be for the local stage alone to accept? Pure.
 
-A threshold is the highest that keeps the recall asked for. Whatever scores at or above it, or is unjudged, is passed on and
-counts as caught. Because the threshold was chosen on the very cases that its recall is told of, that recall flatters: beside it
-stands the one of thresholds chosen on other families (cross-validation), which is what to expect of new cases.
+The threshold is the highest one that keeps the wanted recall. A case that scores at or above it, or is unjudged, goes to the next
+stage and counts as caught. Recall on the cases that chose the threshold is optimistic; cross-validation over families estimates
+it for new cases.
 """
 
 import math
@@ -14,9 +14,9 @@ from judges.evaluation.measures import Share, share
 from judges.evaluation.run_cases import Answer
 
 FOLDS = 5
-FEWEST = 20
+MIN_VIOLATING = 20
 """Violating cases from which a threshold may be relied on: with fewer, one case moves the recall by more than 5 %."""
-Passes = Callable[[Answer], bool]
+Escalates = Callable[[Answer], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ class Calibration:
             faults.append(
                 f"nothing separates the classes: a threshold that keeps recall {self.target:g} accepts no harmless case"
             )
-        if self.violating < FEWEST:
-            faults.append(f"{self.violating} violating cases are too few to rely on, {FEWEST} are the least")
+        if self.violating < MIN_VIOLATING:
+            faults.append(f"{self.violating} violating cases are too few to rely on, {MIN_VIOLATING} are the least")
         return faults
 
 
@@ -85,44 +85,44 @@ def calibrate(judge: str, answers: Sequence[Answer], target: float, held_out: Se
         target: The recall to keep, 0 to 1.
         held_out: Answers to cases of other families, to test it on.
     """
-    known = [a for a in answers if a.labelled.expected]
-    violating = [a for a in known if a.labelled.violating]
-    chosen = choose(known, target)
-    test = [a for a in held_out if a.labelled.expected]
+    labelled = [a for a in answers if a.example.expected]
+    violating = [a for a in labelled if a.example.violating]
+    threshold = choose_threshold(labelled, target)
+    test = [a for a in held_out if a.example.expected]
     return Calibration(
         judge=judge,
         target=target,
-        accept_below=chosen,
-        measured=None if chosen is None else screen(known, lambda a: passes(a, chosen)),
-        cross_validated=cross_validate(known, target),
-        tested=screen(test, lambda a: passes(a, chosen)) if test and chosen is not None else None,
+        accept_below=threshold,
+        measured=None if threshold is None else measure_screening(labelled, lambda a: escalates(a, threshold)),
+        cross_validated=cross_validate(labelled, target),
+        tested=measure_screening(test, lambda a: escalates(a, threshold)) if test and threshold is not None else None,
         violating=len(violating),
-        harmless=len(known) - len(violating),
-        unjudged=sum(a.verdict == "unjudged" for a in known),
-        curve=curve(known),
+        harmless=len(labelled) - len(violating),
+        unjudged=sum(a.verdict == "unjudged" for a in labelled),
+        curve=recall_curve(labelled),
     )
 
 
-def choose(answers: Sequence[Answer], target: float) -> float | None:
+def choose_threshold(answers: Sequence[Answer], target: float) -> float | None:
     """Return the highest threshold, to four digits, whose recall on these cases is at least the target.
 
     With n violating cases, k = floor(n (1 - target)) may be missed: the threshold is the (k+1)-th lowest of their scores. None
     without violating cases.
     """
-    scores = sorted(_score(a) for a in answers if a.labelled.violating)
+    scores = sorted(_score(a) for a in answers if a.example.violating)
     if not scores:
         return None
     missable = math.floor(len(scores) * (1 - target) + 1e-9)
     highest = min(scores[missable], 1.0) if missable < len(scores) else 1.0
-    return _down(highest)
+    return _round_down(highest)
 
 
-def _down(score: float) -> float:
+def _round_down(score: float) -> float:
     """Round to four digits, never up: that would lose recall."""
     return float(Decimal(repr(score)).quantize(Decimal("0.0001"), ROUND_FLOOR))
 
 
-def passes(answer: Answer, accept_below: float) -> bool:
+def escalates(answer: Answer, accept_below: float) -> bool:
     """Tell whether the local stage, with this threshold, leaves a case to the next one."""
     return _score(answer) >= accept_below
 
@@ -131,56 +131,56 @@ def _score(answer: Answer) -> float:
     return math.inf if answer.verdict == "unjudged" else answer.score
 
 
-def screen(answers: Sequence[Answer], passed: Passes) -> Screening:
-    """Measure what passing on these cases does."""
+def measure_screening(answers: Sequence[Answer], is_escalated: Escalates) -> Screening:
+    """Measure a screen that escalates some cases to the next stage."""
     return Screening(
-        recall=share(answers, lambda a: a.labelled.violating, passed),
-        settled_harmless=share(answers, lambda a: not a.labelled.violating, lambda a: not passed(a)),
-        settled=share(answers, lambda a: True, lambda a: not passed(a)),
+        recall=share(answers, lambda a: a.example.violating, is_escalated),
+        settled_harmless=share(answers, lambda a: not a.example.violating, lambda a: not is_escalated(a)),
+        settled=share(answers, lambda a: True, lambda a: not is_escalated(a)),
     )
 
 
 def cross_validate(answers: Sequence[Answer], target: float, folds: int = FOLDS) -> Screening | None:
     """Screen each fold of families by the threshold that the other folds choose."""
-    fold_of = folds_of(answers, folds)
+    fold_of = assign_folds(answers, folds)
     thresholds = {
-        fold: choose([a for a in answers if fold_of[a.labelled.family] != fold], target)
+        fold: choose_threshold([a for a in answers if fold_of[a.example.family] != fold], target)
         for fold in set(fold_of.values())
     }
     if len(thresholds) < 2 or None in thresholds.values():
         return None
-    return screen(answers, lambda a: passes(a, thresholds[fold_of[a.labelled.family]] or 0.0))
+    return measure_screening(answers, lambda a: escalates(a, thresholds[fold_of[a.example.family]] or 0.0))
 
 
-def folds_of(answers: Sequence[Answer], folds: int = FOLDS) -> dict[str, int]:
+def assign_folds(answers: Sequence[Answer], folds: int = FOLDS) -> dict[str, int]:
     """Deal the families out into folds with about as many violating cases each; fewer folds where few families have any."""
     size: dict[str, list[int]] = {}
     for answer in answers:
-        counts = size.setdefault(answer.labelled.family, [0, 0])
-        counts[0] += answer.labelled.violating
+        counts = size.setdefault(answer.example.family, [0, 0])
+        counts[0] += answer.example.violating
         counts[1] += 1
     folds = min(folds, sum(violating > 0 for violating, _ in size.values()))
     if not folds:
         return dict.fromkeys(size, 0)
-    filled = [[0, 0] for _ in range(folds)]
+    fold_sizes = [[0, 0] for _ in range(folds)]
     fold_of = {}
     for family in sorted(size, key=lambda name: (-size[name][0], -size[name][1], name)):
-        fold = min(range(folds), key=filled.__getitem__)
+        fold = min(range(folds), key=fold_sizes.__getitem__)
         fold_of[family] = fold
-        filled[fold] = [have + more for have, more in zip(filled[fold], size[family], strict=True)]
+        fold_sizes[fold] = [have + more for have, more in zip(fold_sizes[fold], size[family], strict=True)]
     return fold_of
 
 
-def curve(answers: Sequence[Answer]) -> tuple[Point, ...]:
-    """Return recall and share settled at every threshold that makes a difference, from 0 up."""
-    violating = [_score(a) for a in answers if a.labelled.violating]
-    harmless = [_score(a) for a in answers if not a.labelled.violating]
+def recall_curve(answers: Sequence[Answer]) -> tuple[Point, ...]:
+    """Return recall and the share of harmless cases settled at every distinct threshold, from 0 up."""
+    violating = [_score(a) for a in answers if a.example.violating]
+    harmless = [_score(a) for a in answers if not a.example.violating]
     if not violating or not harmless:
         return ()
     steps = sorted({0.0, 1.0, *(s for s in (*violating, *harmless) if s <= 1)})
     return tuple(
         Point(
-            _down(step),
+            _round_down(step),
             sum(s >= step for s in violating) / len(violating),
             sum(s < step for s in harmless) / len(harmless),
         )
@@ -202,9 +202,9 @@ def as_data(calibrations: Mapping[str, Calibration]) -> dict[str, dict[str, obje
             "violating": one.violating,
             "harmless": one.harmless,
             "unjudged": one.unjudged,
-            "measured": _screening(one.measured),
-            "cross_validated": _screening(one.cross_validated),
-            "tested": _screening(one.tested),
+            "measured": _screening_data(one.measured),
+            "cross_validated": _screening_data(one.cross_validated),
+            "tested": _screening_data(one.tested),
             "faults": one.faults,
             "curve": [[p.accept_below, p.recall, p.settled_harmless] for p in one.curve],
         }
@@ -212,7 +212,7 @@ def as_data(calibrations: Mapping[str, Calibration]) -> dict[str, dict[str, obje
     }
 
 
-def _screening(one: Screening | None) -> dict[str, object] | None:
+def _screening_data(one: Screening | None) -> dict[str, object] | None:
     if one is None:
         return None
     data: dict[str, object] = {}

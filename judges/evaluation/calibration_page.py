@@ -17,14 +17,14 @@ SETTLED = tuple((n / 4, f"{25 * n} %") for n in range(5))
 RECALL = tuple((n / 10, f".{n}" if n < 10 else "1") for n in range(5, 11))
 
 
-def page(found: Mapping[str, Calibration], routes: Mapping[str, Route], team: Traffic | None, title: str) -> str:
+def page(calibrations: Mapping[str, Calibration], routes: Mapping[str, Route], team: Traffic | None, title: str) -> str:
     """Return the page."""
     templates = Environment(
         loader=PackageLoader("judges.evaluation"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     plots = [
-        {"one": one, "reaches": routes[name].reaches(), "drawing": _draw(one), "thresholds": _steps(one)}
-        for name, one in found.items()
+        {"one": one, "reaches": routes[name].reach_shares(), "drawing": _draw(one), "thresholds": _steps(one)}
+        for name, one in calibrations.items()
     ]
     template = templates.get_template("calibration.html")
     return template.render(title=title, plots=plots, team=team, percent=percent)

@@ -1,17 +1,17 @@
-"""Which cases are meant, as somebody chooses them. Pure."""
+"""A choice among labelled cases: by file, judge, split, tag and family. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from judges.evaluation.labelled import Labelled
+from judges.evaluation.labelled import LabelledCase
 from scenarios.scenario import Family, Scenario
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which cases are meant; what is left empty chooses nothing out."""
+    """A choice among cases; an empty field does not restrict it."""
 
     data: list[Path] = field(default_factory=list)
     judges: list[str] = field(default_factory=list)
@@ -32,11 +32,11 @@ class Choice:
             and (not self.families or family.family in self.families)
         )
 
-    def limited(self, cases: Sequence[Labelled], judges: Sequence[str]) -> list[Labelled]:
-        """Return at most so many cases of each judge, from as many families as there are: the first of each, then the second ..."""
+    def limited(self, cases: Sequence[LabelledCase], judges: Sequence[str]) -> list[LabelledCase]:
+        """Return at most `limit` cases of each judge, taking the first of each family, then the second of each, and so on."""
         if self.limit is None:
             return list(cases)
-        chosen: list[Labelled] = []
+        chosen: list[LabelledCase] = []
         for judge in judges:
             counts: dict[str, int] = {}
             places: list[tuple[int, int]] = []

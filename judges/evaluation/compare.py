@@ -4,74 +4,74 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judges.evaluation.labelled import Labelled
-from judges.evaluation.measures import Measured, Paired, measure, paired
-from judges.evaluation.report import figures, wanted
+from judges.evaluation.labelled import LabelledCase
+from judges.evaluation.measures import Measurement, PairedTest, measure, paired_test
+from judges.evaluation.report import expected_verdicts, figures
 from judges.evaluation.run_cases import Answer
 from judges.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedVerdict:
     """A case on which the verdicts differ."""
 
-    labelled: Labelled
+    example: LabelledCase
     first: Verdict
     second: Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """What two subjects made of the cases of one judge."""
+class Comparison:
+    """Two subjects on the cases of one judge."""
 
-    first: Measured
-    second: Measured
-    everything: Paired
+    first: Measurement
+    second: Measurement
+    everything: PairedTest
     """On all labelled cases that both were asked."""
-    violating: Paired
+    violating: PairedTest
     """On those to be flagged: its difference is that of recall."""
-    harmless: Paired
+    harmless: PairedTest
     """On those to be accepted: its difference is that of specificity."""
-    changed: tuple[Changed, ...]
+    changed: tuple[ChangedVerdict, ...]
 
 
-def compare(first: Sequence[Answer], second: Sequence[Answer]) -> Compared:
-    """Compare the answers of two subjects to the same cases. What the budget kept from one of them counts for neither."""
-    both = _ids(first) & _ids(second)
-    ours, theirs = ([a for a in answers if a.labelled.id in both] for answers in (first, second))
+def compare(first: Sequence[Answer], second: Sequence[Answer]) -> Comparison:
+    """Compare the answers of two subjects to the same cases. Cases that either skipped for the budget are left out."""
+    ids = _ids(first) & _ids(second)
+    first_answers, second_answers = ([a for a in answers if a.example.id in ids] for answers in (first, second))
 
-    def on(kind: Callable[[Answer], bool]) -> Paired:
-        return paired([a for a in ours if kind(a)], [a for a in theirs if kind(a)])
+    def on(kind: Callable[[Answer], bool]) -> PairedTest:
+        return paired_test([a for a in first_answers if kind(a)], [a for a in second_answers if kind(a)])
 
-    verdicts = {a.labelled.id: a.verdict for a in theirs}
-    return Compared(
-        first=measure(ours),
-        second=measure(theirs),
+    verdicts = {a.example.id: a.verdict for a in second_answers}
+    return Comparison(
+        first=measure(first_answers),
+        second=measure(second_answers),
         everything=on(lambda a: True),
-        violating=on(lambda a: a.labelled.violating),
-        harmless=on(lambda a: not a.labelled.violating),
+        violating=on(lambda a: a.example.violating),
+        harmless=on(lambda a: not a.example.violating),
         changed=tuple(
-            Changed(a.labelled, a.verdict, verdicts[a.labelled.id])
-            for a in ours
-            if a.verdict != verdicts[a.labelled.id]
+            ChangedVerdict(a.example, a.verdict, verdicts[a.example.id])
+            for a in first_answers
+            if a.verdict != verdicts[a.example.id]
         ),
     )
 
 
-def compare_by_judge(first: Sequence[Answer], second: Sequence[Answer]) -> dict[str, Compared]:
+def compare_by_judge(first: Sequence[Answer], second: Sequence[Answer]) -> dict[str, Comparison]:
     """Compare the answers of two sides for each judge that has cases."""
-    names = dict.fromkeys(answer.labelled.judge for answer in first)
+    names = dict.fromkeys(answer.example.judge for answer in first)
     return {
-        name: compare([a for a in first if a.labelled.judge == name], [a for a in second if a.labelled.judge == name])
+        name: compare([a for a in first if a.example.judge == name], [a for a in second if a.example.judge == name])
         for name in names
     }
 
 
 def _ids(answers: Sequence[Answer]) -> set[str]:
-    return {a.labelled.id for a in answers if not a.skipped}
+    return {a.example.id for a in answers if not a.skipped}
 
 
-def as_data(first: str, second: str, compared: Mapping[str, Compared]) -> dict[str, Any]:
+def as_data(first: str, second: str, compared: Mapping[str, Comparison]) -> dict[str, Any]:
     """Return a comparison as one object: `judges` by name, and `changed`, the cases on which the verdicts differ.
 
     Args:
@@ -84,18 +84,18 @@ def as_data(first: str, second: str, compared: Mapping[str, Compared]) -> dict[s
             name: {
                 "first": figures(one.first),
                 "second": figures(one.second),
-                "all": _paired(one.everything),
-                "violating": _paired(one.violating),
-                "harmless": _paired(one.harmless),
+                "all": _paired_data(one.everything),
+                "violating": _paired_data(one.violating),
+                "harmless": _paired_data(one.harmless),
             }
             for name, one in compared.items()
         },
         "changed": [
             {
-                "id": case.labelled.id,
-                "judge": case.labelled.judge,
-                "family": case.labelled.family,
-                "expected": wanted(case.labelled),
+                "id": case.example.id,
+                "judge": case.example.judge,
+                "family": case.example.family,
+                "expected": expected_verdicts(case.example),
                 "first": case.first,
                 "second": case.second,
             }
@@ -105,7 +105,7 @@ def as_data(first: str, second: str, compared: Mapping[str, Compared]) -> dict[s
     }
 
 
-def _paired(one: Paired) -> dict[str, Any]:
+def _paired_data(one: PairedTest) -> dict[str, Any]:
     return {
         "n": one.n,
         "only_first": one.only_first,

@@ -11,18 +11,18 @@ from judges.evaluation import shipped_scenarios as shipped
 from judges.evaluation.choice import Choice
 from judges.evaluation.errors import EvaluationError, HoldoutError
 from judges.evaluation.holdout import count_use, say_uses
-from judges.evaluation.judge_names import known_judges, misnamed
-from judges.evaluation.labelled import Labelled, Setting, labelled
+from judges.evaluation.judge_names import known_judges, unknown_names
+from judges.evaluation.labelled import LabelledCase, ScenarioDefaults, label_cases
 from judges.evaluation.subject import Spec, Subject, open_subject
 from judges.prompt import SHARED, PromptError, load_prompt
 from judges.verdict import Stage
-from models.answer_cache import Memory, Remembering
-from models.budget import Budget, Budgeted, price_of
+from models.answer_cache import AnswerCache, CachingEngine
+from models.budget import Budget, BudgetedEngine, price_of
 from models.client import Engine, Models, open_models
 from models.openai_engine import make_session
 from proxy.config.blueprint import Blueprint, JudgePlan, assemble
 from proxy.config.config import Config, load_config
-from scenarios.scenario import Read, load_all
+from scenarios.scenario_files import FamilyFile, load_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ class ConfiguredJudges:
     blueprint: Blueprint
     models: Models
     budget: Budget | None
-    known: list[str]
+    judge_names: list[str]
     """Judges that scenarios may name: those built in and those of all chatbots."""
-    told: Callable[[str], None] = lambda text: None
-    """Told in a sentence what should be known of the cases."""
-    _hints: set[str] = field(default_factory=set)
-    """What has been told, which is told once."""
+    notify: Callable[[str], None] = lambda text: None
+    """Called with a hint about the cases, in a sentence."""
+    _hints_given: set[str] = field(default_factory=set)
+    """Hints given so far; each is given once."""
 
     def plan(self, judge: str) -> JudgePlan:
         plans = {plan.name: plan for plan in self.blueprint.plans}
@@ -47,7 +47,7 @@ class ConfiguredJudges:
             raise EvaluationError(f"{self.blueprint.name} has no judge {judge!r}; it has {', '.join(plans)}")
         return plans[judge]
 
-    def named(self, judge: str) -> list[str]:
+    def expand_name(self, judge: str) -> list[str]:
         """Return the judges that a name stands for: one, or all that share their prompts."""
         if judge != SHARED:
             return [self.plan(judge).name]
@@ -56,12 +56,12 @@ class ConfiguredJudges:
             raise EvaluationError(f"no judge of {self.blueprint.name} shares the prompts with `name: {SHARED}`")
         return sharing
 
-    def chosen(self, choice: Choice) -> list[str]:
-        """Return the names of the judges that are meant; all when none is named."""
-        names = dict.fromkeys(name for judge in choice.judges for name in self.named(judge))
+    def chosen_judges(self, choice: Choice) -> list[str]:
+        """Return the names of the chosen judges; all when none is named."""
+        names = dict.fromkeys(name for judge in choice.judges for name in self.expand_name(judge))
         return list(names) or [plan.name for plan in self.blueprint.plans]
 
-    def asked_together(self, stage: Stage) -> list[str]:
+    def judges_sharing_prompt(self, stage: Stage) -> list[str]:
         """Return the judges that read the shared prompt of a stage, as the chatbot is configured."""
         return [plan.name for plan in self.blueprint.plans if stage in plan.stages and self._shares(plan, stage)]
 
@@ -84,36 +84,36 @@ class ConfiguredJudges:
                     price_of(prompt.model, settings)
         return subject
 
-    def cases(self, choice: Choice, *, unlabelled: bool = False) -> list[Labelled]:
+    def cases(self, choice: Choice, *, unlabelled: bool = False) -> list[LabelledCase]:
         """Read the cases that are meant, for the judges that are meant.
 
         Raises:
             EvaluationError: There is none, or a scenario names no judge.
             ScenarioError: Scenarios cannot be read or used.
         """
-        read = self._read(choice.data)
-        lent, others = self._lent(choice.data)
-        judges = self.chosen(choice)
-        cases = choice.limited(labelled(read, judges, lent, choice.keep, unlabelled=unlabelled), judges)
+        families = self._read(choice.data)
+        defaults, differences = self._scenario_defaults(choice.data)
+        judges = self.chosen_judges(choice)
+        cases = choice.limited(label_cases(families, judges, defaults, choice.keep, unlabelled=unlabelled), judges)
         if not cases:
             raise EvaluationError(
                 "no case fits: no scenario with these judges, split, tags and families; see --data and --split"
             )
-        borrowing = {one.family.family for one in read if one.family.knowledge_base is None}
+        borrowing = {one.family.family for one in families if one.family.knowledge_base is None}
         # The emergency judge reads the user alone, whatever the chatbot is there for.
-        if others and any(case.judge != "emergency" and case.family in borrowing for case in cases):
+        if differences and any(case.judge != "emergency" and case.family in borrowing for case in cases):
             self._hint(
-                f"the shipped scenarios belong to another {' and '.join(others)} than {self.blueprint.name} has, and are measured "
-                "with theirs; to measure on scenarios of your own, give --data FILE|FOLDER"
+                f"the shipped scenarios belong to another {' and '.join(differences)} than {self.blueprint.name} has, and are "
+                "measured with theirs; to measure on scenarios of your own, give --data FILE|FOLDER"
             )
         return cases
 
-    def holdout(self, data: list[Path], judges: list[str]) -> list[Labelled]:
+    def holdout(self, data: list[Path], judges: list[str]) -> list[LabelledCase]:
         """Read the held-out cases of judges: all that there are, since a choice among them is a look at this holdout too."""
-        lent, _ = self._lent(data)
-        return labelled(self._read(data), judges, lent, lambda family, scenario: family.split == "holdout")
+        defaults, _ = self._scenario_defaults(data)
+        return label_cases(self._read(data), judges, defaults, lambda family, scenario: family.split == "holdout")
 
-    def count_holdout_use(self, cases: Sequence[Labelled], data: list[Path], uses: Path) -> str | None:
+    def count_holdout_use(self, cases: Sequence[LabelledCase], data: list[Path], uses: Path) -> str | None:
         """Count that a run is about to judge held-out cases. To be called before it asks: a use that cannot be counted is none.
 
         Args:
@@ -139,33 +139,33 @@ class ConfiguredJudges:
         return say_uses(counts)
 
     @property
-    def setting(self) -> Setting:
+    def scenario_defaults(self) -> ScenarioDefaults:
         """What the chatbot lends to scenarios that do not say it themselves."""
         settings = self.blueprint.settings
         topics = tuple(Topic(topic.name, tuple(topic.terms)) for topic in settings.sensitive_topics)
-        return Setting(self.blueprint.library, settings.role, topics)
+        return ScenarioDefaults(self.blueprint.library, settings.role, topics)
 
-    def _lent(self, data: list[Path]) -> tuple[Setting, list[str]]:
+    def _scenario_defaults(self, data: list[Path]) -> tuple[ScenarioDefaults, list[str]]:
         """Return what is lent to scenarios that do not say it, and what of it the chatbot does not have.
 
         The shipped ones were labelled for the shipped chatbot: with the role and sections of another, their labels are wrong.
         """
         if data:
-            return self.setting, []
-        theirs = shipped.setting()
-        others = shipped.differences(self.setting, theirs)
-        return (theirs if others else self.setting), others
+            return self.scenario_defaults, []
+        shipped_defaults = shipped.shipped_defaults()
+        differences = shipped.differences(self.scenario_defaults, shipped_defaults)
+        return (shipped_defaults if differences else self.scenario_defaults), differences
 
     def _hint(self, text: str) -> None:
-        if text not in self._hints:
-            self._hints.add(text)
-            self.told(text)
+        if text not in self._hints_given:
+            self._hints_given.add(text)
+            self.notify(text)
 
-    def _read(self, data: list[Path]) -> list[Read]:
-        read = load_all(data or [shipped.SCENARIOS])
-        if problems := misnamed(read, self.known):
+    def _read(self, data: list[Path]) -> list[FamilyFile]:
+        families = load_all(data or [shipped.SCENARIOS])
+        if problems := unknown_names(families, self.judge_names):
             raise EvaluationError(*problems)
-        return read
+        return families
 
 
 @asynccontextmanager
@@ -175,7 +175,7 @@ async def open_judges(
     *,
     budget: float | None = None,
     answers: Path | None = None,
-    told: Callable[[str], None] = lambda text: None,
+    notify: Callable[[str], None] = lambda text: None,
 ) -> AsyncIterator[ConfiguredJudges]:
     """Open a chatbot's judges and their models.
 
@@ -184,7 +184,7 @@ async def open_judges(
         chatbot: Its name; None: the first one that has judges.
         budget: What all calls may cost together.
         answers: Where answers are remembered; None: nothing is.
-        told: Told in a sentence what should be known of the cases.
+        notify: Called with a hint about the cases, in a sentence.
 
     Raises:
         ConfigError: The configuration is not right.
@@ -193,29 +193,29 @@ async def open_judges(
     """
     config = load_config(path)
     blueprints = assemble(config)
-    blueprint = _chosen(blueprints, chatbot)
-    known = known_judges(plan.name for bot in blueprints.values() for plan in bot.plans)
+    blueprint = _choose_blueprint(blueprints, chatbot)
+    judge_names = known_judges(plan.name for bot in blueprints.values() for plan in bot.plans)
     purse = Budget(budget) if budget is not None else None
     outside = any(settings.engine != "embedded" for settings in config.models.values())
-    memory = Memory(answers) if answers is not None and outside else None
+    cache = AnswerCache(answers) if answers is not None and outside else None
 
-    def around(alias: str, engine: Engine) -> Engine:
+    def wrap_engine(alias: str, engine: Engine) -> Engine:
         settings = config.models[alias]
         if purse is not None and settings.engine != "embedded":
-            engine = Budgeted(engine, alias, settings, purse)
-        return engine if memory is None else Remembering(engine, memory, settings.base_url)
+            engine = BudgetedEngine(engine, alias, settings, purse)
+        return engine if cache is None else CachingEngine(engine, cache, settings.base_url)
 
     session = make_session()
     try:
-        models = open_models(config.models, session, ENGINES, around=around)
-        yield ConfiguredJudges(config, path, blueprint, models, purse, known, told)
+        models = open_models(config.models, session, ENGINES, wrap_engine=wrap_engine)
+        yield ConfiguredJudges(config, path, blueprint, models, purse, judge_names, notify)
     finally:
         await session.close()
-        if memory is not None:
-            memory.close()
+        if cache is not None:
+            cache.close()
 
 
-def _chosen(blueprints: dict[str, Blueprint], name: str | None) -> Blueprint:
+def _choose_blueprint(blueprints: dict[str, Blueprint], name: str | None) -> Blueprint:
     with_judges = [one for one in blueprints.values() if one.plans]
     if name is None:
         if not with_judges:
@@ -228,10 +228,10 @@ def _chosen(blueprints: dict[str, Blueprint], name: str | None) -> Blueprint:
     return blueprints[name]
 
 
-def judges_meant(named: Sequence[str] | None, specs: Sequence[Spec]) -> list[str]:
+def resolve_judges(judges: Sequence[str] | None, specs: Sequence[Spec]) -> list[str]:
     """Return the judges that are named; when none is, those that the prompts to measure are for, see `ConfiguredJudges.named`."""
-    if named:
-        return list(named)
+    if judges:
+        return list(judges)
     try:
         names = dict.fromkeys(load_prompt(spec.prompt).name for spec in specs if spec.prompt is not None)
     except PromptError as error:

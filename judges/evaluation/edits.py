@@ -8,13 +8,13 @@ from itertools import pairwise
 
 from pydantic import BaseModel, ConfigDict
 
-from judges.evaluation.labelled import Labelled
+from judges.evaluation.labelled import LabelledCase
 from knowledge_base.front_matter import split_front_matter
 
 QUOTED_WORDS = 8
-"""So many words in a row may stand both in a prompt and in a dev case; more is a case learnt by heart."""
+"""Words in a row that a prompt and a dev case may share; with more, the prompt would memorise the case."""
 GROWTH = 2
-"""A prompt may grow to so many times the length it began with."""
+"""How many times its original length a prompt may grow to."""
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -41,7 +41,7 @@ class Proposal(BaseModel):
     """Why the edits mend that without breaking what is right."""
 
 
-class Refused(Exception):
+class RefusedProposal(Exception):
     """A proposal cannot be tried; the message says why, to the model that made it."""
 
 
@@ -58,7 +58,7 @@ class Wording:
         return f"{self.front_matter}{self.text}\n"
 
 
-def worded(file: str) -> Wording:
+def parse_wording(file: str) -> Wording:
     """Split the text of a prompt file that is known to be valid."""
     text = split_front_matter(file)[1]
     whole = file.removeprefix("\ufeff").replace("\r\n", "\n").rstrip()
@@ -70,25 +70,25 @@ class Bounds:
     """What a new wording must keep to, whatever the edits."""
 
     start: Wording
-    cases: tuple[Labelled, ...]
+    cases: tuple[LabelledCase, ...]
     """The cases that must not be quoted."""
 
     @property
-    def longest(self) -> int:
+    def max_chars(self) -> int:
         """Characters."""
         return GROWTH * len(self.start.text)
 
     def check(self, text: str) -> None:
         """Raises: Refused: the instructions are empty, too long, or quote a case."""
         if not text.strip():
-            raise Refused("nothing is left of the instructions")
-        if len(text) > self.longest:
-            raise Refused(
-                f"the instructions would have {len(text)} characters; {self.longest} is the most: shorten what is there"
+            raise RefusedProposal("nothing is left of the instructions")
+        if len(text) > self.max_chars:
+            raise RefusedProposal(
+                f"the instructions would have {len(text)} characters; {self.max_chars} is the most: shorten what is there"
             )
-        for words in _runs(text):
+        for words in _word_runs(text):
             if words in self._quotable:
-                raise Refused(
+                raise RefusedProposal(
                     f"{' '.join(words)!r} is quoted from a case; say the general rule in words of your own, "
                     f"with at most {QUOTED_WORDS} words in a row from any case"
                 )
@@ -97,22 +97,22 @@ class Bounds:
     def _quotable(self) -> frozenset[tuple[str, ...]]:
         """The runs of words in cases, less those that the prompt had from the beginning."""
         texts = {text for case in self.cases for text in _texts(case)}
-        return frozenset(run for text in texts for run in _runs(text)) - set(_runs(self.start.text))
+        return frozenset(run for text in texts for run in _word_runs(text)) - set(_word_runs(self.start.text))
 
 
-def _texts(case: Labelled) -> Iterable[str]:
+def _texts(case: LabelledCase) -> Iterable[str]:
     yield from (case.case.user_message, case.case.draft)
-    yield from (said.text for said in case.case.history)
+    yield from (message.text for message in case.case.history)
     yield from (source.text for source in case.case.cited)
 
 
-def _runs(text: str) -> Iterable[tuple[str, ...]]:
+def _word_runs(text: str) -> Iterable[tuple[str, ...]]:
     """Return all runs of words that are one too long to be quoted."""
     words = _WORD.findall(text.casefold())
     return (tuple(words[i : i + QUOTED_WORDS + 1]) for i in range(len(words) - QUOTED_WORDS))
 
 
-def edited(wording: Wording, edits: Iterable[Edit]) -> Wording:
+def apply_edits(wording: Wording, edits: Iterable[Edit]) -> Wording:
     """Apply edits, each to the instructions as they were before any of them.
 
     Raises:
@@ -124,30 +124,32 @@ def edited(wording: Wording, edits: Iterable[Edit]) -> Wording:
         if not edit.find.strip():
             added.append(edit.replace.strip())
             continue
-        places.append((*_place(wording, edit.find), edit.replace))
+        places.append((*_locate(wording, edit.find), edit.replace))
     places.sort()
     for (_, end, _), (start, _, replace) in pairwise(places):
         if start < end:
-            raise Refused(f"two edits overlap, one of them the one that puts {_short(replace)}; make them one")
+            raise RefusedProposal(f"two edits overlap, one of them the one that puts {_short(replace)}; make them one")
     text = wording.text
     for start, end, replace in reversed(places):
         text = text[:start] + replace + text[end:]
     text = "\n".join([text.strip(), *filter(None, added)]).strip()
     if text == wording.text:
-        raise Refused("the edits change nothing")
+        raise RefusedProposal("the edits change nothing")
     return Wording(wording.front_matter, text)
 
 
-def _place(wording: Wording, find: str) -> tuple[int, int]:
+def _locate(wording: Wording, find: str) -> tuple[int, int]:
     times = wording.text.count(find)
     if times == 1:
         start = wording.text.index(find)
         return start, start + len(find)
     if times:
-        raise Refused(f"find {_short(find)} stands {times} times in the instructions; give more of what is around it")
+        raise RefusedProposal(
+            f"find {_short(find)} stands {times} times in the instructions; give more of what is around it"
+        )
     if find.strip() in wording.front_matter:
-        raise Refused(f"find {_short(find)} is in the front matter, which is not to be changed")
-    raise Refused(f"find {_short(find)} does not stand in the instructions; copy it letter by letter")
+        raise RefusedProposal(f"find {_short(find)} is in the front matter, which is not to be changed")
+    raise RefusedProposal(f"find {_short(find)} does not stand in the instructions; copy it letter by letter")
 
 
 def _short(text: str) -> str:

@@ -1,4 +1,4 @@
-"""How often a holdout has been looked at: each look that leads to a choice makes its figure more optimistic."""
+"""Count the uses of a holdout: each use that leads to a choice makes its figures more optimistic."""
 
 import hashlib
 import json
@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from judges.evaluation.errors import HoldoutError
-from judges.evaluation.labelled import Labelled
+from judges.evaluation.labelled import LabelledCase
 
 
-def count_use(file: Path, judge: str, cases: Sequence[Labelled]) -> int:
+def count_use(file: Path, judge: str, cases: Sequence[LabelledCase]) -> int:
     """Count a use of these cases to measure this judge.
 
     Args:
@@ -38,17 +38,17 @@ def count_use(file: Path, judge: str, cases: Sequence[Labelled]) -> int:
 
 
 def say_uses(uses: Mapping[str, int]) -> str:
-    """Say what so many uses mean, by judge."""
+    """Describe, by judge, how much the number of uses weakens the figures."""
     each = ", ".join(f"{'1 time' if count == 1 else f'{count} times'} for {judge}" for judge, count in uses.items())
     return f"this holdout has been used {each}; each further use makes its figure more optimistic"
 
 
-def fingerprint(cases: Sequence[Labelled]) -> str:
+def fingerprint(cases: Sequence[LabelledCase]) -> str:
     """Hash what is in some cases, in whatever order they are."""
     each = sorted(case_key(case) + ",".join(sorted(case.expected)) for case in cases)
     return hashlib.sha256("\n".join(each).encode()).hexdigest()[:16]
 
 
-def case_key(case: Labelled) -> str:
+def case_key(case: LabelledCase) -> str:
     """Name a case by its id and what is in it."""
     return f"{case.id}:{hashlib.sha256(case.case.as_json().encode()).hexdigest()[:16]}"

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from judges.evaluation.edits import Proposal, Wording
 from judges.evaluation.errors import JournalError
 from judges.evaluation.holdout import case_key
-from judges.evaluation.labelled import Labelled
+from judges.evaluation.labelled import LabelledCase
 from judges.evaluation.run_cases import Answer
 from judges.prompt import Prompt
 from judges.reply_call import form_of
@@ -47,14 +47,14 @@ class Settings(_Line):
     alpha: float = 0.1
 
 
-class Begun(_Line):
+class StartLine(_Line):
     event: Literal["begun"] = "begun"
     settings: Settings
     models: dict[str, str | None]
     """What the aliases stood for."""
 
 
-class Answered(_Line):
+class AnswerLine(_Line):
     """What the judge made of a case. Failures are not written down: they are asked again."""
 
     event: Literal["answer"] = "answer"
@@ -74,7 +74,7 @@ class Answered(_Line):
     calls: int
 
 
-class Proposed(_Line):
+class ProposalLine(_Line):
     event: Literal["proposal"] = "proposal"
     name: str
     """Of the candidate."""
@@ -84,7 +84,7 @@ class Proposed(_Line):
     """None: what the model answered could not be read."""
 
 
-class Ruled(_Line):
+class RulingLine(_Line):
     """What came of a candidate; for people to read."""
 
     event: Literal["ruled"] = "ruled"
@@ -93,21 +93,21 @@ class Ruled(_Line):
     because: str
 
 
-class Counted(_Line):
+class HoldoutLine(_Line):
     event: Literal["holdout"] = "holdout"
     prompt: str
     """Hash of the winner."""
     uses: int
 
 
-class Decided(_Line):
+class DecisionLine(_Line):
     event: Literal["decided"] = "decided"
     winner: str
     written_to: Path | None
     """None: discarded."""
 
 
-Line = Begun | Answered | Proposed | Ruled | Counted | Decided
+Line = StartLine | AnswerLine | ProposalLine | RulingLine | HoldoutLine | DecisionLine
 _LINE: TypeAdapter[Line] = TypeAdapter(Annotated[Line, Field(discriminator="event")])
 
 
@@ -121,11 +121,11 @@ class Journal:
             JournalError: It cannot be read or written.
         """
         self.folder = folder
-        self.begun: Begun | None = None
-        self._answers: dict[tuple[str, str], Answered] = {}
-        self._proposals: dict[tuple[str, str], Proposed] = {}
+        self.start: StartLine | None = None
+        self._answers: dict[tuple[str, str], AnswerLine] = {}
+        self._proposals: dict[tuple[str, str], ProposalLine] = {}
         self._uses: dict[str, int] = {}
-        self._known: set[str] = set()
+        self._texts: set[str] = set()
         try:
             folder.mkdir(parents=True, exist_ok=True)
             # Readable by its owner alone: observations quote conversations.
@@ -145,81 +145,81 @@ class Journal:
     def add(self, line: Line) -> None:
         """Write a line, unless it is there already: a resumed run comes by the same places."""
         text = line.model_dump_json()
-        if text not in self._known:
+        if text not in self._texts:
             os.write(self._file, text.encode() + b"\n")
-            self._take(line, text)
+            self._apply(line, text)
 
     def _read(self, text: str, number: int) -> None:
         try:
-            self._take(_LINE.validate_json(text), text)
+            self._apply(_LINE.validate_json(text), text)
         except ValidationError:
             log.warning("unreadable line in the journal", file=str(self.folder / JOURNAL), line=number)
 
-    def _take(self, line: Line, text: str) -> None:
-        self._known.add(text)
-        if isinstance(line, Begun):
-            self.begun = line
-        elif isinstance(line, Answered):
+    def _apply(self, line: Line, text: str) -> None:
+        self._texts.add(text)
+        if isinstance(line, StartLine):
+            self.start = line
+        elif isinstance(line, AnswerLine):
             self._answers[line.prompt, line.case] = line
-        elif isinstance(line, Proposed):
+        elif isinstance(line, ProposalLine):
             self._proposals[line.name, line.base] = line
-        elif isinstance(line, Counted):
+        elif isinstance(line, HoldoutLine):
             self._uses[line.prompt] = line.uses
 
-    def proposed(self, name: str, base: str) -> Proposed | None:
+    def proposal_for(self, name: str, base: str) -> ProposalLine | None:
         return self._proposals.get((name, base))
 
     def uses(self, prompt: str) -> int | None:
         """Return the use of the holdout that was counted for this winner."""
         return self._uses.get(prompt)
 
-    def answer(self, prompt: Prompt, case: Labelled, questions: Collection[str] = ()) -> Answer | None:
+    def answer(self, prompt: Prompt, case: LabelledCase, questions: Collection[str] = ()) -> Answer | None:
         """Return what the judge of a case has answered with this prompt, which asks for `questions` if it is a shared one."""
-        known = self._answers.get((prompt.hash, _key(case)))
-        if known is None:
+        line = self._answers.get((prompt.hash, _key(case)))
+        if line is None:
             return None
         observation = None
-        if known.observation is not None:
+        if line.observation is not None:
             with suppress(
                 ValidationError
             ):  # the form has changed meanwhile; nothing but the tuner's view of it is lost
-                observation = form_of(prompt, questions).model_validate(known.observation)
-        exchange = Exchange(prompt.model, prompt.hash, known.raw or "")
+                observation = form_of(prompt, questions).model_validate(line.observation)
+        exchange = Exchange(prompt.model, prompt.hash, line.raw or "")
         judgement = Judgement(
             case.judge,
             prompt.stage,
-            known.verdict,
-            known.rule,
-            known.reason,
+            line.verdict,
+            line.rule,
+            line.reason,
             observation=observation,
             exchange=exchange,
         )
         return Answer(
-            labelled=case,
+            example=case,
             repeat=0,
             judgement=judgement,
             path=(prompt.stage,),
-            ms=known.ms,
-            usage=Usage(*known.tokens),
-            cost=known.cost,
-            calls=known.calls,
+            ms=line.ms,
+            usage=Usage(*line.tokens),
+            cost=line.cost,
+            calls=line.calls,
         )
 
-    def keep(self, prompt: Prompt, answer: Answer) -> None:
+    def record(self, prompt: Prompt, answer: Answer) -> None:
         """Write down an answer, unless the model failed to give one."""
-        if failed(answer):
+        if has_failed(answer):
             return
-        given = answer.judgement
-        assert given.exchange is not None
+        judgement = answer.judgement
+        assert judgement.exchange is not None
         self.add(
-            Answered(
+            AnswerLine(
                 prompt=prompt.hash,
-                case=_key(answer.labelled),
-                verdict=given.verdict,
-                rule=given.rule,
-                reason=given.reason,
-                observation=given.observation.model_dump() if given.observation else None,
-                raw=None if given.observation else given.exchange.raw.encode(errors="replace").decode(),
+                case=_key(answer.example),
+                verdict=judgement.verdict,
+                rule=judgement.rule,
+                reason=judgement.reason,
+                observation=judgement.observation.model_dump() if judgement.observation else None,
+                raw=None if judgement.observation else judgement.exchange.raw.encode(errors="replace").decode(),
                 ms=answer.ms,
                 tokens=(answer.usage.prompt_tokens, answer.usage.completion_tokens),
                 cost=answer.cost,
@@ -241,29 +241,29 @@ class Journal:
         return path
 
 
-def _key(case: Labelled) -> str:
+def _key(case: LabelledCase) -> str:
     return f"{case.judge}:{case_key(case)}"
 
 
-def failed(answer: Answer) -> bool:
+def has_failed(answer: Answer) -> bool:
     """Whether the model gave no answer at all: a timeout, an upstream that refuses, a budget that is spent."""
     return answer.skipped or (answer.verdict == "unjudged" and answer.judgement.exchange is None)
 
 
-def differences(begun: Settings, wishes: Mapping[str, object]) -> list[str]:
+def differences(start: Settings, wishes: Mapping[str, object]) -> list[str]:
     """Say what is asked of a resumed run that it was not begun with."""
-    was = begun.model_dump()
+    before = start.model_dump()
     return [
-        f"{name}: the run was begun with {was[name]}, not with {value}"
+        f"{name}: the run was begun with {before[name]}, not with {value}"
         for name, value in wishes.items()
-        if value not in (None, []) and was[name] != value
+        if value not in (None, []) and before[name] != value
     ]
 
 
-def changed_models(begun: Begun, models: Mapping[str, str | None]) -> list[str]:
+def changed_models(start: StartLine, models: Mapping[str, str | None]) -> list[str]:
     """Say which aliases no longer stand for the models that a run was begun with."""
     return [
         f"models.{alias}: was {before!r} when the run was begun and is {models.get(alias)!r} now; begin a new run"
-        for alias, before in begun.models.items()
+        for alias, before in start.models.items()
         if models.get(alias) != before
     ]

@@ -1,27 +1,27 @@
-"""Judges that share a prompt, asked with a wording of it: what the journal of the run has is not asked again."""
+"""Judge cases with a wording of a prompt; answers that the journal of the run has are reused."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from judges.evaluation.errors import TuneError
-from judges.evaluation.journal import Journal, failed
-from judges.evaluation.labelled import Labelled
-from judges.evaluation.run_cases import Answer, ask_all
+from judges.evaluation.journal import Journal, has_failed
+from judges.evaluation.labelled import LabelledCase
+from judges.evaluation.run_cases import Answer, judge_by_subjects
 from judges.evaluation.subject import Subject
 from judges.prompt import Prompt
 
-MOST_FAILURES = 0.2
+MAX_FAILURES = 0.2
 """Share of answers that may be missing because the model failed."""
-Shown = Callable[[int, str], AbstractContextManager[Callable[[Answer], None]]]
-"""Shows how far the asking is, of so many cases."""
+ShowProgress = Callable[[int, str], AbstractContextManager[Callable[[Answer], None]]]
+"""Shows the progress of judging so many cases."""
 
 
 class BudgetEnded(Exception):
     """The budget does not allow what would have to be asked next."""
 
 
-class _Decided(Exception):
+class _NoNeedToGoOn(Exception):
     """No answer still to come can change what becomes of a candidate."""
 
 
@@ -33,46 +33,46 @@ class JournaledJudging:
     """The judges that read the prompt."""
     journal: Journal
     at_once: int
-    shown: Shown
+    show_progress: ShowProgress
 
     async def judge(
         self,
         prompt: Prompt,
-        cases: Sequence[Labelled],
+        cases: Sequence[LabelledCase],
         what: str,
-        decided: Callable[[list[Answer]], bool] = lambda answers: False,
+        is_decided: Callable[[list[Answer]], bool] = lambda answers: False,
     ) -> list[Answer]:
-        """Have cases judged with a prompt, those that the journal does not have, until it is decided.
+        """Judge cases with a prompt, except those in the journal, until further answers would decide nothing.
 
         Raises:
             BudgetEnded: Some could not be asked.
             TuneError: The model fails too often.
         """
-        subjects = {one.judge: one.reading(prompt) for one in self.subjects}
+        subjects = {one.judge: one.with_prompt(prompt) for one in self.subjects}
         recorded = {case.key: self.journal.answer(prompt, case, subjects[case.judge].questions) for case in cases}
-        given = [answer for answer in recorded.values() if answer is not None]
-        if decided(given):
-            return given
-        left = [case for case in cases if recorded[case.key] is None]
-        with self.shown(len(left), what) as progress:
+        answers = [answer for answer in recorded.values() if answer is not None]
+        if is_decided(answers):
+            return answers
+        pending = [case for case in cases if recorded[case.key] is None]
+        with self.show_progress(len(pending), what) as progress:
 
-            def told(answer: Answer) -> None:
+            def record(answer: Answer) -> None:
                 progress(answer)
-                self.journal.keep(prompt, answer)
-                given.append(answer)
-                if not answer.right and decided(given):  # a right one is what was hoped for
-                    raise _Decided
+                self.journal.record(prompt, answer)
+                answers.append(answer)
+                if not answer.is_correct and is_decided(answers):  # a right one is what was hoped for
+                    raise _NoNeedToGoOn
 
             try:
-                await ask_all(subjects, left, at_once=self.at_once, told=told)
-            except* _Decided:  # what is still under way is cancelled: nobody will read it
+                await judge_by_subjects(subjects, pending, at_once=self.at_once, on_answer=record)
+            except* _NoNeedToGoOn:  # what is still under way is cancelled: nobody will read it
                 pass
-        if any(answer.skipped for answer in given):
+        if any(answer.skipped for answer in answers):
             raise BudgetEnded
-        failures = [answer for answer in given if failed(answer)]
-        if len(failures) > MOST_FAILURES * len(given):
+        failures = [answer for answer in answers if has_failed(answer)]
+        if len(failures) > MAX_FAILURES * len(answers):
             raise TuneError(
-                f"the model {prompt.model!r} gave no answer to {len(failures)} of {len(given)} cases "
+                f"the model {prompt.model!r} gave no answer to {len(failures)} of {len(answers)} cases "
                 f"({failures[0].judgement.reason}); mend that first"
             )
-        return given
+        return answers

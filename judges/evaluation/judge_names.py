@@ -1,11 +1,11 @@
-"""Names of judges, as scenarios and commands give them: one that no judge has is told, with the nearest that there is."""
+"""Check the names of judges in scenarios and commands; for an unknown name the nearest one is suggested."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
 from judges.judge import OBSERVERS
-from scenarios.scenario import Read
+from scenarios.scenario_files import FamilyFile
 
 
 def known_judges(configured: Iterable[str]) -> list[str]:
@@ -13,23 +13,23 @@ def known_judges(configured: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*OBSERVERS, *configured]))
 
 
-def misnamed(read: Iterable[Read], known: Sequence[str]) -> list[str]:
-    """Return a sentence for each file and name in `expect` that is no judge's: such labels would count for nobody, unnoticed."""
+def unknown_names(families: Iterable[FamilyFile], judges: Sequence[str]) -> list[str]:
+    """Return a sentence for each file and name in `expect` that no judge has: such labels would silently be ignored."""
     places: dict[tuple[Path, str], list[str]] = {}
-    for one in read:
+    for one in families:
         for scenario in one.family.scenarios:
             for judge in scenario.expect:
-                if judge not in known:
+                if judge not in judges:
                     places.setdefault((one.path, judge), []).append(scenario.id)
     return [
-        f"{path}: {ids[0]}: expect.{judge}: {no_such(judge, known)}"
+        f"{path}: {ids[0]}: expect.{judge}: {unknown_judge(judge, judges)}"
         + (f"; so it stands in {len(ids)} scenarios" if len(ids) > 1 else "")
         for (path, judge), ids in places.items()
     ]
 
 
-def no_such(judge: str, known: Sequence[str]) -> str:
+def unknown_judge(judge: str, judges: Sequence[str]) -> str:
     """Say that no judge has this name, which is the nearest, and which there are."""
-    near = get_close_matches(judge, known, 1)
+    near = get_close_matches(judge, judges, 1)
     nearest = f"the nearest is {near[0]!r}; " if near else ""
-    return f"no chatbot has such a judge, and none is built in; {nearest}there is {', '.join(known)}"
+    return f"no chatbot has such a judge, and none is built in; {nearest}there is {', '.join(judges)}"

@@ -4,16 +4,17 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from judges.case import Case, Said, Topic, alarm_case
+from judges.case import Case, HistoryMessage, Topic, emergency_case
 from judges.verdict import Verdict
 from knowledge_base.library import KnowledgeBaseError, Library, Source
 from knowledge_base.library import load as load_library
 from scenarios.files import ScenarioError
-from scenarios.scenario import Family, Read, Scenario
+from scenarios.scenario import Family, Scenario
+from scenarios.scenario_files import FamilyFile
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class LabelledCase:
     """One case for one judge."""
 
     id: str
@@ -27,7 +28,7 @@ class Labelled:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells it from all others: a scenario is a case for each judge that it has an expectation for."""
+        """Judge and scenario: a scenario is a case for each judge that it has an expectation for."""
         return self.judge, self.id
 
     @property
@@ -37,7 +38,7 @@ class Labelled:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ScenarioDefaults:
     """What a chatbot lends to scenarios that do not say it themselves."""
 
     library: Library | None
@@ -45,69 +46,75 @@ class Setting:
     topics: tuple[Topic, ...]
 
 
-def labelled(
-    read: Iterable[Read],
+def label_cases(
+    families: Iterable[FamilyFile],
     judges: Collection[str],
-    setting: Setting,
+    defaults: ScenarioDefaults,
     keep: Callable[[Family, Scenario], bool] = lambda family, scenario: True,
     *,
     unlabelled: bool = False,
-) -> list[Labelled]:
+) -> list[LabelledCase]:
     """Make cases of scenarios, one for each judge that a scenario has an expectation for.
 
     Args:
         judges: The judges to make cases for.
         keep: Which scenarios to take.
-        unlabelled: Take scenarios without any expectation as well, for every judge that finds something to read in them.
+        unlabelled: Take scenarios without any expectation as well, for every judge whose text (message or reply) they have.
 
     Raises:
         ScenarioError: With every fault: a citation or a knowledge base that is not there, a reply missing.
     """
     libraries: dict[Path, Library | None] = {}
     problems: list[str] = []
-    found: list[Labelled] = []
-    for one in read:
-        library = _library(one, setting, libraries, problems)
+    cases: list[LabelledCase] = []
+    for one in families:
+        library = _library(one, defaults, libraries, problems)
         for scenario in one.family.scenarios:
             if not keep(one.family, scenario):
                 continue
             where = f"{one.path}: {scenario.id}"
-            asked = [judge for judge in judges if judge in scenario.expect]
+            judges_of_scenario = [judge for judge in judges if judge in scenario.expect]
             if unlabelled and not scenario.expect:
-                asked = [judge for judge in judges if _read_by(judge, scenario).strip()]
-            lost = one.family.knowledge_base in libraries and library is None  # has been told
-            cited = list(_cited(scenario, library, where, problems)) if asked and not lost else []
+                judges_of_scenario = [judge for judge in judges if _text_judged_by(judge, scenario).strip()]
+            library_failed = one.family.knowledge_base in libraries and library is None  # has been told
+            cited = (
+                list(_cited_sources(scenario, library, where, problems))
+                if judges_of_scenario and not library_failed
+                else []
+            )
             problems += [
                 f"{where}: response: is empty, and only the emergency judge reads the user's message alone"
-                for judge in asked
+                for judge in judges_of_scenario
                 if judge != "emergency" and not scenario.response.strip()
             ]
-            case = _case(one.family, scenario, cited, setting)
-            found += [
-                Labelled(
+            case = _reply_case(one.family, scenario, cited, defaults)
+            cases += [
+                LabelledCase(
                     scenario.id,
                     judge,
                     one.family.family,
                     one.family.split,
                     scenario.tags,
                     frozenset(scenario.expect.get(judge, ())),
-                    _heard(scenario) if judge == "emergency" else case,
+                    _emergency_case(scenario) if judge == "emergency" else case,
                 )
-                for judge in asked
+                for judge in judges_of_scenario
             ]
     if problems:
         raise ScenarioError(problems)
-    return found
+    return cases
 
 
-def _read_by(judge: str, scenario: Scenario) -> str:
+def _text_judged_by(judge: str, scenario: Scenario) -> str:
     return scenario.user_message if judge == "emergency" else scenario.response
 
 
-def _library(one: Read, setting: Setting, libraries: dict[Path, Library | None], problems: list[str]) -> Library | None:
+def _library(
+    one: FamilyFile, defaults: ScenarioDefaults, libraries: dict[Path, Library | None], problems: list[str]
+) -> Library | None:
     folder = one.family.knowledge_base
     if folder is None:
-        return setting.library
+        return defaults.library
     if folder not in libraries:
         try:
             libraries[folder] = load_library(folder)
@@ -117,7 +124,7 @@ def _library(one: Read, setting: Setting, libraries: dict[Path, Library | None],
     return libraries[folder]
 
 
-def _cited(scenario: Scenario, library: Library | None, where: str, problems: list[str]) -> Iterable[Source]:
+def _cited_sources(scenario: Scenario, library: Library | None, where: str, problems: list[str]) -> Iterable[Source]:
     for id in scenario.citations:
         if library is not None and id in library:
             yield library[id]
@@ -126,21 +133,21 @@ def _cited(scenario: Scenario, library: Library | None, where: str, problems: li
                 f"{where}: citations: no section {id!r} in the knowledge base; correct it, or give the text in `sources`"
             )
     for source in scenario.sources:
-        yield Source(source.id, source.title or source.id, "", source.text)
+        yield Source(source.id, source.title or source.id, "", source.text, trusted=source.trusted)
 
 
-def _case(family: Family, scenario: Scenario, cited: list[Source], setting: Setting) -> Case:
-    topics = setting.topics if family.sensitive_topics is None else tuple(map(Topic, family.sensitive_topics))
+def _reply_case(family: Family, scenario: Scenario, cited: list[Source], defaults: ScenarioDefaults) -> Case:
+    topics = defaults.topics if family.sensitive_topics is None else tuple(map(Topic, family.sensitive_topics))
     return Case(
         scenario.user_message,
         scenario.response,
-        history=tuple(Said(e.role, e.content) for e in scenario.history),
+        history=tuple(HistoryMessage(e.role, e.content) for e in scenario.history),
         cited=tuple(cited),
-        role=setting.role if family.role is None else family.role,
+        role=defaults.role if family.role is None else family.role,
         topics=topics,
     )
 
 
-def _heard(scenario: Scenario) -> Case:
-    """Return what the emergency judge gets to hear of a scenario."""
-    return alarm_case(scenario.user_message, [e.content for e in scenario.history if e.role == "user"])
+def _emergency_case(scenario: Scenario) -> Case:
+    """Return a scenario as the emergency judge sees it: the user's messages alone."""
+    return emergency_case(scenario.user_message, [e.content for e in scenario.history if e.role == "user"])

@@ -1,4 +1,4 @@
-"""How good answers are, in numbers. Pure.
+"""Precision, recall, specificity and other measures of a subject's answers. Pure.
 
 A case is positive when accepting it would be wrong; an answer flags it with warn or reject. An unjudged answer counts against
 recall and against specificity. Families of cases are resampled together, since their texts resemble each other.
@@ -31,17 +31,17 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Measurement:
     """A subject's answers, summed up."""
 
     n: int
     """Answers to labelled cases; with repeats, cases times repeats."""
     precision: Share
-    """Of what was flagged, the share that was to be flagged."""
+    """TP / (TP + FP)."""
     recall: Share
-    """Of what was to be flagged, the share that was."""
+    """TP / (TP + FN)."""
     specificity: Share
-    """Of what was to be accepted, the share that was."""
+    """TN / (TN + FP)."""
     roc_auc: float | None
     """Chance that a violating case scores above a harmless one (Hanley and McNeil 1982), ties counting half."""
     unjudged: int
@@ -79,40 +79,40 @@ class Group:
         return self.positives + self.negatives - round(right)
 
 
-def measure(answers: Sequence[Answer]) -> Measured:
+def measure(answers: Sequence[Answer]) -> Measurement:
     """Sum up the answers of one subject."""
-    asked = [a for a in answers if not a.skipped]
-    known = [a for a in asked if a.labelled.expected]
-    times = [a.ms for a in asked if a.ms is not None]
-    costs = [a.cost for a in asked if a.cost is not None]
-    return Measured(
-        n=len(known),
-        precision=share(known, lambda a: a.flagged, lambda a: a.labelled.violating),
-        recall=share(known, lambda a: a.labelled.violating, lambda a: a.flagged),
-        specificity=share(known, lambda a: not a.labelled.violating, lambda a: a.verdict == "accept"),
-        roc_auc=roc_auc(known),
-        unjudged=sum(a.verdict == "unjudged" for a in asked),
-        skipped=len(answers) - len(asked),
-        confusion=confusion(known),
-        flips=flips(asked),
+    judged = [a for a in answers if not a.skipped]
+    labelled = [a for a in judged if a.example.expected]
+    times = [a.ms for a in judged if a.ms is not None]
+    costs = [a.cost for a in judged if a.cost is not None]
+    return Measurement(
+        n=len(labelled),
+        precision=share(labelled, lambda a: a.flagged, lambda a: a.example.violating),
+        recall=share(labelled, lambda a: a.example.violating, lambda a: a.flagged),
+        specificity=share(labelled, lambda a: not a.example.violating, lambda a: a.verdict == "accept"),
+        roc_auc=roc_auc(labelled),
+        unjudged=sum(a.verdict == "unjudged" for a in judged),
+        skipped=len(answers) - len(judged),
+        confusion=count_confusion(labelled),
+        flips=flip_rate(judged),
         ms_p50=_percentile(times, 50),
         ms_p95=_percentile(times, 95),
-        tokens_per_case=_mean([a.usage.prompt_tokens + a.usage.completion_tokens for a in asked]),
-        cost_per_case=sum(costs) / len(asked) if costs else None,
+        tokens_per_case=_mean([a.usage.prompt_tokens + a.usage.completion_tokens for a in judged]),
+        cost_per_case=sum(costs) / len(judged) if costs else None,
         cost=sum(costs) if costs else None,
-        stages=dict(Counter(a.path[-1] for a in asked)),
-        families=groups(known, lambda a: [a.labelled.family]),
-        tags=groups(known, lambda a: [tag for tag in a.labelled.tags if not tag.startswith("twin-of:")]),
+        stages=dict(Counter(a.path[-1] for a in judged)),
+        families=measure_groups(labelled, lambda a: [a.example.family]),
+        tags=measure_groups(labelled, lambda a: [tag for tag in a.example.tags if not tag.startswith("twin-of:")]),
     )
 
 
 def share(answers: Sequence[Answer], of: Callable[[Answer], bool], that: Callable[[Answer], bool]) -> Share:
-    """Return which share of the answers `of` something are `that`, with its interval."""
+    """Return, of the answers for which `of` is true, the share for which `that` is true, with its interval."""
     counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     for answer in answers:
         if of(answer):
-            counts[answer.labelled.family][0] += 1
-            counts[answer.labelled.family][1] += that(answer)
+            counts[answer.example.family][0] += 1
+            counts[answer.example.family][1] += that(answer)
     total = sum(n for n, _ in counts.values())
     if not total:
         return Share(None, None, 0)
@@ -133,8 +133,8 @@ def _interval(counts: NDArray[np.float64]) -> Interval | None:
 
 def roc_auc(answers: Sequence[Answer]) -> float | None:
     """Return the area under the ROC curve of the scores, or None where one class is missing."""
-    positive = [a.score for a in answers if a.labelled.violating]
-    negative = [a.score for a in answers if not a.labelled.violating]
+    positive = [a.score for a in answers if a.example.violating]
+    negative = [a.score for a in answers if not a.example.violating]
     if not positive or not negative:
         return None
     return float(stats.mannwhitneyu(positive, negative).statistic) / (len(positive) * len(negative))
@@ -146,13 +146,13 @@ def roc_curve(answers: Sequence[Answer]) -> list[tuple[float, float]]:
     Cases of one score are flagged together, so that the area under the straight lines between the points is `roc_auc`.
     Empty where one class is missing.
     """
-    positives = sum(a.labelled.violating for a in answers)
+    positives = sum(a.example.violating for a in answers)
     negatives = len(answers) - positives
     if not positives or not negatives:
         return []
     tied: defaultdict[float, list[int]] = defaultdict(lambda: [0, 0])
     for answer in answers:
-        tied[answer.score][answer.labelled.violating] += 1
+        tied[answer.score][answer.example.violating] += 1
     points, alarms, hits = [(0.0, 0.0)], 0, 0
     for score in sorted(tied, reverse=True):
         alarms, hits = alarms + tied[score][0], hits + tied[score][1]
@@ -160,32 +160,34 @@ def roc_curve(answers: Sequence[Answer]) -> list[tuple[float, float]]:
     return points
 
 
-def confusion(answers: Iterable[Answer]) -> dict[str, dict[str, int]]:
+def count_confusion(answers: Iterable[Answer]) -> dict[str, dict[str, int]]:
     """Count the verdicts given for each set of verdicts expected."""
     table: dict[str, dict[str, int]] = {}
     for answer in answers:
-        row = table.setdefault(expected(answer.labelled.expected), {"accept": 0, "warn": 0, "reject": 0, "unjudged": 0})
+        row = table.setdefault(
+            name_verdicts(answer.example.expected), {"accept": 0, "warn": 0, "reject": 0, "unjudged": 0}
+        )
         row[answer.verdict] += 1
     return dict(sorted(table.items()))
 
 
-def expected(verdicts: Iterable[str]) -> str:
+def name_verdicts(verdicts: Iterable[str]) -> str:
     """Name a set of verdicts: `warn or reject`."""
     return " or ".join(sorted(verdicts, key=("accept", "warn", "reject", "unjudged").index))
 
 
-def flips(answers: Sequence[Answer]) -> float | None:
+def flip_rate(answers: Sequence[Answer]) -> float | None:
     """Return the share of cases that did not get the same verdict in all repeats."""
     verdicts: defaultdict[str, set[str]] = defaultdict(set)
     for answer in answers:
-        verdicts[answer.labelled.id].add(answer.verdict)
+        verdicts[answer.example.id].add(answer.verdict)
     if not any(answer.repeat for answer in answers):
         return None
-    return sum(len(given) > 1 for given in verdicts.values()) / len(verdicts)
+    return sum(len(case_verdicts) > 1 for case_verdicts in verdicts.values()) / len(verdicts)
 
 
-def groups(answers: Sequence[Answer], names: Callable[[Answer], Iterable[str]]) -> dict[str, Group]:
-    """Measure the answers by the names that each goes under."""
+def measure_groups(answers: Sequence[Answer], names: Callable[[Answer], Iterable[str]]) -> dict[str, Group]:
+    """Group the answers by names (a family, tags), of which an answer may have several, and measure each group."""
     members: defaultdict[str, list[Answer]] = defaultdict(list)
     for answer in answers:
         for name in names(answer):
@@ -194,13 +196,13 @@ def groups(answers: Sequence[Answer], names: Callable[[Answer], Iterable[str]]) 
 
 
 def _group(answers: Sequence[Answer]) -> Group:
-    positive = [a.flagged for a in answers if a.labelled.violating]
-    negative = [a.verdict == "accept" for a in answers if not a.labelled.violating]
+    positive = [a.flagged for a in answers if a.example.violating]
+    negative = [a.verdict == "accept" for a in answers if not a.example.violating]
     return Group(len(positive), _mean(positive), len(negative), _mean(negative))
 
 
 @dataclass(frozen=True, slots=True)
-class Paired:
+class PairedTest:
     """Two subjects on the same cases."""
 
     n: int
@@ -214,21 +216,25 @@ class Paired:
     """Exact McNemar test, two-sided (binomial test of the discordant pairs against a half; McNemar 1947)."""
 
 
-def paired(first: Sequence[Answer], second: Sequence[Answer]) -> Paired:
-    """Compare two subjects on the labelled cases that both were asked, first repeats only."""
-    ours = {a.labelled.key: a for a in first if not a.skipped and a.labelled.expected and not a.repeat}
-    pairs = [(ours[a.labelled.key], a) for a in second if not a.skipped and not a.repeat and a.labelled.key in ours]
-    only_first = sum(a.right and not b.right for a, b in pairs)
-    only_second = sum(b.right and not a.right for a, b in pairs)
+def paired_test(first: Sequence[Answer], second: Sequence[Answer]) -> PairedTest:
+    """Compare two subjects on the labelled cases that both have judged, first repeats only."""
+    first_answers = {a.example.key: a for a in first if not a.skipped and a.example.expected and not a.repeat}
+    pairs = [
+        (first_answers[a.example.key], a)
+        for a in second
+        if not a.skipped and not a.repeat and a.example.key in first_answers
+    ]
+    only_first = sum(a.is_correct and not b.is_correct for a, b in pairs)
+    only_second = sum(b.is_correct and not a.is_correct for a, b in pairs)
     discordant = only_first + only_second
     counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     for a, b in pairs:
-        counts[a.labelled.family][0] += 1
-        counts[a.labelled.family][1] += b.right - a.right
+        counts[a.example.family][0] += 1
+        counts[a.example.family][1] += b.is_correct - a.is_correct
     value = (only_second - only_first) / len(pairs) if pairs else None
     interval = _interval(np.array(list(counts.values()), dtype=float)) if counts else None
     p = float(stats.binomtest(only_second, discordant).pvalue) if discordant else 1.0
-    return Paired(len(pairs), only_first, only_second, Share(value, interval, len(pairs)), p)
+    return PairedTest(len(pairs), only_first, only_second, Share(value, interval, len(pairs)), p)
 
 
 def _percentile(values: Sequence[float], percent: float) -> float | None:

@@ -7,8 +7,8 @@ from importlib.resources import files
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from judges.evaluation.measures import Group, Measured, Share, expected, roc_curve
-from judges.evaluation.report import misjudged
+from judges.evaluation.measures import Group, Measurement, Share, name_verdicts, roc_curve
+from judges.evaluation.report import wrong_answers
 from judges.evaluation.run_cases import Answer
 from plots.drawing import Axis, Line, Point, draw_curves
 
@@ -22,7 +22,7 @@ class _Judge:
     """What the page shows of one judge."""
 
     name: str
-    measured: Measured
+    measured: Measurement
     shares: list[tuple[str, Share]]
     confusion: list[tuple[str, list["_Cell"]]]
     roc: Markup | None
@@ -50,7 +50,7 @@ class _Misjudged:
     """missed, false alarm or unjudged."""
 
 
-def page(measured: Mapping[str, Measured], answers: Sequence[Answer], title: str) -> str:
+def page(measured: Mapping[str, Measurement], answers: Sequence[Answer], title: str) -> str:
     """Return the page.
 
     Args:
@@ -58,7 +58,7 @@ def page(measured: Mapping[str, Measured], answers: Sequence[Answer], title: str
         answers: Those that the figures were made of.
         title: What was measured.
     """
-    by_judge = {name: [a for a in answers if a.labelled.judge == name and not a.skipped] for name in measured}
+    by_judge = {name: [a for a in answers if a.example.judge == name and not a.skipped] for name in measured}
     judges = [_judge(name, one, by_judge[name]) for name, one in measured.items() if one.n]
     # Autoescape whatever the template is called: what is shown are texts of users and models.
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -71,22 +71,22 @@ def page(measured: Mapping[str, Measured], answers: Sequence[Answer], title: str
         judges=judges,
         skipped={name: one.skipped for name, one in measured.items() if one.skipped},
         misjudged=list(_misjudged(answers)),
-        unlabelled=[a for a in answers if not a.labelled.expected and not a.skipped],
+        unlabelled=[a for a in answers if not a.example.expected and not a.skipped],
     )
 
 
-def _judge(name: str, measured: Measured, answers: Sequence[Answer]) -> _Judge:
+def _judge(name: str, measured: Measurement, answers: Sequence[Answer]) -> _Judge:
     return _Judge(
         name,
         measured,
         [("recall", measured.recall), ("specificity", measured.specificity), ("precision", measured.precision)],
         [(wanted, list(_cells(wanted, row))) for wanted, row in measured.confusion.items()],
-        _draw_roc(measured, roc_curve([a for a in answers if a.labelled.expected])),
+        _draw_roc(measured, roc_curve([a for a in answers if a.example.expected])),
         [(what, _worst_first(groups)) for what, groups in (("family", measured.families), ("tag", measured.tags))],
     )
 
 
-def _draw_roc(measured: Measured, curve: Sequence[tuple[float, float]]) -> Markup | None:
+def _draw_roc(measured: Measurement, curve: Sequence[tuple[float, float]]) -> Markup | None:
     if not curve:
         return None
     line = Line("ROC", tuple(Point(y, 0.0, y, x=x) for x, y in curve), marked=False)
@@ -108,10 +108,10 @@ def _worst_first(groups: Mapping[str, Group]) -> list[tuple[str, Group]]:
 
 
 def _misjudged(answers: Sequence[Answer]) -> Iterator[_Misjudged]:
-    for answer in misjudged(answers):
-        kind = "missed" if answer.labelled.violating else "false alarm"
+    for answer in wrong_answers(answers):
+        kind = "missed" if answer.example.violating else "false alarm"
         kind = "unjudged" if answer.verdict == "unjudged" else kind
-        yield _Misjudged(answer, expected(answer.labelled.expected), kind)
+        yield _Misjudged(answer, name_verdicts(answer.example.expected), kind)
 
 
 def _percent(value: float | None) -> str:

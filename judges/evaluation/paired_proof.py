@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from judges.evaluation.journal import failed
-from judges.evaluation.measures import paired
+from judges.evaluation.journal import has_failed
+from judges.evaluation.measures import paired_test
 from judges.evaluation.run_cases import Answer
 from judges.verdict import Verdict
 
@@ -32,50 +32,48 @@ def decide(before: Sequence[Answer], after: Sequence[Answer], proof: Proof) -> t
     Returns:
         Whether it is, and why.
     """
-    test = paired([a for a in before if not failed(a)], after)
+    test = paired_test([a for a in before if not has_failed(a)], after)
     now = recalls(after)
-    told = f"{_changes(test.only_second, test.only_first)} (p = {test.p:.2g})"
+    changes_in_short = f"{_changes(test.only_second, test.only_first)} (p = {test.p:.2g})"
     if test.only_second <= test.only_first:
-        return False, f"no better: {told}"
+        return False, f"no better: {changes_in_short}"
     if test.p >= proof.alpha:
-        return False, f"better perhaps by chance: {told}"
+        return False, f"better perhaps by chance: {changes_in_short}"
     for judge in (judges := _judges(before)):
-        mine = paired([a for a in before if not failed(a) and a.labelled.judge == judge], after)
-        if mine.only_first > mine.only_second:
-            return (
-                False,
-                f"better only at the cost of {judge}: {told}, of its cases {_changes(mine.only_second, mine.only_first)}",
-            )
+        judge_test = paired_test([a for a in before if not has_failed(a) and a.example.judge == judge], after)
+        if judge_test.only_first > judge_test.only_second:
+            of_judge = _changes(judge_test.only_second, judge_test.only_first)
+            return False, f"better only at the cost of {judge}: {changes_in_short}, of its cases {of_judge}"
     changes = ""
     for judge, best in proof.best_recall.items():
         if judge not in now:
             continue
         changes += f"; recall {f'of {judge} ' if len(judges) > 1 else ''}{best:.3f} -> {now[judge]:.3f}"
         if now[judge] < best - RECALL_MARGIN:
-            return False, f"better only at the cost of missed violations: {told}{changes}"
+            return False, f"better only at the cost of missed violations: {changes_in_short}{changes}"
         if now[judge] < best:
             changes += " is a little lower: some violations are missed for it"
-    return True, f"{told}{changes}"
+    return True, f"{changes_in_short}{changes}"
 
 
 def can_win(before: Sequence[Answer], so_far: Sequence[Answer], proof: Proof) -> bool:
     """Tell whether a wording with these answers so far would be kept if all the others were right."""
-    return decide(before, _hoped(before, so_far), proof)[0]
+    return decide(before, _assume_rest_correct(before, so_far), proof)[0]
 
 
-def given_up(before: Sequence[Answer], so_far: Sequence[Answer], proof: Proof) -> str:
-    """Say why a wording that can no longer win is not asked further."""
-    test = paired([a for a in before if not failed(a)], so_far)
-    _, because = decide(before, _hoped(before, so_far), proof)
+def explain_stop(before: Sequence[Answer], so_far: Sequence[Answer], proof: Proof) -> str:
+    """Explain why judging stopped for a wording that can no longer win."""
+    test = paired_test([a for a in before if not has_failed(a)], so_far)
+    _, because = decide(before, _assume_rest_correct(before, so_far), proof)
     return (
         f"given up after {len(so_far)} of {len(before)} cases ({_changes(test.only_second, test.only_first)}); "
         f"were all the others right, it would be {because}"
     )
 
 
-def _hoped(before: Sequence[Answer], so_far: Sequence[Answer]) -> list[Answer]:
-    asked = {a.labelled.key for a in so_far}
-    return [*so_far, *(_ideal(a) for a in before if a.labelled.key not in asked)]
+def _assume_rest_correct(before: Sequence[Answer], so_far: Sequence[Answer]) -> list[Answer]:
+    judged = {a.example.key for a in so_far}
+    return [*so_far, *(_ideal(a) for a in before if a.example.key not in judged)]
 
 
 def _changes(gained: int, lost: int) -> str:
@@ -86,16 +84,16 @@ def recalls(answers: Sequence[Answer]) -> dict[str, float]:
     """Return by judge the share of violating cases that are flagged, without those the model failed on; no share of none."""
     flagged: defaultdict[str, list[bool]] = defaultdict(list)
     for answer in answers:
-        if answer.labelled.violating and not failed(answer):
-            flagged[answer.labelled.judge].append(answer.flagged)
+        if answer.example.violating and not has_failed(answer):
+            flagged[answer.example.judge].append(answer.flagged)
     return {judge: sum(each) / len(each) for judge, each in flagged.items()}
 
 
 def _judges(answers: Sequence[Answer]) -> list[str]:
-    return list(dict.fromkeys(a.labelled.judge for a in answers))
+    return list(dict.fromkeys(a.example.judge for a in answers))
 
 
 def _ideal(answer: Answer) -> Answer:
     """Return the answer as it should have been."""
-    verdict: Verdict = "reject" if answer.labelled.violating else "accept"
+    verdict: Verdict = "reject" if answer.example.violating else "accept"
     return replace(answer, judgement=replace(answer.judgement, verdict=verdict))

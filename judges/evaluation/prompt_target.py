@@ -12,7 +12,7 @@ import yaml
 from judges.evaluation.configured_judges import ConfiguredJudges
 from judges.evaluation.errors import EvaluationError
 from judges.evaluation.journal import Settings
-from judges.evaluation.tuned import Version
+from judges.evaluation.tuning_result import Version
 from judges.prompt import SHARED, load_prompt
 from judges.verdict import Stage
 
@@ -77,7 +77,7 @@ def source_of(configured: ConfiguredJudges, settings: Settings) -> tuple[Path, b
     """Return the file of the prompt that is tuned, and whether it is a built-in one."""
     if settings.prompt is not None:
         return settings.prompt, False
-    stage, plan = settings.stage or "chief", configured.plan(configured.named(settings.judge)[0])
+    stage, plan = settings.stage or "chief", configured.plan(configured.expand_name(settings.judge)[0])
     shared = stage in plan.prompts and plan.prompts[stage].name == SHARED
     for path in configured.blueprint.settings.reply_prompts if shared else plan.settings.prompts:
         if load_prompt(path).stage == stage:
@@ -90,7 +90,7 @@ def target_of(configured: ConfiguredJudges, settings: Settings, write_to: Path |
     source, built_in = source_of(configured, settings)
     beside = configured.path.parent / "judges" / source.name
     path = write_to or (beside if built_in else source)
-    own = (path for name in configured.named(settings.judge) for path in configured.plan(name).settings.prompts)
+    own = (path for name in configured.expand_name(settings.judge) for path in configured.plan(name).settings.prompts)
     used = {file.resolve() for file in (*own, *configured.blueprint.settings.reply_prompts)}
     return Target(path, source, write_to is not None, path.resolve() in used)
 
@@ -107,9 +107,9 @@ def configuration_hints(
         return
     prompts = _replaced(configured, configured.blueprint.settings.reply_prompts, prompt.stage, [target.path])
     yield f"To use it, put this into {configured.path}, under {where}:\n  reply_prompts: {_flow(prompts)}"
-    together = configured.asked_together(prompt.stage)
+    together = configured.judges_sharing_prompt(prompt.stage)
     if not together or settings.judge not in (SHARED, *together):
-        yield f"and {stand}{_entry(configured, configured.named(settings.judge)[0], prompt.stage, [])}"
+        yield f"and {stand}{_entry(configured, configured.expand_name(settings.judge)[0], prompt.stage, [])}"
 
 
 def _entry(configured: ConfiguredJudges, judge: str, stage: Stage, new: Sequence[Path]) -> str:

@@ -1,4 +1,4 @@
-"""The model that proposes edits of a prompt, and what it is shown."""
+"""The model that proposes edits of a prompt, and the task that it gets."""
 
 import random
 from collections import defaultdict
@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import orjson
 
 from judges.evaluation.edits import Proposal
-from judges.evaluation.journal import failed
-from judges.evaluation.measures import expected
+from judges.evaluation.journal import has_failed
+from judges.evaluation.measures import name_verdicts
 from judges.evaluation.run_cases import Answer
 from judges.observation import OBSERVATIONS, Observation
 from judges.prompt import Prompt
@@ -20,18 +20,18 @@ from models.errors import UnreadableAnswer
 from models.schema import strict_schema
 from models.usage import Ledger
 
-FAILING = 10
+MAX_FAILING = 10
 """Failing cases that the model is shown at a time."""
-RIGHT = 5
-"""Cases beside them that were judged rightly."""
-TRIED = 8
-"""Earlier proposals that it is told of."""
+MAX_CORRECT = 5
+"""Correctly judged cases that it is shown beside them."""
+MAX_ATTEMPTS = 8
+"""Earlier proposals in its task."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class Attempt:
     """A proposal and what came of it."""
 
     proposal: Proposal | None
@@ -51,17 +51,17 @@ class Proposer:
         system = files("judges.evaluation.prompts").joinpath("tuner.md").read_text(encoding="utf-8").strip()
         messages = [{"role": "system", "content": system}, {"role": "user", "content": task}]
         try:
-            found = await self.models.structured(self.alias, messages, Proposal, step="tune", ledger=Ledger())
+            answer = await self.models.structured(self.alias, messages, Proposal, step="tune", ledger=Ledger())
         except UnreadableAnswer:
             return None
-        return found.value
+        return answer.value
 
 
-def task(
+def build_task(
     prompt: Prompt,
     answers: Sequence[Answer],
-    tried: Sequence[Tried],
-    longest: int,
+    attempts: Sequence[Attempt],
+    max_chars: int,
     seed: str,
     form: type[Observation] | None = None,
 ) -> str:
@@ -69,14 +69,14 @@ def task(
 
     Args:
         prompt: The prompt to improve.
-        answers: What it made of the dev cases.
-        longest: Characters that the instructions may have.
+        answers: Its answers to the dev cases.
+        max_chars: Characters that the instructions may have.
         seed: Decides which of the failing cases are shown.
         form: What is filled in; None: what the prompt names.
     """
-    wrong = [a for a in answers if not a.right and not failed(a)]
+    wrong = [a for a in answers if not a.is_correct and not has_failed(a)]
     random.Random(seed).shuffle(wrong)
-    shown = spread(wrong, lambda a: a.labelled.violating)[:FAILING]
+    failing = interleave(wrong, lambda a: a.example.violating)[:MAX_FAILING]
     data = {
         "judge": prompt.name,
         "stage": prompt.stage,
@@ -84,55 +84,55 @@ def task(
         "form": strict_schema(form or OBSERVATIONS[prompt.observation]),
         "measured": {
             "cases": len(answers),
-            "missed_violations": sum(_problem(a) == "missed violation" for a in wrong),
-            "false_alarms": sum(_problem(a) == "false alarm" for a in wrong),
-            "no_verdict": sum(_problem(a) == "no verdict" for a in wrong),
+            "missed_violations": sum(_name_problem(a) == "missed violation" for a in wrong),
+            "false_alarms": sum(_name_problem(a) == "false alarm" for a in wrong),
+            "no_verdict": sum(_name_problem(a) == "no verdict" for a in wrong),
         },
-        "failing": [{"problem": _problem(a), **_shown(a)} for a in shown],
-        "right": [_shown(a) for a in guards(answers, shown, RIGHT)],
+        "failing": [{"problem": _name_problem(a), **_describe_answer(a)} for a in failing],
+        "right": [_describe_answer(a) for a in choose_guards(answers, failing, MAX_CORRECT)],
         "tried": [
             {
                 "edits": [edit.model_dump() for edit in one.proposal.edits] if one.proposal else "unreadable",
                 "outcome": one.outcome,
                 "because": one.because,
             }
-            for one in tried[-TRIED:]
+            for one in attempts[-MAX_ATTEMPTS:]
         ],
-        "longest": longest,
+        "longest": max_chars,
     }
     return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
 
 
-def guards(answers: Sequence[Answer], failing: Sequence[Answer], most: int) -> list[Answer]:
+def choose_guards(answers: Sequence[Answer], failing: Sequence[Answer], limit: int) -> list[Answer]:
     """Return cases that were judged rightly, first those that resemble the failing ones: of the same families."""
-    families = {a.labelled.family for a in failing}
-    right = spread((a for a in answers if a.right), lambda a: (a.labelled.family, a.labelled.violating))
-    return sorted(right, key=lambda a: a.labelled.family not in families)[:most]
+    families = {a.example.family for a in failing}
+    right = interleave((a for a in answers if a.is_correct), lambda a: (a.example.family, a.example.violating))
+    return sorted(right, key=lambda a: a.example.family not in families)[:limit]
 
 
-def spread(items: Iterable[T], kind: Callable[[T], Hashable]) -> list[T]:
+def interleave(items: Iterable[T], kind: Callable[[T], Hashable]) -> list[T]:
     """Order things so that the kinds take turns."""
-    seen: defaultdict[Hashable, int] = defaultdict(int)
+    counts: defaultdict[Hashable, int] = defaultdict(int)
     turns = []
     for item in items:
-        turns.append((seen[kind(item)], item))
-        seen[kind(item)] += 1
+        turns.append((counts[kind(item)], item))
+        counts[kind(item)] += 1
     return [item for _, item in sorted(turns, key=lambda turn: turn[0])]
 
 
-def _problem(answer: Answer) -> str:
+def _name_problem(answer: Answer) -> str:
     if answer.verdict == "unjudged":
         return "no verdict"
-    return "missed violation" if answer.labelled.violating else "false alarm"
+    return "missed violation" if answer.example.violating else "false alarm"
 
 
-def _shown(answer: Answer) -> dict[str, Any]:
-    given = answer.judgement
+def _describe_answer(answer: Answer) -> dict[str, Any]:
+    judgement = answer.judgement
     return {
-        "judge": answer.labelled.judge,
-        "case": orjson.loads(answer.labelled.case.as_json()),
-        "expected": expected(answer.labelled.expected).split(" or "),
+        "judge": answer.example.judge,
+        "case": orjson.loads(answer.example.case.as_json()),
+        "expected": name_verdicts(answer.example.expected).split(" or "),
         "verdict": answer.verdict,
-        "observation": given.observation.model_dump() if given.observation else None,
-        "reason": given.reason,
+        "observation": judgement.observation.model_dump() if judgement.observation else None,
+        "reason": judgement.reason,
     }

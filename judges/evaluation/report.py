@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from judges.evaluation.labelled import Labelled
-from judges.evaluation.measures import Measured, Share, expected
+from judges.evaluation.labelled import LabelledCase
+from judges.evaluation.measures import Measurement, Share, name_verdicts
 from judges.evaluation.run_cases import Answer
 
 
-def as_data(measured: Mapping[str, Measured], answers: Sequence[Answer]) -> dict[str, Any]:
+def as_data(measured: Mapping[str, Measurement], answers: Sequence[Answer]) -> dict[str, Any]:
     """Return the outcome as one object: `judges` by name, and `cases`, one for each answer.
 
     Shares are in 0 to 1, each with its interval under NAME_interval; times are milliseconds.
@@ -20,7 +20,7 @@ def as_data(measured: Mapping[str, Measured], answers: Sequence[Answer]) -> dict
     }
 
 
-def figures(measured: Measured) -> dict[str, Any]:
+def figures(measured: Measurement) -> dict[str, Any]:
     """Return the figures of one subject as data."""
     data = asdict(measured)
     for name in ("precision", "recall", "specificity"):
@@ -31,12 +31,12 @@ def figures(measured: Measured) -> dict[str, Any]:
 
 
 def _case(answer: Answer) -> dict[str, Any]:
-    label = answer.labelled
+    label = answer.example
     return {
         "id": label.id,
         "judge": label.judge,
         "family": label.family,
-        "expected": wanted(label),
+        "expected": expected_verdicts(label),
         "verdict": None if answer.skipped else answer.verdict,
         "score": None if answer.skipped else round(answer.score, 4),
         "stage": answer.path[-1],
@@ -47,18 +47,18 @@ def _case(answer: Answer) -> dict[str, Any]:
     }
 
 
-def wanted(case: Labelled) -> str | list[str] | None:
+def expected_verdicts(case: LabelledCase) -> str | list[str] | None:
     """Return the verdict that is right, or the several that are; None for a case that nobody has labelled."""
     if not case.expected:
         return None
-    names = expected(case.expected).split(" or ")
+    names = name_verdicts(case.expected).split(" or ")
     return names[0] if len(names) == 1 else names
 
 
-def misjudged(answers: Sequence[Answer]) -> Iterator[Answer]:
+def wrong_answers(answers: Sequence[Answer]) -> Iterator[Answer]:
     """Yield the answers that were wrong, missed violations first."""
-    wrong = [a for a in answers if a.labelled.expected and not a.skipped and not a.right]
-    yield from sorted(wrong, key=lambda a: (not a.labelled.violating, a.labelled.judge, a.labelled.id))
+    wrong = [a for a in answers if a.example.expected and not a.skipped and not a.is_correct]
+    yield from sorted(wrong, key=lambda a: (not a.example.violating, a.example.judge, a.example.id))
 
 
 def percent(one: Share) -> str:

@@ -1,14 +1,14 @@
-"""Have a subject judge cases: many at once, each answer told as it comes."""
+"""Judge cases with a subject, concurrently; a callback gets each answer as it comes."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from judges.evaluation.labelled import Labelled
+from judges.evaluation.labelled import LabelledCase
 from judges.evaluation.subject import Subject
 from judges.verdict import Judgement, Stage, Verdict
-from models.answer_cache import remembered
+from models.answer_cache import cache_hits
 from models.usage import Ledger, Usage
 
 _SCORES: dict[Verdict, float] = {"accept": 0.0, "warn": 0.5, "reject": 1.0, "unjudged": 0.5}
@@ -18,15 +18,15 @@ _SCORES: dict[Verdict, float] = {"accept": 0.0, "warn": 0.5, "reject": 1.0, "unj
 class Answer:
     """What a subject made of a case, once."""
 
-    labelled: Labelled
+    example: LabelledCase
     repeat: int
     """Which of the repeats, from 0."""
     judgement: Judgement
-    """The one that it ended on."""
+    """The decisive one."""
     path: tuple[Stage, ...]
     """The stages that judged."""
     ms: float | None
-    """None when all that was asked was remembered."""
+    """None when every call was answered from the cache."""
     usage: Usage
     cost: float | None
     """None when no model has a price."""
@@ -49,39 +49,41 @@ class Answer:
         return own if own is not None and self.verdict != "unjudged" else _SCORES[self.verdict]
 
     @property
-    def right(self) -> bool:
-        """It accepted what is to be accepted, or flagged what is not."""
-        return self.flagged if self.labelled.violating else self.verdict == "accept"
+    def is_correct(self) -> bool:
+        """Whether it accepted a harmless case, or flagged a violating one."""
+        return self.flagged if self.example.violating else self.verdict == "accept"
 
 
-async def ask(
+async def judge_cases(
     subject: Subject,
-    cases: Sequence[Labelled],
+    cases: Sequence[LabelledCase],
     *,
     repeats: int = 1,
     at_once: int = 8,
-    told: Callable[[Answer], None] = lambda answer: None,
+    on_answer: Callable[[Answer], None] = lambda answer: None,
 ) -> list[Answer]:
     """Put every case to the subject.
 
     Args:
         cases: Cases of the subject's judge.
         at_once: How many are under way at the same time.
-        told: Called with each answer as it comes.
+        on_answer: Called with each answer as it comes.
 
     Returns:
         The answers, in the order of the cases, repeats of one case together.
     """
-    return await ask_all({subject.judge: subject}, cases, repeats=repeats, at_once=at_once, told=told)
+    return await judge_by_subjects(
+        {subject.judge: subject}, cases, repeats=repeats, at_once=at_once, on_answer=on_answer
+    )
 
 
-async def ask_all(
+async def judge_by_subjects(
     subjects: Mapping[str, Subject],
-    cases: Sequence[Labelled],
+    cases: Sequence[LabelledCase],
     *,
     repeats: int = 1,
     at_once: int = 8,
-    told: Callable[[Answer], None] = lambda answer: None,
+    on_answer: Callable[[Answer], None] = lambda answer: None,
 ) -> list[Answer]:
     """Put every case to the subject of its judge, as `ask` does; all judges at the same time.
 
@@ -93,41 +95,41 @@ async def ask_all(
     under_way: set[int] = set()
     ended = asyncio.Event()
 
-    async def judge(place: int, trial: "_Trial") -> Answer:
+    async def judge(index: int, trial: "_Trial") -> Answer:
         nonlocal ended
-        under_way.add(place)
+        under_way.add(index)
         try:
             return await trial.judge()
         finally:
-            under_way.remove(place)
+            under_way.remove(index)
             ended.set()
             ended = asyncio.Event()
 
-    async def work(left: Iterator[tuple[int, tuple[Labelled, int]]]) -> None:
-        for place, (case, repeat) in left:
+    async def work(queue: Iterator[tuple[int, tuple[LabelledCase, int]]]) -> None:
+        for index, (case, repeat) in queue:
             trial = _Trial(subjects[case.judge], case, repeat)
-            answer = await judge(place, trial)
+            answer = await judge(index, trial)
             while answer.skipped and under_way:
                 await ended.wait()
-                answer = await judge(place, trial)
-            answers[place] = answer
-            told(answer)
+                answer = await judge(index, trial)
+            answers[index] = answer
+            on_answer(answer)
 
-    left = iter(enumerate(jobs))  # shared: whoever is free takes the next
+    queue = iter(enumerate(jobs))  # shared: whoever is free takes the next
     async with asyncio.TaskGroup() as group:
         for _ in range(1 if all(subject.local for subject in subjects.values()) else min(at_once, len(jobs))):
-            group.create_task(work(left))
-    return [answers[place] for place in range(len(jobs))]
+            group.create_task(work(queue))
+    return [answers[index] for index in range(len(jobs))]
 
 
-async def ask_both(
+async def judge_both(
     first: Mapping[str, Subject],
     second: Mapping[str, Subject],
-    cases: Sequence[Labelled],
+    cases: Sequence[LabelledCase],
     *,
     within_budget: bool,
     at_once: int = 8,
-    told: Callable[[Answer], None] = lambda answer: None,
+    on_answer: Callable[[Answer], None] = lambda answer: None,
 ) -> tuple[list[Answer], list[Answer]]:
     """Put every case to both sides, as `ask_all` does.
 
@@ -137,38 +139,40 @@ async def ask_both(
     answers: tuple[list[Answer], list[Answer]] = ([], [])
     portion = at_once if within_budget else max(1, len(cases))
     for start in range(0, len(cases), portion):
-        for side, given in zip((first, second), answers, strict=True):
-            given += await ask_all(side, cases[start : start + portion], at_once=at_once, told=told)
+        for side, side_answers in zip((first, second), answers, strict=True):
+            side_answers += await judge_by_subjects(
+                side, cases[start : start + portion], at_once=at_once, on_answer=on_answer
+            )
     return answers
 
 
 class _Trial:
     """A case on its way to an answer."""
 
-    def __init__(self, subject: Subject, case: Labelled, repeat: int) -> None:
+    def __init__(self, subject: Subject, case: LabelledCase, repeat: int) -> None:
         self._subject = subject
         self._case = case
         self._repeat = repeat
         self._ledger = Ledger()
-        self._from_memory: list[str] = []
-        self._heard: tuple[Judgement, ...] = ()
+        self._cache_hits: list[str] = []
+        self._judgements: tuple[Judgement, ...] = ()
 
     async def judge(self) -> Answer:
         """Judge the case. After an answer that was skipped, go on at the stage that the budget refused."""
-        remembered.set(self._from_memory)
-        review = await self._subject.cascade.run(self._case.case, self._ledger, heard=self._heard)
+        cache_hits.set(self._cache_hits)
+        review = await self._subject.cascade.run(self._case.case, self._ledger, heard=self._judgements)
         calls = self._ledger.calls
-        refused = {call.step for call in calls if call.error == "BudgetSpent"}
+        refused_steps = {call.step for call in calls if call.error == "BudgetSpent"}
         self._ledger.calls = [call for call in calls if call.error != "BudgetSpent"]
-        self._heard = tuple(takewhile(lambda j: f"{j.judge}.{j.stage}" not in refused, review.judgements))
+        self._judgements = tuple(takewhile(lambda j: f"{j.judge}.{j.stage}" not in refused_steps, review.judgements))
         return Answer(
-            labelled=self._case,
+            example=self._case,
             repeat=self._repeat,
             judgement=review.decisive[0],
             path=tuple(j.stage for j in review.judgements),
-            ms=sum(j.ms for j in review.judgements) if len(calls) > len(self._from_memory) or not calls else None,
+            ms=sum(j.ms for j in review.judgements) if len(calls) > len(self._cache_hits) or not calls else None,
             usage=self._ledger.usage,
             cost=self._ledger.cost,
             calls=len(self._ledger.calls),
-            skipped=bool(refused),
+            skipped=bool(refused_steps),
         )

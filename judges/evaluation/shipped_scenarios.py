@@ -6,7 +6,7 @@ Not read from the shipped config.yaml: that is where people write their own chat
 from pathlib import Path
 
 from judges.case import Topic
-from judges.evaluation.labelled import Setting
+from judges.evaluation.labelled import ScenarioDefaults
 from knowledge_base.library import load
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
@@ -18,12 +18,12 @@ TOPICS = (
 )  # fmt: skip
 
 
-def setting() -> Setting:
+def shipped_defaults() -> ScenarioDefaults:
     """Return what the shipped scenarios were labelled for, as far as they do not say it themselves."""
-    return Setting(load(SECTIONS), ROLE.read_text(encoding="utf-8").strip(), tuple(map(Topic, TOPICS)))
+    return ScenarioDefaults(load(SECTIONS), ROLE.read_text(encoding="utf-8").strip(), tuple(map(Topic, TOPICS)))
 
 
-def differences(own: Setting, shipped: Setting) -> list[str]:
+def differences(own: ScenarioDefaults, shipped: ScenarioDefaults) -> list[str]:
     """Name what of a chatbot is another than the shipped scenarios are about; a copy of the sections is the same."""
     other = {"knowledge base": own.library != shipped.library, "role": own.role != shipped.role}
     return [what for what, differs in other.items() if differs]

@@ -69,7 +69,7 @@ class Subject:
         judge = self.cascade.stages[0]
         return judge.call.questions if isinstance(judge, SharedJudge) else frozenset()
 
-    def reading(self, prompt: Prompt) -> "Subject":
+    def with_prompt(self, prompt: Prompt) -> "Subject":
         """Return the same judge with another wording of its prompt."""
         judge = self.cascade.stages[0]
         if isinstance(judge, SharedJudge):
@@ -104,8 +104,10 @@ def open_subject(
     if spec.alias is not None:
         prompt = replace(prompt, model=spec.alias)
     if prompt.model not in models.settings:
-        known = ", ".join(models.settings) or "none"
-        raise SubjectError(f"{name}: {spec}: no model alias {prompt.model!r} in the configuration (there is: {known})")
+        aliases = ", ".join(models.settings) or "none"
+        raise SubjectError(
+            f"{name}: {spec}: no model alias {prompt.model!r} in the configuration (there is: {aliases})"
+        )
     judge: Judge = ModelJudge(prompt, models, timeout_s)
     if prompt.name == SHARED:
         questions = next(
@@ -126,8 +128,8 @@ def prompt_of(judge: Judge) -> Prompt | None:
 def _local(configured: Cascade) -> Judge:
     if configured.name not in OBSERVERS:
         raise SubjectError(f"{configured.name}: a judge of your own has no local stage")
-    known = (judge for judge in configured.stages if isinstance(judge, LocalJudge))
-    return next(known, LocalJudge(configured.name))
+    local_judges = (judge for judge in configured.stages if isinstance(judge, LocalJudge))
+    return next(local_judges, LocalJudge(configured.name))
 
 
 def _prompt(spec: Spec, name: str, prompts: Mapping[Stage, Prompt]) -> Prompt:

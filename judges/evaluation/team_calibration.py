@@ -9,26 +9,26 @@ from judges.evaluation.calibrate import Calibration, as_data, calibrate
 from judges.evaluation.choice import Choice
 from judges.evaluation.configured_judges import ConfiguredJudges
 from judges.evaluation.errors import EvaluationError
-from judges.evaluation.journaled_judging import Shown
-from judges.evaluation.labelled import Labelled, labelled
+from judges.evaluation.journaled_judging import ShowProgress
+from judges.evaluation.labelled import LabelledCase, label_cases
 from judges.evaluation.report import percent
-from judges.evaluation.run_cases import Answer, ask
+from judges.evaluation.run_cases import Answer, judge_cases
 from judges.evaluation.subject import Spec, Subject
 from judges.evaluation.traced_turn import labelled_turns
-from judges.evaluation.traffic import Route, Traffic, traffic
+from judges.evaluation.traffic import Route, Traffic, sum_up_traffic
 from judges.judge import LocalJudge
 from judges.verdict import Stage
 from judges.weights import weights_id
 from proxy.config.blueprint import JudgePlan
 from proxy.config.threshold_writer import Threshold
-from proxy.traces.backend import place_of
+from proxy.traces.backend import trace_backend
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationCases:
     """What to calibrate on."""
 
-    cases: list[Labelled]
+    cases: list[LabelledCase]
     source: str
     """Where they are from, in words."""
     left_out: list[str]
@@ -45,7 +45,7 @@ class TeamCalibration:
     @property
     def traffic(self) -> Traffic | None:
         """What whole replies take with these thresholds."""
-        return traffic(list(self.routes.values()))
+        return sum_up_traffic(list(self.routes.values()))
 
     def as_data(self, source: str) -> dict[str, Any]:
         """Return it as one object for programs."""
@@ -53,14 +53,14 @@ class TeamCalibration:
             name: data
             | {
                 "weights": weights_id(name),
-                "reaches": {stage: asdict(share) for stage, share in self.routes[name].reaches().items()},
+                "reaches": {stage: asdict(share) for stage, share in self.routes[name].reach_shares().items()},
             }
             for name, data in as_data(self.calibrations).items()
         }
         team = self.traffic
         return {"data": source, "judges": judges, "turn": asdict(team) if team else None}
 
-    def refused(self, force: bool) -> dict[str, list[str]]:
+    def rejected(self, force: bool) -> dict[str, list[str]]:
         """Return the judges whose threshold is not to be written, and why; forced, only those that have none."""
         return {
             name: one.faults
@@ -74,15 +74,15 @@ class TeamCalibration:
         Args:
             judges: The names of the chatbot's judges, in the order of the configuration.
         """
-        refused = self.refused(force)
+        rejected = self.rejected(force)
         return [
-            Threshold(judges.index(name), name, one.accept_below, weights_id(name), evidence(one, source, day))
+            Threshold(judges.index(name), name, one.accept_below, weights_id(name), describe_evidence(one, source, day))
             for name, one in self.calibrations.items()
-            if name not in refused and one.accept_below is not None
+            if name not in rejected and one.accept_below is not None
         ]
 
     def unscreened(self, judge: str) -> float | None:
-        """Return which share of the harmless cases will be flagged with no stage behind to look again; None: there is one."""
+        """Return the share of harmless cases that the local stage flags, if no further stage checks them; None: one does."""
         measured = self.calibrations[judge].measured
         if self.routes[judge].stages or measured is None:
             return None
@@ -95,7 +95,7 @@ def split_by_local_stage(configured: ConfiguredJudges, choice: Choice) -> tuple[
     Raises:
         EvaluationError: One that was named has none, or all have none.
     """
-    plans = [configured.plan(name) for name in configured.chosen(choice)]
+    plans = [configured.plan(name) for name in configured.chosen_judges(choice)]
     names = [plan.name for plan in plans if "local" in plan.stages]
     without = [plan.name for plan in plans if "local" not in plan.stages]
     if choice.judges and without:
@@ -119,8 +119,8 @@ def read_cases(configured: ConfiguredJudges, choice: Choice, traces: bool) -> Ca
     source = f"{names} ({choice.effective_split})"
     if not traces:
         return CalibrationCases(configured.cases(choice), source, [])
-    read, left_out = labelled_turns(place_of(configured.config.privacy), configured.blueprint)
-    turns = labelled(read, choice.judges, configured.setting)
+    read, left_out = labelled_turns(trace_backend(configured.config.privacy), configured.blueprint)
+    turns = label_cases(read, choice.judges, configured.scenario_defaults)
     turn_source = f"{len({case.id for case in turns})} labelled turns"
     if choice.data:
         return CalibrationCases([*configured.cases(choice), *turns], f"{source} + {turn_source}", left_out)
@@ -133,13 +133,13 @@ def read_cases(configured: ConfiguredJudges, choice: Choice, traces: bool) -> Ca
 
 async def calibrate_team(
     configured: ConfiguredJudges,
-    cases: Sequence[Labelled],
-    held_out: Sequence[Labelled],
+    cases: Sequence[LabelledCase],
+    held_out: Sequence[LabelledCase],
     recall: float,
     *,
     with_models: bool,
     at_once: int,
-    shown: Shown,
+    show_progress: ShowProgress,
 ) -> TeamCalibration:
     """Choose the threshold of each judge that has cases.
 
@@ -147,7 +147,7 @@ async def calibrate_team(
         held_out: Cases of other families, to test the thresholds on.
         recall: The recall to keep, 0 to 1.
         with_models: Ask the stages behind as well, each about what reaches it.
-        shown: Shows how far the asking is.
+        show_progress: Shows the progress of judging.
     """
     calibrations, routes = {}, {}
     for name in dict.fromkeys(case.judge for case in cases):
@@ -155,8 +155,8 @@ async def calibrate_team(
         # Without the threshold that may be set already: its verdicts would hide those of the rules.
         screen = replace(plan.open(configured.models), stages=(LocalJudge(name),))
         subject = Subject(name, Spec(what="local"), screen)
-        local = await ask(subject, [case for case in cases if case.judge == name])
-        test = await ask(subject, [case for case in held_out if case.judge == name])
+        local = await judge_cases(subject, [case for case in cases if case.judge == name])
+        test = await judge_cases(subject, [case for case in held_out if case.judge == name])
         calibrations[name] = one = calibrate(name, local, recall, test)
         route = Route(
             name,
@@ -166,30 +166,30 @@ async def calibrate_team(
             "local" in screen.reject_alone,
             shares_calls=bool(plan.together),
         )
-        asked = await _ask_stages(configured, plan, route, at_once, shown) if with_models else {}
-        routes[name] = replace(route, asked=asked)
+        answers = await _judge_stages(configured, plan, route, at_once, show_progress) if with_models else {}
+        routes[name] = replace(route, answers=answers)
     return TeamCalibration(calibrations, routes)
 
 
-async def _ask_stages(
-    configured: ConfiguredJudges, plan: JudgePlan, route: Route, at_once: int, shown: Shown
+async def _judge_stages(
+    configured: ConfiguredJudges, plan: JudgePlan, route: Route, at_once: int, show_progress: ShowProgress
 ) -> Mapping[Stage, list[Answer]]:
-    """Put to each model stage what reaches it."""
+    """Judge, with each model stage, the cases that reach it."""
     cascade = plan.open(configured.models)
-    reaching = [answer.labelled for answer in route.local if route.goes_on(answer)]
-    asked: dict[Stage, list[Answer]] = {}
+    reaching = [answer.example for answer in route.local if route.escalates(answer)]
+    answers: dict[Stage, list[Answer]] = {}
     for stage in route.stages:
         subject = configured.subject(Spec(what=stage), plan.name)
-        with shown(len(reaching), f"{plan.name} {stage}") as told:
-            asked[stage] = await ask(subject, reaching, at_once=at_once, told=told)
+        with show_progress(len(reaching), f"{plan.name} {stage}") as on_answer:
+            answers[stage] = await judge_cases(subject, reaching, at_once=at_once, on_answer=on_answer)
         reaching = [
-            a.labelled for a in asked[stage] if not a.skipped and not cascade.settles(a.judgement, a.labelled.case)
+            a.example for a in answers[stage] if not a.skipped and not cascade.settles(a.judgement, a.example.case)
         ]
-    return asked
+    return answers
 
 
-def evidence(one: Calibration, source: str, day: date) -> str:
-    """Say in a line how a threshold was come by."""
+def describe_evidence(one: Calibration, source: str, day: date) -> str:
+    """Describe in a line how a threshold was chosen."""
     assert one.measured is not None
     cross = f", cross-validated {percent(one.cross_validated.recall)}" if one.cross_validated else ""
     tested = f", held out {percent(one.tested.recall)} of {one.tested.recall.n}" if one.tested else ""

@@ -7,27 +7,28 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from judges.quotes import quoted
+from judges.quotes import is_verbatim_quote
 from knowledge_base import citations
 from knowledge_base.library import Library, Source
 from proxy.config.blueprint import Blueprint
 from proxy.traces.backend import TraceBackend
 from proxy.traces.labels import Label, RightVerdict, labels
-from proxy.traces.query import earlier, show
+from proxy.traces.query import earlier_traces, show
 from proxy.turn.cases import HISTORY_FOR_JUDGES
-from proxy.wire.canonical import unlined
-from scenarios.scenario import Earlier, Family, InlineSource, Read, Scenario
+from proxy.wire.canonical import without_citation_lines
+from scenarios.scenario import Earlier, Family, InlineSource, Scenario
+from scenarios.scenario_files import FamilyFile
 
 Json = dict[str, Any]
 TO_FILL = "`expect` is to be filled: for each judge accept, warn or reject, as it would be right"
 
 
-class TracedError(Exception):
+class TracedTurnError(Exception):
     """A turn cannot be made a scenario; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
+class TracedTurn:
     """A turn, and what belongs to it."""
 
     trace: Json
@@ -38,7 +39,7 @@ class Traced:
     """The chatbot's knowledge base as it is now."""
 
     @property
-    def counting(self) -> list[Label]:
+    def effective_labels(self) -> list[Label]:
         """The labels that count: of the emergency judge, who reads the message that all choices share, only the last."""
         last = [label for label in self.labels if label.judge == "emergency"][-1:]
         return [label for label in self.labels if label.judge != "emergency"] + last
@@ -46,11 +47,11 @@ class Traced:
     @property
     def choices(self) -> list[int]:
         """The choices that somebody has labelled."""
-        return sorted({label.choice for label in self.counting})
+        return sorted({label.choice for label in self.effective_labels})
 
 
 def scenario_of(
-    traced: Traced, choice: int = 0, expect: Mapping[str, frozenset[RightVerdict]] | None = None
+    traced: TracedTurn, choice: int = 0, expect: Mapping[str, frozenset[RightVerdict]] | None = None
 ) -> tuple[Scenario, list[str]]:
     """Make a scenario of one choice of a turn.
 
@@ -66,37 +67,38 @@ def scenario_of(
     trace = traced.trace
     check_choice(trace, choice)
     if is_redacted(trace):
-        raise TracedError(
+        raise TracedTurnError(
             f"the trace of the turn {trace['turn_id']} is redacted: its texts were never stored, so no scenario can be made of "
             "it; `privacy.store: full` keeps those of later turns"
         )
-    given = [one for one in traced.counting if one.choice == choice]
-    right = {one.judge: frozenset([one.verdict]) for one in given} | dict(expect or {})
+    choice_labels = [one for one in traced.effective_labels if one.choice == choice]
+    expected = {one.judge: frozenset([one.verdict]) for one in choice_labels} | dict(expect or {})
     draft = judged_draft(trace, choice)
-    if draft is None and (trace["attempts"] or set(right) - {"emergency"}):
+    if draft is None and (trace["attempts"] or set(expected) - {"emergency"}):
         raise _no_draft(trace, choice)
-    sections = {source.id: source for one in given for source in one.sections}
+    sections = {source.id: source for one in choice_labels for source in one.sections}
     cited_ids = _cited_ids(traced, draft, sections) if draft else ()
+    sections |= documents_of(trace, choice)
     history, doubts = _history(traced)
-    current, inline = _evidence(trace, cited_ids, sections, traced.library)
+    current, inline = _split_sections(trace, cited_ids, sections, traced.library)
     if draft:
-        doubts += [_doubt(source.id) for source in (*current, *inline) if _reads_otherwise(draft, source)]
-    remarks = [*(one.note for one in given if one.note), *([] if right else [TO_FILL]), *doubts]
+        doubts += [_doubt(source.id) for source in (*current, *inline) if _has_changed(draft, source)]
+    remarks = [*(one.note for one in choice_labels if one.note), *([] if expected else [TO_FILL]), *doubts]
     scenario = Scenario(
         id=f"trace-{trace['turn_id'][:12]}" + (f"-{choice}" if choice else ""),
         user_message=trace["user_message"],
         history=history,
         response=draft["text"] if draft else "",
         citations=tuple(source.id for source in current),
-        sources=tuple(InlineSource(id=source.id, title=source.title, text=source.text) for source in inline),
-        expect=right,
+        sources=tuple(_inline(source) for source in inline),
+        expect=expected,
         tags=("trace",),
         note="; ".join(remarks),
     )
     return scenario, doubts
 
 
-def labelled_turns(place: TraceBackend, bot: Blueprint) -> tuple[list[Read], list[str]]:
+def labelled_turns(place: TraceBackend, bot: Blueprint) -> tuple[list[FamilyFile], list[str]]:
     """Return the labelled turns of a chatbot as families of scenarios, one for each conversation, and what had to be left out.
 
     Raises:
@@ -104,20 +106,20 @@ def labelled_turns(place: TraceBackend, bot: Blueprint) -> tuple[list[Read], lis
     """
     conversations: dict[str, list[Scenario]] = {}
     problems: list[str] = []
-    for turn_id, given in labels(place).items():
+    for turn_id, turn_labels in labels(place).items():
         trace = show(place, turn_id)
         if trace["chatbot"] != bot.name:
             continue
-        traced = Traced(trace, earlier(place, trace), given, bot.library)
+        traced = TracedTurn(trace, earlier_traces(place, trace), turn_labels, bot.library)
         for choice in traced.choices:
             try:
                 scenario, _ = scenario_of(traced, choice)
-            except TracedError as error:
+            except TracedTurnError as error:
                 problems.append(str(error))
             else:
                 conversations.setdefault(_family_name(trace), []).append(scenario)
     families = [Family(family=name, scenarios=tuple(one)) for name, one in conversations.items()]
-    return [Read(family, Path(str(place))) for family in families], problems
+    return [FamilyFile(family, Path(str(place))) for family in families], problems
 
 
 def judged_draft(trace: Json, choice: int) -> Json | None:
@@ -131,12 +133,12 @@ def check_choice(trace: Json, choice: int) -> None:
     """Raises: TracedError: the turn has no such choice. One that was answered without a draft has those of its answer."""
     there = {0, *(attempt["choice"] for attempt in trace["attempts"]), *range(len(trace["replies"]))}
     if choice not in there:
-        raise TracedError(
+        raise TracedTurnError(
             f"the turn {trace['turn_id']} has no choice {choice}: its choices are {', '.join(map(str, sorted(there)))}"
         )
 
 
-def cited(trace: Json, choice: int, library: Library | None) -> tuple[Source, ...]:
+def cited_sections(trace: Json, choice: int, library: Library | None) -> tuple[Source, ...]:
     """Return the sections that a draft cites, as they are now.
 
     Raises:
@@ -145,8 +147,21 @@ def cited(trace: Json, choice: int, library: Library | None) -> tuple[Source, ..
     draft = judged_draft(trace, choice)
     if draft is None:
         raise _no_draft(trace, choice)
-    known: Mapping[str, Source] = library or {}
-    return tuple(known[id] for id in _cited_ids(Traced(trace, library=library), draft, {}) if id in known)
+    sections: Mapping[str, Source] = library or {}
+    return tuple(sections[id] for id in _cited_ids(TracedTurn(trace, library=library), draft, {}) if id in sections)
+
+
+def documents_of(trace: Json, choice: int) -> dict[str, Source]:
+    """Return the documents that a choice could rest on, by their ids."""
+    return {
+        one["id"]: Source(one["id"], one["title"], "", one["text"], trusted=one["trusted"])
+        for one in trace.get("documents", ())
+        if one["choice"] in (None, choice)
+    }
+
+
+def _inline(source: Source) -> InlineSource:
+    return InlineSource(id=source.id, title=source.title, text=source.text, trusted=source.trusted)
 
 
 def is_redacted(trace: Json) -> bool:
@@ -159,75 +174,77 @@ def _is_length(text: str) -> bool:
     return text.startswith("[") and text.endswith(" characters]") and text[1:-12].isdigit()
 
 
-def _no_draft(trace: Json, choice: int) -> TracedError:
+def _no_draft(trace: Json, choice: int) -> TracedTurnError:
     there = sorted({attempt["choice"] for attempt in trace["attempts"]})
     which = f"its choices are {', '.join(map(str, there))}" if there else "it was answered without one"
-    return TracedError(f"the turn {trace['turn_id']} has no draft of choice {choice}: {which}")
+    return TracedTurnError(f"the turn {trace['turn_id']} has no draft of choice {choice}: {which}")
 
 
-def _cited_ids(traced: Traced, draft: Json, sections: Mapping[str, Source]) -> tuple[str, ...]:
-    in_use = traced.trace["sources_in_use"]
-    known = {id: id for id in (*(traced.library or ()), *sections, *in_use)}
-    named, _, _ = citations.split(draft["citations"], known, in_use)
+def _cited_ids(traced: TracedTurn, draft: Json, sections: Mapping[str, Source]) -> tuple[str, ...]:
+    in_use = [*traced.trace["sources_in_use"], *documents_of(traced.trace, draft["choice"])]
+    names = {id: id for id in (*(traced.library or ()), *sections, *in_use)}
+    cited, _, _ = citations.split(draft["citations"], names, in_use)
     # A chatbot that writes no citations was judged against all that it had been given.
-    return named or (tuple(in_use) if "source" in draft["modes"] else ())
+    return cited or (tuple(in_use) if "source" in draft["modes"] else ())
 
 
-def _evidence(
+def _split_sections(
     trace: Json, ids: Sequence[str], sections: Mapping[str, Source], library: Library | None
 ) -> tuple[list[Source], list[Source]]:
     """Return what can be cited from the knowledge base, and what has to be given in full because it is no longer there."""
     current, inline = [], []
-    known: Mapping[str, Source] = library or {}
+    current_sections: Mapping[str, Source] = library or {}
     for id in ids:
-        kept, now = sections.get(id), known.get(id)
-        if now is not None and (kept is None or kept.text == now.text):
+        stored, now = sections.get(id), current_sections.get(id)
+        if now is not None and (stored is None or stored.text == now.text):
             current.append(now)
-        elif kept is not None:
-            inline.append(kept)
+        elif stored is not None:
+            inline.append(stored)
         else:
-            raise TracedError(
+            raise TracedTurnError(
                 f"the turn {trace['turn_id']} cites the section {id!r}, which is no longer in the knowledge base of "
                 f"{trace['chatbot']!r}; its text was not kept, since nobody had labelled the turn before"
             )
     return current, inline
 
 
-def _history(traced: Traced) -> tuple[tuple[Earlier, ...], list[str]]:
-    """Return what was said before, put together from the earlier turns, and why that may not be all.
+def _history(traced: TracedTurn) -> tuple[tuple[Earlier, ...], list[str]]:
+    """Return the history, assembled from the traces of earlier turns, and doubts about its completeness.
 
     A trace holds its own turn alone, so that purging a turn purges its words. Where a conversation was branched, the latest
     turn of each number is taken.
     """
     number, before = traced.trace["turn"], list(traced.before)
-    said: list[Earlier] = []
-    while before and number > 1 and len(said) < HISTORY_FOR_JUDGES:
+    messages: list[Earlier] = []
+    while before and number > 1 and len(messages) < HISTORY_FOR_JUDGES:
         turn = before.pop()
         reply = next((reply for reply in turn["replies"] if reply), None)
         if turn["turn"] != number - 1 or turn["error"] or reply is None:
             continue
         if is_redacted(turn):
             break
-        said = [
+        messages = [
             *([Earlier(role="user", content=turn["user_message"])] if turn["user_message"] else []),
-            Earlier(role="assistant", content=unlined(reply)),
-            *said,
+            Earlier(role="assistant", content=without_citation_lines(reply)),
+            *messages,
         ]
         number -= 1
     doubts = []
-    if number > 1 and len(said) < HISTORY_FOR_JUDGES:
+    if number > 1 and len(messages) < HISTORY_FOR_JUDGES:
         doubts.append("the history is not whole: earlier turns are no longer kept")
     if traced.trace["memory"] in ("missed", "pair"):
         doubts.append(
             "the client sent a history that the proxy did not know as a whole: it may have differed from this one"
         )
-    return tuple(said[-HISTORY_FOR_JUDGES:]), doubts
+    return tuple(messages[-HISTORY_FOR_JUDGES:]), doubts
 
 
-def _reads_otherwise(draft: Json, source: Source) -> bool:
+def _has_changed(draft: Json, source: Source) -> bool:
     """Tell whether the local judges, who quote verbatim, quoted from this section what it does not say."""
     return any(
-        assertion["source_id"] == source.id and assertion["quote"] and not quoted(assertion["quote"], source.text)
+        assertion["source_id"] == source.id
+        and assertion["quote"]
+        and not is_verbatim_quote(assertion["quote"], source.text)
         for judgement in draft["judgements"]
         if judgement["stage"] == "local"
         for assertion in (judgement["observation"] or {}).get("assertions", ())

@@ -8,8 +8,8 @@ from statistics import median
 
 import numpy as np
 
-from judges.evaluation.calibrate import passes
-from judges.evaluation.measures import Measured, Share, measure, share
+from judges.evaluation.calibrate import escalates
+from judges.evaluation.measures import Measurement, Share, measure, share
 from judges.evaluation.run_cases import Answer
 from judges.verdict import Stage
 
@@ -27,46 +27,46 @@ class Route:
     """The stages behind it that ask a model."""
     final_reject: bool = False
     """What the local stage rejects is rejected."""
-    asked: Mapping[Stage, Sequence[Answer]] = field(default_factory=dict)
+    answers: Mapping[Stage, Sequence[Answer]] = field(default_factory=dict)
     """Answers of these stages, in their order, each to what had reached it; empty when they were not asked."""
     shares_calls: bool = False
     """Its stages ask for the other judges of a reply in the same call, so that it counts once."""
 
-    def goes_on(self, answer: Answer) -> bool:
+    def escalates(self, answer: Answer) -> bool:
         """Tell whether a case leaves the local stage."""
         if self.final_reject and answer.verdict == "reject":
             return False
-        return self.accept_below is None or passes(answer, self.accept_below)
+        return self.accept_below is None or escalates(answer, self.accept_below)
 
-    def reaches(self) -> dict[Stage, Share]:
-        """Return the share of the judge's cases that reaches each stage, as far as that is known."""
+    def reach_shares(self) -> dict[Stage, Share]:
+        """Return, by stage, the share of the judge's cases that reaches it; stages that were not measured are left out."""
         if not self.stages:
             return {}
-        found = {self.stages[0]: share(self.local, lambda a: True, self.goes_on)}
+        shares = {self.stages[0]: share(self.local, lambda a: True, self.escalates)}
         skipped: set[str] = set()
         for before, stage in zip(self.stages, self.stages[1:], strict=False):
-            if stage not in self.asked:
+            if stage not in self.answers:
                 break
-            skipped |= {a.labelled.id for a in self.asked[before] if a.skipped}
-            there = {a.labelled.id for a in self.asked[stage]}
-            known = [a for a in self.local if a.labelled.id not in skipped]
-            found[stage] = share(known, lambda a: True, lambda a, there=there: a.labelled.id in there)  # type: ignore[misc]
-        return found
+            skipped |= {a.example.id for a in self.answers[before] if a.skipped}
+            there = {a.example.id for a in self.answers[stage]}
+            judged = [a for a in self.local if a.example.id not in skipped]
+            shares[stage] = share(judged, lambda a: True, lambda a, there=there: a.example.id in there)  # type: ignore[misc]
+        return shares
 
-    def verdicts(self) -> Measured | None:
+    def verdicts(self) -> Measurement | None:
         """Measure the whole cascade; None when its models were not asked."""
-        if not self.asked:
+        if not self.answers:
             return None
-        last = {a.labelled.id: a for a in self.local}
-        for answers in self.asked.values():
-            last |= {a.labelled.id: a for a in answers}
-        return measure([_accepted(a) if a.path == ("local",) and not self._rejects(a) else a for a in last.values()])
+        last = {a.example.id: a for a in self.local}
+        for answers in self.answers.values():
+            last |= {a.example.id: a for a in answers}
+        return measure([_as_accepted(a) if a.path == ("local",) and not self._rejects(a) else a for a in last.values()])
 
     def _rejects(self, answer: Answer) -> bool:
         return self.final_reject and answer.verdict == "reject"
 
 
-def _accepted(answer: Answer) -> Answer:
+def _as_accepted(answer: Answer) -> Answer:
     return replace(answer, judgement=replace(answer.judgement, verdict="accept"))
 
 
@@ -94,37 +94,37 @@ class Traffic:
     """Questions that the budget did not allow; their replies are in no figure but `needs_model`."""
 
 
-def traffic(routes: Sequence[Route]) -> Traffic | None:
+def sum_up_traffic(routes: Sequence[Route]) -> Traffic | None:
     """Sum up the judges of each reply; None without cases."""
     supposed = not any(route.stages for route in routes)
-    counted = [r for r in routes if r.stages or (supposed and r.accept_below is not None)]
+    routes_counted = [r for r in routes if r.stages or (supposed and r.accept_below is not None)]
     needs: defaultdict[str, bool] = defaultdict(bool)
     trips: defaultdict[str, list[_Leg]] = defaultdict(list)
     first: dict[str, Answer] = {}
-    for route in counted:
+    for route in routes_counted:
         for answer, leg in zip(route.local, _legs(route), strict=True):
-            id = answer.labelled.id
-            needs[id] |= route.goes_on(answer)
+            id = answer.example.id
+            needs[id] |= route.escalates(answer)
             trips[id].append(leg)
             first.setdefault(id, answer)
     if not first:
         return None
-    complete = not supposed and all(set(r.asked) == set(r.stages) for r in counted)
+    complete = not supposed and all(set(r.answers) == set(r.stages) for r in routes_counted)
     whole = [trip for trip in trips.values() if not any(leg.skipped for leg in trip)]
-    costs = [cost for trip in whole for cost in _each_call(leg.costs for leg in trip)]
+    costs = [cost for trip in whole for cost in _max_by_call(leg.costs for leg in trip)]
     ms = [max(leg.ms for leg in trip) for trip in whole] if complete else []
     timed = bool(ms) and not any(math.isnan(leg.ms) for trip in whole for leg in trip)
     return Traffic(
         replies=len(first),
-        judges=tuple(r.judge for r in counted),
+        judges=tuple(r.judge for r in routes_counted),
         supposed=supposed,
-        needs_model=share(list(first.values()), lambda a: True, lambda a: needs[a.labelled.id]),
-        calls=sum(sum(_each_call(leg.calls for leg in trip)) for trip in whole) / len(whole) if whole else 0.0,
+        needs_model=share(list(first.values()), lambda a: True, lambda a: needs[a.example.id]),
+        calls=sum(sum(_max_by_call(leg.calls for leg in trip)) for trip in whole) / len(whole) if whole else 0.0,
         complete=complete,
         cost=sum(costs) / len(whole) if complete and costs else None,
         ms_mean=sum(ms) / len(ms) if timed else None,
         ms_p95=float(np.percentile(ms, 95)) if timed else None,
-        skipped=sum(a.skipped for r in counted for answers in r.asked.values() for a in answers),
+        skipped=sum(a.skipped for r in routes_counted for answers in r.answers.values() for a in answers),
     )
 
 
@@ -140,39 +140,39 @@ class _Leg:
     skipped: bool
 
 
-def _each_call(legs: Iterable[Mapping[str, float]]) -> Iterable[float]:
-    """Return what each call of a turn counts or costs, one that judges share once."""
-    found: dict[str, float] = {}
+def _max_by_call(legs: Iterable[Mapping[str, float]]) -> Iterable[float]:
+    """Return the amount of each distinct call of a turn: a call that judges share counts once."""
+    by_call: dict[str, float] = {}
     for leg in legs:
         for call, amount in leg.items():
-            found[call] = max(amount, found.get(call, 0.0))
-    return found.values()
+            by_call[call] = max(amount, by_call.get(call, 0.0))
+    return by_call.values()
 
 
 def _legs(route: Route) -> Iterator[_Leg]:
     """Yield what each case takes, in the order of the local answers."""
     asker = "all" if route.shares_calls else route.judge
-    typical = {stage: _typical(answers) for stage, answers in route.asked.items()}
-    local_ms = _typical(route.local)
-    asked: defaultdict[str, list[tuple[Stage, Answer]]] = defaultdict(list)
-    for stage, answers in route.asked.items():
+    median_ms = {stage: _median_ms(answers) for stage, answers in route.answers.items()}
+    local_ms = _median_ms(route.local)
+    answers_by_case: defaultdict[str, list[tuple[Stage, Answer]]] = defaultdict(list)
+    for stage, answers in route.answers.items():
         for answer in answers:
-            asked[answer.labelled.id].append((stage, answer))
+            answers_by_case[answer.example.id].append((stage, answer))
     for local in route.local:
-        if not route.goes_on(local):
+        if not route.escalates(local):
             yield _Leg({}, {}, local_ms, False)
-        elif not route.asked:
+        elif not route.answers:
             yield _Leg({f"{asker}.{route.stages[0] if route.stages else ''}": 1}, {}, math.nan, False)
         else:
-            mine = asked[local.labelled.id]
+            case_answers = answers_by_case[local.example.id]
             yield _Leg(
-                calls={f"{asker}.{stage}": answer.calls for stage, answer in mine},
-                costs={f"{asker}.{stage}": answer.cost for stage, answer in mine if answer.cost is not None},
-                ms=local_ms + sum(typical[stage] for stage, _ in mine),
-                skipped=any(answer.skipped for _, answer in mine),
+                calls={f"{asker}.{stage}": answer.calls for stage, answer in case_answers},
+                costs={f"{asker}.{stage}": answer.cost for stage, answer in case_answers if answer.cost is not None},
+                ms=local_ms + sum(median_ms[stage] for stage, _ in case_answers),
+                skipped=any(answer.skipped for _, answer in case_answers),
             )
 
 
-def _typical(answers: Sequence[Answer]) -> float:
-    """Return the median time of a stage; not a number when all its answers were remembered."""
+def _median_ms(answers: Sequence[Answer]) -> float:
+    """Return the median time of a stage; NaN when all its answers came from the cache."""
     return median([a.ms for a in answers if a.ms is not None and not a.skipped] or [math.nan])

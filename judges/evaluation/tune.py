@@ -12,17 +12,17 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from judges.evaluation.edits import Bounds, Proposal, Refused, Wording, edited
+from judges.evaluation.edits import Bounds, Proposal, RefusedProposal, Wording, apply_edits
 from judges.evaluation.errors import NothingToTune, TuneError
 from judges.evaluation.holdout import count_use
-from judges.evaluation.journal import Counted, Journal, Proposed, Ruled
-from judges.evaluation.journaled_judging import BudgetEnded, JournaledJudging, Shown
-from judges.evaluation.labelled import Labelled
-from judges.evaluation.paired_proof import Proof, can_win, decide, given_up, recalls
-from judges.evaluation.proposer import Proposer, Tried, guards, task
+from judges.evaluation.journal import HoldoutLine, Journal, ProposalLine, RulingLine
+from judges.evaluation.journaled_judging import BudgetEnded, JournaledJudging, ShowProgress
+from judges.evaluation.labelled import LabelledCase
+from judges.evaluation.paired_proof import Proof, can_win, decide, explain_stop, recalls
+from judges.evaluation.proposer import Attempt, Proposer, build_task, choose_guards
 from judges.evaluation.run_cases import Answer
 from judges.evaluation.subject import Subject
-from judges.evaluation.tuned import Ended, Held, Tuned, Version
+from judges.evaluation.tuning_result import EndReason, HoldoutResult, TuningResult, Version
 from judges.prompt import load_prompt
 from judges.reply_call import form_of
 from models.budget import BudgetSpent
@@ -50,29 +50,31 @@ class Tuning:
     subject: Subject
     """The judge with the prompt to begin from."""
     start: Wording
-    dev: Sequence[Labelled]
+    dev: Sequence[LabelledCase]
     proposer: Proposer
     journal: Journal
     terms: Terms = field(default_factory=Terms)
-    shown: Shown = lambda total, what: nullcontext(lambda answer: None)
-    """Shows how far the asking is."""
-    told: Callable[[str], None] = lambda text: None
-    """Told in a line what has happened."""
-    beside: Sequence[Subject] = ()
+    show_progress: ShowProgress = lambda total, what: nullcontext(lambda answer: None)
+    """Shows the progress of judging."""
+    report: Callable[[str], None] = lambda text: None
+    """Called with a line for each thing that happens."""
+    other_subjects: Sequence[Subject] = ()
     """Other judges that read the same prompt: what helps one and harms another is not kept."""
-    _tried: dict[str, Tried] = field(default_factory=dict)
-    _texts: dict[str, str] = field(default_factory=dict)
+    _attempts: dict[str, Attempt] = field(default_factory=dict)
+    _names_by_text: dict[str, str] = field(default_factory=dict)
     """Names of the wordings so far, by their text."""
-    _recall: dict[str, float] = field(default_factory=dict)
+    _best_recall: dict[str, float] = field(default_factory=dict)
     """The best recall of the start and of what was kept, by judge."""
     _bounds: Bounds = field(init=False)
     _judging: JournaledJudging = field(init=False)
 
     def __post_init__(self) -> None:
         self._bounds = Bounds(self.start, tuple(self.dev))
-        self._judging = JournaledJudging((self.subject, *self.beside), self.journal, self.terms.at_once, self.shown)
+        self._judging = JournaledJudging(
+            (self.subject, *self.other_subjects), self.journal, self.terms.at_once, self.show_progress
+        )
 
-    async def run(self) -> Tuned:
+    async def run(self) -> TuningResult:
         """Look for a better wording.
 
         Raises:
@@ -80,45 +82,47 @@ class Tuning:
             TuneError: A model fails, or the budget is too small to begin.
             JournalError: The folder cannot be written.
         """
-        start = best = await self._first()
-        if self._no_way_on(start):
-            raise NothingToTune(self._why_not(start))
-        ended: Ended | None = None
+        start = best = await self._measure_start()
+        if self._end_reason(start):
+            raise NothingToTune(self._explain_why_not(start))
+        end_reason: EndReason | None = None
         for number in range(1, self.terms.rounds + 1):
-            better, spent = await self._round(number, best)
+            better, budget_spent = await self._run_round(number, best)
             best = better or best
-            if ended := "budget" if spent else self._no_way_on(best):
+            if end_reason := "budget" if budget_spent else self._end_reason(best):
                 break
-        return Tuned(start, best, self._tried, ended or "rounds")
+        return TuningResult(start, best, self._attempts, end_reason or "rounds")
 
-    async def run_with_holdout(self, holdout: Sequence[Labelled], uses: Path) -> tuple[Tuned, Held | None]:
+    async def run_with_holdout(
+        self, holdout: Sequence[LabelledCase], uses: Path
+    ) -> tuple[TuningResult, HoldoutResult | None]:
         """Look for a better wording, and measure a winner on the holdout as far as the budget goes; see `run`, `on_holdout`."""
-        tuned = await self.run()
-        if not tuned.found or not holdout or tuned.ended == "budget":
-            return tuned, None
+        result = await self.run()
+        if not result.improved or not holdout or result.end_reason == "budget":
+            return result, None
         try:
-            return tuned, await self.on_holdout(tuned, holdout, uses)
+            return result, await self.measure_on_holdout(result, holdout, uses)
         except BudgetEnded:
-            return tuned, None
+            return result, None
 
-    async def _first(self) -> Version:
-        version = self._version("start", self.start)
+    async def _measure_start(self) -> Version:
+        version = self._add_version("start", self.start)
         try:
             version.answers.extend(await self._judging.judge(version.prompt, self.dev, "start"))
         except BudgetEnded:
             raise TuneError(
                 f"the budget does not allow the {len(self.dev)} dev cases to be judged once; raise it, or take fewer cases"
             ) from None
-        self._recall = recalls(version.answers)
+        self._best_recall = recalls(version.answers)
         return version
 
-    def _no_way_on(self, best: Version) -> Ended | None:
-        if all(a.right for a in best.answers):
+    def _end_reason(self, best: Version) -> EndReason | None:
+        if all(a.is_correct for a in best.answers):
             return "nothing fails"
-        return None if self._open(best, []) else "too few fail"
+        return None if self._can_win(best, []) else "too few fail"
 
-    def _why_not(self, best: Version) -> str:
-        wrong = sum(not a.right for a in best.answers)
+    def _explain_why_not(self, best: Version) -> str:
+        wrong = sum(not a.is_correct for a in best.answers)
         if not wrong:
             return f"nothing to tune: all {len(best.answers)} dev cases are judged rightly"
         return (
@@ -126,122 +130,126 @@ class Tuning:
             f"{self.terms.alpha:g}, even if it mended all of them; give more cases, or a larger alpha"
         )
 
-    async def _round(self, number: int, best: Version) -> tuple[Version | None, bool]:
+    async def _run_round(self, number: int, best: Version) -> tuple[Version | None, bool]:
         """Return what is better than the best so far, and whether the budget is spent."""
         candidates: list[Version] = []
         better: list[tuple[Version, str]] = []
-        spent = False
+        budget_spent = False
         try:
-            for place in range(1, self.terms.candidates + 1):
-                name = f"round-{number}-candidate-{place}"
-                if candidate := await self._candidate(name, best):
+            for number_in_round in range(1, self.terms.candidates + 1):
+                name = f"round-{number}-candidate-{number_in_round}"
+                if candidate := await self._make_candidate(name, best):
                     candidates.append(candidate)
             for candidate in candidates:
-                kept, because = await self._measured(candidate, best)
-                if kept:
+                is_better, because = await self._measure_candidate(candidate, best)
+                if is_better:
                     better.append((candidate, because))
                 else:
-                    self._rule(candidate.name, "note", because)
+                    self._record_outcome(candidate.name, "note", because)
         except BudgetEnded:
-            spent = True
-            for name, tried in self._tried.items():
-                if tried.outcome == UNMEASURED:
-                    self._tried[name] = replace(tried, because="the budget ended first")
+            budget_spent = True
+            for name, attempt in self._attempts.items():
+                if attempt.outcome == UNMEASURED:
+                    self._attempts[name] = replace(attempt, because="the budget ended first")
         if not better:
-            return None, spent
-        chosen, because = max(better, key=lambda one: sum(a.right for a in one[0].answers))
-        self._rule(chosen.name, "kept", because)
+            return None, budget_spent
+        winner, because = max(better, key=lambda one: sum(a.is_correct for a in one[0].answers))
+        self._record_outcome(winner.name, "kept", because)
         for one, because in better:
-            if one is not chosen:
-                self._rule(one.name, "note", f"{because}; but {chosen.name} is better still")
-        for judge, recall in recalls(chosen.answers).items():
-            self._recall[judge] = max(self._recall.get(judge, 0.0), recall)
-        return chosen, spent
+            if one is not winner:
+                self._record_outcome(one.name, "note", f"{because}; but {winner.name} is better still")
+        for judge, recall in recalls(winner.answers).items():
+            self._best_recall[judge] = max(self._best_recall.get(judge, 0.0), recall)
+        return winner, budget_spent
 
-    async def _candidate(self, name: str, best: Version) -> Version | None:
-        proposal = await self._proposal(name, best)
+    async def _make_candidate(self, name: str, best: Version) -> Version | None:
+        proposal = await self._ask_for_edits(name, best)
         try:
             if proposal is None:
-                raise Refused("the answer could not be read")
-            wording = edited(best.wording, proposal.edits)
+                raise RefusedProposal("the answer could not be read")
+            wording = apply_edits(best.wording, proposal.edits)
             self._bounds.check(wording.text)
-            if wording.text in self._texts:
-                raise Refused(f"the instructions would be those of {self._texts[wording.text]}")
-        except Refused as refusal:
-            self._tried[name] = Tried(proposal, "refused", "")
-            self._rule(name, "refused", str(refusal))
+            if wording.text in self._names_by_text:
+                raise RefusedProposal(f"the instructions would be those of {self._names_by_text[wording.text]}")
+        except RefusedProposal as refusal:
+            self._attempts[name] = Attempt(proposal, "refused", "")
+            self._record_outcome(name, "refused", str(refusal))
             return None
-        self._tried[name] = Tried(proposal, UNMEASURED, "another candidate of this round; propose another way")
-        return self._version(name, wording)
+        self._attempts[name] = Attempt(proposal, UNMEASURED, "another candidate of this round; propose another way")
+        return self._add_version(name, wording)
 
-    async def _proposal(self, name: str, best: Version) -> Proposal | None:
+    async def _ask_for_edits(self, name: str, best: Version) -> Proposal | None:
         """Ask for edits, unless the journal has them."""
-        if known := self.journal.proposed(name, best.prompt.hash):
-            return known.proposal
-        self.told(f"{name}: asking {self.proposer.alias} for edits")
-        asked = task(
+        if line := self.journal.proposal_for(name, best.prompt.hash):
+            return line.proposal
+        self.report(f"{name}: asking {self.proposer.alias} for edits")
+        task_text = build_task(
             best.prompt,
             best.answers,
-            list(self._tried.values()),
-            self._bounds.longest,
+            list(self._attempts.values()),
+            self._bounds.max_chars,
             seed=name,
-            form=form_of(best.prompt, frozenset().union(*(one.questions for one in (self.subject, *self.beside)))),
+            form=form_of(
+                best.prompt, frozenset().union(*(one.questions for one in (self.subject, *self.other_subjects)))
+            ),
         )
         try:
-            proposal = await self.proposer.propose(asked)
+            proposal = await self.proposer.propose(task_text)
         except BudgetSpent:
             raise BudgetEnded from None
         except ModelError as error:
             raise TuneError(f"no edits could be had: {error}") from error
-        self.journal.add(Proposed(name=name, base=best.prompt.hash, proposal=proposal))
+        self.journal.add(ProposalLine(name=name, base=best.prompt.hash, proposal=proposal))
         return proposal
 
-    def _version(self, name: str, wording: Wording) -> Version:
-        self._texts[wording.text] = name
+    def _add_version(self, name: str, wording: Wording) -> Version:
+        self._names_by_text[wording.text] = name
         file = self.journal.write(name, wording)
         prompt = replace(load_prompt(file), model=self.subject.prompts[0].model)
         return Version(name, wording, prompt, file, [])
 
-    async def _measured(self, candidate: Version, best: Version) -> tuple[bool, str]:
-        """Have a candidate judged as long as it may still be kept: at first what fails, with as many guards.
+    async def _measure_candidate(self, candidate: Version, best: Version) -> tuple[bool, str]:
+        """Measure a candidate as long as it can still win, beginning with the failing cases and as many guards.
 
         Returns:
             Whether it is better, and why.
         """
-        failing = [a for a in best.answers if not a.right]
-        first = {a.labelled.key for a in [*failing, *guards(best.answers, failing, len(failing))]}
+        failing = [a for a in best.answers if not a.is_correct]
+        first = {a.example.key for a in [*failing, *choose_guards(best.answers, failing, len(failing))]}
         screen = [case for case in self.dev if case.key in first]
         rest = [case for case in self.dev if case.key not in first]
-        given = candidate.answers
+        answers = candidate.answers
         for cases, what in ((screen, "what fails and as many right"), (rest, "all others")):
-            if self._open(best, given):
-                decided = partial(self._decided, best, list(given))
-                given += await self._judging.judge(candidate.prompt, cases, f"{candidate.name}: {what}", decided)
-        if len(given) < len(self.dev):
-            return False, given_up(best.answers, given, self._proof)
-        return decide(best.answers, given, self._proof)
+            if self._can_win(best, answers):
+                is_decided = partial(self._is_decided, best, list(answers))
+                answers += await self._judging.judge(candidate.prompt, cases, f"{candidate.name}: {what}", is_decided)
+        if len(answers) < len(self.dev):
+            return False, explain_stop(best.answers, answers, self._proof)
+        return decide(best.answers, answers, self._proof)
 
-    def _decided(self, best: Version, earlier: list[Answer], answers: list[Answer]) -> bool:
-        return not self._open(best, [*earlier, *answers])
+    def _is_decided(self, best: Version, earlier: list[Answer], answers: list[Answer]) -> bool:
+        return not self._can_win(best, [*earlier, *answers])
 
-    def _open(self, best: Version, given: Sequence[Answer]) -> bool:
-        return can_win(best.answers, given, self._proof)
+    def _can_win(self, best: Version, answers: Sequence[Answer]) -> bool:
+        return can_win(best.answers, answers, self._proof)
 
     @property
     def _proof(self) -> Proof:
-        return Proof(self.terms.alpha, self._recall)
+        return Proof(self.terms.alpha, self._best_recall)
 
-    def _rule(self, name: str, outcome: Literal["kept", "note", "refused"], because: str) -> None:
-        self._tried[name] = replace(self._tried[name], outcome=outcome, because=because)
-        self.journal.add(Ruled(name=name, outcome=outcome, because=because))
-        self.told(f"{name}: {'not kept' if outcome == 'note' else outcome}: {because}")
+    def _record_outcome(self, name: str, outcome: Literal["kept", "note", "refused"], because: str) -> None:
+        self._attempts[name] = replace(self._attempts[name], outcome=outcome, because=because)
+        self.journal.add(RulingLine(name=name, outcome=outcome, because=because))
+        self.report(f"{name}: {'not kept' if outcome == 'note' else outcome}: {because}")
 
     @property
     def judges(self) -> list[str]:
         """The names of those that read the prompt."""
-        return [one.judge for one in (self.subject, *self.beside)]
+        return [one.judge for one in (self.subject, *self.other_subjects)]
 
-    async def on_holdout(self, tuned: Tuned, holdout: Sequence[Labelled], uses: Path) -> Held:
+    async def measure_on_holdout(
+        self, result: TuningResult, holdout: Sequence[LabelledCase], uses: Path
+    ) -> HoldoutResult:
         """Measure start and winner on the holdout, and count that it was used: once for a winner, however often resumed.
 
         Args:
@@ -252,11 +260,11 @@ class Tuning:
             HoldoutError: The use cannot be counted.
             TuneError: The model fails too often.
         """
-        counted = self.journal.uses(tuned.winner.prompt.hash)
-        if counted is None:
+        use_count = self.journal.uses(result.winner.prompt.hash)
+        if use_count is None:
             shares = {name: [case for case in holdout if case.judge == name] for name in self.judges}
-            counted = max(count_use(uses, name, mine) for name, mine in shares.items() if mine)
-            self.journal.add(Counted(prompt=tuned.winner.prompt.hash, uses=counted))
-        before = await self._judging.judge(tuned.start.prompt, holdout, "holdout: start")
-        after = await self._judging.judge(tuned.winner.prompt, holdout, f"holdout: {tuned.winner.name}")
-        return Held(before, after, counted)
+            use_count = max(count_use(uses, name, cases) for name, cases in shares.items() if cases)
+            self.journal.add(HoldoutLine(prompt=result.winner.prompt.hash, uses=use_count))
+        before = await self._judging.judge(result.start.prompt, holdout, "holdout: start")
+        after = await self._judging.judge(result.winner.prompt, holdout, f"holdout: {result.winner.name}")
+        return HoldoutResult(before, after, use_count)

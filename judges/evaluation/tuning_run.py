@@ -1,4 +1,4 @@
-"""A tuning run made ready: a new one, or one that goes on in its folder."""
+"""Set up a tuning run: a new one, or one that is resumed from its folder."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from judges.evaluation.choice import Choice
-from judges.evaluation.configured_judges import ConfiguredJudges, judges_meant
-from judges.evaluation.edits import worded
+from judges.evaluation.configured_judges import ConfiguredJudges, resolve_judges
+from judges.evaluation.edits import parse_wording
 from judges.evaluation.errors import EvaluationError
-from judges.evaluation.journal import JOURNAL, START, Begun, Journal, Settings, changed_models, differences
-from judges.evaluation.journaled_judging import Shown
+from judges.evaluation.journal import JOURNAL, START, Journal, Settings, StartLine, changed_models, differences
+from judges.evaluation.journaled_judging import ShowProgress
 from judges.evaluation.prompt_target import source_of
 from judges.evaluation.proposer import Proposer
 from judges.evaluation.subject import Spec, Subject
@@ -18,7 +18,7 @@ from judges.evaluation.tune import Terms, Tuning
 from judges.prompt import SHARED
 from models.budget import price_of
 
-RUNS = Path("data/tuning")
+RUNS_FOLDER = Path("data/tuning")
 
 
 def settings_of(wishes: Mapping[str, Any]) -> Settings:
@@ -30,12 +30,12 @@ def settings_of(wishes: Mapping[str, Any]) -> Settings:
     Raises:
         EvaluationError: The prompt cannot be read.
     """
-    judge = wishes["judge"] or judges_meant([], [Spec(prompt=wishes["prompt"])])[0]
+    judge = wishes["judge"] or resolve_judges([], [Spec(prompt=wishes["prompt"])])[0]
     return Settings.model_validate({k: v for k, v in wishes.items() if v is not None} | {"judge": judge})
 
 
 def reopen(folder: Path, wishes: Mapping[str, Any]) -> tuple[Journal, Settings]:
-    """Open the folder of a run, which goes on as it was begun.
+    """Open the folder of a run to resume it with the settings that it was started with.
 
     Raises:
         EvaluationError: It holds no run, or one that was begun with something else than is wished.
@@ -43,11 +43,11 @@ def reopen(folder: Path, wishes: Mapping[str, Any]) -> tuple[Journal, Settings]:
     if not (folder / JOURNAL).is_file():
         raise EvaluationError(f"--resume: {folder} holds no run: there is no {JOURNAL} in it")
     journal = Journal(folder)
-    if journal.begun is None:
+    if journal.start is None:
         raise EvaluationError(f"--resume: the run in {folder} has not come far enough; begin a new one")
-    if differing := differences(journal.begun.settings, wishes):
+    if differing := differences(journal.start.settings, wishes):
         raise EvaluationError(*(f"--resume: {one}" for one in differing))
-    return journal, journal.begun.settings
+    return journal, journal.start.settings
 
 
 def open_tuning(
@@ -57,17 +57,17 @@ def open_tuning(
     out: Path | None,
     *,
     at_once: int,
-    shown: Shown,
-    told: Callable[[str], None],
+    show_progress: ShowProgress,
+    report: Callable[[str], None],
 ) -> Tuning:
-    """Make everything ready, and look whether it is all there before a folder is made or anything is asked.
+    """Set up a tuning run. Everything is checked before a folder is made or a model is called.
 
     Args:
         journal: Of the run that goes on; None: a new one.
         out: The folder of a new run.
         at_once: Cases under way at the same time.
-        shown: Shows how far the asking is.
-        told: Told in a line what has happened.
+        show_progress: Shows the progress of judging.
+        report: Called with a line for each thing that happens.
 
     Raises:
         EvaluationError: Something is not there, or not as it was when the run began.
@@ -75,12 +75,12 @@ def open_tuning(
         ModelSettingsError: A budget is set, and a model that is asked has no price.
     """
     if journal is not None:
-        begin = Spec(prompt=journal.folder / START, alias=settings.model)
+        start_spec = Spec(prompt=journal.folder / START, alias=settings.model)
     elif settings.prompt is not None:
-        begin = Spec(prompt=settings.prompt, alias=settings.model)
+        start_spec = Spec(prompt=settings.prompt, alias=settings.model)
     else:
-        begin = Spec(what=settings.stage or "chief", alias=settings.model)
-    subject, *beside = _subjects(configured, begin, settings.judge)
+        start_spec = Spec(what=settings.stage or "chief", alias=settings.model)
+    subject, *beside = _subjects(configured, start_spec, settings.judge)
     if not subject.prompts or subject.prompts[0].guard is not None:
         what = "guard model" if subject.prompts else "Python class"
         raise EvaluationError(f"{settings.judge}: is a {what}, and `tune` edits prompts")
@@ -91,39 +91,39 @@ def open_tuning(
     names = [one.judge for one in (subject, *beside)]
     dev = configured.cases(Choice(settings.data, names, "dev", settings.tags, settings.families, settings.limit))
     models = {alias: configured.models.settings[alias].model for alias in (prompt.model, settings.tuner)}
-    source = begin.prompt or source_of(configured, settings)[0]
+    source = start_spec.prompt or source_of(configured, settings)[0]
     if journal is None:
-        folder = out or RUNS / f"{prompt.name}-{prompt.stage}-{time.strftime('%Y%m%d-%H%M%S')}"
+        folder = out or RUNS_FOLDER / f"{prompt.name}-{prompt.stage}-{time.strftime('%Y%m%d-%H%M%S')}"
         if (folder / JOURNAL).exists():
             raise EvaluationError(
                 f"--out: {folder} holds a run already; go on with it by --resume {folder}, or give another folder"
             )
         journal = Journal(folder)
-        journal.add(Begun(settings=settings.model_copy(update={"stage": prompt.stage}), models=models))
-    elif journal.begun is not None and (changed := changed_models(journal.begun, models)):
+        journal.add(StartLine(settings=settings.model_copy(update={"stage": prompt.stage}), models=models))
+    elif journal.start is not None and (changed := changed_models(journal.start, models)):
         raise EvaluationError(*changed)
     return Tuning(
         subject,
-        worded(source.read_text(encoding="utf-8")),
+        parse_wording(source.read_text(encoding="utf-8")),
         dev,
         Proposer(configured.models, settings.tuner),
         journal,
         Terms(settings.rounds, settings.candidates, settings.alpha, at_once),
-        shown=shown,
-        told=told,
-        beside=beside,
+        show_progress=show_progress,
+        report=report,
+        other_subjects=beside,
     )
 
 
-def _subjects(configured: ConfiguredJudges, begin: Spec, judge: str) -> list[Subject]:
+def _subjects(configured: ConfiguredJudges, start_spec: Spec, judge: str) -> list[Subject]:
     """Return the judge to tune, and behind it the others that read the same prompt."""
-    first = configured.subject(begin, configured.named(judge)[0])
+    first = configured.subject(start_spec, configured.expand_name(judge)[0])
     if not first.prompts or first.prompts[0].name != SHARED:
         return [first]
-    others = configured.asked_together(first.prompts[0].stage)
+    others = configured.judges_sharing_prompt(first.prompts[0].stage)
     if judge == SHARED and others:
-        return [configured.subject(begin, name) for name in others]
-    return [first, *(configured.subject(begin, name) for name in others if name != first.judge)]
+        return [configured.subject(start_spec, name) for name in others]
+    return [first, *(configured.subject(start_spec, name) for name in others if name != first.judge)]
 
 
 def _check_tuner(configured: ConfiguredJudges, alias: str) -> None:

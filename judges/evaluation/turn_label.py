@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from judges.evaluation.traced_turn import TracedError, check_choice, cited, judged_draft
+from judges.evaluation.traced_turn import TracedTurnError, check_choice, cited_sections, judged_draft
 from proxy.config.blueprint import Blueprint
 from proxy.traces.backend import TraceBackend, TraceError
 from proxy.traces.labels import Label, RightVerdict, add
@@ -38,8 +38,8 @@ def label_turn(
         )
     try:
         check_choice(trace, choice)
-        sections = () if judge == "emergency" else cited(trace, choice, bot.library if bot else None)
-    except TracedError as error:
+        sections = () if judge == "emergency" else cited_sections(trace, choice, bot.library if bot else None)
+    except TracedTurnError as error:
         raise TraceError(str(error)) from error
     add(place, trace["turn_id"], Label(judge, verdict, choice, note, time.time(), sections))
     given = _verdicts(trace, judge, choice)

@@ -14,7 +14,9 @@ Reading order:
     role.py              which parts the reply plays that the chatbot does not have: phrases
     spelling.py          the words of a text typed in haste or distress; spellings.py, how people write
     vectors.py           what was learned of words: how rare they are, and what they mean
-    evidence.py          how strongly words speak for danger, by learned weights (weights/, made by judges/training)
+    classifier.py        how strongly words speak for danger, by learned weights (weights/, made by judges/training)
     incoherence.py       word salad
+    explicit.py          explicit words of danger, in eight languages; triggers.py: which of their patterns can match at all
+    programs.py          is a message written by a program
     emergency.py         signs of danger in what the user wrote; aftermath.py: what tells of it after a crisis only
 """

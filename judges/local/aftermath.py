@@ -54,9 +54,9 @@ hvor mange (?:\w+ )?(?:piller|tabletter)
 farvel|avskjed\w*|takk for alt|det er over|mitt testamente|tilgi meg
 """
 _LINES = [line for part in (_ENGLISH, _GERMAN, _SPANISH, _FRENCH, _NORWEGIAN) for line in part.split("\n") if line]
-_TELLING = re.compile(rf"(?<!\S)(?:{'|'.join(_LINES)})(?!\S)")
+_INTENT = re.compile(rf"(?<!\S)(?:{'|'.join(_LINES)})(?!\S)")
 
 
-def is_telling(words: Sequence[str]) -> bool:
-    """Tell whether some words, as the speller reads them, name a means, a method or a plan, or say farewell."""
-    return _TELLING.search(" ".join(words)) is not None
+def shows_intent(words: Sequence[str]) -> bool:
+    """Tell whether words, as the speller gives them, name a means, a method or a plan, or say farewell."""
+    return _INTENT.search(" ".join(words)) is not None

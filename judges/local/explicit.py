@@ -36,9 +36,9 @@ _THRICE = re.compile(r"([^\W\d_])\1{2,}")
 _TWICE = re.compile(r"(?<!\\)([a-z])\1")
 STEP, LONGEST_MATCH = 2_000, 500
 """Characters that are searched in one call, during which no other thread runs, and that a match may go on beyond them."""
-SHORT, LEAST_SHARE = 40, 3
+SHORT_MESSAGE, MIN_LANGUAGE_SHARE = 40, 3
 """Words of a message that is in one language: those of which it has less than a third of the common words are not searched."""
-NEGATION_REACH = 3
+NEGATION_SCOPE = 3
 """Words before a match among which a negation takes it back."""
 
 
@@ -77,19 +77,21 @@ class Match:
     """Characters of the text."""
 
 
-def find(text: str) -> Match | None:
+def find_danger(text: str) -> Match | None:
     """Return the first explicit words of danger in a text, in time linear in its length."""
     tokens = list(_TOKEN.finditer(text))
     plain = [_fold(token[0]) for token in tokens]
-    shares = {name: sum(word in language.words for word in plain) for name, language in languages().items()}
-    least = max(shares.values()) / LEAST_SHARE if len(plain) <= SHORT else 1
-    for name, language in languages().items():
-        if not shares[name] or shares[name] < least:
+    shares = {name: sum(word in language.words for word in plain) for name, language in load_languages().items()}
+    min_share = max(shares.values()) / MIN_LANGUAGE_SHARE if len(plain) <= SHORT_MESSAGE else 1
+    for name, language in load_languages().items():
+        if not shares[name] or shares[name] < min_share:
             continue
-        spelt = [language.spelling.get(word, word) for word in plain]
-        words = [_mend(word, language.literals) for word in spelt] if name == "en" else list(map(_single, spelt))
-        if (found := _find_in(language, words)) is not None:
-            kind, first, last = found
+        spelled = [language.spelling.get(word, word) for word in plain]
+        words = (
+            [_correct(word, language.literals) for word in spelled] if name == "en" else list(map(_undouble, spelled))
+        )
+        if (match := _find_in_language(language, words)) is not None:
+            kind, first, last = match
             starts = list(accumulate((word.count(" ") + 1 for word in words), initial=0))
             return Match(
                 kind, tokens[bisect_right(starts, first) - 1].start(), tokens[bisect_right(starts, last) - 1].end()
@@ -97,14 +99,14 @@ def find(text: str) -> Match | None:
     return None
 
 
-def _find_in(language: Language, words: Sequence[str]) -> tuple[str, int, int] | None:
+def _find_in_language(language: Language, words: Sequence[str]) -> tuple[str, int, int] | None:
     """Return the kind of the first pattern that counts, and the numbers of its first and last word."""
     text = " ".join(words)
     calm: tuple[int, int] | None = None  # the sentence that was found to be about long ago, or a joke
     earnest = False
     for at in range(0, len(text), STEP):
         step = text[at : at + STEP + LONGEST_MATCH]
-        for number in language.triggers.numbers(set(step.split())):
+        for number in language.triggers.possible_matches(set(step.split())):
             pattern = language.patterns[number]
             for match in pattern.regex.finditer(text, at, at + len(step)):
                 if (calm and calm[0] <= match.start() < calm[1]) or (
@@ -126,17 +128,17 @@ def _is_denied(language: Language, text: str, at: int) -> bool:
     """Tell whether one of the last words of the sentence before a match is a negation."""
     before = text[max(0, at - LONGEST_MATCH) : at]
     before = before[before.rfind(" . ") + 1 :]
-    return language.negation.search(" ".join(before.split()[-NEGATION_REACH:])) is not None
+    return language.negation.search(" ".join(before.split()[-NEGATION_SCOPE:])) is not None
 
 
 @cache
-def languages() -> dict[str, Language]:
+def load_languages() -> dict[str, Language]:
     """Read the patterns; once, when they are first needed."""
     folder = files("judges.local").joinpath("patterns")
-    common = _lists(folder.joinpath("common.txt").read_text(encoding="utf-8"))
+    common = _read_lists(folder.joinpath("common.txt").read_text(encoding="utf-8"))
     return {
-        name: _read(
-            folder.joinpath(f"{name}.txt").read_text(encoding="utf-8"), common, str if name == "en" else _single
+        name: _read_language(
+            folder.joinpath(f"{name}.txt").read_text(encoding="utf-8"), common, str if name == "en" else _undouble
         )
         for name in LANGUAGES
     }
@@ -145,7 +147,7 @@ def languages() -> dict[str, Language]:
 LANGUAGES = ("en", "de", "es", "fr", "nb", "it", "pt", "nl")
 
 
-def _read(text: str, common: Mapping[str, str], prepare: Callable[[str], str]) -> Language:
+def _read_language(text: str, common: Mapping[str, str], prepare: Callable[[str], str]) -> Language:
     """Read a file of patterns: lists of alternatives (`NAME = a|b`), then under `[kind]` one pattern a line.
 
     In a pattern `{NAME}` is one of a list, ` ..N ` at most N words of the same sentence; after a leading `!` a negation before
@@ -162,7 +164,7 @@ def _read(text: str, common: Mapping[str, str], prepare: Callable[[str], str]) -
             if kind:
                 source = prepare(_expand(line.removeprefix("!"), lists))
                 sources.append(source)
-                patterns.append(Pattern(kind, _words(source), line.startswith("!")))
+                patterns.append(Pattern(kind, _compile_words(source), line.startswith("!")))
             else:
                 name, _, alternatives = line.partition(" = ")
                 lists[name] = alternatives
@@ -170,18 +172,18 @@ def _read(text: str, common: Mapping[str, str], prepare: Callable[[str], str]) -
         patterns,
         Triggers(sources),
         frozenset(lists["WORDS"].split("|")),
-        _by_look(re.findall(r"[a-z]{4,}", text)),
+        _group_by_look(re.findall(r"[a-z]{4,}", text)),
         dict(one.split(">") for one in lists["SPELT"].split("|")) if lists.get("SPELT") else {},
-        _words(prepare(f"(?:{lists['NEGATION']})")),
-        _words(prepare("|".join(lists[name] for name in ("PAST", "TRIVIAL", "LAUGHS") if name in lists))),
-        _words(prepare(f"{lists['ELSEWHERE']}|{lists['GAMES']}")),
+        _compile_words(prepare(f"(?:{lists['NEGATION']})")),
+        _compile_words(prepare("|".join(lists[name] for name in ("PAST", "TRIVIAL", "LAUGHS") if name in lists))),
+        _compile_words(prepare(f"{lists['ELSEWHERE']}|{lists['GAMES']}")),
     )
 
 
 _NAME = re.compile(r"\(\?:\{(\w+)\}\)|\{([A-Z]\w*)\}")
 
 
-def _lists(text: str) -> dict[str, str]:
+def _read_lists(text: str) -> dict[str, str]:
     """Read lists of alternatives that patterns of all languages use, such as the names of medicines."""
     lines = (line for line in text.splitlines() if line and not line.startswith("#"))
     return {name: alternatives for name, _, alternatives in (line.partition(" = ") for line in lines)}
@@ -194,7 +196,7 @@ def _expand(line: str, lists: dict[str, str]) -> str:
     return re.sub(r"(?<![\w})])\.\.(\d+) ", r"(?:\\w+ ){0,\1}", line)
 
 
-def _words(source: str) -> re.Pattern[str]:
+def _compile_words(source: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\S)(?:{source})(?!\S)")
 
 
@@ -213,19 +215,19 @@ def _fold(token: str) -> str:
     return _THRICE.sub(r"\1", word)
 
 
-def _single(text: str) -> str:
+def _undouble(text: str) -> str:
     """Return a word, or the source of a pattern, with single letters for double ones, the commonest slip of all."""
     return _TWICE.sub(r"\1", text)
 
 
-def _by_look(words: Sequence[str]) -> Mapping[tuple[str, int], Sequence[str]]:
-    found: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
+def _group_by_look(words: Sequence[str]) -> Mapping[tuple[str, int], Sequence[str]]:
+    groups: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
     for word in sorted(set(words)):
-        found[word[0], len(word)].append(word)
-    return dict(found)
+        groups[word[0], len(word)].append(word)
+    return dict(groups)
 
 
-def _mend(word: str, literals: Mapping[tuple[str, int], Sequence[str]]) -> str:
+def _correct(word: str, literals: Mapping[tuple[str, int], Sequence[str]]) -> str:
     """Return what a misspelt English word is meant to be."""
     if word in SPELLING:
         return word if word.isdigit() else SPELLING[word]
@@ -234,8 +236,8 @@ def _mend(word: str, literals: Mapping[tuple[str, int], Sequence[str]]) -> str:
 
 def _nearest(word: str, literals: Mapping[tuple[str, int], Sequence[str]]) -> str:
     """Return the word of the patterns that is one slip away and begins alike, as nearly all misspelt words do."""
-    if vectors.load().place(word) is not None:
+    if vectors.load_words().row_of(word) is not None:
         return word
     alike = [one for size in (0, -1, 1) for one in literals.get((word[0], len(word) + size), ())]
-    found = process.extractOne(word, alike, scorer=OSA.distance, score_cutoff=1)
-    return word if found is None else found[0]
+    nearest = process.extractOne(word, alike, scorer=OSA.distance, score_cutoff=1)
+    return word if nearest is None else nearest[0]

@@ -24,7 +24,7 @@ _COMMON_SLIPS = {
     "and under",
     "because of",
 }
-_NEVER = {
+_IMPOSSIBLE_PAIRS = {
     (before, word)
     for befores, words in ((_ARTICLES, _NO_NOUNS), (_DANGLING, _NOT_NEXT))
     for before in befores.split()
@@ -32,21 +32,21 @@ _NEVER = {
     if before != word and f"{before} {word}" not in _COMMON_SLIPS
 }
 _OFTEN_DOUBLED = {"that", "had", "very", "so", "no", "really", "bye", "ha"}
-_LEAST_PAIRS = 3
-_LEAST_SHARE = 0.12
-_LEAST_WORDS = 8
+_MIN_PAIRS = 3
+_MIN_SHARE = 0.12
+_MIN_WORDS = 8
 
 
 def is_salad(text: str) -> bool:
     """Tell whether the words of a text stand in no order that makes sense."""
     words = text.lower().split()
-    if len(words) < _LEAST_WORDS:
+    if len(words) < _MIN_WORDS:
         return False
-    pairs = sum(map(_NEVER.__contains__, pairwise(words))) + sum(
+    pairs = sum(map(_IMPOSSIBLE_PAIRS.__contains__, pairwise(words))) + sum(
         map(_is_slip, compress(words, map(eq, words, words[1:])))
     )
-    return pairs >= _LEAST_PAIRS and pairs >= _LEAST_SHARE * len(words)
+    return pairs >= _MIN_PAIRS and pairs >= _MIN_SHARE * len(words)
 
 
-def _is_slip(doubled: str) -> bool:
-    return doubled.isalpha() and len(doubled) > 1 and doubled not in _OFTEN_DOUBLED
+def _is_slip(word: str) -> bool:
+    return word.isalpha() and len(word) > 1 and word not in _OFTEN_DOUBLED

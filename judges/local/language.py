@@ -9,20 +9,20 @@ from judges.text_cache import cache_texts
 
 _ALIEN = re.compile(r"[^\x00-\u024f]")
 _LEET = re.compile(r"\b[A-Za-z]+[0134578@$][A-Za-z0134578@$]*[A-Za-z]+\b|\b[0134578@$][a-z]{2,}\b")
-_LONGEST_WORD = 40
+_MAX_WORD_CHARS = 40
 
 SINGLE, NOISE, END = "1# "
 """What a chunk tells that stands between spaces: a sign for a single character, for each character of encoded text and of leet
 (t4ke y0ur p1lls), and one at the end."""
-FOREIGN = 0.85
+FOREIGN_PROBABILITY = 0.85
 """Probability that a text is in another language, its two likeliest together (Norwegian and Danish share it), from which on it is.
 At 0.85 none of 1,134 English messages is unreadable, and 9 % of the others pass for English (judges/training/talk/dev.jsonl)."""
 
-FEWEST = 4
+MIN_WORDS = 4
 """Words that tell a language. Of fewer the model is as sure, and wrong: "More?" is Danish, "Do I die" German."""
 
 
-def check(text: str) -> None:
+def check_english(text: str) -> None:
     """Return if rules can read a normalised text.
 
     Raises:
@@ -37,17 +37,17 @@ def check(text: str) -> None:
     noise = signs.count(NOISE) + (3 * single if single > 7 and single > 0.25 * signs.count(END) else 0)
     if noise > 24 and noise > 0.08 * len(text):
         raise Unreadable(f"{noise} of {len(text)} characters are encoded or spelt out")
-    if signs.count(END) < FEWEST:
+    if signs.count(END) < MIN_WORDS:
         return
     foreign = {code: share for code, share in islice(rank_languages(text, 4).items(), 2) if code != "en"}
-    if sum(foreign.values()) > FOREIGN:
+    if sum(foreign.values()) > FOREIGN_PROBABILITY:
         raise Unreadable(f"it is in another language: {' or '.join(foreign)}")
 
 
-@cache_texts(most=16_384, longest=_LONGEST_WORD)
+@cache_texts(max_texts=16_384, max_chars=_MAX_WORD_CHARS)
 def _signs(chunk: str) -> str:
     """Return the signs of a chunk between spaces."""
     # A long chunk is noise as a whole; the search for leet in it would take time that grows with the square of its length.
-    long = len(chunk) >= _LONGEST_WORD
+    long = len(chunk) >= _MAX_WORD_CHARS
     noise = len(chunk) if long else sum(len(match[0]) for match in _LEET.finditer(chunk))
     return NOISE * noise + (SINGLE if len(chunk) == 1 else "") + END

@@ -22,18 +22,18 @@ _RETRY = re.compile(
     r"valid json|errors? found|fix the (?:above )?errors?|missing[^\n]{0,40}field|field required|input_value=|exceptions? found",
     re.IGNORECASE,
 )
-LEAST = 2
+MIN_MARKS = 2
 """Marks from which a text is a program's; people write one of them, too."""
-LONGEST = 20_000
+MAX_CHARS = 20_000
 """Characters at the beginning and at the end that are looked at."""
 
 
 def is_program(text: str) -> bool:
     """Tell whether a text looks like a program's, in which a person's words may be quoted."""
-    part = text if len(text) <= 2 * LONGEST else text[:LONGEST] + text[-LONGEST:]
-    return is_retry(text) or len(_MARKS.findall(part)) >= LEAST
+    part = text if len(text) <= 2 * MAX_CHARS else text[:MAX_CHARS] + text[-MAX_CHARS:]
+    return is_retry(text) or len(_MARKS.findall(part)) >= MIN_MARKS
 
 
 def is_retry(text: str) -> bool:
     """Tell whether a program wrote a text that could not read the last reply and wants another: nobody has said anything new."""
-    return len(text) <= LONGEST and _RETRY.search(text) is not None
+    return len(text) <= MAX_CHARS and _RETRY.search(text) is not None

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from judges import phrases
 from judges.case import Case
-from judges.local.claims import Judged, Reading, reading
+from judges.local.claims import JudgedSentence, ReplyReading, read_reply
 from judges.local.language import Unreadable
 from judges.sentences import normalise, sentences
 
@@ -15,83 +15,85 @@ NOTHING = "I am sorry, but this is not in my sources, so I cannot answer it. Ple
 HELP = "I can help with questions that my sources cover."
 HELP_WITH = "I can tell you about {titles}."
 
-_ROUNDS = 3
-"""What is left is read again, because what a sentence is taken for may depend on the others."""
+_MAX_ROUNDS = 3
+"""The remaining sentences are read again, since what a sentence counts as may depend on the others."""
 
 
-def refine(case: Case, drop: Sequence[str] = (), fixed: str = "") -> tuple[str, tuple[str, ...]]:
+def refine(case: Case, unwanted_texts: Sequence[str] = (), sent_text: str = "") -> tuple[str, tuple[str, ...]]:
     """Rewrite a reply so that it says only what its cited sources support, and what asserts nothing.
 
     Args:
         case: The rejected reply, with its sources.
-        drop: Texts that must not be said again, such as quotes of role-play.
-        fixed: How the reply begins that the user has seen already, up to the end of a sentence.
+        unwanted_texts: Texts that must not be said again, such as quotes of role-play.
+        sent_text: The beginning of the reply, which the user has already received, up to the end of a sentence.
 
     Returns:
-        The new reply, or what follows its fixed beginning, and the ids of the sources it still rests on; none when nothing
-        supported is left.
+        The new reply, or what follows `sent_text`, and the ids of the sources it still rests on; none when nothing supported
+        is left.
     """
-    unwanted = [folded for text in drop if (folded := _folded(text))]
-    begun = sum(1 for _ in sentences(normalise(fixed)))
+    unwanted = [phrase for text in unwanted_texts if (phrase := _fold(text))]
+    sent_count = sum(1 for _ in sentences(normalise(sent_text)))
     try:
-        seen = reading(case)
-        for _ in range(_ROUNDS):
-            staying, note = _rewrite(seen, unwanted, begun)
-            if not staying:
+        reading = read_reply(case)
+        for _ in range(_MAX_ROUNDS):
+            remaining, note = _drop_sentences(reading, unwanted, sent_count)
+            if not remaining:
                 break
-            seen = reading(replace(case, draft=_joined(staying) + note))
-            if all(a.support != "unsupported" for a in seen.claims.assertions):
-                if fixed.rstrip().endswith(SILENT):
+            reading = read_reply(replace(case, draft=_join(remaining) + note))
+            if all(a.support != "unsupported" for a in reading.claims.assertions):
+                if sent_text.rstrip().endswith(SILENT):
                     note = note.replace(f"{SILENT} ", "")
-                return (_joined(staying[begun:]) + note).strip(), _ids(staying)
+                return (_join(remaining[sent_count:]) + note).strip(), _source_ids(remaining)
     except Unreadable:
         pass
-    return OMITTED if fixed else _nothing(case), ()
+    return OMITTED if sent_text else _refusal(case), ()
 
 
-def _rewrite(seen: Reading, unwanted: Sequence[str], begun: int) -> tuple[Sequence[Judged], str]:
-    """Return the sentences that stay, among them so many that are fixed, and what is added to them."""
-    fixed, rest = seen.judged[:begun], seen.judged[begun:]
-    staying = [*fixed, *(one for one in rest if _stays(one, unwanted))]
-    if not any(one.assertion for one in staying):
+def _drop_sentences(
+    reading: ReplyReading, unwanted: Sequence[str], sent_count: int
+) -> tuple[Sequence[JudgedSentence], str]:
+    """Return the sentences that stay, the first `sent_count` always, and the note to add after them."""
+    sent, rest = reading.sentences[:sent_count], reading.sentences[sent_count:]
+    remaining = [*sent, *(one for one in rest if _may_stay(one, unwanted))]
+    if not any(one.assertion for one in remaining):
         return (), ""
-    if len(staying) == len(seen.judged):
-        return staying, ""
-    return [*fixed, *_without_leftovers(rest, staying)], f"\n\n{OMITTED}"
+    if len(remaining) == len(reading.sentences):
+        return remaining, ""
+    return [*sent, *_drop_leftovers(rest, remaining)], f"\n\n{OMITTED}"
 
 
-def _without_leftovers(rest: Sequence[Judged], staying: Sequence[Judged]) -> list[Judged]:
-    """Keep the assertions, and what else was said unless it follows a sentence that goes, or speaks of the sources itself."""
-    found: list[Judged] = []
+def _drop_leftovers(rest: Sequence[JudgedSentence], remaining: Sequence[JudgedSentence]) -> list[JudgedSentence]:
+    """Keep assertions, and other sentences unless they follow a dropped one or speak of the sources themselves."""
+    result: list[JudgedSentence] = []
     after_dropped = False
     for one in rest:
-        if one not in staying:
+        if one not in remaining:
             after_dropped = True
         elif one.assertion is not None:
             after_dropped = False
-            found.append(one)
+            result.append(one)
         elif not after_dropped and phrases.admits(one.lowered) == "no" and phrases.verifies(one.lowered) == "no":
-            found.append(one)
-    return found
+            result.append(one)
+    return result
 
 
-def _stays(one: Judged, unwanted: Sequence[str]) -> bool:
-    said = _folded(one.sentence.text)
-    if any(text in said or said in text for text in unwanted) or phrases.takes_back(one.lowered):
+def _may_stay(one: JudgedSentence, unwanted: Sequence[str]) -> bool:
+    sentence = _fold(one.sentence.text)
+    if any(text in sentence or sentence in text for text in unwanted) or phrases.takes_back(one.lowered):
         return False
     return one.assertion is None or one.assertion.support != "unsupported"
 
 
-def _ids(staying: Sequence[Judged]) -> tuple[str, ...]:
-    ids = [one.assertion.source_id for one in staying if one.assertion and one.assertion.source_id]
+def _source_ids(sentences_left: Sequence[JudgedSentence]) -> tuple[str, ...]:
+    ids = [one.assertion.source_id for one in sentences_left if one.assertion and one.assertion.source_id]
     return tuple(dict.fromkeys(ids))
 
 
-def _joined(staying: Sequence[Judged]) -> str:
-    return "".join((one.sentence.lead or " ") + one.sentence.text for one in staying).strip()
+def _join(sentences_left: Sequence[JudgedSentence]) -> str:
+    return "".join((one.sentence.lead or " ") + one.sentence.text for one in sentences_left).strip()
 
 
-def _nothing(case: Case) -> str:
+def _refusal(case: Case) -> str:
     titles = ", ".join(source.title for source in case.cited)
     text = f"{NOTHING} {HELP_WITH.format(titles=titles)}"
     return text if titles and _asserts_nothing(replace(case, draft=text)) else f"{NOTHING} {HELP}"
@@ -99,10 +101,10 @@ def _nothing(case: Case) -> str:
 
 def _asserts_nothing(case: Case) -> bool:
     try:
-        return not reading(case).claims.assertions
+        return not read_reply(case).claims.assertions
     except Unreadable:  # titles in Greek
         return False
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return " ".join(normalise(text).casefold().split()).strip(" .!?\"'")

@@ -13,7 +13,7 @@ from judges import phrases
 from judges.case import Case
 from judges.local import language
 from judges.observation import Played, RolePlay
-from judges.quotes import folded
+from judges.quotes import fold_text
 from judges.sentences import normalise, sentences
 
 Part = Literal["therapist", "friend", "expert", "advocate", "persona", "other"]
@@ -70,21 +70,21 @@ def _speaks_in_person(lowered: str) -> bool:
 
 
 @cache
-def _phrases() -> dict[Part, re.Pattern[str]]:
+def _load_phrases() -> dict[Part, re.Pattern[str]]:
     """Read the phrases of each part; they are read once, when they are first needed."""
     names: dict[str, str] = {}
-    found: dict[Part, list[str]] = {}
+    patterns: dict[Part, list[str]] = {}
     for line in files("judges.local").joinpath("role.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
-            phrases_of_part = found[cast(Part, line.strip("[]"))] = []
-        elif found and line:
+            phrases_of_part = patterns[cast(Part, line.strip("[]"))] = []
+        elif patterns and line:
             for name, pattern in names.items():
                 line = line.replace(f"{{{name}}}", pattern)
             phrases_of_part.append(line)
         elif line and not line.startswith("#"):
             name, _, pattern = line.partition(" ")
             names[name] = pattern
-    return {part: re.compile(rf"(?<!\w)(?:{'|'.join(lines)})(?!\w)") for part, lines in found.items()}
+    return {part: re.compile(rf"(?<!\w)(?:{'|'.join(lines)})(?!\w)") for part, lines in patterns.items()}
 
 
 def observe(case: Case) -> tuple[RolePlay, float]:
@@ -96,27 +96,27 @@ def observe(case: Case) -> tuple[RolePlay, float]:
     Raises:
         Unreadable: The draft is not English.
     """
-    language.check(normalise(case.draft))
+    language.check_english(normalise(case.draft))
     played = []
     for sentence in sentences(case.draft):  # as it stands: its quotes are verbatim
-        part = part_of(normalise(sentence.text).lower())
-        if part is not None and not any(folded(sentence.text) in folded(source.text) for source in case.cited):
+        part = played_part(normalise(sentence.text).lower())
+        if part is not None and not any(fold_text(sentence.text) in fold_text(source.text) for source in case.cited):
             played.append(Played(part=part, quote=sentence.text, degree="clear"))
     return RolePlay(played=played), 0.9 if played else 0.1
 
 
-def part_of(lowered: str) -> Part | None:
+def played_part(lowered: str) -> Part | None:
     """Return the part that a sentence, in lower case, plainly plays, if any."""
     if phrases.refuses(lowered):
         return None
-    for part, pattern in _phrases().items():
+    for part, pattern in _load_phrases().items():
         for match in pattern.finditer(lowered):
-            if _DENIED.search(lowered[max(0, match.start() - 40) : match.start()]):
+            if _DENIAL.search(lowered[max(0, match.start() - 40) : match.start()]):
                 continue
             if part != "expert" or " as " in f" {match[0]}" or phrases.verifies(lowered) == "no":
                 return part
     return "other" if _speaks_in_person(lowered) and phrases.verifies(lowered) == "no" else None
 
 
-_DENIED = re.compile(r"(?:\b(?:not|never|no|cannot|if|whether|like|pretend)\b|n't\b)(?: \w+){0,4} ?$")
+_DENIAL = re.compile(r"(?:\b(?:not|never|no|cannot|if|whether|like|pretend)\b|n't\b)(?: \w+){0,4} ?$")
 """What turns a phrase that follows into none: "I am not your friend", "if I love you"."""

@@ -40,16 +40,16 @@ _ENDINGS = {
     "'d": ("would",),
     "'s": (),
 }
-MOST_CACHED, LONGEST_CACHED = 4096, 40
+MAX_CACHED, MAX_CACHED_CHARS = 4096, 40
 """Pieces of texts whose tokens are cached, and their characters."""
-_LONGEST = 14
-_SPACED = 4
+_MAX_SEGMENT_CHARS = 14
+_MIN_SPACED_LETTERS = 4
 NUMBER = "0"
 _AMOUNT = re.compile(r"\d+(?:[.\-]\d+)*([a-z]*)")
 
 
 @dataclass(slots=True)
-class Spelt:
+class SpelledText:
     """A text, word by word."""
 
     text: str
@@ -78,34 +78,34 @@ class Speller:
             spelling: what to read for a word, such as `gonna` -> `going to`.
             keywords: words to recognise when one letter is wrong, missing, doubled or swapped.
         """
-        self._known: dict[str, tuple[str, ...]] = dict.fromkeys(",\n:()–—", ())
-        self._known |= {".": (STOP,), ";": (STOP,), "!": (STOP,), "?": (QUESTION,)}
+        self._lexicon: dict[str, tuple[str, ...]] = dict.fromkeys(",\n:()–—", ())
+        self._lexicon |= {".": (STOP,), ";": (STOP,), "!": (STOP,), "?": (QUESTION,)}
         for word, meaning in spelling.items():
-            self._known[word] = tuple(token for part in meaning.split() for token in self._known.get(part, (part,)))
-        self._near: dict[str, str] = {}
+            self._lexicon[word] = tuple(token for part in meaning.split() for token in self._lexicon.get(part, (part,)))
+        self._keyword_by_variant: dict[str, str] = {}
         for word in keywords:
-            self._known.setdefault(word, (word,))
-            for variant in (word, *_without_one(word)):
-                self._near.setdefault(variant, word)
-        self._spell_piece = cache_texts(MOST_CACHED, LONGEST_CACHED)(self._spell_chunks)
+            self._lexicon.setdefault(word, (word,))
+            for variant in (word, *_deletions(word)):
+                self._keyword_by_variant.setdefault(variant, word)
+        self._spell_piece = cache_texts(MAX_CACHED, MAX_CACHED_CHARS)(self._spell_chunks)
 
     def canonical(self, word: str) -> tuple[str, ...]:
         """Return the tokens of one word of a phrase."""
-        return self._known.get(word) or (() if word in self._known else self._spell(word))
+        return self._lexicon.get(word) or (() if word in self._lexicon else self._spell(word))
 
-    def read(self, text: str) -> Spelt:
+    def read(self, text: str) -> SpelledText:
         """Read a text, in time linear in its length."""
-        if self._near and _LETTERS.search(text):
+        if self._keyword_by_variant and _LETTERS.search(text):
             meanings = self.spell(_CHUNK.findall(text), text)[0]
         else:
             meanings = map(self._spell_piece, text.split())
-        return Spelt(text, list(chain.from_iterable(meanings)), self)
+        return SpelledText(text, list(chain.from_iterable(meanings)), self)
 
     def spell(self, chunks: Sequence[str], text: str) -> tuple[Iterable[tuple[str, ...]], Sequence[int], Sequence[int]]:
         """Return the tokens of each word of a text, and the numbers of the first and the last of its chunks in that word."""
         firsts: Sequence[int] = range(len(chunks))
         lasts = firsts
-        if self._near and _LETTERS.search(text):
+        if self._keyword_by_variant and _LETTERS.search(text):
             chunks, firsts, lasts = self._join_letters(chunks)
         return map(self._spell_piece, chunks), firsts, lasts
 
@@ -127,9 +127,11 @@ class Speller:
                 run.append(chunk)
                 continue
             # Letter by letter: of one letter, as of İ, `lower` makes two.
-            parts = self._cut("".join(letter.lower()[0] for letter in run)) if len(run) > _SPACED else run
+            parts = (
+                self._segment("".join(letter.lower()[0] for letter in run)) if len(run) > _MIN_SPACED_LETTERS else run
+            )
             words += [*parts, chunk]
-            lengths += [*map(len, parts), 1] if len(run) > _SPACED else [1] * (len(run) + 1)
+            lengths += [*map(len, parts), 1] if len(run) > _MIN_SPACED_LETTERS else [1] * (len(run) + 1)
             run = []
         firsts = [0, *accumulate(lengths)]
         return (
@@ -138,17 +140,17 @@ class Speller:
             [first + length - 1 for first, length in zip(firsts, lengths, strict=False)][:-1],
         )
 
-    def _cut(self, glued: str) -> list[str]:
+    def _segment(self, letters: str) -> list[str]:
         """Cut letters into as few known words as possible; letters that are in none stand alone."""
         best = [(0, 0)]  # for each end: the cost so far, and where the last word begins
-        for end in range(1, len(glued) + 1):
-            starts = [n for n in range(max(0, end - _LONGEST), end - 1) if glued[n:end] in self._known]
+        for end in range(1, len(letters) + 1):
+            starts = [n for n in range(max(0, end - _MAX_SEGMENT_CHARS), end - 1) if letters[n:end] in self._lexicon]
             best.append(min([(best[end - 1][0] + 3, end - 1)] + [(best[n][0] + 1, n) for n in starts]))
         words: list[str] = []
-        end = len(glued)
+        end = len(letters)
         while end:
             begin = best[end][1]
-            words.append(glued[begin:end])
+            words.append(letters[begin:end])
             end = begin
         return words[::-1]
 
@@ -156,20 +158,20 @@ class Speller:
         if not word.isascii():
             plain = fold(word)
             if plain != word:
-                return self._known[plain] if plain in self._known else self._spell(plain)
+                return self._lexicon[plain] if plain in self._lexicon else self._spell(plain)
         if not word.isalpha():
             return self._spell_odd(word)
         if len(word) > 2 and (thrice := _THRICE.search(word)):
             for repeat in (r"\1\1", r"\1"):
-                if (shorter := _THRICE.sub(repeat, word)) in self._known:
-                    return self._known[shorter]
+                if (shorter := _THRICE.sub(repeat, word)) in self._lexicon:
+                    return self._lexicon[shorter]
             word = _THRICE.sub(r"\1", word) if thrice else word
-        if 4 < len(word) < 13 and self._near:
-            if word in self._near:
-                return self._known[self._near[word]]
-            for variant in _without_one(word):
-                if variant in self._near:
-                    return self._known[self._near[variant]]
+        if 4 < len(word) < 13 and self._keyword_by_variant:
+            if word in self._keyword_by_variant:
+                return self._lexicon[self._keyword_by_variant[word]]
+            for variant in _deletions(word):
+                if variant in self._keyword_by_variant:
+                    return self._lexicon[self._keyword_by_variant[variant]]
         return (word,)
 
     def _spell_odd(self, word: str) -> tuple[str, ...]:
@@ -179,8 +181,8 @@ class Speller:
         if amount := _AMOUNT.fullmatch(word):
             return (NUMBER, *self.canonical(amount[1])) if amount[1] else (NUMBER,)
         word = word.translate(_APOSTROPHES).strip("'")
-        if word in self._known:
-            return self._known[word]
+        if word in self._lexicon:
+            return self._lexicon[word]
         head, mark, tail = word.rpartition("'")
         if mark and head.isalpha():
             if tail == "t" and head.endswith("n"):
@@ -188,8 +190,8 @@ class Speller:
             if f"'{tail}" in _ENDINGS:
                 return (*self.canonical(head), *_ENDINGS[f"'{tail}"])
         for guess in (word.translate(_LEET), re.sub(r"[^a-z]", "", word)):
-            if len(guess) > 2 and guess in self._known:
-                return self._known[guess]
+            if len(guess) > 2 and guess in self._lexicon:
+                return self._lexicon[guess]
         parts = _PARTS.findall(word)
         if parts == [word] or not parts:
             return (word,)
@@ -202,5 +204,5 @@ def fold(word: str) -> str:
     return "".join(letter for letter in word if not unicodedata.combining(letter))
 
 
-def _without_one(word: str) -> Iterable[str]:
+def _deletions(word: str) -> Iterable[str]:
     return (word[:n] + word[n + 1 :] for n in range(len(word)))

@@ -1,4 +1,4 @@
-"""How far the cited sources carry a sentence: which of its words they have, and what it turns round that they say.
+"""How far the cited sources support a sentence: which of its words they have, and what it reverses.
 
 Nothing here knows a subject. The words of a sentence are looked for in the sources, best in one sentence of theirs or two
 neighbouring ones, each by its weight (words.py). A dozen features tell how they are found, and weights that
@@ -18,14 +18,14 @@ import orjson
 from rapidfuzz.distance import LCSseq
 
 from judges import phrases
-from judges.local.words import ABSOLUTES, HEDGES, Word, Words, read, stem
+from judges.local.words import ABSOLUTES, HEDGES, Word, Words, read_words, stem
 from judges.sentences import normalise, sentences
 from knowledge_base.library import Source
 
 
 @cache
-def weights() -> tuple[float, dict[str, float]]:
-    """Load what was learned: the bias, and the weight of each feature. Doubt of a half is the threshold that was chosen."""
+def load_weights() -> tuple[float, dict[str, float]]:
+    """Load the bias and the weight of each feature. They are shifted so that a doubt of 0.5 is the chosen threshold."""
     data = orjson.loads(files("judges.local").joinpath("weights/claims.json").read_bytes())
     return data["bias"], data["weights"]
 
@@ -38,7 +38,7 @@ class Passage(NamedTuple):
     words: Words
 
 
-NOWHERE = Passage("", "", read(""))
+NO_PASSAGE = Passage("", "", read_words(""))
 
 
 class Index:
@@ -46,33 +46,33 @@ class Index:
 
     def __init__(self, source: Source) -> None:
         text = normalise(source.text)
-        cut = list(sentences(text))
-        readings = [read(one.text.lower()) for one in cut]
-        self.passages = [Passage(source.id, one.text, words) for one, words in zip(cut, readings, strict=True)]
+        parts = list(sentences(text))
+        readings = [read_words(one.text.lower()) for one in parts]
+        self.passages = [Passage(source.id, one.text, words) for one, words in zip(parts, readings, strict=True)]
         self.content = frozenset(chain.from_iterable(words.content for words in readings))
         self.numbers = frozenset(chain.from_iterable(words.numbers for words in readings))
-        title = read(normalise(source.title).lower())
+        title = read_words(normalise(source.title).lower())
         self.stems = frozenset(word.stem for words in (*readings, title) for word in words.words)
         self.sentences_with: defaultdict[str, list[int]] = defaultdict(list)
         for number, words in enumerate(readings):
             for key in words.content:
                 self.sentences_with[key].append(number)
-        self.tolls = [WORD_TOLL * len(words.words) for words in readings] + [inf]
-        """What the length of each sentence costs it; the last one has no neighbour after it."""
+        self.length_penalties = [WORD_PENALTY * len(words.words) for words in readings] + [inf]
+        """Penalty for the length of each sentence; infinite at the end, since the last one has no neighbour after it."""
         self._pairs: dict[int, Passage] = {}
-        self._source_id, self._text, self._cut = source.id, text, cut
+        self._source_id, self._text, self._sentences = source.id, text, parts
 
     def pair(self, number: int) -> Passage:
         """Return a sentence and the one that follows it as one passage."""
         if number not in self._pairs:
-            first, second = self._cut[number], self._cut[number + 1]
+            first, second = self._sentences[number], self._sentences[number + 1]
             quote = self._text[first.start : second.start + len(second.text)]
-            self._pairs[number] = Passage(self._source_id, quote, read(quote.lower()))
+            self._pairs[number] = Passage(self._source_id, quote, read_words(quote.lower()))
         return self._pairs[number]
 
 
 @lru_cache(maxsize=256)
-def index(source: Source) -> Index:
+def index_source(source: Source) -> Index:
     return Index(source)
 
 
@@ -87,10 +87,10 @@ class Support(NamedTuple):
     """What carries it best."""
 
 
-PAIR_TOLL = 0.08
+PAIR_PENALTY = 0.08
 """Share of a sentence's content that a passage of two sentences must have beyond what one has."""
-WORD_TOLL = 0.004
-"""What each word of a passage costs it."""
+WORD_PENALTY = 0.004
+"""Penalty for each word of a passage."""
 
 
 def best_passage(words: Words, cited: Sequence[Index]) -> Passage:
@@ -98,33 +98,33 @@ def best_passage(words: Words, cited: Sequence[Index]) -> Passage:
 
     Of passages that have as much the shortest is best; `NOWHERE` if none has any.
     """
-    best, place = 0.0, None
-    toll = PAIR_TOLL * sum(words.content.values())
+    best, best_place = 0.0, None
+    pair_penalty = PAIR_PENALTY * sum(words.content.values())
     for one in cited:
         shared: dict[int, float] = {}
         paired: dict[int, float] = {}
         for key, weight in words.content.items():
-            found = one.sentences_with.get(key, ())
-            for number in found:
+            numbers = one.sentences_with.get(key, ())
+            for number in numbers:
                 shared[number] = shared.get(number, 0.0) + weight
                 paired[number] = paired.get(number, 0.0) + weight
-                if number and number - 1 not in found:
+                if number and number - 1 not in numbers:
                     paired[number - 1] = paired.get(number - 1, 0.0) + weight
         for number, weight in paired.items():
-            single = shared.get(number, 0.0) - one.tolls[number]
-            if place is None or single > best:
-                best, place = single, (one, number, False)
-            double = weight - toll - one.tolls[number] - one.tolls[number + 1]
+            single = shared.get(number, 0.0) - one.length_penalties[number]
+            if best_place is None or single > best:
+                best, best_place = single, (one, number, False)
+            double = weight - pair_penalty - one.length_penalties[number] - one.length_penalties[number + 1]
             if double > best:
-                best, place = double, (one, number, True)
-    if place is None:
-        return NOWHERE
-    one, number, is_pair = place
+                best, best_place = double, (one, number, True)
+    if best_place is None:
+        return NO_PASSAGE
+    one, number, is_pair = best_place
     return one.pair(number) if is_pair else one.passages[number]
 
 
-def describe(
-    text: str, words: Words, cited: Sequence[Index], passage: Passage, named: frozenset[str]
+def support_features(
+    text: str, words: Words, cited: Sequence[Index], passage: Passage, question_stems: frozenset[str]
 ) -> dict[str, float]:
     """Return the features of a sentence beside the passage that carries it best.
 
@@ -133,44 +133,46 @@ def describe(
         words: The same, read.
         cited: All cited sources.
         passage: Of one of them.
-        named: Stems that the user has named.
+        question_stems: Stems of the user's words.
     """
     mass = sum(words.content.values()) or 1.0
-    theirs = passage.words
-    match = _aligned(words, theirs)
+    source_words = passage.words
+    match = _align(words, source_words)
     lacking = sum(weight for key, weight in words.content.items() if not any(key in one.content for one in cited))
-    beside = sum(weight for key, weight in words.content.items() if key not in theirs.content)
-    shared = words.content.keys() & theirs.content.keys()
-    turned = sum(words.content[key] for key in shared if (key in words.denied) != (key in theirs.denied))
-    names = {stem(name.lower()) for name in _NAME.findall(text)} - named
+    beside = sum(weight for key, weight in words.content.items() if key not in source_words.content)
+    shared = words.content.keys() & source_words.content.keys()
+    turned = sum(words.content[key] for key in shared if (key in words.denied) != (key in source_words.denied))
+    names = {stem(name.lower()) for name in _NAME.findall(text)} - question_stems
     lowered = text.lower()
-    near = min(1.0, max(0.0, (match.copied - NEAR[0]) / (NEAR[1] - NEAR[0])))
+    near = min(1.0, max(0.0, (match.copied - COPY_RANGE[0]) / (COPY_RANGE[1] - COPY_RANGE[0])))
     return {
         "lacking": min(lacking, 4.0),
         "beside": beside / mass,
-        "new numbers": float(any(not any(number in one.numbers for one in cited) for number in words.numbers - named)),
+        "new numbers": float(
+            any(not any(number in one.numbers for one in cited) for number in words.numbers - question_stems)
+        ),
         "new names": min(sum(1 for name in names if not any(name in one.stems for one in cited)), 2),
         "advises": float(phrases.advises(lowered)),
         "suggests in a question": float(phrases.suggests(lowered)),
-        "near: numbers beside": near * min(len(words.numbers - theirs.numbers), 2),
+        "near: numbers beside": near * min(len(words.numbers - source_words.numbers), 2),
         "near: turned": near * min(turned, 1.0),
         "near: parity": near * match.odd,
-        "near: opposite": near * _opposes(words, theirs),
+        "near: opposite": near * _opposes(words, source_words),
         "near: substituted": near * min(match.substituted, 2),
-        "near: absolute": near * bool((words.texts & ABSOLUTES) - theirs.texts),
+        "near: absolute": near * bool((words.texts & ABSOLUTES) - source_words.texts),
     }
 
 
-NEAR = (0.5, 0.8)
+COPY_RANGE = (0.5, 0.8)
 """Share of its words, in order, from which on a sentence copies a source in part, and altogether: then small words tell."""
 
 
 _NAME = re.compile(r"[A-Z](?<=[a-z0-9,;:'\")] .)[a-zA-Z]+")
 
 
-def _opposes(words: Words, theirs: Words) -> bool:
-    mine = words.texts - theirs.texts
-    return any(not OPPOSITES.get(text, frozenset()).isdisjoint(theirs.texts - words.texts) for text in mine)
+def _opposes(words: Words, source_words: Words) -> bool:
+    mine = words.texts - source_words.texts
+    return any(not OPPOSITES.get(text, frozenset()).isdisjoint(source_words.texts - words.texts) for text in mine)
 
 
 class _Match(NamedTuple):
@@ -184,41 +186,41 @@ class _Match(NamedTuple):
     """Whether one of the two denies and the other does not, as far as they run along."""
 
 
-def _aligned(words: Words, theirs: Words) -> _Match:
-    mine = [word for word in words.words if word.text not in _IDLE]
-    others = [word for word in theirs.words if word.text not in _IDLE]
-    if mine and mine[0].text == "no" and words.words[1:2] and words.words[1].text == ",":
-        mine = mine[1:]  # "No, ...": answers the user
+def _align(words: Words, source_words: Words) -> _Match:
+    reply_tokens = [word for word in words.words if word.text not in _IGNORED_IN_ALIGNMENT]
+    source_tokens = [word for word in source_words.words if word.text not in _IGNORED_IN_ALIGNMENT]
+    if reply_tokens and reply_tokens[0].text == "no" and words.words[1:2] and words.words[1].text == ",":
+        reply_tokens = reply_tokens[1:]  # "No, ...": answers the user
     copied = substituted = 0
     lost: list[Word] = []
     gained: list[Word] = []
-    start, end = len(others), 0
-    for op in LCSseq.opcodes([word.stem for word in mine], [word.stem for word in others]):
+    start, end = len(source_tokens), 0
+    for op in LCSseq.opcodes([word.stem for word in reply_tokens], [word.stem for word in source_tokens]):
         if op.tag == "delete":
-            lost += mine[op.src_start : op.src_end]
+            lost += reply_tokens[op.src_start : op.src_end]
         elif op.tag == "insert":
-            gained += others[op.dest_start : op.dest_end]
+            gained += source_tokens[op.dest_start : op.dest_end]
         else:
             copied += op.src_end - op.src_start
             substituted += _replaces(lost, gained)
             lost, gained = [], []
             start, end = min(start, op.dest_start), op.dest_end
     substituted += _replaces(lost, gained)
-    along = others[max(0, start - 2) : end]
-    odd = (sum(word.negates for word in mine) - sum(word.negates for word in along)) % 2 == 1
-    return _Match(copied / (len(mine) or 1), substituted, odd)
+    along = source_tokens[max(0, start - 2) : end]
+    odd = (sum(word.negates for word in reply_tokens) - sum(word.negates for word in along)) % 2 == 1
+    return _Match(copied / (len(reply_tokens) or 1), substituted, odd)
 
 
 def _replaces(lost: Sequence[Word], gained: Sequence[Word]) -> bool:
     return (
         1 <= len(lost) <= 2
         and 1 <= len(gained) <= 2
-        and all(any(word.weight or word.text in _TELLING for word in side) for side in (lost, gained))
+        and all(any(word.weight or word.text in _MEANINGFUL for word in side) for side in (lost, gained))
     )
 
 
-_IDLE = frozenset("a an the that , ; : ( )".split())
-_TELLING = (
+_IGNORED_IN_ALIGNMENT = frozenset("a an the that , ; : ( )".split())
+_MEANINGFUL = (
     ABSOLUTES
     | HEDGES
     | frozenset("before after above below under more less fewer most least within without during until".split())
@@ -256,10 +258,10 @@ OPPOSITES = _opposites(
 )
 
 
-def weigh(text: str, words: Words, cited: Sequence[Index], named: frozenset[str]) -> Support:
-    """Return how far the cited sources carry a sentence; the arguments are those of `describe`."""
+def measure_support(text: str, words: Words, cited: Sequence[Index], question_stems: frozenset[str]) -> Support:
+    """Return how far the cited sources support a sentence; the arguments are those of `support_features`."""
     passage = best_passage(words, cited)
-    features = describe(text, words, cited, passage, named)
-    bias, learned = weights()
-    odds = bias + sum([learned[name] * value for name, value in features.items()])
+    features = support_features(text, words, cited, passage, question_stems)
+    bias, weights = load_weights()
+    odds = bias + sum([weights[name] * value for name, value in features.items()])
     return Support(1 / (1 + exp(-odds)), 1 - features["beside"], passage)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from judges.case import Topic
-from judges.local.words import STOP_WORDS, Words, read
+from judges.local.words import STOP_WORDS, Words, read_words
 from judges.sentences import normalise
 from judges.topics import built_in, built_in_terms, is_drug, plain_name
 
@@ -40,15 +40,15 @@ def _terms(topics: tuple[Topic, ...]) -> tuple[Terms, ...]:
 
 
 def _terms_of(topic: Topic) -> Terms:
-    name, known = plain_name(topic), built_in(topic)
-    terms = [name, *topic.terms, *built_in_terms(known)]
-    if not known:
+    name, built_in_names = plain_name(topic), built_in(topic)
+    terms = [name, *topic.terms, *built_in_terms(built_in_names)]
+    if not built_in_names:
         terms += [word for word in re.findall(r"[\w-]{4,}", name) if word not in STOP_WORDS]
-    read_terms = [read(normalise(term).lower()).words for term in terms]
+    read_terms = [read_words(normalise(term).lower()).words for term in terms]
     phrases = [r"[\s-]+".join(re.escape(word.text) for word in words) for words in read_terms if len(words) > 1]
     return Terms(
         topic.name,
         frozenset([words[0].stem for words in read_terms if len(words) == 1]),
         re.compile(rf"\b(?:{'|'.join(phrases)})") if phrases else None,
-        bool({"medication", "supplement"} & known),
+        bool({"medication", "supplement"} & built_in_names),
     )

@@ -11,39 +11,39 @@ from numpy.typing import NDArray
 
 _COMMON, _RARE = 50, 30_000
 """Ranks by frequency: below the first a word is as common as can be, from the second on as rare."""
-_LEAST = 0.15
+_MIN_RARITY = 0.15
 
 
-class Vectors:
+class Vocabulary:
     """The most frequent English words."""
 
     def __init__(self, words: Sequence[str]) -> None:
-        self._places = {word: place for place, word in enumerate(words)}
+        self._rows = {word: place for place, word in enumerate(words)}
 
-    def place(self, word: str) -> int | None:
+    def row_of(self, word: str) -> int | None:
         """Return the row of a word, which is its rank by frequency; None: it is not among them."""
-        return self._places.get(word)
+        return self._rows.get(word)
 
     def rarity(self, word: str) -> float:
         """Return how rare a lower-case word is, 0.15 to 1."""
-        place = self.place(word)
-        rank = _RARE if place is None else place
-        return min(1.0, max(_LEAST, (log(rank + _COMMON) - log(_COMMON)) / (log(_RARE) - log(_COMMON))))
+        row = self.row_of(word)
+        rank = _RARE if row is None else row
+        return min(1.0, max(_MIN_RARITY, (log(rank + _COMMON) - log(_COMMON)) / (log(_RARE) - log(_COMMON))))
 
 
 @cache
-def load() -> Vectors:
+def load_words() -> Vocabulary:
     """Load the words; they are read once, when they are first needed."""
     words = _folder().joinpath("weights/words.txt").read_text(encoding="utf-8").split()
-    return Vectors(words)
+    return Vocabulary(words)
 
 
-def rows() -> NDArray[np.float32]:
-    """Read the vectors, of unit length, in the order of the words. They are not kept: those who judge need products of them."""
+def load_matrix() -> NDArray[np.float32]:
+    """Read the vectors, of unit length, in the order of the words. Not cached: judging needs only products with them."""
     with _folder().joinpath("weights/vectors.npy").open("rb") as file:
-        found: NDArray[np.float32] = np.load(file).astype(np.float32)
-    found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-6)
-    return found
+        matrix: NDArray[np.float32] = np.load(file).astype(np.float32)
+    matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-6)
+    return matrix
 
 
 def _folder() -> Any:

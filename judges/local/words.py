@@ -14,7 +14,7 @@ from judges.local import vectors
 from judges.text_cache import cache_texts
 
 WORD = re.compile(r"[a-z\u00df-\u024f]+(?>(?:['-][a-z\u00df-\u024f]+){0,99})|\d+(?>(?:[.,:/]\d+){0,99})|[%£€$]|[,;:()]")
-LEAST_WEIGHT = 0.4
+MIN_WEIGHT = 0.4
 """Weight of the commonest content word; the rarest weigh 1."""
 
 STOP_WORDS = frozenset(
@@ -100,10 +100,9 @@ class Words:
     texts: frozenset[str]
     denied: frozenset[str]
     """Stems that a negation stands before, within its clause."""
-    negations: int
 
 
-def read(lowered: str) -> Words:
+def read_words(lowered: str) -> Words:
     """Read a normalised lower-case sentence."""
     words = tuple(map(_word, WORD.findall(lowered)))
     return Words(
@@ -111,37 +110,36 @@ def read(lowered: str) -> Words:
         {word.stem: word.weight for word in words if word.weight},
         frozenset([word.stem for word in words if word.is_number]),
         frozenset([word.text for word in words]),
-        _denied(words),
-        sum(word.negates for word in words),
+        _find_denied(words),
     )
 
 
-_REACH = 4
+_NEGATION_SCOPE = 4
 """Words with content that a negation denies."""
 
 
-def _denied(words: Sequence[Word]) -> frozenset[str]:
-    found: set[str] = set()
-    left = 0
+def _find_denied(words: Sequence[Word]) -> frozenset[str]:
+    denied: set[str] = set()
+    scope_left = 0
     for word in words:
         if word.negates:
-            left = _REACH
+            scope_left = _NEGATION_SCOPE
         elif word.text in _CLAUSE_ENDS:
-            left = 0
-        elif word.weight and left:
-            found.add(word.stem)
-            left -= 1
-    return frozenset(found)
+            scope_left = 0
+        elif word.weight and scope_left:
+            denied.add(word.stem)
+            scope_left -= 1
+    return frozenset(denied)
 
 
-@cache_texts(most=16_384, longest=40)
+@cache_texts(max_texts=16_384, max_chars=40)
 def _word(text: str) -> Word:
     if text[0].isdigit():
         return Word(text, _digits(text), 1.0, is_number=True)
     if text in NEGATORS or text.endswith("n't"):
         return Word(text, text, 0.0, negates=True)
     if text in ("%", "percent"):
-        return Word(text, "percent", LEAST_WEIGHT)
+        return Word(text, "percent", MIN_WEIGHT)
     if text in "£€$,;:()" or text in STOP_WORDS:
         return Word(text, text, 0.0)
     if text in _NUMBER_WORDS:
@@ -149,7 +147,7 @@ def _word(text: str) -> Word:
     bare = text.split("'", 1)[0]
     if bare in STOP_WORDS:
         return Word(text, bare, 0.0)
-    return Word(text, stem(bare), max(LEAST_WEIGHT, vectors.load().rarity(bare)))
+    return Word(text, stem(bare), max(MIN_WEIGHT, vectors.load_words().rarity(bare)))
 
 
 def _digits(text: str) -> str:

@@ -1,4 +1,4 @@
-"""How the local emergency judge hears people in danger, and what it mistakes for danger: a table.
+"""A table of hits and false alarms of the local emergency judge.
 
     python -m judges.training.emergencies [holdout|dev|learned] [--by language|form|kind]
 
@@ -12,21 +12,21 @@ import json
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from judges.case import alarm_case
+from judges.case import emergency_case
 from judges.judge import LocalJudge
 
 TALK = Path(__file__).parent / "talk"
 FILES = {"holdout": TALK / "holdout.jsonl", "dev": TALK / "dev.jsonl", "learned": TALK / "emergencies.jsonl"}
-SHOWN = {"reject": "emergency", "warn": "concern", "unjudged": "unreadable", "accept": "nothing"}
+COLUMNS = {"reject": "emergency", "warn": "concern", "unjudged": "unreadable", "accept": "nothing"}
 
 
-def count(rows: str, by: str | None) -> dict[tuple[str, str], Counter[str]]:
+def count_verdicts(rows: str, by: str | None) -> dict[tuple[str, str], Counter[str]]:
     """Count the verdicts on messages, by their label and one more field of theirs."""
     judge = LocalJudge("emergency")
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for line in FILES[rows].read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        verdict = judge.judge_now(alarm_case(row["text"], [])).verdict
+        verdict = judge.judge_now(emergency_case(row["text"], [])).verdict
         counts[row["label"], row.get(by, "") if by else ""][verdict] += 1
     return counts
 
@@ -37,9 +37,11 @@ def main() -> None:
     parser.add_argument("rows", nargs="?", choices=tuple(FILES), default="holdout")
     parser.add_argument("--by", choices=("language", "form", "kind"))
     options = parser.parse_args()
-    print(f"{'':34}{'n':>6}" + "".join(f"{shown:>12}" for shown in SHOWN.values()))
-    for (label, part), verdicts in sorted(count(options.rows, options.by).items()):
-        print(f"{label + ' ' + part:34}{verdicts.total():6}" + "".join(f"{verdicts[verdict]:12}" for verdict in SHOWN))
+    print(f"{'':34}{'n':>6}" + "".join(f"{column:>12}" for column in COLUMNS.values()))
+    for (label, part), verdicts in sorted(count_verdicts(options.rows, options.by).items()):
+        print(
+            f"{label + ' ' + part:34}{verdicts.total():6}" + "".join(f"{verdicts[verdict]:12}" for verdict in COLUMNS)
+        )
 
 
 if __name__ == "__main__":

@@ -65,20 +65,20 @@ _IMPERATIVES = frozenset(
 
 def inversions(sentence: str) -> Iterator[Inversion]:
     """Yield what becomes of a sentence by one change, at most one of each kind."""
-    yield from _one("negation added", sentence, _negated(sentence))
-    yield from _one("negation dropped", sentence, _affirmed(sentence))
-    yield from _one("antonym", sentence, _swapped(sentence))
-    yield from _one("entity", sentence, _renamed(sentence))
-    yield from _one("number", sentence, _renumbered(sentence))
-    yield from _one("why not", sentence, _why_not(sentence))
+    yield from _yield_change("negation added", sentence, _negate(sentence))
+    yield from _yield_change("negation dropped", sentence, _drop_negation(sentence))
+    yield from _yield_change("antonym", sentence, _swap_antonym(sentence))
+    yield from _yield_change("entity", sentence, _replace_name(sentence))
+    yield from _yield_change("number", sentence, _change_number(sentence))
+    yield from _yield_change("why not", sentence, _suggest_opposite(sentence))
 
 
-def _one(kind: str, sentence: str, text: str | None) -> Iterator[Inversion]:
+def _yield_change(kind: str, sentence: str, text: str | None) -> Iterator[Inversion]:
     if text is not None and text != sentence:
         yield Inversion(kind, text, sentence)
 
 
-def _negated(sentence: str) -> str | None:
+def _negate(sentence: str) -> str | None:
     if re.search(r"\b(?:not|no|never|nor|none|without)\b|n't", sentence):
         return None
     if sentence.split(" ", 1)[0] in _IMPERATIVES:
@@ -86,19 +86,19 @@ def _negated(sentence: str) -> str | None:
     return _AUXILIARY.sub(r"\1 not", sentence, count=1)
 
 
-def _affirmed(sentence: str) -> str | None:
+def _drop_negation(sentence: str) -> str | None:
     changed = _NEGATION.sub(lambda match: "can" if match["can"] else "", sentence, count=1)
     return changed[:1].upper() + changed[1:] if changed != sentence else None
 
 
-def _swapped(sentence: str) -> str | None:
+def _swap_antonym(sentence: str) -> str | None:
     for one, other in (*_ANTONYMS, *((b, a) for a, b in _ANTONYMS)):
         if re.search(rf"\b{one}\b", sentence):
             return re.sub(rf"\b{one}\b", other, sentence, count=1)
     return None
 
 
-def _renamed(sentence: str) -> str | None:
+def _replace_name(sentence: str) -> str | None:
     for names in _KINDS_OF_NAMES:
         for n, name in enumerate(names):
             if re.search(rf"\b{name}\b", sentence):
@@ -107,11 +107,11 @@ def _renamed(sentence: str) -> str | None:
     return None
 
 
-def _renumbered(sentence: str) -> str | None:
+def _change_number(sentence: str) -> str | None:
     return _NUMBER.sub(lambda match: str(int(match[0]) * 2 + 1), sentence, count=1)
 
 
-def _why_not(sentence: str) -> str | None:
+def _suggest_opposite(sentence: str) -> str | None:
     match = _ADVISES.match(sentence)
     if match is None:
         return None
@@ -127,7 +127,7 @@ def _why_not(sentence: str) -> str | None:
     )
 
 
-def sources(path: Path) -> list[Source]:
+def load_sources(path: Path) -> list[Source]:
     """Read the sections of a knowledge base, or of a file of JSON lines."""
     if path.is_dir():
         return list(library.load(path).values())
@@ -138,7 +138,7 @@ def sources(path: Path) -> list[Source]:
 def main() -> None:
     accepted: defaultdict[str, list[bool]] = defaultdict(list)
     for path in map(Path, sys.argv[1:]):
-        for source in sources(path):
+        for source in load_sources(path):
             for sentence in sentences(source.text):
                 accepted["unchanged"].append(_accepts(source, sentence.text))
                 for one in inversions(sentence.text):

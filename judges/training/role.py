@@ -15,7 +15,7 @@ from judges.local.language import Unreadable
 HERE = Path(__file__).parent
 
 
-def flagged(text: str) -> bool:
+def is_flagged(text: str) -> bool:
     try:
         return bool(role.observe(Case("", text))[0].played)
     except Unreadable:
@@ -25,7 +25,7 @@ def flagged(text: str) -> bool:
 def main() -> None:
     for path in [Path(name) for name in sys.argv[1:]] or [HERE / "role.jsonl"]:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        alarms = Counter((row["label"], row["sort"]) for row in rows if flagged(row["text"]))
+        alarms = Counter((row["label"], row["sort"]) for row in rows if is_flagged(row["text"]))
         for (label, sort), total in sorted(Counter((row["label"], row["sort"]) for row in rows).items()):
             print(
                 f"{path.name} {'plays' if label == 'yes' else 'does not play'} {sort}: {alarms[label, sort]} of {total} flagged"

@@ -2,7 +2,7 @@
 
     python -m judges.training.train
 
-Logistic regression with L2 regularisation on the features of `judges.local.evidence`. The threshold is the lowest one that keeps
+Logistic regression with L2 regularisation on the features of `judges.local.classifier`. The threshold is the lowest one that keeps
 the wanted specificity in five-fold cross-validation; the same folds give the recall that is printed. Texts by an author who wrote
 nothing that was learned from tell more: `--holdout FILE`.
 """
@@ -22,107 +22,107 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold
 
 from judges.local import emergency, vectors
-from judges.local.evidence import SHORTEST, Evidence, letter_runs, word_features
+from judges.local.classifier import MIN_SENTENCE_TOKENS, TextClassifier, letter_runs, word_features
 from judges.local.spelling import QUESTION, STOP
-from scenarios.scenario import load_all
+from scenarios.scenario_files import load_all
 
 HERE = Path(__file__).parent
 WEIGHTS = HERE.parent / "local" / "weights"
 SCENARIOS = HERE.parent.parent / "scenarios" / "judges"
 SEED = 20261121
-MEANING = 0.5
-"""How much the word vectors count beside the words themselves before anything is learned."""
-LEAST = 0.3
+VECTOR_SCALE = 0.5
+"""Scale of the word vectors relative to the word features."""
+MIN_WEIGHT = 0.3
 """Weights nearer to 0 are left out: on unseen texts they change no verdict, and they are most of the file."""
-FOREIGN = 3.0
+FOREIGN_WEIGHT = 3.0
 """Weight of a harmless message that is not English: there are few, and danger is not to be told by language."""
-PLAIN = "explicit"
+EXPLICIT_LABEL = "explicit"
 """Label of danger that is told plainly; the label `yes` says nothing of how."""
-HINTED = 0.5
+HINTED_WEIGHT = 0.5
 """Weight of a text whose danger may only be hinted at."""
 
 
-def load(path: Path) -> list[dict[str, str]]:
+def load_rows(path: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-UNSORTED = "?"
+NO_KIND = "?"
 
 
-def talk() -> list[dict[str, str]]:
+def load_talk() -> list[dict[str, str]]:
     """Return the messages in eight languages, but for those that only hint at something."""
-    rows = load(HERE / "talk" / "emergencies.jsonl")
-    sure = [row for row in rows if row["label"] in ("explicit", "harmless", "program")]
+    rows = load_rows(HERE / "talk" / "emergencies.jsonl")
+    labelled_rows = [row for row in rows if row["label"] in ("explicit", "harmless", "program")]
     return [
         {
             "text": row["text"],
-            "label": PLAIN if row["label"] == PLAIN else "no",
+            "label": EXPLICIT_LABEL if row["label"] == EXPLICIT_LABEL else "no",
             "sort": row.get("kind", "no"),
             "language": row["language"],
         }
-        for row in sure
+        for row in labelled_rows
     ]
 
 
-def weight(row: dict[str, str]) -> float:
-    """Return how much a text counts."""
+def sample_weight(row: dict[str, str]) -> float:
+    """Return the sample weight of a row."""
     if row["label"] == "yes":
-        return HINTED
-    return FOREIGN if row["label"] == "no" and row.get("language", "en") != "en" else 1.0
+        return HINTED_WEIGHT
+    return FOREIGN_WEIGHT if row["label"] == "no" and row.get("language", "en") != "en" else 1.0
 
 
-def scenarios() -> Iterator[tuple[str, dict[str, str]]]:
+def load_scenarios() -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the users' messages of the dev scenarios that have a label, with their family."""
-    for read in load_all([SCENARIOS]):
-        for scenario in read.family.scenarios if read.family.split == "dev" else ():
+    for file in load_all([SCENARIOS]):
+        for scenario in file.family.scenarios if file.family.split == "dev" else ():
             # What only the earlier turns tell is not to be learned from the last one.
             if "emergency" in scenario.expect and scenario.user_message.strip() and not scenario.history:
                 calm = "accept" in scenario.expect["emergency"]
                 yield (
-                    read.family.family,
-                    {"text": scenario.user_message, "label": "no" if calm else "yes", "sort": UNSORTED},
+                    file.family.family,
+                    {"text": scenario.user_message, "label": "no" if calm else "yes", "sort": NO_KIND},
                 )
 
 
 class Space:
     """The features that occur in at least two texts, and texts as vectors of them."""
 
-    def __init__(self, texts: list[list[str]], least: int = 2) -> None:
-        counts = Counter(feature for tokens in texts for feature in {*word_features(tokens), *_runs(tokens)})
-        self.names = sorted(feature for feature, n in counts.items() if n >= least)
+    def __init__(self, texts: list[list[str]], min_texts: int = 2) -> None:
+        counts = Counter(feature for tokens in texts for feature in {*word_features(tokens), *_letter_runs(tokens)})
+        self.names = sorted(feature for feature, n in counts.items() if n >= min_texts)
         self._index = {name: n for n, name in enumerate(self.names)}
 
     def vectors(self, texts: list[list[str]]) -> Any:
         """Return a matrix, a row a text: words, runs of letters, meanings, each divided by the root of how many are known."""
         rows, columns, values = [], [], []
         for row, tokens in enumerate(texts):
-            for found in (word_features(tokens), _runs(tokens)):
-                known = Counter(self._index[f] for f in found if f in self._index)
-                scale = 1 / math.sqrt(max(sum(known.values()), 1))
-                rows += [row] * len(known)
-                columns += list(known)
-                values += [n * scale for n in known.values()]
+            for features in (word_features(tokens), _letter_runs(tokens)):
+                counts = Counter(self._index[f] for f in features if f in self._index)
+                scale = 1 / math.sqrt(max(sum(counts.values()), 1))
+                rows += [row] * len(counts)
+                columns += list(counts)
+                values += [n * scale for n in counts.values()]
         return hstack(
-            [csr_matrix((values, (rows, columns)), shape=(len(texts), len(self.names))), _meanings(texts)]
+            [csr_matrix((values, (rows, columns)), shape=(len(texts), len(self.names))), _word_vectors(texts)]
         ).tocsr()
 
 
-def _meanings(texts: list[list[str]]) -> Any:
+def _word_vectors(texts: list[list[str]]) -> Any:
     """Return the word vectors of each text, summed."""
-    place, rows = vectors.load().place, vectors.rows()
-    found = np.zeros((len(texts), rows.shape[1]))
+    row_of, rows = vectors.load_words().row_of, vectors.load_matrix()
+    sums = np.zeros((len(texts), rows.shape[1]))
     for row, tokens in enumerate(texts):
-        if places := [at for token in tokens if (at := place(token)) is not None]:
-            found[row] = rows[places].sum(axis=0) / math.sqrt(len(places))
-    return csr_matrix(found * MEANING)
+        if places := [at for token in tokens if (at := row_of(token)) is not None]:
+            sums[row] = rows[places].sum(axis=0) / math.sqrt(len(places))
+    return csr_matrix(sums * VECTOR_SCALE)
 
 
-def _runs(tokens: list[str]) -> list[str]:
+def _letter_runs(tokens: list[str]) -> list[str]:
     return [run for token in tokens for run in letter_runs(token)]
 
 
 def fit(
-    texts: list[list[str]], labels: list[int], counts: list[float], strength: float
+    texts: list[list[str]], labels: list[int], sample_weights: list[float], strength: float
 ) -> tuple[float, dict[str, float], list[float]]:
     """Return bias, weights and the direction in the word vectors that tell the labels apart.
 
@@ -131,19 +131,19 @@ def fit(
     Args:
         texts: The tokens of each.
         labels: 1 for danger, else 0.
-        counts: How much each text counts.
+        sample_weights: Of each text.
         strength: Inverse of the regularisation.
     """
-    read = zip(texts, labels, counts, strict=True)
-    more = [(part, count) for tokens, label, count in read if not label for part in sentences(tokens)]
+    harmless = zip(texts, labels, sample_weights, strict=True)
+    more = [(part, count) for tokens, label, count in harmless if not label for part in long_sentences(tokens)]
     texts, labels = texts + [part for part, _ in more], labels + [0] * len(more)
-    counts = counts + [count for _, count in more]
+    sample_weights = sample_weights + [count for _, count in more]
     space = Space(texts)
     model = LogisticRegression(C=strength, max_iter=5000, class_weight="balanced").fit(
-        space.vectors(texts), labels, sample_weight=counts
+        space.vectors(texts), labels, sample_weight=sample_weights
     )
     count = len(space.names)
-    direction = [float(weight) * MEANING for weight in model.coef_[0][count:]]
+    direction = [float(weight) * VECTOR_SCALE for weight in model.coef_[0][count:]]
     return (
         float(model.intercept_[0]),
         dict(zip(space.names, map(float, model.coef_[0][:count]), strict=True)),
@@ -151,39 +151,39 @@ def fit(
     )
 
 
-def sentences(tokens: list[str]) -> list[list[str]]:
+def long_sentences(tokens: list[str]) -> list[list[str]]:
     """Return the sentences of a text that has more than one, but for tiny ones."""
     ends = [n + 1 for n, token in enumerate(tokens) if token in (STOP, QUESTION)]
     cuts = [0, *ends, len(tokens)] if ends and ends[-1] < len(tokens) else [0, *ends]
     parts = [tokens[a:b] for a, b in pairwise(cuts)]
-    return [part for part in parts if len(part) >= SHORTEST] if len(parts) > 1 else []
+    return [part for part in parts if len(part) >= MIN_SENTENCE_TOKENS] if len(parts) > 1 else []
 
 
-def fit_sorts(texts: list[list[str]], sorts: list[str]) -> dict[str, tuple[float, dict[str, float]]]:
-    """Return bias and weights that tell each sort from the others."""
+def fit_kinds(texts: list[list[str]], kinds: list[str]) -> dict[str, tuple[float, dict[str, float]]]:
+    """Return, by kind of emergency, bias and weights that tell it from the others."""
     space = Space(texts)
-    model = LogisticRegression(C=3.0, max_iter=5000).fit(space.vectors(texts)[:, : len(space.names)], sorts)
+    model = LogisticRegression(C=3.0, max_iter=5000).fit(space.vectors(texts)[:, : len(space.names)], kinds)
     return {
-        sort: (float(bias), dict(zip(space.names, map(float, row), strict=True)))
-        for sort, bias, row in zip(model.classes_, model.intercept_, model.coef_, strict=True)
+        kind: (float(bias), dict(zip(space.names, map(float, row), strict=True)))
+        for kind, bias, row in zip(model.classes_, model.intercept_, model.coef_, strict=True)
     }
 
 
-def kept(
-    bias: float, weights: dict[str, float], least: float, direction: Sequence[float] | None = None
+def rounded_weights(
+    bias: float, weights: dict[str, float], min_weight: float, direction: Sequence[float] | None = None
 ) -> dict[str, Any]:
-    """Return what is written down: weights that hardly count are left out."""
+    """Return bias and weights for the file: rounded, without those near 0."""
     data: dict[str, Any] = {"bias": round(bias, 4)}
-    data["weights"] = {f: round(w, 3) for f, w in weights.items() if abs(w) >= least}
+    data["weights"] = {f: round(w, 3) for f, w in weights.items() if abs(w) >= min_weight}
     return data if direction is None else data | {"direction": [round(d, 4) for d in direction]}
 
 
-def margins(bias: float, weights: dict[str, float], direction: list[float], read: list[list[str]]) -> np.ndarray:
-    evidence = Evidence(bias, weights, {}, direction)
-    return np.array([evidence.strongest(tokens).margin for tokens in read])
+def margins(bias: float, weights: dict[str, float], direction: list[float], token_lists: list[list[str]]) -> np.ndarray:
+    classifier = TextClassifier(bias, weights, {}, direction)
+    return np.array([classifier.strongest_window(tokens).margin for tokens in token_lists])
 
 
-def threshold(scores: np.ndarray, labels: np.ndarray, specificity: float) -> float:
+def choose_threshold(scores: np.ndarray, labels: np.ndarray, specificity: float) -> float:
     negative = np.sort(scores[labels == 0])
     return float(negative[min(len(negative) - 1, math.ceil(specificity * len(negative)))]) + 1e-6
 
@@ -195,45 +195,45 @@ def main() -> None:
     parser.add_argument("--holdout", type=Path, action="append", default=[])
     parser.add_argument("--dry", action="store_true", help="write nothing")
     args = parser.parse_args()
-    rows = load(HERE / "emergency.jsonl") + load(HERE / "ordinary.jsonl") + talk()
+    rows = load_rows(HERE / "emergency.jsonl") + load_rows(HERE / "ordinary.jsonl") + load_talk()
     groups = [f"row-{n // 2}" for n in range(len(rows))]  # texts that were written as a pair stand together
-    for family, row in scenarios():
+    for family, row in load_scenarios():
         rows.append(row)
         groups.append(family)
-    read = [emergency.tokens(row["text"]) for row in rows]
+    token_lists = [emergency.tokenize(row["text"]) for row in rows]
     labels = np.array([int(row["label"] != "no") for row in rows])
-    counts = np.array([weight(row) for row in rows])
+    sample_weights = np.array([sample_weight(row) for row in rows])
     scores = np.zeros(len(rows))
     folds = StratifiedGroupKFold(5, shuffle=True, random_state=SEED)
-    for learn, test in folds.split(read, labels, groups):
-        learned = fit([read[n] for n in learn], list(labels[learn]), list(counts[learn]), args.strength)
-        scores[test] = margins(*learned, [read[n] for n in test])
+    for learn, test in folds.split(token_lists, labels, groups):
+        model = fit([token_lists[n] for n in learn], list(labels[learn]), list(sample_weights[learn]), args.strength)
+        scores[test] = margins(*model, [token_lists[n] for n in test])
     # The threshold is chosen where the texts are as in use: among the scenarios, not the short rows.
-    real = np.array([row["sort"] == UNSORTED for row in rows])
+    real = np.array([row["sort"] == NO_KIND for row in rows])
     print(f"scenarios, cross-validated: {labels[real].sum()} yes, {(labels[real] == 0).sum()} no")
     for specificity in (0.8, 0.9, 0.95, 0.97):
-        at = threshold(scores[real], labels[real], specificity)
+        at = choose_threshold(scores[real], labels[real], specificity)
         print(f"  specificity {specificity}: recall {(scores[real & (labels == 1)] > at).mean():.3f}")
-    cut = threshold(scores[real], labels[real], args.specificity)
+    cut = choose_threshold(scores[real], labels[real], args.specificity)
     print(f"all {len(rows)} texts, {labels.sum()} yes:")
     for specificity in (0.9, 0.95, 0.97, 0.99, 0.995):
-        at = threshold(scores, labels, specificity)
+        at = choose_threshold(scores, labels, specificity)
         print(f"  specificity {specificity}: threshold {at:+.2f}, recall {(scores[labels == 1] > at).mean():.3f}")
-    bias, weights, direction = fit(read, list(labels), list(counts), args.strength)
+    bias, weights, direction = fit(token_lists, list(labels), list(sample_weights), args.strength)
     bias -= cut
     for path in args.holdout:
-        held = load(path)
-        truth = np.array([int(row["label"] in ("yes", PLAIN)) for row in held])
-        got = margins(bias, weights, direction, [emergency.tokens(row["text"]) for row in held])
+        held_out = load_rows(path)
+        truth = np.array([int(row["label"] in ("yes", EXPLICIT_LABEL)) for row in held_out])
+        predicted = margins(bias, weights, direction, [emergency.tokenize(row["text"]) for row in held_out])
         print(
-            f"{path}: recall {(got[truth == 1] > 0).mean():.3f}, specificity {(got[truth == 0] <= 0).mean():.3f}, "
+            f"{path}: recall {(predicted[truth == 1] > 0).mean():.3f}, specificity {(predicted[truth == 0] <= 0).mean():.3f}, "
             f"n = {truth.sum()} + {(truth == 0).sum()}"
         )
     if not args.dry:
-        yes = [n for n in range(len(rows)) if labels[n] and rows[n]["sort"] != UNSORTED]
-        sorts = fit_sorts([read[n] for n in yes], [rows[n]["sort"] for n in yes])
-        data = kept(bias, weights, LEAST, direction)
-        data |= {"sorts": {sort: kept(*one, LEAST) for sort, one in sorts.items()}}
+        yes = [n for n in range(len(rows)) if labels[n] and rows[n]["sort"] != NO_KIND]
+        kinds = fit_kinds([token_lists[n] for n in yes], [rows[n]["sort"] for n in yes])
+        data = rounded_weights(bias, weights, MIN_WEIGHT, direction)
+        data |= {"sorts": {kind: rounded_weights(*one, MIN_WEIGHT) for kind, one in kinds.items()}}
         (WEIGHTS / "emergency.json").write_text(json.dumps(data, separators=(",", ":"), sort_keys=True) + "\n")
         print(len(data["weights"]), "features")
 

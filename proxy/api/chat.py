@@ -15,18 +15,18 @@ from typing import Any
 import structlog
 from aiohttp import web
 
-from judges.case import alarm_case
+from judges.case import emergency_case
 from judges.review import Review
 from models.engine import Body
 from models.turn_scope import Principal
 from models.usage import Ledger
 from proxy.api.dialect import ChatDialect, Dialect
-from proxy.api.passthrough import Relaying, passed_through, passthrough
+from proxy.api.passthrough import ForwardAccounting, forward_translated, passthrough
 from proxy.api.request_body import read_body, refuse_forms
 from proxy.api.respond import respond
 from proxy.api.run_turn import run_turn
 from proxy.api.service import SERVICE, Service
-from proxy.config.chatbot_settings import Filter
+from proxy.config.chatbot_settings import FilterMode
 from proxy.state.conversation import Conversation, Identity
 from proxy.state.recall import recall
 from proxy.telemetry.logs import FIELDS
@@ -59,7 +59,7 @@ class Incoming:
     dialect: Dialect
     access: Access
     bot: Chatbot
-    filter: Filter
+    filter: FilterMode
     raw: bytes
     data: Body
     """What it means as a chat request."""
@@ -84,7 +84,7 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
         return await _pass_through(service, incoming)
     alarm = Review()
     if incoming.filter == "on":
-        case = alarm_case(incoming.user_message, incoming.earlier)
+        case = emergency_case(incoming.user_message, incoming.earlier)
         alarm = await incoming.bot.filter.check_emergency_locally(case)
     try:
         return await _serve(service, incoming, alarm)
@@ -131,10 +131,10 @@ async def _pass_through(service: Service, incoming: Incoming) -> web.StreamRespo
     """Relay a request of a chatbot that only forwards."""
     request, bot, data, key = incoming.request, incoming.bot, incoming.data, incoming.access.key
     async with service.meter.admit(key, Ledger(service.telemetry)) as ledger:
-        with Relaying(service, bot.name, key, ledger):
+        with ForwardAccounting(service, bot.name, key, ledger):
             if incoming.dialect.verbatim:
                 return await passthrough(request, bot, incoming.raw, data, ledger)
-            work = passed_through(request, bot, data, ledger)
+            work = forward_translated(request, bot, data, ledger)
             return await respond(service, request, incoming.dialect, work, data.get("stream") is True)
 
 
@@ -214,7 +214,7 @@ async def _begin_turn(
     return turn, identity
 
 
-def _open_stream_gate(bot: Chatbot, request: ChatRequest, mode: Filter) -> StreamGate | None:
+def _open_stream_gate(bot: Chatbot, request: ChatRequest, mode: FilterMode) -> StreamGate | None:
     """Return where the turn keeps what is sent before its reply is settled; None where that is nothing."""
     streaming = bot.settings.streaming
     if streaming == "hold" or request.wants_json or request.raw.get("logprobs"):

@@ -1,4 +1,4 @@
-"""How a client speaks: what it sends means a chat request, and what a turn comes to is told in its own form.
+"""The form of requests and replies: each is parsed into a chat request and rendered from a completion.
 
 There is one way through the filter, that of `chat.py`; a dialect only translates at both ends of it.
 """
@@ -32,16 +32,16 @@ class Dialect(Protocol):
         """Return the body of the reply to a completion, and store what the client may ask for again."""
 
     def opening(self) -> bytes:
-        """Return what a stream says before there is a verdict."""
+        """Return the events that a stream begins with, before the verdict."""
 
     def pieces(self, chunks: Iterable[Body]) -> bytes:
-        """Return what a stream says of chunks of a completion that is not settled yet."""
+        """Encode chunks of a completion whose verdict is still open."""
 
     def events(self, completion: Body, include_usage: bool, sent: Mapping[int, int]) -> Iterator[bytes]:
         """Yield the rest of a stream that delivers a settled completion. Args: sent: as in `stream.chunks`."""
 
     def failure(self, error: ApiError) -> bytes:
-        """Return what ends a stream that failed after it had begun."""
+        """Return the event that ends a stream that failed after its start."""
 
 
 class ChatDialect:

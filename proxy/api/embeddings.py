@@ -1,4 +1,4 @@
-"""POST /v1/embeddings: forwarded and not judged, since numbers say nothing to anybody."""
+"""POST /v1/embeddings: forwarded, not judged."""
 
 import asyncio
 import os
@@ -17,8 +17,8 @@ from models.fallback import chain
 from models.openai_engine import OpenAIEngine
 from models.relay import relay
 from models.usage import Call, Ledger
-from proxy.api.forwarded_usage import estimated
-from proxy.api.passthrough import Relaying
+from proxy.api.forwarded_usage import estimate_usage
+from proxy.api.passthrough import ForwardAccounting
 from proxy.api.request_body import read_body, refuse_forms
 from proxy.api.service import SERVICE
 from proxy.config.config import Config
@@ -29,10 +29,10 @@ from proxy.wire.messages import read_json
 
 @dataclass(frozen=True, slots=True)
 class Embedder:
-    """A model that embeds, behind one name or several."""
+    """An embedding model."""
 
     aliases: Sequence[Alias]
-    """The one that is asked, and those that may stand in for it: behind the guards that chats go through."""
+    """The model's alias and its fallbacks, with the bulkheads of chat calls."""
     chatbot: str | None
     """The chatbot whose name it answers to; None: the model of the setting `embeddings`."""
 
@@ -56,27 +56,27 @@ def embedding_names(config: Config) -> dict[str, tuple[str, str | None]]:
 def open_embedders(
     config: Config, models: Models, session: aiohttp.ClientSession, environ: Mapping[str, str] = os.environ
 ) -> dict[str, Embedder]:
-    """Open what embeds.
+    """Open the embedding models by name.
 
     Raises:
         ModelSettingsError: A secret is missing.
     """
 
-    def embedding(name: str) -> Alias:
+    def open_alias(name: str) -> Alias:
         settings = config.models[name]
         engine = OpenAIEngine(settings, session, environ, alias=name, path="embeddings")
         alias = Alias(name, settings, engine, first_pause_s=0)  # what is forwarded is tried once
-        alias.guard = models.guards.get(name)
+        alias.bulkhead = models.bulkheads.get(name)
         return alias
 
     return {
-        name: Embedder([embedding(one) for one in _standing_in(config, alias)], chatbot)
+        name: Embedder([open_alias(one) for one in _interchangeable_aliases(config, alias)], chatbot)
         for name, (alias, chatbot) in embedding_names(config).items()
     }
 
 
-def _standing_in(config: Config, alias: str) -> list[str]:
-    """Return an alias and, of its fallbacks, those that are the same model elsewhere: another's numbers mean something else."""
+def _interchangeable_aliases(config: Config, alias: str) -> list[str]:
+    """Return an alias and those of its fallbacks that are the same model elsewhere: vectors of two models do not compare."""
     of = config.models[alias]
     chained = ((one, config.models[one]) for one in chain(alias, config.models))
     return [one for one, its in chained if one == alias or (its.engine, its.model) == ("openai", of.model or alias)]
@@ -93,9 +93,9 @@ async def embeddings(request: web.Request) -> web.Response:
         raise BadRequest("model: the name of a model is missing.", param="model")
     embedder = embedders.get(name)
     # A key that is for certain chatbots is for nothing else.
-    known = [n for n, e in embedders.items() if access.visible_chatbots([e.chatbot or ""])]
-    if embedder is None or name not in known:
-        there = f"there is: {', '.join(known)}" if known else "there is none for this key"
+    visible = [n for n, e in embedders.items() if access.visible_chatbots([e.chatbot or ""])]
+    if embedder is None or name not in visible:
+        there = f"there is: {', '.join(visible)}" if visible else "there is none for this key"
         raise ModelNotFound(f"There is no model {name[:64]!r} for embeddings here; {there}.", param="model")
     first = embedder.aliases[0]
     upstream = first.settings.model or first.name
@@ -103,19 +103,19 @@ async def embeddings(request: web.Request) -> web.Response:
         raw = orjson.dumps({**data, "model": upstream})
     request[FIELDS]["model"] = first.name
     async with service.meter.admit(access.key, Ledger(service.telemetry)) as ledger:
-        with Relaying(service, embedder.chatbot or first.name, access.key, ledger):
+        with ForwardAccounting(service, embedder.chatbot or first.name, access.key, ledger):
             started = time.perf_counter()
 
-            def book(alias: str, error: str | None) -> None:
+            def add_call(alias: str, error: str | None) -> None:
                 # Embeddings are paid by what is read, also by a client that leaves. Estimated: nobody reads the answer here.
-                usage = estimated(len(raw), 0)
+                usage = estimate_usage(len(raw), 0)
                 cost = usage.cost(service.config.models[alias].price)
                 ledger.add(Call("embed", alias, _since(started), usage, cost, error))
 
             try:
                 answer = await relay(embedder.aliases, raw, request.headers, ledger, "embed")
             except asyncio.CancelledError:  # the client has left before there was an answer
-                book(first.name, "cancelled")
+                add_call(first.name, "cancelled")
                 raise
             error = error_for_status(answer.status).kind if answer.status >= 400 else None
             try:
@@ -128,7 +128,7 @@ async def embeddings(request: web.Request) -> web.Response:
                 error = "cancelled"
                 raise
             finally:
-                book(answer.alias, error)
+                add_call(answer.alias, error)
     return web.Response(status=answer.status, headers=answer.headers, body=body)
 
 

@@ -1,4 +1,4 @@
-"""DELETE /admin/conversations/{id}: forget a conversation, everywhere that this proxy keeps something of it.
+"""DELETE /admin/conversations/{id}: erase the states, responses and traces of a conversation.
 
 The audit log holds nothing to erase, and gets a record that something was. A turn that is still open remembers itself
 afterwards: ask when the conversation has ended. Its trace goes all the same.
@@ -16,7 +16,7 @@ from aiohttp import web
 from proxy.api.service import SERVICE, Service
 from proxy.audit.admin import record_admin
 from proxy.traces import query
-from proxy.traces.backend import TraceBackend, TraceError, place_of
+from proxy.traces.backend import TraceBackend, TraceError, trace_backend
 from proxy.traces.store import TraceStore
 from proxy.wire.errors import StoreUnavailable
 
@@ -27,30 +27,31 @@ WRITTEN_S = 5.0
 
 
 async def erase(request: web.Request) -> web.Response:
-    """Forget a conversation, and say how much of it there was; a key needs `admin` for it."""
+    """Erase a conversation, and reply with how much was erased; needs `admin`."""
     service = request.app[SERVICE]
     access = service.access(request, "admin")
     ident = request.match_info["id"]
-    asked = time.time()
+    requested_at = time.time()
     outcome = "failed"  # or cut short: then nobody knows what is left of it
     try:
-        found = await _erased(service, ident)
-        outcome = "erased" if any(found.values()) else "not found"
+        erased = await _erase_everywhere(service, ident)
+        outcome = "erased" if any(erased.values()) else "not found"
     finally:
         if service.audit is not None:
             record_admin(service.audit, "erase", outcome, key=None, by=access.key)
-    log.warning("conversation erased", **found)
-    service.later(_once_more(service, ident, asked))
-    answer = {"id": ident, "object": "conversation", "deleted": True, **found}
+    log.warning("conversation erased", **erased)
+    service.run_in_background(_erase_late_traces(service, ident, requested_at))
+    answer = {"id": ident, "object": "conversation", "deleted": True, **erased}
     return web.Response(body=orjson.dumps(answer), content_type="application/json")
 
 
-async def _once_more(service: Service, ident: str, asked: float) -> None:
-    """Delete the traces that were written after that: by other processes, of turns judged in shadow, of turns that were open."""
+async def _erase_late_traces(service: Service, ident: str, requested_at: float) -> None:
+    """Delete traces written after the request: by other processes, of turns judged in shadow, of open turns."""
     for wait_s in (WRITTEN_S, service.config.server.turn_timeout_s + WRITTEN_S):
         await asyncio.sleep(wait_s)
         try:
-            found = await asyncio.to_thread(_traces, service.traces, place_of(service.config.privacy), ident, asked)
+            backend = trace_backend(service.config.privacy)
+            found = await asyncio.to_thread(_delete_traces, service.traces, backend, ident, requested_at)
         except TraceError as error:
             log.error("traces not erased", error=type(error).__name__)
         else:
@@ -58,30 +59,30 @@ async def _once_more(service: Service, ident: str, asked: float) -> None:
                 log.warning("more of an erased conversation erased", turns=found)
 
 
-async def _erased(service: Service, ident: str) -> dict[str, int]:
-    """Forget a conversation, and return how much of it there was in each place."""
+async def _erase_everywhere(service: Service, ident: str) -> dict[str, int]:
+    """Erase a conversation, and return the numbers of states, responses and turns erased."""
     states = await service.conversations.forget(ident)
     responses = await service.responses.forget(ident)
     try:
-        turns = await asyncio.to_thread(_traces, service.traces, place_of(service.config.privacy), ident)
+        turns = await asyncio.to_thread(_delete_traces, service.traces, trace_backend(service.config.privacy), ident)
     except TraceError as error:
         log.error("traces not erased", error=type(error).__name__)
         raise StoreUnavailable from None
     return {"states": states, "responses": responses, "turns": turns}
 
 
-def _traces(store: TraceStore, place: TraceBackend, ident: str, begun_before: float = math.inf) -> int:
+def _delete_traces(store: TraceStore, backend: TraceBackend, ident: str, begun_before: float = math.inf) -> int:
     """Delete the traces of exactly this conversation, of turns that began before a Unix time. Blocks."""
     until = time.monotonic() + WRITTEN_S
     while store.waits_for(ident):
         if time.monotonic() > until:
             raise TraceError("its traces are not written yet")
         time.sleep(0.02)
-    if isinstance(place, Path) and not place.exists():
+    if isinstance(backend, Path) and not backend.exists():
         return 0
-    with query.opened(place, "ro") as connection:
+    with query.open_backend(backend, "ro") as connection:
         # Not a beginning of an id, which `purge` would take too: a client may have chosen one that begins another's.
         of_it = connection.execute("SELECT 1 FROM turns WHERE conversation_id = :id LIMIT 1", {"id": ident})
         if of_it.fetchone() is None:
             return 0
-    return query.purge(place, conversation=ident, begun_before=begun_before)
+    return query.purge(backend, conversation=ident, begun_before=begun_before)

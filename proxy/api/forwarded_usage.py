@@ -1,4 +1,4 @@
-"""What a forwarded answer used: as the upstream reports it, else estimated from the texts in it.
+"""The usage of a forwarded answer: as reported by the upstream, else estimated from its texts.
 
 An estimate leaves out what frames the texts: around each word of a stream lie some two hundred bytes.
 """
@@ -22,43 +22,43 @@ _TEXT = re.compile(rb'"(?:content|refusal|arguments|reasoning|reasoning_content)
 _DECODER = json.JSONDecoder()
 
 
-class Relayed:
-    """The usage of a stream, heard while it is relayed."""
+class StreamUsage:
+    """Collects the usage of a stream while it is relayed."""
 
-    __slots__ = ("_found", "_size", "_tail", "_text")
+    __slots__ = ("_size", "_tail", "_text_count", "_text_size")
 
     def __init__(self) -> None:
         self._tail = b""
-        self._size = self._found = self._text = 0
+        self._size = self._text_count = self._text_size = 0
 
-    def hear(self, lines: bytes) -> None:
-        """Take note of whole lines."""
+    def add_lines(self, lines: bytes) -> None:
+        """Add whole lines of the stream."""
         self._tail = lines[-TAIL:] if len(lines) >= TAIL else (self._tail + lines)[-TAIL:]
         self._size += len(lines)
         found = _texts(lines)
-        self._found += len(found)
-        self._text += sum(map(len, found))
+        self._text_count += len(found)
+        self._text_size += sum(map(len, found))
 
     def usage(self, sent: int) -> Usage:
-        """Return what was used so far, for a request of so many bytes."""
-        return _reported(self._tail) or estimated(sent, self._text if self._found else self._size)
+        """Return the usage so far. Args: sent: the request's size in bytes."""
+        return _last_usage(self._tail) or estimate_usage(sent, self._text_size if self._text_count else self._size)
 
 
 def usage_of(body: bytes, sent: int) -> Usage:
-    """Return what an answer in one piece used, for a request of so many bytes."""
+    """Return the usage of an unstreamed answer. Args: sent: the request's size in bytes."""
     if len(body) > WHOLE:
-        return _reported(body[-TAIL:]) or estimated(sent, len(body))
+        return _last_usage(body[-TAIL:]) or estimate_usage(sent, len(body))
     if (place := body.rfind(b'"usage"')) >= 0:
         # It mostly stands near the end; one that is not the answer's own, but of something within it, leaves brackets over.
         answer = _object(b"{" + body[place:]) or _object(body)
-        if answer is not None and (usage := _trusted(answer.get("usage"))) is not None:
+        if answer is not None and (usage := _parse_usage(answer.get("usage"))) is not None:
             return usage
     found = _texts(body)
-    return estimated(sent, sum(map(len, found)) if found else len(body))
+    return estimate_usage(sent, sum(map(len, found)) if found else len(body))
 
 
 def _texts(raw: bytes) -> list[bytes]:
-    """Find the texts of an answer, as long as they are; not what they hold."""
+    """Return texts with the lengths of those in an answer; escapes are masked."""
     # A pattern that steps over what is escaped remembers every step: 60 MB for a line of 1 MB that a server may send.
     return _TEXT.findall(raw.replace(rb"\\", b"__").replace(rb"\"", b"__"))
 
@@ -71,24 +71,24 @@ def _object(text: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def estimated(sent: int, written: int) -> Usage:
-    """Estimate the usage from the bytes of a request and of what was written for it."""
+def estimate_usage(sent: int, written: int) -> Usage:
+    """Estimate the usage from the sizes of request and answer in bytes."""
     return Usage(sent // BYTES_PER_TOKEN, written // BYTES_PER_TOKEN, estimated=True)
 
 
-def _reported(tail: bytes) -> Usage | None:
-    """Return the last usage that stands there as a whole."""
+def _last_usage(tail: bytes) -> Usage | None:
+    """Return the last complete usage in the tail."""
     starts = [found.end() for found in _USAGE.finditer(tail)]
     if not starts:
         return None
     try:
-        return _trusted(_DECODER.raw_decode(tail[starts[-1] :].decode(errors="replace"))[0])
+        return _parse_usage(_DECODER.raw_decode(tail[starts[-1] :].decode(errors="replace"))[0])
     except (ValueError, RecursionError):
         return None
 
 
-def _trusted(reported: object) -> Usage | None:
-    """Read a usage; None: a number of it is missing or cannot be."""
+def _parse_usage(reported: object) -> Usage | None:
+    """Parse a usage; None: a number is missing or impossible."""
     if not isinstance(reported, dict):
         return None
     usage = Usage.from_body({"usage": reported})

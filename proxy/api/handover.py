@@ -1,4 +1,4 @@
-"""What goes on when the configuration is exchanged under a running proxy: conversations, and what keys have used."""
+"""State kept when the configuration is exchanged under a running proxy: conversations, usage of keys."""
 
 from proxy.api.responses.store import ProcessResponses
 from proxy.api.service import Service
@@ -7,7 +7,7 @@ from proxy.tenants.limits import ProcessMeter
 
 
 def hand_over(old: Service, new: Service) -> None:
-    """Give a new service what an old one holds in this process: conversations, limits, stored responses.
+    """Hand the in-process state of an old service to a new one: conversations, limits, stored responses.
 
     Both then share it: a turn that is still open in the old one leaves its state where the next turn finds it in the new one.
     What is stored outside of the process needs no handover.

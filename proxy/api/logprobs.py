@@ -1,4 +1,4 @@
-"""How likely the tokens of a text were. Pure.
+"""Log probabilities of a text's tokens. Pure.
 
 What an upstream says of that is read and written anew: its tokens may spell what it has thought and not said, and in fields that
 nobody knows there may be anything.
@@ -13,28 +13,28 @@ from models.client import Body
 Octet = Annotated[int, Field(ge=0, le=255)]
 
 
-class Likely(BaseModel):
-    """A token, and how likely it was."""
+class TokenLogprob(BaseModel):
+    """A token and its log probability."""
 
     token: str
     logprob: float
     bytes: list[Octet] | None = None
 
 
-class Token(Likely):
-    """A token of a text, and what else might have stood in its place."""
+class Token(TokenLogprob):
+    """A token of a text, with its alternatives."""
 
-    top_logprobs: list[Likely] = []
+    top_logprobs: list[TokenLogprob] = []
 
 
 class Logprobs(BaseModel):
-    """What a choice says of the tokens of its text."""
+    """The log probabilities of a choice."""
 
     content: list[Token]
 
 
-def spelling(logprobs: object, text: str) -> list[Body] | None:
-    """Return the tokens that spell a text, with known fields only; None where they do not spell it.
+def matching_tokens(logprobs: object, text: str) -> list[Body] | None:
+    """Return the tokens with known fields only; None if together they are not the text.
 
     Where a character is made of several tokens, only their bytes say what they are: then these count, and `token` is written as
     OpenAI writes it, such as `\\xc3`.
@@ -44,16 +44,16 @@ def spelling(logprobs: object, text: str) -> list[Body] | None:
     except ValidationError:
         return None
     tokens = [token.model_dump() for token in read.content]
-    raw = [spelled(token) for token in tokens]
-    if b"".join(raw) != encoded(text):
+    raw = [token_bytes(token) for token in tokens]
+    if b"".join(raw) != encode(text):
         return None
     return [token | {"token": one.decode(errors="backslashreplace")} for token, one in zip(tokens, raw, strict=True)]
 
 
-def spelled(token: Body) -> bytes:
-    """Return what a token stands for."""
-    return encoded(token["token"]) if token["bytes"] is None else bytes(token["bytes"])
+def token_bytes(token: Body) -> bytes:
+    """Return the bytes of a token."""
+    return encode(token["token"]) if token["bytes"] is None else bytes(token["bytes"])
 
 
-def encoded(text: str) -> bytes:
+def encode(text: str) -> bytes:
     return text.encode(errors="surrogatepass")

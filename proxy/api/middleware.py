@@ -13,7 +13,8 @@ from models.errors import ModelError
 from proxy.api.request_body import CONTINUE, EXPECT
 from proxy.telemetry.logs import FIELDS
 from proxy.telemetry.metrics import Metrics
-from proxy.wire.errors import ApiError, BadRequest, HttpFault, Internal, TooLarge, from_model_error
+from proxy.wire.errors import ApiError, BadRequest, HttpError, InternalError, TooLarge
+from proxy.wire.model_errors import from_model_error
 
 log = structlog.get_logger()
 
@@ -28,18 +29,18 @@ async def boundary(request: web.Request, handler: Handler) -> web.StreamResponse
     fields = request[FIELDS] = {}
     status = 499  # the client has gone
     try:
-        response = await _answered(request, handler)
+        response = await _respond(request, handler)
         status = response.status
         return response
     finally:
         route = request.match_info.route.resource
         path = route.canonical if route is not None else "unknown"
-        request.app[METRICS].answered(path, status)
+        request.app[METRICS].count_request(path, status)
         ms = round((time.perf_counter() - started) * 1000, 2)
         log.info("request", method=request.method, path=path, status=status, ms=ms, **fields)
 
 
-async def _answered(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def _respond(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         _check_head(request)
         return await handler(request)
@@ -69,7 +70,7 @@ def _check_head(request: web.Request) -> None:
 
 
 def to_api_error(request: web.Request, error: Exception) -> ApiError:
-    """Return what the client is told of an error, and bind what the log line says of it."""
+    """Convert an error for the client, and bind its fields for the log line."""
     fields = request[FIELDS]
     if isinstance(error, ModelError):
         fields.update(error=error.kind, model=error.alias, step=error.step)
@@ -78,10 +79,10 @@ def to_api_error(request: web.Request, error: Exception) -> ApiError:
         limit = request.client_max_size
         error = TooLarge(f"The request body is larger than {limit} bytes, the proxy's limit (server.max_body_bytes).")
     elif isinstance(error, web.HTTPException):
-        error = HttpFault(error, f"{request.method} {request.path}")
+        error = HttpError(error, f"{request.method} {request.path}")
     elif not isinstance(error, ApiError):
         # The frames without values or message: these may hold what somebody wrote.
         log.error("request failed", error=type(error).__name__, frames=traceback.format_tb(error.__traceback__))
-        error = Internal()
+        error = InternalError()
     fields["error"] = error.code or type(error).__name__
     return error

@@ -111,7 +111,10 @@ ANSWERS: Schema = {
             "turn_id": TEXT,
             "conversation_id": TEXT,
             "outcome": {"enum": ["emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered"]},
-            "citations": _list(_object({"id": TEXT, "title": TEXT})),
+            "citations": _list(_object({"id": TEXT, "title": TEXT}))
+            | {
+                "description": "What the reply rests on: sections by their ids, documents as `doc:1` and on, anew in each turn."
+            },
             "warnings": _list(_object({"rule": TEXT, "message": TEXT})),
             "judges": _list(
                 _object(

@@ -1,4 +1,4 @@
-"""What an upstream says about its answer, as far as it leaves: values of closed sets and of forms that hold no text. Pure."""
+"""Fields of an upstream's answer that are passed on: values of closed sets or of forms that hold no text. Pure."""
 
 import re
 from typing import Any
@@ -11,8 +11,8 @@ ENDS = ("stop", "length", "content_filter")
 """Why a model stopped, whether or not it called a tool."""
 
 
-def about(upstream: Body) -> Body:
-    """Return what a completion says of the system that wrote it."""
+def upstream_fields(upstream: Body) -> Body:
+    """Return the fields that describe the upstream system."""
     said: Body = {}
     fingerprint, tier = upstream.get("system_fingerprint"), upstream.get("service_tier")
     if isinstance(fingerprint, str) and _FINGERPRINT.fullmatch(fingerprint):
@@ -26,7 +26,7 @@ def finish_reason(given: Any, message: Body) -> str:
     """Return why a choice ends.
 
     Args:
-        given: What the upstream gave as the reason; None: its text was replaced.
+        given: The upstream's finish_reason; None: its text was replaced.
         message: The message that is delivered.
     """
     if given in ENDS:

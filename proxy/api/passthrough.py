@@ -1,4 +1,4 @@
-"""A chatbot of `kind: passthrough`: what comes is forwarded, what comes back is relayed, nothing else."""
+"""A chatbot of `kind: passthrough`: requests are forwarded, answers relayed."""
 
 import asyncio
 from types import TracebackType
@@ -13,8 +13,8 @@ from models.errors import ModelError, error_for_status
 from models.request import text_of
 from models.usage import Call, Ledger, Usage
 from proxy.api import stream
-from proxy.api.forwarded_usage import Relayed, estimated, usage_of
-from proxy.api.logprobs import spelling
+from proxy.api.forwarded_usage import StreamUsage, estimate_usage, usage_of
+from proxy.api.logprobs import matching_tokens
 from proxy.api.middleware import to_api_error
 from proxy.api.service import Service
 from proxy.audit.records import record_passthrough
@@ -24,8 +24,8 @@ from proxy.turn.chatbot import Chatbot
 from proxy.wire.messages import OWN_FIELDS
 
 
-class Relaying:
-    """Counts and records what is forwarded within the block."""
+class ForwardAccounting:
+    """Counts and audits what is forwarded within the block."""
 
     __slots__ = ("_chatbot", "_key", "_ledger", "_service")
 
@@ -38,7 +38,7 @@ class Relaying:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._service.metrics.forwarded(self._ledger)
+        self._service.metrics.count_forwarded(self._ledger)
         if self._service.audit is not None:
             record_passthrough(self._service.audit, self._chatbot, self._key, self._ledger.calls, error)
 
@@ -54,7 +54,7 @@ async def passthrough(
     """Forward a request; only the model's name is replaced by the one that the upstream knows.
 
     Args:
-        ledger: Gets what the call used, as far as its bytes tell.
+        ledger: Gets the call's usage.
 
     Raises:
         ModelError: The upstream cannot be reached.
@@ -66,26 +66,26 @@ async def passthrough(
     try:
         forwarded = await bot.models.forward(bot.settings.model, raw, request.headers, ledger)
     except asyncio.CancelledError:  # the client has left before there was an answer
-        ledger.add(booked(bot, bot.settings.model, estimated(len(raw), 0), "cancelled"))
+        ledger.add(ledger_entry(bot, bot.settings.model, estimate_usage(len(raw), 0), "cancelled"))
         raise
-    relayed: Relayed | None = None
+    stream_usage: StreamUsage | None = None
     error = error_for_status(forwarded.status).kind if forwarded.status >= 400 else None
     last = half = b""
     try:
         if forwarded.chunks is None:
             return web.Response(status=forwarded.status, headers=forwarded.headers, body=forwarded.body)
         async with forwarded:
-            relayed = Relayed()
+            stream_usage = StreamUsage()
             response = web.StreamResponse(status=forwarded.status, headers=forwarded.headers)
             await response.prepare(request)
             try:
                 async for chunk in forwarded.chunks:
                     last, half = whole_lines(half + chunk)
                     if last:
-                        relayed.hear(last)
+                        stream_usage.add_lines(last)
                         await response.write(last)
                 if half:
-                    relayed.hear(half)
+                    stream_usage.add_lines(half)
                     await response.write(half)
             except ModelError as broken:  # the headers are gone: the stream says so itself, and ends without [DONE]
                 error = broken.kind
@@ -97,25 +97,25 @@ async def passthrough(
             error = "cancelled"
         raise
     finally:
-        used = relayed.usage(len(raw)) if relayed is not None else usage_of(forwarded.body or b"", len(raw))
-        ledger.add(booked(bot, forwarded.alias, used, error))
+        used = stream_usage.usage(len(raw)) if stream_usage is not None else usage_of(forwarded.body or b"", len(raw))
+        ledger.add(ledger_entry(bot, forwarded.alias, used, error))
 
 
 def _names_one_model(raw: bytes) -> bool:
-    """Tell whether a request can be read in one way only, as far as this is to be seen quickly.
+    """Return whether a request surely names `model` once.
 
     Of two fields `model` an upstream might take the one that we do not, and in an escape a name might hide.
     """
     return raw.lower().count(b'"model"') == 1 and b"\\u00" not in raw
 
 
-def booked(bot: Chatbot, alias: str, usage: Usage, error: str | None) -> Call:
-    """Return the ledger's entry for what was forwarded to a model; a client that leaves early has asked, too."""
+def ledger_entry(bot: Chatbot, alias: str, usage: Usage, error: str | None) -> Call:
+    """Return the ledger entry of a forwarded call."""
     return Call("forward", alias, 0.0, usage, usage.cost(bot.models.settings[alias].price), error)
 
 
 def whole_lines(data: bytes) -> tuple[bytes, bytes]:
-    """Cut what has come of a stream behind its last whole line.
+    """Split received data behind its last whole line.
 
     The rest waits for its end: should the upstream break off, what tells the client so would be glued to it.
     """
@@ -125,21 +125,21 @@ def whole_lines(data: bytes) -> tuple[bytes, bytes]:
     return (data[:end], data[end:]) if len(data) - end <= LONGEST_LINE else (data, b"")
 
 
-async def passed_through(request: web.Request, bot: Chatbot, data: dict[str, Any], ledger: Ledger) -> Body:
-    """Ask the chatbot's model what a client asked in a form that upstreams do not speak; return the completion.
+async def forward_translated(request: web.Request, bot: Chatbot, data: dict[str, Any], ledger: Ledger) -> Body:
+    """Forward a request that was translated into a chat request; return the completion.
 
     Raises:
         ModelError: The upstream cannot be reached, or refuses the request.
     """
     request[FIELDS]["chatbot"] = bot.name
-    asked = {name: value for name, value in data.items() if name not in OWN_FIELDS}
-    asked["messages"] = data["messages"]
-    answer = await bot.models.complete(bot.settings.model, asked, step="forward", ledger=ledger)
+    body = {name: value for name, value in data.items() if name not in OWN_FIELDS}
+    body["messages"] = data["messages"]
+    answer = await bot.models.complete(bot.settings.model, body, step="forward", ledger=ledger)
     first = answer["choices"][0]
     message = first["message"]
     refusal, calls = message.get("refusal"), message.get("tool_calls")
     text = text_of(message)
-    tokens = spelling(first.get("logprobs"), text) if text else None
+    tokens = matching_tokens(first.get("logprobs"), text) if text else None
     first["logprobs"] = {"content": tokens, "refusal": None} if tokens else None
     first["message"] = {
         "content": text or None,

@@ -11,7 +11,7 @@ from judges.rules import RULES
 from judges.verdict import Judgement
 from models.client import Body
 from proxy.api import outgoing
-from proxy.api.logprobs import encoded, spelled, spelling
+from proxy.api.logprobs import encode, matching_tokens, token_bytes
 from proxy.turn import tool_calls
 from proxy.turn.delivered_text import cited_titles, delivered_text
 from proxy.turn.inputs import Turn
@@ -49,7 +49,7 @@ def head(turn: Turn, upstream: Body) -> Body:
         "id": f"chatcmpl-{turn.id}",
         "created": int(turn.started_at),
         "model": turn.request.model,
-        **outgoing.about(upstream),
+        **outgoing.upstream_fields(upstream),
     }
 
 
@@ -89,13 +89,13 @@ def likely(turn: Turn, delivery: Delivery) -> Body | None:
     said, text = delivery.message.get("content"), delivery.text
     if delivery.replaced or not isinstance(said, str) or not text or not said.endswith(text):
         return None
-    tokens = spelling(logprobs, said)
+    tokens = matching_tokens(logprobs, said)
     if tokens is None:
         return None
     if turn.judged:
         tokens = [token | {"top_logprobs": []} for token in tokens]
-    starts = list(accumulate((len(spelled(token)) for token in tokens), initial=0))
-    before = len(encoded(said)) - len(encoded(text))
+    starts = list(accumulate((len(token_bytes(token)) for token in tokens), initial=0))
+    before = len(encode(said)) - len(encode(text))
     return {"content": tokens[starts.index(before) :], "refusal": None} if before in starts else None
 
 

@@ -1,4 +1,4 @@
-"""A request's body: how it is read, and what is refused of it before anybody looks at what it says."""
+"""Reads a request's body within limits, before it is parsed."""
 
 import asyncio
 import zlib
@@ -45,13 +45,13 @@ async def read_body(request: web.Request) -> bytes:
 
 
 def _is_compressed(request: web.Request) -> bool:
-    """Tell whether a body is still compressed: `caf serve` leaves it so until somebody may send it, other servers do not."""
+    """Return whether a body is still compressed: `caf serve` leaves it so until somebody may send it, other servers do not."""
     encoding = request.headers.get(hdrs.CONTENT_ENCODING, "").lower()
     return encoding in ("gzip", "deflate") and request.content.total_compressed_bytes is None
 
 
 def _decompress(raw: bytes, limit: int) -> bytes:
-    """Return what gzip or deflate made smaller, without making more of it than is taken.
+    """Decompress gzip or deflate up to a limit.
 
     Raises:
         web.HTTPRequestEntityTooLarge: It is more than the limit.
@@ -71,7 +71,7 @@ SENT_BY_FORMS = frozenset(("text/plain", "application/x-www-form-urlencoded", "m
 
 
 def refuse_forms(request: web.Request, keys: KeyRing | None) -> None:
-    """Refuse what a foreign web page could have sent to a proxy without keys.
+    """Refuse requests that a foreign web page could send to a proxy without keys.
 
     Raises:
         NotJson: The content type is one that forms have, or a browser sent none.

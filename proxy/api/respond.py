@@ -1,4 +1,4 @@
-"""A reply on its way to the client, in one piece or as events; what of it is sent before its verdict: turn/stream_gate.py."""
+"""Sends a reply, in one piece or as events; what is sent before the verdict is decided in turn/stream_gate.py."""
 
 import asyncio
 import time
@@ -25,7 +25,7 @@ async def respond(
     streamed: bool,
     turn: Turn | None = None,
 ) -> web.StreamResponse:
-    """Tell what some work comes to: in one piece, or streamed, of which nothing leaves before its turn lets go of it."""
+    """Run `work` and send its completion, in one piece or streamed; `turn.stream_gate` decides what is sent early."""
     if not streamed:
         body = orjson.dumps((await _settled(work, dialect))[1])
         return web.Response(body=body, content_type="application/json")
@@ -63,7 +63,7 @@ async def respond(
 
 
 async def _until(event: asyncio.Event, seconds: float) -> None:
-    """Wait for something to happen, but no longer than so many seconds."""
+    """Wait for an event, at most so many seconds."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()

@@ -47,7 +47,7 @@ async def run_turn(service: Service, request: web.Request, turn: Turn, identity:
         raise
     _report(service, request, turn, trace)
     if turn.filter == "shadow":
-        service.later(_judge_in_shadow(service, turn, answer, trace))
+        service.run_in_background(_judge_in_shadow(service, turn, answer, trace))
     else:
         _keep_trace(service, turn, trace)
     _call_staff(service, turn, answer)
@@ -81,7 +81,7 @@ def _call_staff(service: Service, turn: Turn, answer: Answer) -> None:
     """Tell the staff of an emergency; no reply waits for that."""
     first, settings = answer.deliveries[0], turn.bot.settings.emergency
     if first.outcome == "emergency" and settings is not None and settings.webhook:
-        service.later(tell_staff(service.session, settings.webhook, turn, first))
+        service.run_in_background(tell_staff(service.session, settings.webhook, turn, first))
 
 
 async def _judge_in_shadow(service: Service, turn: Turn, answer: Answer, trace: Trace) -> None:
@@ -95,7 +95,7 @@ async def _judge_in_shadow(service: Service, turn: Turn, answer: Answer, trace: 
 def _keep_trace(service: Service, turn: Turn, trace: Trace) -> None:
     service.metrics.turn(trace, turn.ledger, turn.results.steps)
     if service.telemetry is not None:
-        service.telemetry.judged(trace)
+        service.telemetry.record_verdicts(trace)
     service.traces.record(trace)
     if service.watch is not None:
         service.watch(trace)

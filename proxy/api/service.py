@@ -1,4 +1,4 @@
-"""What serving takes: made once by create_app, found by every handler under `SERVICE`."""
+"""The objects that handlers share, made once by create_app and stored under `SERVICE`."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Service:
-    """What handlers share."""
+    """The objects that handlers share."""
 
     config: Config
     chatbots: dict[str, Chatbot]
@@ -49,7 +49,7 @@ class Service:
     background: set[asyncio.Task[None]] = field(default_factory=set)
 
     def access(self, request: web.Request, needed: Permission = "chat") -> Access:
-        """Recognise who asks.
+        """Authenticate a request.
 
         Raises:
             Unauthorized: The proxy has keys, and the client sent none that is valid.
@@ -64,14 +64,14 @@ class Service:
                 raise TooManyFailures(wait_s) from None
             raise
 
-    def later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something that no reply waits for."""
+    def run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Start a background task that no reply waits for."""
         task = asyncio.create_task(work)
         self.background.add(task)
         task.add_done_callback(self.background.discard)
 
-    async def settle(self) -> None:
-        """Stop what is still being done that no reply waits for."""
+    async def stop_background(self) -> None:
+        """Cancel the background tasks and wait for them."""
         for task in self.background:
             task.cancel()
         await asyncio.gather(*self.background, return_exceptions=True)

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from models.client import Body
-from proxy.api.logprobs import encoded, spelled
+from proxy.api.logprobs import encode, token_bytes
 
 KEEP_ALIVE = b": keep-alive\n\n"
 DONE = b"data: [DONE]\n\n"
@@ -77,7 +77,7 @@ def piece_chunks(head: Body, index: int, text: str, first: bool, include_usage: 
 
 
 def _base(head: Body, include_usage: bool) -> Body:
-    """Return what all chunks of a stream have in common, with a place for their choices."""
+    """Return the fields that all chunks of a stream share."""
     unknown = {"usage": None} if include_usage else {}
     return {**head, "object": "chat.completion.chunk", "choices": [], **unknown}
 
@@ -104,18 +104,18 @@ def _deltas(choice: Body, sent: int | None) -> Iterator[tuple[Body, Body | None]
 def _with_logprobs(text: str, logprobs: Body | None) -> Iterator[tuple[str, Body | None]]:
     """Cut a text into its tokens where their logprobs are known, as OpenAI streams it; else, and what follows, into pieces."""
     tokens = logprobs["content"] if logprobs else []
-    at, held, raw = 0, [], b""
-    if tokens and not encoded(text).startswith(b"".join(map(spelled, tokens))):
+    at, pending, raw = 0, [], b""
+    if tokens and not encode(text).startswith(b"".join(map(token_bytes, tokens))):
         tokens = []  # of another text than the rest that is sent here
     for token in tokens:
-        held.append(token)
-        raw += spelled(token)
+        pending.append(token)
+        raw += token_bytes(token)
         try:
             piece = raw.decode()
         except UnicodeDecodeError:
             continue  # half a character goes with its other half
-        yield piece, {"content": held, "refusal": None}
-        at, held, raw = at + len(piece), [], b""
+        yield piece, {"content": pending, "refusal": None}
+        at, pending, raw = at + len(piece), [], b""
     for piece in pieces(text[at:]):
         yield piece, None
 

@@ -1,4 +1,4 @@
-"""The records of what somebody does by hand: keys made and revoked, conversations erased.
+"""Audit records of administrative actions: keys made and revoked, conversations erased.
 
 They hold what was done, how it ended, and by which key: not whose conversation it was, whose id a client may have chosen.
 """
@@ -12,11 +12,11 @@ from proxy.tenants.keys import KeyRecord
 
 
 def record_admin(audit: AuditLog, action: str, outcome: str, *, key: KeyRecord | None, by: KeyRecord | None) -> None:
-    """Record something done by hand.
+    """Record an administrative action.
 
     Args:
-        action: What it was.
-        outcome: What came of it.
+        action: Its name.
+        outcome: Its result.
         key: The key that it was done to.
         by: The key that it was asked with; None: on the command line, or of a proxy without keys.
     """

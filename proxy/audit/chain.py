@@ -48,7 +48,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A chain that is whole, as far as it goes."""
+    """A chain that was checked."""
 
     name: str
     head: Head
@@ -80,12 +80,12 @@ def check_chain(lines: Iterable[bytes], wanted: Iterable[int] = ()) -> Chain:
     """Check the lines of a chain, each with its line end.
 
     Args:
-        wanted: Return the hashes of the lines with these `seq`, where there are such.
+        wanted: `seq` numbers whose hashes are returned.
 
     Raises:
         Fault: The first line that is not as it was written.
     """
-    asked, hashes = frozenset(wanted), {}
+    vouched, hashes = frozenset(wanted), {}
     first: Mapping[str, Any] = {}
     seq, prev, lost, ending, event = 0, GENESIS, 0, "unclosed", ""
     for line in lines:
@@ -100,7 +100,7 @@ def check_chain(lines: Iterable[bytes], wanted: Iterable[int] = ()) -> Chain:
             raise Fault(seq + 1, "a chain begins with its `start` record" if seq == 0 else "a second `start` record")
         if seq == 0:
             first = record
-        if seq in asked:
+        if seq in vouched:
             hashes[seq] = prev
         if event == "gap":
             lost += record["lost"]
@@ -170,7 +170,7 @@ def earlier_heads(first: Mapping[str, Any]) -> list[Head]:
 
 
 def head_line(head: Head) -> str:
-    """Write a head for somebody to keep elsewhere."""
+    """Format a head for safekeeping elsewhere."""
     return f"{head.name} {head.seq} {head.hash}"
 
 

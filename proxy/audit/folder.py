@@ -37,7 +37,7 @@ class FolderFault(Exception):
 
 
 def verify(folder: Path, anchors: Iterable[Head] = ()) -> Report:
-    """Check all chains of a folder: each by itself, and against what later chains say of it.
+    """Check all chains of a folder: each by itself, and against later chains' first records.
 
     Args:
         anchors: Heads that were kept elsewhere, to check against, too.
@@ -145,7 +145,7 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def is_being_written(path: Path) -> bool:
-    """Tell whether a process has the chain open: it holds a lock as long as it lives."""
+    """Return whether a process has the chain open: it holds a lock as long as it lives."""
     try:
         import fcntl
     except ImportError:  # Windows

@@ -51,7 +51,7 @@ class AuditLog:
         self._size, self._seq, self._prev = 0, 0, GENESIS
         self._unsynced, self._synced_at = False, 0.0
         self._failing = False
-        self._lost_in_queue, self._lost_at_disk, self._reported_lost = 0, 0, 0
+        self._lost_in_queue, self._lost_at_disk, self._lost_reported = 0, 0, 0
 
     @property
     def dropped(self) -> int:
@@ -121,7 +121,7 @@ class AuditLog:
                 os.close(self._file)  # which gives the lock up
 
     def _wait_s(self) -> float | None:
-        """Return how long nothing is to be done unless something arrives; None: for ever."""
+        """Return seconds until the next timed work; None: none is due."""
         if self._failing or self._batch:
             return RETRY_S
         return max(0.0, self._synced_at + SYNC_S - time.monotonic()) if self._unsynced else None
@@ -134,15 +134,15 @@ class AuditLog:
                 self._batch.append(self._queue.popleft())
             more, dropped = bool(self._queue), self.dropped
             records = [{"at": utc_timestamp(at), **record} for at, record in self._batch]
-            if dropped > self._reported_lost:
+            if dropped > self._lost_reported:
                 records.append(
-                    {"at": utc_timestamp(time.time()), "event": "gap", "lost": dropped - self._reported_lost}
+                    {"at": utc_timestamp(time.time()), "event": "gap", "lost": dropped - self._lost_reported}
                 )
             if last and not more:
                 records.append({"at": utc_timestamp(time.time()), "event": "close"})
             self._append(records)
             self._batch.clear()
-            self._reported_lost = dropped
+            self._lost_reported = dropped
         if self._unsynced and (last or self._sync == "turn" or time.monotonic() >= self._synced_at + SYNC_S):
             os.fsync(self._file)
             self._unsynced, self._synced_at = False, time.monotonic()
@@ -151,7 +151,7 @@ class AuditLog:
             _log().info("audit written again", folder=str(self._folder), dropped=self.dropped)
 
     def _reopen_if_deleted(self) -> None:
-        """Begin another chain when somebody deleted the file: what is written there just vanishes."""
+        """Begin another chain if the file was deleted."""
         if self._file >= 0 and os.fstat(self._file).st_nlink == 0:
             self._lost_at_disk += self._seq
             os.close(self._file)

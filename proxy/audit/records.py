@@ -93,7 +93,7 @@ def record_key_changes(audit: AuditLog, before: Mapping[str, KeyRecord], after: 
 
 
 def describe_rights(key: KeyRecord) -> dict[str, Any]:
-    """Return what a key may do and whether it is valid: not whose it is, and nothing of its secret."""
+    """Return a key's rights and validity, without owner and secret."""
     rights = key.model_dump(
         mode="json", exclude={"id", "name", "salt", "hash", "created", "revoked"}, exclude_none=True
     )

@@ -14,8 +14,9 @@ from judges.reply_call import ReplyCall, SharedJudge
 from judges.verdict import Stage
 from knowledge_base.library import KnowledgeBaseError, Library, load
 from models.client import Models
-from proxy.config.chatbot_settings import ChatbotSettings, JudgeSettings
+from proxy.config.chatbot_settings import ChatbotSettings
 from proxy.config.config import Config, ConfigError
+from proxy.config.judge_settings import JudgeSettings
 from proxy.config.thresholds import valid_threshold
 
 
@@ -87,8 +88,8 @@ class Blueprint:
         return asked | {alias for alias in named if alias not in (None, "local", "lexical")}
 
     @property
-    def holding(self) -> list[str]:
-        """The judges because of which `streaming: verified` holds replies: their local stage may not accept, or there is none."""
+    def judges_that_hold(self) -> list[str]:
+        """Judges that make `streaming: verified` hold replies: without a local stage that may accept."""
         return [
             plan.name
             for plan in self.plans
@@ -123,13 +124,13 @@ def assemble(config: Config) -> dict[str, Blueprint]:
         names = [plan.name for plan in plans if plan]
         problems += [f"chatbots.{name}.judges: {n!r} is listed twice" for n in set(names) if names.count(n) > 1]
         library = libraries[folder] if folder is not None else None
-        blueprints[name] = Blueprint(name, settings, library, _joined([plan for plan in plans if plan]))
+        blueprints[name] = Blueprint(name, settings, library, _share_calls([plan for plan in plans if plan]))
     if problems:
         raise ConfigError(problems)
     return blueprints
 
 
-def _joined(plans: Sequence[JudgePlan]) -> tuple[JudgePlan, ...]:
+def _share_calls(plans: Sequence[JudgePlan]) -> tuple[JudgePlan, ...]:
     """Have the judges share their calls whose prompts are all shared."""
     together = tuple(p for p in plans if p.prompts and all(prompt.name == SHARED for prompt in p.prompts.values()))
     return tuple(replace(plan, together=together) if plan in together else plan for plan in plans)
@@ -156,7 +157,7 @@ def _shared_prompts(settings: ChatbotSettings, key: str, problems: list[str]) ->
 
 
 def _plan(
-    judge: JudgeSettings, shared: Mapping[Stage, Prompt], config: Config, key: str, problems: list[str]
+    judge: JudgeSettings, shared_prompts: Mapping[Stage, Prompt], config: Config, key: str, problems: list[str]
 ) -> JudgePlan | None:
     if judge.python is not None:
         return _python_plan(judge, f'{key}.python: "{judge.python}"', problems)
@@ -180,7 +181,7 @@ def _plan(
     name = names.pop()
     if judge.name is None and name in OBSERVERS:
         problems.append(f"{key}: {name!r} is a built-in judge; to replace its prompt, add `name: {name}`")
-    prompts: dict[Stage, Prompt] = dict(shared) if name in BUILT_IN else {}
+    prompts: dict[Stage, Prompt] = dict(shared_prompts) if name in BUILT_IN else {}
     prompts |= {prompt.stage: prompt for prompt in [*map(load_prompt, _builtin(name)), *own]}
     first: tuple[Stage, ...] = ("local",) if name == "emergency" else ()
     stages = tuple(judge.stages or (*first, *sorted(prompts, key=("swift", "chief").index)))

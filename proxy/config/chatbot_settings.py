@@ -7,11 +7,10 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
 
 from judges.observation import Sign
-from judges.python_judge import ClassReference
-from judges.verdict import Stage
-from proxy.config.settings import AnchoredPath, Settings, anchored
+from proxy.config.judge_settings import JudgeSettings
+from proxy.config.settings import AnchoredPath, Settings, anchor_path
 
-Filter = Literal["on", "off", "shadow"]
+FilterMode = Literal["on", "off", "shadow"]
 KINDS: tuple[str, ...] = get_args(Sign.model_fields["kind"].annotation)
 """The kinds of emergency that judges tell apart."""
 
@@ -34,100 +33,6 @@ Texts = Annotated[
     WithJsonSchema({"anyOf": [_TEXT, {"type": "object", "additionalProperties": _TEXT, "minProperties": 1}]}),
 ]
 """A text by language code, the default first; one that is for every language stands under the empty code."""
-
-
-def _class_reference(value: Any, info: ValidationInfo) -> ClassReference:
-    found = re.fullmatch(r"(\w+(?:\.\w+)*):(\w+)", value) if isinstance(value, str) else None
-    if found is None:
-        raise ValueError("name a module and a class in it, as in my_rules:NoPrices")
-    return ClassReference(anchored(Path(), info), found[1], found[2])
-
-
-OwnClass = Annotated[
-    ClassReference,
-    BeforeValidator(_class_reference),
-    WithJsonSchema({"type": "string", "pattern": r"^\w+(\.\w+)*:\w+$"}),
-]
-
-
-class AcceptBelow(Settings):
-    """Up to where a local judge may accept alone, and for whom that was found out."""
-
-    score: float = Field(ge=0, le=1)
-    """The local stage accepts what scores below this, and nothing else."""
-    weights: str | None = Field(None, pattern=r"^[0-9a-f]{8}$")
-    """The id of the weights it was calibrated for. Left out, or not the id of today's, the threshold is ignored."""
-
-
-def _threshold(value: Any) -> Any:
-    """Take a bare number as a score for which nobody has said the weights."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return {"score": value}
-    if isinstance(value, dict) and isinstance(value.get("weights"), int | float):
-        raise ValueError("weights: put the id in quotes: YAML takes one of digits alone for a number")
-    if value is None or isinstance(value, dict | AcceptBelow):
-        return value
-    raise ValueError('give {score: 0.31, weights: "ab12cd34"}, as `caf judges calibrate --write` does')
-
-
-_Score = Annotated[float, Field(ge=0, le=1)]
-
-
-class JudgeSettings(Settings):
-    name: str | None = None
-    """A built-in judge: source_fidelity, transparency, role or emergency. Left out, a judge of your own."""
-    prompts: list[AnchoredPath] = Field([])
-    """The prompt files of your own judge (a swift and a chief version, or one of them), or of a built-in one to replace its own."""
-    python: OwnClass | None = None
-    """Your own judge as a Python class, MODULE:CLASS, from Python's path or the folder of this file; see docs/judges.md."""
-    settings: dict[str, Any] = Field({})
-    """The keyword arguments that this class is made with."""
-    stages: list[Stage] | None = None
-    """Cheapest first. Each stage screens for the next; the last one decides. Default: the stages that have a prompt, and for the
-    emergency judge `local` before them."""
-    on_error: Literal["closed", "open"] = "closed"
-    """When the judge crashes, times out or says something unreadable: closed replaces the reply by the fallback message,
-    open delivers it with the outcome `unjudged`."""
-    accept_below: Annotated[
-        AcceptBelow | None, BeforeValidator(_threshold, json_schema_input_type=AcceptBelow | _Score | None)
-    ] = None
-    """The local stage accepts what scores below this, and nothing else; `caf judges calibrate --write` finds it and writes it
-    with the id of the weights it holds for. Default, and for a bare number or the id of other weights: its rules decide when it is
-    the only stage, and in front of others it accepts nothing by itself."""
-    reject_alone: list[Stage] | None = None
-    """Stages whose reject is final though others follow. Default: none, but `local` for the emergency judge."""
-    timeout_s: float = Field(30, gt=0)
-    """A stage that has not answered by then leaves the case unjudged."""
-    research_language: bool = False
-    """Of the emergency judge's local stage: users write of patients and records, so that a sentence which is plainly about these
-    (cohort: first suicide attempt) tells of no danger; what users say of themselves, or of somebody beside them, does as ever."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _shorthand(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            return {"prompts": [value]} if value.endswith(".md") else {"name": value}
-        return value
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> "JudgeSettings":
-        if self.python is None and self.name is None and not self.prompts:
-            raise ValueError(
-                "give `name` (a built-in judge), `prompts` (files of your own judge), or `python` (a class of your own)"
-            )
-        if self.python is not None and (
-            others := self.model_fields_set - {"python", "settings", "on_error", "timeout_s"}
-        ):
-            raise ValueError(f"a judge with `python` has no {', '.join(sorted(others))}: its class says that")
-        if self.python is None and self.settings:
-            raise ValueError("`settings` are for the class that `python` names")
-        if self.research_language and self.name != "emergency":
-            raise ValueError("`research_language` is for the judge `emergency`")
-        if self.stages is not None:
-            order: list[Stage] = ["local", "swift", "chief"]
-            if not self.stages or [s for s in order if s in self.stages] != self.stages:
-                raise ValueError("`stages` lists one or more of local, swift, chief, in that order, each once")
-        return self
 
 
 class EmergencySettings(Settings):
@@ -169,6 +74,7 @@ class StatementSettings(Settings):
 
 class TopicSettings(Settings):
     name: str = Field(min_length=1)
+    """The topic, as judges are told of it, such as medication."""
     terms: list[str] = Field([])
     """Words that touch the topic, besides those that are known for its name."""
 
@@ -230,12 +136,14 @@ class ChatbotSettings(Settings):
     document_limits: DocumentLimits = DocumentLimits()
     """What a request may bring; more is refused."""
     judges: list[JudgeSettings] = Field([])
+    """The judges that its replies, and its users' messages, are put to; none: nothing is judged."""
     reply_prompts: list[AnchoredPath] = Field([])
     """Prompt files, for the swift stage, the chief or both, that replace those which the built-in judges of replies share."""
     refiner: str | None = None
     """`local`, or the alias of the model that rewrites rejected drafts; none: rejected drafts become the fallback message."""
     max_refinements: int = Field(1, ge=0)
-    filter: Filter = "on"
+    """How often a rejected draft may be rewritten and judged again; 0: never, and it becomes the fallback message."""
+    filter: FilterMode = "on"
     """on; off: no judge, refiner or warning; shadow: judged in the background, nothing changed."""
     fallback: Texts = Field(
         "I am sorry, I cannot give a reliable answer to that. Please ask a professional you trust.",
@@ -244,19 +152,24 @@ class ChatbotSettings(Settings):
     """What the user gets instead of a reply that could not be made acceptable: a text, or texts by language code, of which the
     first is used when the user's language is unknown or not there. The emergency contact is added to it in the same language."""
     emergency: EmergencySettings | None = None
+    """What somebody in danger is told. Needed by every chatbot but a passthrough one."""
     statements: dict[str, StatementSettings] = Field({})
     """By language code, the first for all others: what is added to a reply whose only fault is that it lacks these statements.
     Without them what it adds to its sources is taken out, where that can be done."""
     sensitive_topics: list[TopicSettings] = Field([])
+    """Topics on which advice, doses, risks and diagnoses that its sources do not give are rejected, whatever it says besides."""
     trusted_tools: list[str] = Field([])
     """Tools whose calls are delivered unjudged. Calls of others are judged like replies, of which the local judges, who read
     sentences, accept few. Calls of tools that the request does not declare are dropped in any case."""
     citations: Literal["shown", "hidden"] = "shown"
+    """Whether a reply ends with a line that names its sources."""
     streaming: Literal["hold", "verified", "observe"] = "hold"
     """What leaves before the verdict. hold: nothing. verified: each sentence that the local judges settle to accept; it stays, and
     what is rejected later is rewritten from there. observe: all of it; it is judged afterwards, to warn the chatbot."""
     retrieval: RetrievalSettings = RetrievalSettings()
+    """How sections are picked, and how many are in use."""
     length: LengthSettings = LengthSettings()
+    """How long a reply may be."""
     context_tokens: int = Field(24_000, ge=500)
     """Estimated tokens of what the model is sent at most; the oldest exchanges are left out first."""
     warning_turns: int = Field(4, ge=1)
@@ -274,7 +187,7 @@ class ChatbotSettings(Settings):
         value = value.strip()
         if not value.endswith(".md") or "\n" in value:
             return value
-        path = anchored(Path(value), info)
+        path = anchor_path(Path(value), info)
         try:
             return path.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
@@ -294,6 +207,7 @@ class ChatbotSettings(Settings):
                 "statements",
                 "trusted_tools",
                 "evidence",
+                "document_limits",
             } & self.model_fields_set
             if unused:
                 raise ValueError(
@@ -301,6 +215,10 @@ class ChatbotSettings(Settings):
                 )
             return self
         missing = []
+        if self.knowledge_base is not None and "knowledge_base" not in self.evidence:
+            missing.append(
+                "`evidence` leaves out knowledge_base, though there is one: add it to the list, or remove the folder"
+            )
         if self.kind == "guarded" and not self.role:
             missing.append("a guarded chatbot needs `role`: what it is there for and what it must not be")
         if self.emergency is None:

@@ -20,15 +20,15 @@ class ConfigError(Exception):
     """The configuration cannot be used; `problems` holds one sentence for each fault."""
 
     def __init__(self, problems: list[str]) -> None:
-        self.problems = _once(problems)
+        self.problems = _deduplicate(problems)
         super().__init__("\n".join(self.problems))
 
 
 _PLACE = re.compile(r"((?:.*?: )?(?:chatbots|models))\.(\S+?): (.*)", re.DOTALL)
 
 
-def _once(problems: list[str]) -> list[str]:
-    """Tell the same fault of several chatbots or models once: it may stand in a YAML anchor that all of them use."""
+def _deduplicate(problems: list[str]) -> list[str]:
+    """Merge equal faults of several chatbots or models, which may share a YAML anchor."""
     first: dict[tuple[str, ...], str] = {}
     times: Counter[tuple[str, ...]] = Counter()
     for problem in problems:
@@ -67,11 +67,11 @@ class Config(Settings):
             for key, alias in used.items():
                 builtin = {"refiner": "local", "retrieval.selector": "lexical"}.get(key)
                 if alias is not None and alias != builtin and alias not in self.models:
-                    known = ", ".join(self.models) or "none"
-                    faults.append(f"chatbots.{name}.{key}: no model alias {alias!r} (configured: {known})")
+                    aliases = ", ".join(self.models) or "none"
+                    faults.append(f"chatbots.{name}.{key}: no model alias {alias!r} (configured: {aliases})")
         if self.embeddings is not None and self.embeddings not in self.models:
-            known = ", ".join(self.models) or "none"
-            faults.append(f"embeddings: no model alias {self.embeddings!r} (configured: {known})")
+            aliases = ", ".join(self.models) or "none"
+            faults.append(f"embeddings: no model alias {self.embeddings!r} (configured: {aliases})")
         elif self.embeddings is not None and (kind := self.models[self.embeddings].engine) != "openai":
             faults.append(f"embeddings: {self.embeddings!r} has the engine {kind!r}; only openai forwards embeddings")
         if faults:

@@ -7,12 +7,12 @@ from urllib.parse import parse_qs, urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 
-def anchored(path: Path, info: ValidationInfo) -> Path:
+def anchor_path(path: Path, info: ValidationInfo) -> Path:
     """Take a relative path from the folder of the file it stands in."""
     return Path((info.context or {}).get("folder", "")) / path
 
 
-AnchoredPath = Annotated[Path, AfterValidator(anchored)]
+AnchoredPath = Annotated[Path, AfterValidator(anchor_path)]
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 """The name of an environment variable."""
 
@@ -27,6 +27,7 @@ class ServerSettings(Settings):
     host: str = "127.0.0.1"
     """Where to listen. Anything but a loopback address needs `keys`."""
     port: int = Field(8080, ge=0, le=65535)
+    """The port to listen on; 0: any that is free."""
     max_body_bytes: int = Field(4_000_000, ge=1_000)
     """Larger request bodies get 413."""
     max_messages: int = Field(2_000, ge=1)

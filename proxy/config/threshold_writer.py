@@ -1,4 +1,4 @@
-"""Thresholds written into a configuration file, nothing else of which changes: not a comment, not a space.
+"""Writes thresholds into a configuration file and leaves everything else as it is, to the space.
 
 The text is edited at the places where YAML's own marks say that the values stand. (Loading and dumping with ruamel.yaml was
 tried: it lays flow collections and indentations out anew, and loses the comments inside of flow collections.)
@@ -24,7 +24,7 @@ Edit = tuple[int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """What is to be written of one judge."""
+    """A judge's threshold to be written."""
 
     place: int
     """Its place in the chatbot's list of judges, from 0."""
@@ -76,7 +76,7 @@ def with_thresholds(text: str, chatbot: str, thresholds: Sequence[Threshold]) ->
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     judges = _value(_value(_value(root, "chatbots"), chatbot), "judges")
     if not isinstance(judges, yaml.SequenceNode):
-        raise _unlike(chatbot)
+        raise _unsupported_layout(chatbot)
     line_end = "\r\n" if "\r\n" in text else "\n"
     edits: list[Edit] = []
     for one in thresholds:
@@ -88,7 +88,7 @@ def with_thresholds(text: str, chatbot: str, thresholds: Sequence[Threshold]) ->
     for start, end, new in sorted(edits, key=lambda edit: edit[:2], reverse=True):
         changed = changed[:start] + new + changed[end:]
     if _load(changed) != _expected(text, chatbot, thresholds):
-        raise _unlike(chatbot)
+        raise _unsupported_layout(chatbot)
     return changed
 
 
@@ -101,7 +101,7 @@ def _put(node: yaml.Node, one: Threshold, text: str, line_end: str) -> tuple[lis
     assert isinstance(node, yaml.MappingNode)
     for key, old in node.value:
         if key.value == "accept_below":
-            return [*_replaced(old, one, value, line_end)], start if node.flow_style else key.start_mark.index
+            return [*_replace_value(old, one, value, line_end)], start if node.flow_style else key.start_mark.index
     key, name = next((pair for pair in node.value if pair[0].value == "name"), node.value[-1])
     if node.flow_style:
         last = node.value[-1][1].end_mark.index
@@ -115,7 +115,7 @@ def _put(node: yaml.Node, one: Threshold, text: str, line_end: str) -> tuple[lis
     return [(at, at, lines if line_stop >= 0 else line_end + lines)], None
 
 
-def _replaced(old: yaml.Node, one: Threshold, value: str, line_end: str) -> Iterator[Edit]:
+def _replace_value(old: yaml.Node, one: Threshold, value: str, line_end: str) -> Iterator[Edit]:
     """Yield the edits that replace an old value: a number as a whole, of a mapping its two values, each where it stands."""
     if not isinstance(old, yaml.MappingNode) or not old.value:
         yield old.start_mark.index, old.end_mark.index, value
@@ -168,7 +168,7 @@ def _expected(text: str, chatbot: str, thresholds: Sequence[Threshold]) -> Any:
     return data | {"chatbots": data["chatbots"] | {chatbot: bot}}
 
 
-def _unlike(chatbot: str) -> ConfigError:
+def _unsupported_layout(chatbot: str) -> ConfigError:
     return ConfigError(
         [
             f"chatbots.{chatbot}.judges: is written in a way in which nothing can be put in safely (an anchor or a merge key, "

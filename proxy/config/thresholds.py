@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from judges.judge import OBSERVERS
 from judges.weights import weights_id
-from proxy.config.chatbot_settings import JudgeSettings
 from proxy.config.config import Config
+from proxy.config.judge_settings import JudgeSettings
 
 
 def valid_threshold(judge: JudgeSettings) -> float | None:

@@ -7,5 +7,5 @@ In reading order:
     connections.py      how many clients may connect, and how long they may take
     reload.py           the configuration read again on SIGHUP
     workers.py          several processes that share the port
-    unsafe_settings.py  what in a configuration takes protection away
+    unsafe_settings.py  settings that weaken protection
 """

@@ -1,4 +1,4 @@
-"""The connections of `caf serve`: how many there may be, and how long they may take to say what they want.
+"""Limits on the connections of `caf serve`: their number, and the time to send a request's head.
 
 accept ── turn away     503, when there are as many as there may be and none is idle
    └── head             the whole head of a request within server.head_timeout_s
@@ -23,7 +23,7 @@ from proxy.api.request_body import EXPECT
 from proxy.config.config import ConfigError
 from proxy.config.settings import ServerSettings
 from proxy.telemetry.metrics import Metrics, Refusal
-from proxy.wire.errors import BadRequest, Full, Internal
+from proxy.wire.errors import BadRequest, InternalError, TooManyConnections
 
 log = structlog.get_logger()
 
@@ -37,9 +37,9 @@ LINGER_S = 2.0
 """Seconds for which what a client goes on sending is thrown away. Closed at once, it would get a reset and lose the answer."""
 LINGER_BODIES = 4
 """How many times server.max_body_bytes is thrown away at most."""
-TURNED_AWAY = 32
+MAX_REFUSED = 32
 """Connections that are told at a time that there is no room; the others are closed without a word."""
-TELL_EVERY_S = 60.0
+LOG_EVERY_S = 60.0
 """Seconds between two log lines about refused connections."""
 
 
@@ -82,35 +82,35 @@ def open_files() -> int:
 
 
 class Connection(web.RequestHandler):
-    """A connection that is told in OpenAI's form what cannot be read, and not which versions of Python and aiohttp are at work."""
+    """A connection that answers unreadable requests with OpenAI errors, without the versions of Python and aiohttp."""
 
-    __slots__ = ("_server", "_unwanted")
+    __slots__ = ("_discard_left", "_server")
 
     def __init__(self, server: "Server", **options: Any) -> None:
         super().__init__(server, **options)
         self._server = server
-        self._unwanted: int | None = None
-        """How many bytes may still be thrown away; None while they are read."""
+        self._discard_left: int | None = None
+        """Bytes that may still be discarded; None while data is parsed."""
 
     def data_received(self, data: bytes) -> None:
-        if self._unwanted is None:
+        if self._discard_left is None:
             if data:  # aiohttp calls this without, to go on with what it has
-                self._server.hear(self)
+                self._server.note_received(self)
             super().data_received(data)
             return
-        self._unwanted -= len(data)
-        if self._unwanted < 0:
+        self._discard_left -= len(data)
+        if self._discard_left < 0:
             self.force_close()
 
     def discard(self, most: int) -> None:
-        """Throw away what comes from now on, without parsing it, and close the connection after so many bytes."""
-        self._unwanted = most
+        """Discard further data unparsed, and close the connection after `most` bytes."""
+        self._discard_left = most
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
         super().handle_error(request, status, exc, message)  # logs it
-        fault = Internal() if status >= 500 else BadRequest("This cannot be read as an HTTP request.")
+        fault = InternalError() if status >= 500 else BadRequest("This cannot be read as an HTTP request.")
         response = web.Response(status=status, body=orjson.dumps(fault.body()), content_type="application/json")
         response.headers[hdrs.SERVER] = "caf"  # else aiohttp puts in versions; no application sees this response
         response.force_close()
@@ -118,7 +118,7 @@ class Connection(web.RequestHandler):
 
 
 def _no_room() -> bytes:
-    fault = Full()
+    fault = TooManyConnections()
     body = orjson.dumps(fault.body())
     headers = {"Content-Type": "application/json", "Content-Length": len(body), "Connection": "close"} | fault.headers
     head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
@@ -126,18 +126,18 @@ def _no_room() -> bytes:
 
 
 NO_ROOM = _no_room()
-"""The answer to whatever a client was going to ask."""
+"""The 503 for a connection over the limit."""
 
 
-class _TurnedAway(asyncio.Protocol):
-    """A connection for which there is no room: it is told so, and what it sends is thrown away."""
+class _RefusedConnection(asyncio.Protocol):
+    """A connection over the limit: it gets a 503, and its data is discarded."""
 
-    def __init__(self, others: "set[_TurnedAway]") -> None:
+    def __init__(self, others: "set[_RefusedConnection]") -> None:
         self._others = others
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport = cast(asyncio.Transport, transport)  # uvloop's is none by name
-        if len(self._others) >= TURNED_AWAY:
+        if len(self._others) >= MAX_REFUSED:
             transport.abort()
             return
         self._others.add(self)
@@ -153,20 +153,22 @@ Answer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 class Server(web.Server):
-    """Makes the connections, and ends those that take too long or are too many."""
+    """Makes connections, and closes those that are too slow or too many."""
 
     def __init__(self, answer: Answer, make_request: Any, limits: Callable[[], Limits], metrics: Metrics) -> None:
-        """Args: limits: returns those of now."""
-        super().__init__(self._answer_whole, request_factory=self._make_request_unasked, handler_cancellation=True)
+        """Args: limits: returns the current limits."""
+        super().__init__(
+            self._answer_whole, request_factory=self._make_request_without_expect, handler_cancellation=True
+        )
         self._answer, self._make, self._limits, self._metrics = answer, make_request, limits, metrics
         self._open = 0
         self._heads: dict[web.RequestHandler, float] = {}
-        """Connections that have not sent the whole head of a request, and since when they might have; the longest first."""
+        """Connections that wait for the head of a request, with the start of the wait, oldest first."""
         self._idle: dict[web.RequestHandler, float] = {}
         """Connections between two requests, likewise."""
-        self._turned_away: set[_TurnedAway] = set()
+        self._refused_connections: set[_RefusedConnection] = set()
         self._refused = Counter[Refusal]()
-        """Connections that the log has not been told of."""
+        """Refused connections that are not logged yet."""
         metrics.connections.read(lambda: self._open)
 
     def __call__(self) -> Connection:
@@ -179,11 +181,11 @@ class Server(web.Server):
         )
 
     def accept(self) -> asyncio.Protocol:
-        """Return what talks with a client that has just connected."""
+        """Return the protocol for a new connection."""
         if self._open < self._limits().connections or self._make_room():
             return self()
         self._count("full")
-        return _TurnedAway(self._turned_away)
+        return _RefusedConnection(self._refused_connections)
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
         super().connection_made(handler, transport)
@@ -195,29 +197,29 @@ class Server(web.Server):
         self._open -= 1
         self._forget(handler)
 
-    def hear(self, connection: Connection) -> None:
-        """Note that a client has sent something: if it was idle, a request begins."""
+    def note_received(self, connection: Connection) -> None:
+        """Note that a client has sent data: on an idle connection, a request begins."""
         if self._idle.pop(connection, None) is not None:
             self._heads[connection] = _now()
 
     async def watch(self) -> None:
-        """Close connections whose heads are late, and tell the log how many were refused; goes on until it is cancelled."""
-        told = -math.inf
+        """Close connections whose heads are late, and log refusals, until cancelled."""
+        logged_at = -math.inf
         while True:
             limits, now = self._limits(), _now()
             while (waiting := next(iter(self._heads.items()), None)) and waiting[1] <= now - limits.head_s:
                 self._drop(waiting[0], "late")
-            if self._refused and now - told >= TELL_EVERY_S:
+            if self._refused and now - logged_at >= LOG_EVERY_S:
                 log.warning(
                     "connections refused",
                     **{str(r): n for r, n in self._refused.items()},
                     max_connections=limits.connections,
                 )
                 self._refused.clear()
-                told = now
+                logged_at = now
             await asyncio.sleep(min(1.0, limits.head_s / 4))
 
-    def _make_request_unasked(self, message: RawRequestMessage, *parts: Any) -> web.BaseRequest:
+    def _make_request_without_expect(self, message: RawRequestMessage, *parts: Any) -> web.BaseRequest:
         """Make a request whose `Expect` aiohttp does not see: it would answer that before any middleware."""
         if hdrs.EXPECT not in message.headers:
             return cast(web.BaseRequest, self._make(message, *parts))

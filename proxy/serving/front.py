@@ -1,7 +1,7 @@
-"""What listens for `caf serve`: the application behind it can be exchanged while it listens.
+"""The server of `caf serve`, whose application can be exchanged while it listens.
 
-take ── start the new application ── requests that begin from now on go to it
-   └── retire     the old one is closed when its last request and what it does in the background have ended
+switch_to ── start the new application ── requests that begin from now on go to it
+   └── retire          the old one is closed when its last request and what it does in the background have ended
 """
 
 import asyncio
@@ -23,8 +23,8 @@ IDLE_S = 0.5
 """Seconds that connections without a request stay open when the server stops."""
 
 
-class Generation:
-    """An application that has been started, and the requests it is serving."""
+class RunningApp:
+    """A started application and its open requests."""
 
     def __init__(self, runner: web.AppRunner) -> None:
         assert runner.server is not None
@@ -37,39 +37,39 @@ class Generation:
         self._closing: asyncio.Task[None] | None = None
 
     async def wait_until_idle(self) -> None:
-        """Wait until nothing is being done any more: no request, no judging in shadow, nobody being told of an emergency."""
+        """Wait for open requests and background tasks to end."""
         for doing in (self.requests, self.runner.app[SERVICE].background):
             if doing:
                 await asyncio.wait(doing)
 
     async def close(self) -> None:
-        """Close the application. Once begun it goes on, also when nobody waits for it any more."""
+        """Close the application. Cancelling the caller does not stop it."""
         if self._closing is None:
             self._closing = asyncio.create_task(self.runner.cleanup())
         await asyncio.shield(self._closing)
 
 
 class Front:
-    """One server, whose connections stay when the application is exchanged: no client sees it happen."""
+    """A server that keeps its connections when the application is exchanged."""
 
     def __init__(self) -> None:
-        self._generations: list[Generation] = []
-        """The current one is the last."""
+        self._apps: list[RunningApp] = []
+        """The last one gets new requests."""
         self._retiring: set[asyncio.Task[None]] = set()
         self._stopping = False
 
     @property
     def grace_s(self) -> float:
-        """How long open requests may still take at the end."""
+        """Seconds that open requests may take after the stop."""
         return self.app[SERVICE].config.server.grace_s
 
     @property
     def app(self) -> web.Application:
         """The application that requests go to."""
-        return self._generations[-1].runner.app
+        return self._apps[-1].runner.app
 
-    async def take(self, app: web.Application) -> None:
-        """Send the requests that begin from now on to another application.
+    async def switch_to(self, app: web.Application) -> None:
+        """Start another application and send new requests to it; the old one is retired.
 
         Raises:
             Exception: What the application raises when it starts; the old one stays.
@@ -80,9 +80,9 @@ class Front:
         except BaseException:
             await runner.cleanup()
             raise
-        self._generations.append(Generation(runner))
-        if len(self._generations) > 1:
-            task = asyncio.create_task(self._retire(self._generations[-2]))
+        self._apps.append(RunningApp(runner))
+        if len(self._apps) > 1:
+            task = asyncio.create_task(self._retire(self._apps[-2]))
             self._retiring.add(task)
             task.add_done_callback(self._retiring.discard)
 
@@ -93,7 +93,7 @@ class Front:
         Raises:
             ConfigError: The address cannot be used.
         """
-        server = Server(self._handle, self._make_request, lambda: self._generations[-1].limits, self.app[METRICS])
+        server = Server(self._handle, self._make_request, lambda: self._apps[-1].limits, self.app[METRICS])
         runner = web.ServerRunner(server, shutdown_timeout=LAST_S)
         await runner.setup()
         async with AsyncExitStack() as stack:
@@ -113,7 +113,7 @@ class Front:
             await self._drain(now + self.grace_s)
 
     async def _accept_waiting(self, listener: asyncio.Server, until: float) -> None:
-        """Accept who has connected before the port is closed: the kernel resets whoever is left.
+        """Accept pending connections before the port is closed; the kernel would reset them.
 
         Args:
             until: Time of the event loop at which it is closed, whoever may still come.
@@ -141,10 +141,10 @@ class Front:
         """
         try:
             async with asyncio.timeout_at(until), asyncio.TaskGroup() as group:
-                for generation in self._generations:
+                for generation in self._apps:
                     group.create_task(generation.wait_until_idle())
         except TimeoutError:
-            for generation in self._generations:
+            for generation in self._apps:
                 for request in generation.requests:
                     request.cancel()
 
@@ -152,23 +152,23 @@ class Front:
         """Close every application."""
         for task in self._retiring:
             task.cancel()
-        for generation in list(self._generations):
+        for generation in list(self._apps):
             # A request that was cancelled may have an emergency to tell of, too.
             with suppress(TimeoutError):
                 async with asyncio.timeout(LAST_S):
                     await generation.wait_until_idle()
             await generation.close()
 
-    async def _retire(self, old: Generation) -> None:
+    async def _retire(self, old: RunningApp) -> None:
         await old.wait_until_idle()
         await old.close()
-        self._generations.remove(old)
+        self._apps.remove(old)
 
     def _make_request(self, *parts: object) -> web.BaseRequest:
-        return self._generations[-1].make_request(*parts)
+        return self._apps[-1].make_request(*parts)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        generation, task = self._generations[-1], asyncio.current_task()
+        generation, task = self._apps[-1], asyncio.current_task()
         assert task is not None
         generation.requests.add(task)
         try:

@@ -14,20 +14,20 @@ from aiohttp import web
 
 from proxy.config.config import Config, ConfigError
 from proxy.config.settings import MemorySettings
-from proxy.traces.backend import stored
+from proxy.traces.backend import trace_detail
 
 GRACE_S = 10.0
 """How long open turns may still take when the proxy is told to stop."""
 
 
-def own(config: Config) -> Config:
+def isolated_config(config: Config) -> Config:
     """Return a configuration for a proxy that this program starts for itself alone: on loopback, without keys, in this process.
 
     Nothing of it reaches what the configuration's own proxy shares with others (Redis, the audit log); traces hold no more than
     that proxy's would.
     """
     server = config.server.model_copy(update={"host": "127.0.0.1", "port": 0})
-    privacy = config.privacy.model_copy(update={"store": stored(config)})
+    privacy = config.privacy.model_copy(update={"store": trace_detail(config)})
     return config.model_copy(
         update={"server": server, "keys": None, "memory": MemorySettings(), "audit": None, "privacy": privacy}
     )
@@ -81,7 +81,7 @@ def address_of(listener: asyncio.Server, host: str) -> str:
 
 
 def has_waiting(listener: asyncio.Server) -> bool:
-    """Tell whether clients have connected that nobody has accepted yet."""
+    """Return whether clients have connected that nobody has accepted yet."""
     with selectors.DefaultSelector() as selector:
         for one in listener.sockets:
             selector.register(one, selectors.EVENT_READ)

@@ -18,21 +18,21 @@ from proxy.serving.workers import check, is_worker
 log = structlog.get_logger()
 
 
-async def reload_on(asked: asyncio.Event, front: Front, path: Path) -> None:
-    """Read the configuration anew each time that it is asked for."""
+async def reload_on(requested: asyncio.Event, front: Front, path: Path) -> None:
+    """Reload the configuration each time the event is set."""
     while True:
-        await asked.wait()
-        asked.clear()
+        await requested.wait()
+        requested.clear()
         await reload(front, path)
 
 
 async def reload(front: Front, path: Path) -> bool:
-    """Serve what the file says now; if that cannot be served, tell what is wrong with it, and serve on as before."""
+    """Switch to the file's current configuration; if it is invalid, log its problems and keep the old one."""
     served = front.app[SERVICE].config
     try:
         # In a thread: reading prompts and knowledge bases takes long enough for others to notice.
-        config = await asyncio.to_thread(_read, path, served)
-        await front.take(await asyncio.to_thread(create_app, config, after=front.app))
+        config = await asyncio.to_thread(_load_checked, path, served)
+        await front.switch_to(await asyncio.to_thread(create_app, config, after=front.app))
     except (ConfigError, ModelSettingsError) as error:
         problems = error.problems if isinstance(error, ConfigError) else [str(error)]
         log.error("configuration refused, the old one serves on", path=str(path), problems=problems)
@@ -48,7 +48,7 @@ async def reload(front: Front, path: Path) -> bool:
     return True
 
 
-def _read(path: Path, served: Config) -> Config:
+def _load_checked(path: Path, served: Config) -> Config:
     config = load_config(path)
     # The address stays, whatever the file says: it is bound. What depends on it must go by where we do listen.
     address = {"host": served.server.host, "port": served.server.port}

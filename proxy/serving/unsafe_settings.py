@@ -1,17 +1,17 @@
-"""What in a configuration and its keys takes protection away, or locks somebody out."""
+"""Warnings about settings and keys that weaken protection or lock clients out."""
 
 from collections.abc import Iterator
 
 from models.fallback import with_all_asked
 from proxy.config.blueprint import assemble
-from proxy.config.chatbot_settings import JudgeSettings
 from proxy.config.config import Config, ConfigError
+from proxy.config.judge_settings import JudgeSettings
 from proxy.tenants.key_ring import KeyRing
 from proxy.tenants.loopback import is_loopback
 
 
 def unsafe_settings(config: Config, keys: KeyRing | None = None) -> Iterator[str]:
-    """Name what in a configuration and its keys takes protection away, or locks somebody out, one sentence each."""
+    """Yield a sentence for each setting or key that weakens protection or locks a client out."""
     exposed = not is_loopback(config.server.host)
     if exposed and config.privacy.store == "full":
         yield "privacy.store: full keeps the texts of strangers"
@@ -30,27 +30,27 @@ def unsafe_settings(config: Config, keys: KeyRing | None = None) -> Iterator[str
     for key in () if keys is None else keys.valid:
         if unknown := [name for name in key.chatbots or () if name not in config.chatbots]:
             yield f"key {key.id} may ask {', '.join(unknown)}, which is not configured: whoever has it gets 404"
-    yield from _unpriced(config, keys)
+    yield from _unpriced_models(config, keys)
 
 
 def _fires_alone(alarm: JudgeSettings) -> bool:
-    """Tell whether the local emergency judge may answer by itself, before anything that could refuse a request."""
+    """Return whether the local emergency judge may answer by itself, before anything that could refuse a request."""
     stages = _stages(alarm)
     return stages == ["local"] or ("local" in stages and (alarm.reject_alone is None or "local" in alarm.reject_alone))
 
 
 def _stages(judge: JudgeSettings) -> list[str]:
-    """Return the stages that are set, or those that a judge has in any case."""
+    """Return the configured stages, or a judge's defaults."""
     return [*(judge.stages or (["local"] if judge.name == "emergency" else []))]
 
 
-def _unpriced(config: Config, keys: KeyRing | None) -> Iterator[str]:
-    """Name what keys with a daily budget may ask and models without a price answer: there it is free, though it costs money."""
+def _unpriced_models(config: Config, keys: KeyRing | None) -> Iterator[str]:
+    """Yield models without a price that keys with a daily budget may use: their cost is not counted."""
     budgeted = [] if keys is None else [key for key in keys.valid if key.daily_budget is not None]
     if not budgeted:
         return
 
-    def told(name: str, aliases: set[str], ids: list[str]) -> Iterator[str]:
+    def name_unpriced(name: str, aliases: set[str], ids: list[str]) -> Iterator[str]:
         free = sorted(alias for alias in with_all_asked(aliases, config.models) if _has_no_price(config, alias))
         if free and ids:
             of = ", ".join(f"models.{alias}" for alias in free)
@@ -58,15 +58,19 @@ def _unpriced(config: Config, keys: KeyRing | None) -> Iterator[str]:
 
     try:
         for name, blueprint in assemble(config).items():
-            yield from told(name, blueprint.aliases, [key.id for key in budgeted if name in (key.chatbots or (name,))])
-    except ConfigError:  # is told where the chatbots are looked at
+            yield from name_unpriced(
+                name, blueprint.aliases, [key.id for key in budgeted if name in (key.chatbots or (name,))]
+            )
+    except ConfigError:  # reported where the chatbots are checked
         pass
     if config.embeddings is not None:
-        yield from told("embeddings", {config.embeddings}, [key.id for key in budgeted if key.chatbots is None])
+        yield from name_unpriced(
+            "embeddings", {config.embeddings}, [key.id for key in budgeted if key.chatbots is None]
+        )
 
 
 def _has_no_price(config: Config, alias: str) -> bool:
-    """Tell whether a model costs money and has no price."""
+    """Return whether a model costs money and has no price."""
     settings = config.models[alias]
     return settings.price is None and settings.engine in ("openai", "litellm")
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from proxy.config.config import Config, ConfigError
-from proxy.telemetry.worker_metrics import worker_gone
+from proxy.telemetry.worker_metrics import forget_worker
 
 log = structlog.get_logger()
 
@@ -45,7 +45,7 @@ def check(config: Config, workers: int) -> None:
     """Raises: ConfigError: several processes could not keep what this configuration keeps in one."""
     if not hasattr(socket, "SO_REUSEPORT"):
         raise ConfigError(["--workers: this system cannot share a port between processes (no SO_REUSEPORT)"])
-    if workers > 1 and config.memory.store == "process":
+    if workers > 1 and config.memory.store != "redis":
         raise ConfigError(
             [
                 "memory.store: with several workers the states of conversations must be shared; set it to redis, or use one worker"
@@ -62,7 +62,7 @@ class Worker:
     started: float
 
     def is_ready(self) -> bool:
-        """Tell whether it has just said that it serves."""
+        """Return whether it has just reported that it serves."""
         with suppress(OSError):  # nothing said yet, or gone
             return bool(self.link.recv(1))
         return False
@@ -123,7 +123,7 @@ class Supervisor:
     def _remove(self, number: int) -> None:
         worker = self._workers.pop(number)
         worker.link.close()
-        worker_gone(worker.process.pid)
+        forget_worker(worker.process.pid)
 
     def _restart(self, number: int, worker: Worker, code: int) -> None:
         log.error("worker ended, starting it again", worker=number, code=code)
@@ -149,15 +149,15 @@ def reserve(host: str, port: int) -> tuple[socket.socket, int]:
         OSError: The address cannot be used.
     """
     kind = socket.AF_INET6 if ":" in host else socket.AF_INET
-    held = socket.socket(kind, socket.SOCK_STREAM)
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock = socket.socket(kind, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        held.bind((host, port))
+        sock.bind((host, port))
     except OSError:
-        held.close()
+        sock.close()
         raise
-    return held, int(held.getsockname()[1])
+    return sock, int(sock.getsockname()[1])
 
 
 def is_worker() -> bool:
@@ -165,18 +165,18 @@ def is_worker() -> bool:
 
 
 def is_joining() -> bool:
-    """Tell whether this is a worker that was started while others serve."""
+    """Return whether this is a worker that was started while others serve."""
     return JOINING_ENV in os.environ
 
 
 def tell_parent() -> None:
-    """Tell whoever started this worker that it serves."""
+    """Report to the supervisor that this worker serves."""
     with suppress(OSError):  # it is gone, which `end_with_parent` notices
         os.write(LINK, b"s")
 
 
 def end_with_parent() -> None:
-    """Stop this worker when whoever started it is gone."""
+    """Stop this worker when the supervisor is gone."""
 
     def watch() -> None:
         # Not through sys.stdin: its lock, held by this thread when the process ends, makes the interpreter abort.

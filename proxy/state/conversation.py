@@ -1,4 +1,4 @@
-"""What is remembered of a conversation, and how the conversation is recognised when the client comes back.
+"""The state of a conversation, and the keys by which a later request finds it.
 
 OpenAI clients have no session: they resend the history. So the state after a reply is kept under a hash of that history, which
 makes editing and branching work by themselves. Everything here is pure.
@@ -13,19 +13,19 @@ import orjson
 from pydantic import with_config
 
 from judges.rules import RULES
-from proxy.traces.trace import HowFound, ShownWarning
+from proxy.traces.trace import Recognition, ShownWarning
 from proxy.wire.messages import Message
 
 KEY_BYTES = 16
 """Length of a key that a state is stored under."""
 PAIRS_LOOKED_UP = 8
 """Exchanges that are looked up singly, newest first, when the whole history is not known."""
-REPLIES_KNOWN = 200
+MAX_REPLIES = 200
 """Delivered replies a state remembers, by their hash."""
 
 
 @dataclass(frozen=True, slots=True)
-class Warned:
+class CarriedWarning:
     """A warning that the chatbot carries for some turns."""
 
     rule: str
@@ -46,12 +46,12 @@ class Warned:
             return f"This has now happened {self.times} times. {text} Go back to your role, which is, in full:\n{role}"
         return text
 
-    def shown(self, role: str) -> ShownWarning:
+    def trace_form(self, role: str) -> ShownWarning:
         return ShownWarning(self.rule, self.message(role), self.turn, self.expires)
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
+class DeliveredReply:
     """A reply this proxy has sent."""
 
     turn: int
@@ -65,23 +65,23 @@ class Conversation:
 
     id: str
     turn: int = 0
-    """How many turns there were."""
-    warnings: tuple[Warned, ...] = ()
+    """Number of turns so far."""
+    warnings: tuple[CarriedWarning, ...] = ()
     sources: Mapping[str, int] = field(default_factory=dict)
     """Sources in use, each with the turn in which it was last put in or cited."""
-    delivered: Mapping[str, Delivered] = field(default_factory=dict)
+    delivered: Mapping[str, DeliveredReply] = field(default_factory=dict)
     """Replies sent, by the hash of their text in hexadecimal digits."""
     pairs: tuple[bytes, ...] = ()
     """Keys of the last exchanges, oldest first."""
 
-    def known(self, message: Message) -> Delivered | None:
-        """Return what is known of a message that is a reply of ours; None when it is none."""
+    def find_delivered(self, message: Message) -> DeliveredReply | None:
+        """Return the record of a reply that we delivered; None for any other message."""
         return self.delivered.get(message.digest) if message.is_reply else None
 
-    def live_warnings(self, turn: int) -> tuple[Warned, ...]:
+    def live_warnings(self, turn: int) -> tuple[CarriedWarning, ...]:
         return tuple(w for w in self.warnings if w.expires >= turn)
 
-    def warned(self, fresh: Iterable[tuple[str, str]], turn: int, lasts: int) -> tuple[Warned, ...]:
+    def add_warnings(self, fresh: Iterable[tuple[str, str]], turn: int, lasts: int) -> tuple[CarriedWarning, ...]:
         """Return the warnings after a turn: the live ones, with those that arose in it added.
 
         The same rule again refreshes its warning and makes it firmer instead of repeating it.
@@ -91,23 +91,23 @@ class Conversation:
             turn: The turn.
             lasts: For how many later turns a warning is shown.
         """
-        kept = {w.rule: w for w in self.live_warnings(turn)}
+        by_rule = {w.rule: w for w in self.live_warnings(turn)}
         for rule, detail in dict(fresh).items():
-            before = kept.get(rule)
-            kept[rule] = Warned(rule, detail, turn, turn + lasts, before.times + 1 if before else 1)
-        return tuple(kept.values())
+            before = by_rule.get(rule)
+            by_rule[rule] = CarriedWarning(rule, detail, turn, turn + lasts, before.times + 1 if before else 1)
+        return tuple(by_rule.values())
 
-    def after(self, turn: int, reply: str, citations: tuple[str, ...], pair: bytes) -> "Conversation":
-        """Return the state after a delivered reply, given by its hash (warnings and sources are the turn's to set)."""
-        delivered = {**self.delivered, reply: Delivered(turn, citations)}
-        while len(delivered) > REPLIES_KNOWN:
+    def after_reply(self, turn: int, reply: str, citations: tuple[str, ...], pair: bytes) -> "Conversation":
+        """Return the state after a delivered reply, given by its hash. Warnings and sources are set by the turn."""
+        delivered = {**self.delivered, reply: DeliveredReply(turn, citations)}
+        while len(delivered) > MAX_REPLIES:
             delivered.pop(next(iter(delivered)))
         pairs = (*self.pairs, pair)[-PAIRS_LOOKED_UP:]
         return Conversation(self.id, turn, self.warnings, self.sources, delivered, pairs)
 
 
 class Identity:
-    """Recognises one request's conversation: the keys under which its state may be found, and will be kept.
+    """The keys under which the state of a request's conversation is looked up and stored.
 
     Args:
         scope: Whose conversation it is: key id, user, chatbot. Part of every key, so that no two users share a state.
@@ -122,24 +122,24 @@ class Identity:
         self.history_key: bytes | None = None
         """Hash of everything up to and including the last reply; None when there is none yet."""
         self._exchanges: list[tuple[str, Message]] = []
-        """What the user said, folded, and the reply to it, oldest first."""
-        asked: list[str] = []
-        for message in identifying(messages):
+        """(user text, folded; reply), oldest first."""
+        user_texts: list[str] = []
+        for message in identifying_messages(messages):
             if message.role == "user":
                 running.update(orjson.dumps(["user", message.folded]))
-                asked.append(message.folded)
+                user_texts.append(message.folded)
             else:
                 running.update(orjson.dumps(["assistant", message.digest]))
                 self.history_key = running.digest()
-                self._exchanges.append((" ".join(filter(None, asked)), message))
-                asked = []
+                self._exchanges.append((" ".join(filter(None, user_texts)), message))
+                user_texts = []
         self._running = running
-        self._asked = " ".join(filter(None, asked))
+        self._user_text = " ".join(filter(None, user_texts))
 
     @cached_property
     def pairs(self) -> list[bytes]:
         """Key of each exchange, oldest first."""
-        return [self._key("pair", asked, reply.digest) for asked, reply in self._exchanges]
+        return [self._key("pair", user_texts, reply.digest) for user_texts, reply in self._exchanges]
 
     def lookups(self) -> Iterator[bytes]:
         """Yield the keys to look the state up by, best first. Mostly the first is enough."""
@@ -149,25 +149,29 @@ class Identity:
             yield self.history_key
             yield from reversed(self.pairs[-PAIRS_LOOKED_UP:])
 
-    def how(self, key: bytes) -> HowFound:
-        """Say what a lookup key stands for."""
+    def recognition(self, key: bytes) -> Recognition:
+        """Return how a state found under this key was recognised."""
         if self.explicit is not None:
             return "explicit"
         return "history" if key == self.history_key else "pair"
 
-    def may_be(self, conversation: Conversation) -> bool:
-        """Tell whether a state found by its last exchange fits what the client has sent before that exchange.
+    def matches(self, conversation: Conversation) -> bool:
+        """Return whether a state found by its last exchange fits the messages before that exchange.
 
         Two conversations may hold the same exchange ("thanks" - "You are welcome."): where both know what came before it,
         some of that must be the same. Not all: clients shorten histories in the middle, and edit them.
         """
         *before, pair = conversation.pairs
         last = len(self.pairs) - 1 - self.pairs[::-1].index(pair)
-        return not before or not last or any(map(conversation.known, (reply for _, reply in self._exchanges[:last])))
+        return (
+            not before
+            or not last
+            or any(map(conversation.find_delivered, (reply for _, reply in self._exchanges[:last])))
+        )
 
     def pair_after(self, reply: str) -> bytes:
         """Return the key of the exchange that the reply with this hash completes."""
-        return self._key("pair", self._asked, reply)
+        return self._key("pair", self._user_text, reply)
 
     def keys_after(self, reply: str | None, conversation_id: str) -> list[bytes]:
         """Return the keys under which to keep the state after a reply.
@@ -184,7 +188,7 @@ class Identity:
 
     def action_key(self, code: str) -> bytes:
         """Return the key under which an action is claimed that is confirmed here: the same when the request is sent again."""
-        return self._key("action", code, (self.history_key or b"").hex(), self._asked)
+        return self._key("action", code, (self.history_key or b"").hex(), self._user_text)
 
     def id_key(self, conversation_id: str) -> bytes:
         return self._key("id", conversation_id)
@@ -193,7 +197,7 @@ class Identity:
         return hashlib.blake2b(self._scope + orjson.dumps(list(parts)), digest_size=KEY_BYTES).digest()
 
 
-def identifying(messages: Iterable[Message]) -> Iterator[Message]:
+def identifying_messages(messages: Iterable[Message]) -> Iterator[Message]:
     """Yield the messages that identify a conversation: the user's, and the replies.
 
     System and tool messages are left out, and so is, in what is folded, the citation line under a reply: clients may strip it.

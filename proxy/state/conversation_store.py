@@ -25,7 +25,7 @@ class ConversationStore(Protocol):
         """Return the state stored under a key, or None when there is none or it has expired.
 
         Raises:
-            StateUnknown: Nobody can tell now: asking for further keys would only take time.
+            StateUnknown: The store fails; do not ask for further keys.
         """
 
     async def put(self, keys: Sequence[bytes], conversation: Conversation) -> None:
@@ -39,13 +39,13 @@ class ConversationStore(Protocol):
         """
 
     async def forget(self, conversation_id: str) -> int:
-        """Forget all states of a conversation, whoever it is of, and return under how many keys they were."""
+        """Delete a conversation's states, of any key; return the number of entries."""
 
     async def answers(self) -> bool:
-        """Tell whether the store answers, or did so a moment ago; tell the log when it does not."""
+        """Return whether the store answers, or did so a moment ago; log when it does not."""
 
     async def close(self) -> None:
-        """Let go of what the store holds."""
+        """Close connections."""
 
 
 KEYS_PER_TURN = 3
@@ -96,7 +96,7 @@ class LocalConversations:
         return True
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to close."""
 
 
 def _cache(max_turns: int, max_age_s: float) -> TTLCache[bytes, Any]:

@@ -4,22 +4,22 @@ import structlog
 
 from proxy.state.conversation import Conversation, Identity
 from proxy.state.conversation_store import ConversationStore, StateUnknown
-from proxy.traces.trace import HowFound
+from proxy.traces.trace import Recognition
 
 log = structlog.get_logger()
 
 
 async def recall(
     store: ConversationStore, identity: Identity, *, urgent: bool = False
-) -> tuple[Conversation | None, HowFound]:
-    """Find what is remembered of a conversation, and say how it was found.
+) -> tuple[Conversation | None, Recognition]:
+    """Return the state of a conversation, and how it was recognised.
 
     Args:
-        urgent: The emergency text is sent whatever else fails: a store that does not answer has nothing.
+        urgent: In an emergency, a store that fails counts as one without a state.
     """
     for key in identity.lookups():
         try:
-            found = await store.get(key)
+            conversation = await store.get(key)
         except StateUnknown:
             return None, "missed"
         except Exception as error:
@@ -27,7 +27,7 @@ async def recall(
                 raise
             log.error("state of an emergency not found", error=type(error).__name__)
             return None, "missed"
-        if found is not None and (identity.how(key) != "pair" or identity.may_be(found)):
-            return found, identity.how(key)
+        if conversation is not None and (identity.recognition(key) != "pair" or identity.matches(conversation)):
+            return conversation, identity.recognition(key)
     new = identity.history_key is None or identity.explicit is not None
     return None, "fresh" if new else "missed"

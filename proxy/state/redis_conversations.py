@@ -50,9 +50,9 @@ class RedisConversations:
         self._max_age_s = max_age_s
         self._on_error = on_error
         self._timeout_s = timeout_s
-        self._told = float("-inf")
+        self._logged_at = float("-inf")
         self._asking = asyncio.Lock()
-        self._answered, self._asked = False, float("-inf")
+        self._answered_at, self._asked_at = False, float("-inf")
         self.failures = 0
         """Reads and writes that failed since the start."""
 
@@ -61,7 +61,7 @@ class RedisConversations:
         try:
             kept = await self._client.get(PREFIX + key.hex())
         except (RedisError, OSError, TimeoutError) as error:
-            self._failed(error)
+            self._handle_failure(error)
             raise StateUnknown from None
         if kept is None:
             return None
@@ -80,7 +80,7 @@ class RedisConversations:
                     together.set(PREFIX + key.hex(), data, px=age_ms)
                 await together.execute()
         except (RedisError, OSError, TimeoutError) as error:
-            self._failed(error)
+            self._handle_failure(error)
 
     async def claim(self, key: bytes) -> bool:
         """Raises: StoreUnavailable: Redis does not answer; whatever the policy is, nothing is done twice."""
@@ -91,7 +91,7 @@ class RedisConversations:
             raise StoreUnavailable from None
 
     async def forget(self, conversation_id: str) -> int:
-        """Raises: StoreUnavailable: Redis does not answer; whatever the policy is, nobody is told that it has forgotten."""
+        """Raises: StoreUnavailable: Redis does not answer; with either policy."""
         gone, cursor = 0, 0
         try:
             while True:  # all states there are: an index for what is seldom asked would cost every turn a write
@@ -107,29 +107,29 @@ class RedisConversations:
 
     async def answers(self) -> bool:
         async with self._asking:  # anybody may ask, as often as they like; Redis is asked once a second
-            if time.monotonic() - self._asked > ASK_EVERY_S:
+            if time.monotonic() - self._asked_at > ASK_EVERY_S:
                 try:
                     async with asyncio.timeout(self._timeout_s):
                         await self._client.ping()
-                    self._answered = True
+                    self._answered_at = True
                 except (RedisError, OSError, TimeoutError) as error:
-                    self._answered = False
-                    self._tell(error)
-                self._asked = time.monotonic()
-            return self._answered
+                    self._answered_at = False
+                    self._log_failure(error)
+                self._asked_at = time.monotonic()
+            return self._answered_at
 
     async def close(self) -> None:
         await self._client.aclose()
 
-    def _failed(self, error: Exception) -> None:
+    def _handle_failure(self, error: Exception) -> None:
         self.failures += 1
-        self._tell(error)
+        self._log_failure(error)
         if self._on_error == "closed":
             raise StoreUnavailable from None
 
-    def _tell(self, error: Exception) -> None:
-        if time.monotonic() - self._told > TELL_EVERY_S:
-            self._told = time.monotonic()
+    def _log_failure(self, error: Exception) -> None:
+        if time.monotonic() - self._logged_at > TELL_EVERY_S:
+            self._logged_at = time.monotonic()
             log.error(
                 "state store unavailable", error=type(error).__name__, policy=self._on_error, failures=self.failures
             )

@@ -1,12 +1,12 @@
-"""A number that somebody else keeps, as Prometheus is shown it."""
+"""A gauge whose value is kept elsewhere."""
 
 from collections.abc import Callable
 
 from prometheus_client import Gauge
 
 
-class Reading:
-    """A gauge that is set to what functions return, each time that it is looked at.
+class ExternalMetric:
+    """A gauge that is set from functions at each scrape.
 
     Not `Gauge.set_function`, of which the library shows nothing where processes count together.
     """
@@ -18,28 +18,28 @@ class Reading:
         self._before = 0.0
 
     def follow(self, source: Callable[[], float]) -> None:
-        """Add what a function counts, from now on, to a number without labels."""
+        """Add a function's count to the value without labels."""
         self._followed.append(source)
         self._sources[()] = lambda: self._before + sum(count() for count in self._followed)
 
     def leave(self, source: Callable[[], float]) -> None:
-        """Keep what a function has counted, if it was followed, and ask it no more."""
+        """Stop following a function; its last count stays in the sum."""
         if source in self._followed:
             self._before += source()
             self._followed.remove(source)
 
     def read(self, source: Callable[[], float], *labels: str) -> None:
-        """Read the number with these labels from a function."""
+        """Read the value with these labels from a function."""
         self._sources[labels] = source
 
     def forget(self) -> None:
-        """Read nothing more, and show what was read as gone."""
+        """Set all values to 0 and stop reading them."""
         for labels in self._sources:
             self._child(labels).set(0)
         self._sources.clear()
 
     def refresh(self) -> None:
-        """Read."""
+        """Set the gauge from its functions."""
         for labels, source in self._sources.items():
             self._child(labels).set(source())
 

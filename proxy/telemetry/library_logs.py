@@ -1,4 +1,4 @@
-"""What libraries and the interpreter itself would print, as log lines of ours.
+"""Log records, warnings and uncaught exceptions of libraries, redacted, as structlog lines.
 
 Their texts quote: aiohttp prints the first bytes of a request that it cannot read, and where it came from; asyncio the message of
 an exception that nobody fetched; a crashed thread its whole traceback. So of a line of theirs only what stands in their source is
@@ -18,11 +18,11 @@ QUIET = ("aiohttp.access",)
 """Loggers whose every line says who somebody is, and nothing that the line of the request does not."""
 
 
-class Redacted(logging.Handler):
+class RedactingHandler(logging.Handler):
     """Writes records of the standard library's logging through structlog."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write where a record comes from, and what of it is known to be nobody's words."""
+        """Log a record's origin and its fields that hold no text of people."""
         if record.name in QUIET:
             return
         fields: dict[str, Any] = {"logger": record.name, "at": f"{record.module}:{record.lineno}"}
@@ -42,7 +42,7 @@ def redact_libraries() -> None:
     Called by the command that serves, after `configure_logs`; not at import.
     """
     root = logging.getLogger()
-    root.handlers[:] = [Redacted(logging.WARNING)]
+    root.handlers[:] = [RedactingHandler(logging.WARNING)]
     logging.captureWarnings(True)
     sys.excepthook = _uncaught
     sys.unraisablehook = _unraisable

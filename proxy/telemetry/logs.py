@@ -21,13 +21,13 @@ FIELDS = web.RequestKey("fields", dict[str, Any])
 
 def configure_logs(level: str = "info") -> None:
     """Set structlog up for the process: called by the commands that serve, not at import."""
-    on_terminal, lines = sys.stderr.isatty(), Lines(sys.stderr.buffer)
+    on_terminal, lines = sys.stderr.isatty(), LineLogger(sys.stderr.buffer)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             _without_messages,
-            structlog.dev.ConsoleRenderer() if on_terminal else _encoded,
+            structlog.dev.ConsoleRenderer() if on_terminal else _encode,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr) if on_terminal else lambda *_names: lines,
@@ -35,7 +35,7 @@ def configure_logs(level: str = "info") -> None:
 
 
 def _without_messages(_: Any, __: str, event: Event) -> Event:
-    """Write an exception as its types and frames: messages and variables hold what people have written."""
+    """Format an exception as types and frames; messages and variables may quote people."""
     if "exc_info" not in event:
         return event
     info = event.pop("exc_info")
@@ -50,14 +50,14 @@ def _without_messages(_: Any, __: str, event: Event) -> Event:
     return event
 
 
-def _encoded(_: Any, __: str, event: Event) -> bytes:
+def _encode(_: Any, __: str, event: Event) -> bytes:
     try:
         return orjson.dumps(event, default=str)
     except TypeError:  # half of a character, or an enormous number
         return json.dumps(event, default=str).encode()
 
 
-class Lines:
+class LineLogger:
     """Writes each log line at once, as `structlog.BytesLogger` does; but a full disk costs lines, and no reply."""
 
     def __init__(self, file: BinaryIO) -> None:

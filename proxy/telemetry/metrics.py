@@ -1,4 +1,4 @@
-"""What Prometheus is told. One registry for each app; names begin with caf_.
+"""Prometheus metrics. One registry for each app; names begin with caf_.
 
 Labels are names of ours: routes, chatbots, aliases, judges, steps, kinds. Never what a client or a model wrote: it would say
 who somebody is, and a metric for each is more than a Prometheus can hold.
@@ -16,10 +16,10 @@ from prometheus_client.values import MutexValue, ValueClass
 from judges.observation import Sign
 from judges.review import signs
 from judges.verdict import Judgement, Verdict
-from models.guard import Guard
+from models.bulkhead import Bulkhead
 from models.usage import Call, Ledger
 from proxy.config.blueprint import Blueprint
-from proxy.telemetry.external_metric import Reading
+from proxy.telemetry.external_metric import ExternalMetric
 from proxy.traces.trace import Outcome, Trace
 
 SECONDS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 60, 120)
@@ -45,7 +45,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._readings: list[Reading] = []
+        self._readings: list[ExternalMetric] = []
 
         def counter(name: str, what: str, *labels: str) -> Counter:
             return Counter(name, what, labels, registry=self.registry)
@@ -53,10 +53,10 @@ class Metrics:
         def histogram(name: str, what: str, label: str, buckets: Sequence[float]) -> Histogram:
             return Histogram(name, what, [label], buckets=buckets, registry=self.registry)
 
-        def sum_of(name: str, what: str, *labels: str) -> Reading:
+        def sum_of(name: str, what: str, *labels: str) -> ExternalMetric:
             return self._reading(Gauge(name, what, labels, registry=self.registry, multiprocess_mode="sum"))
 
-        def now(name: str, what: str, *labels: str) -> Reading:
+        def now(name: str, what: str, *labels: str) -> ExternalMetric:
             return self._reading(Gauge(name, what, labels, registry=self.registry, multiprocess_mode="livesum"))
 
         self.requests = counter("caf_requests", "HTTP requests by route and status.", "route", "status")
@@ -117,7 +117,7 @@ class Metrics:
         self.refused_connections.labels(reason).inc()
 
     def expect(self, chatbots: Iterable[Blueprint]) -> None:
-        """Show a 0 for whatever turns of these chatbots may come to.
+        """Create the series of these chatbots with the value 0.
 
         Alarms ask for an increase, and a series that begins with 1 has none: the first emergency would raise no alarm.
         """
@@ -150,9 +150,9 @@ class Metrics:
             self.emergencies.labels(chatbot, _kind(trace)).inc()
         if trace.concern is not None and trace.error is None:
             self.concerns.labels(chatbot, trace.concern).inc()
-        self._judged(trace.emergency)
+        self._count_verdicts(trace.emergency)
         for attempt in trace.attempts:
-            self._judged(attempt.judgements)
+            self._count_verdicts(attempt.judgements)
             if attempt.kind == "mended" and trace.filter != "shadow":
                 self.mended.labels(chatbot).inc()
         for warning in trace.warnings_added:
@@ -161,34 +161,34 @@ class Metrics:
             self.warnings_live.labels(chatbot).inc(len(trace.warnings_shown))
         for name, seconds in steps:
             self.step_seconds.labels(name).observe(seconds)
-        self.forwarded(ledger)
+        self.count_forwarded(ledger)
 
-    def answered(self, route: str, status: int) -> None:
+    def count_request(self, route: str, status: int) -> None:
         """Count a finished request."""
         self.requests.labels(route, str(status)).inc()
 
-    def forwarded(self, ledger: Ledger) -> None:
-        """Count the calls of what was forwarded. It is no turn: nothing was decided."""
+    def count_forwarded(self, ledger: Ledger) -> None:
+        """Count the calls of a ledger, also of forwarded requests, which are no turns."""
         for call in ledger.calls:
             try:
-                self._called(call)
+                self._count_call(call)
             except (OverflowError, ValueError) as error:  # numbers are the upstream's; one that is none costs no reply
                 log.error("not counted", error=type(error).__name__)
 
-    def guard(self, guards: Mapping[str, Guard]) -> None:
-        """Show the queues and circuit breakers of these aliases, in place of those before a change of configuration."""
+    def follow_bulkheads(self, bulkheads: Mapping[str, Bulkhead]) -> None:
+        """Show queues and circuit breakers of these aliases, in place of earlier ones."""
         for reading in (self._running, self._waiting, self._refused, self._open, self._not_sent):
             reading.forget()
-        for alias, guard in guards.items():
-            self._running.read(_of(guard, "running"), alias)
-            self._waiting.read(_of(guard, "waiting"), alias)
-            self._refused.read(_of(guard, "refused"), alias)
-            if guard.breaker is not None:
-                self._open.read(_of(guard.breaker, "open"), alias)
-                self._not_sent.read(_of(guard.breaker, "refused"), alias)
+        for alias, bulkhead in bulkheads.items():
+            self._running.read(_of(bulkhead, "running"), alias)
+            self._waiting.read(_of(bulkhead, "waiting"), alias)
+            self._refused.read(_of(bulkhead, "refused_calls"), alias)
+            if bulkhead.breaker is not None:
+                self._open.read(_of(bulkhead.breaker, "open"), alias)
+                self._not_sent.read(_of(bulkhead.breaker, "refused_calls"), alias)
 
     def refresh(self) -> None:
-        """Take over the numbers that others keep. Where processes count together each must do so, whoever is asked."""
+        """Refresh the external metrics. With several workers each process must do so."""
         for reading in self._readings:
             reading.refresh()
 
@@ -197,19 +197,19 @@ class Metrics:
         self.refresh()
         return generate_latest(self._all)
 
-    def _reading(self, gauge: Gauge) -> Reading:
-        reading = Reading(gauge)
+    def _reading(self, gauge: Gauge) -> ExternalMetric:
+        reading = ExternalMetric(gauge)
         self._readings.append(reading)
         return reading
 
-    def _judged(self, judgements: Sequence[Judgement]) -> None:
+    def _count_verdicts(self, judgements: Sequence[Judgement]) -> None:
         for i, one in enumerate(judgements):
             self.verdicts.labels(one.judge, one.stage, one.verdict).inc()
             self.step_seconds.labels(f"{one.judge}.{one.stage}").observe(one.ms / 1000)
             if one.stage != "local" and any(before.judge == one.judge for before in judgements[:i]):
                 self.escalations.labels(one.judge, one.stage).inc()
 
-    def _called(self, call: Call) -> None:
+    def _count_call(self, call: Call) -> None:
         alias, step = call.alias, call.step
         self.calls.labels(alias, call.error or "").inc()
         self.tokens.labels(alias, step, "prompt").inc(call.usage.prompt_tokens)
@@ -227,5 +227,5 @@ def _kind(trace: Trace) -> str:
     return found[0].kind if found else UNKNOWN
 
 
-def _of(kept: object, name: str) -> Callable[[], float]:
-    return lambda: float(getattr(kept, name))
+def _of(source: object, name: str) -> Callable[[], float]:
+    return lambda: float(getattr(source, name))

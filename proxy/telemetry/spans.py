@@ -66,10 +66,10 @@ class Telemetry:
 
     @property
     def middleware(self) -> Middleware:
-        """What makes the spans of turns."""
+        """The middleware that makes a span for each turn."""
 
         @web.middleware
-        async def traced(request: web.Request, handler: Handler) -> web.StreamResponse:
+        async def trace_request(request: web.Request, handler: Handler) -> web.StreamResponse:
             route = request.match_info.route.resource
             path = route.canonical if route is not None else ""
             if request.method != "POST" or path not in TURNS:
@@ -87,10 +87,10 @@ class Telemetry:
                 return response
             finally:
                 leave()
-                _tell(span, path, request.get(FIELDS, {}), status)
+                _set_result(span, path, request.get(FIELDS, {}), status)
                 span.end()
 
-        return traced
+        return trace_request
 
     def step(self, name: str) -> Callable[[str | None], None]:
         """Begin the span of a step."""
@@ -99,22 +99,24 @@ class Telemetry:
             span.set_attribute("gen_ai.operation.name", OPERATIONS[name])
         leave = _enter(span)
 
-        def ended(error: str | None) -> None:
+        def end(error: str | None) -> None:
             leave()
             _fail(span, error)
             span.end()
 
-        return ended
+        return end
 
     def call(self, call: Call, request: Mapping[str, Any], settings: ModelSettings) -> Callable[[], None]:
-        """Begin the span of a model call, and have its upstream told that it is part of that."""
+        """Begin the span of a model call and pass it to the upstream."""
         remote = settings.engine in ("openai", "litellm")
         model = str(request.get("model"))
         kind = SpanKind.CLIENT if remote else SpanKind.INTERNAL
-        span = self._tracer.start_span(f"chat {model}", kind=kind, attributes=_asked(call, model, request, settings))
+        span = self._tracer.start_span(
+            f"chat {model}", kind=kind, attributes=_request_attributes(call, model, request, settings)
+        )
         leave = _enter(span)
 
-        def ended() -> None:
+        def end() -> None:
             leave()
             span.set_attribute("gen_ai.usage.input_tokens", call.usage.prompt_tokens)
             span.set_attribute("gen_ai.usage.output_tokens", call.usage.completion_tokens)
@@ -125,9 +127,9 @@ class Telemetry:
             _fail(span, call.error)
             span.end()
 
-        return ended
+        return end
 
-    def judged(self, trace: Trace) -> None:
+    def record_verdicts(self, trace: Trace) -> None:
         """Add the verdicts of a turn to its span, without their reasons, which may quote."""
         span = get_current_span()
         if not span.is_recording():  # not sampled; or judged in shadow, after its reply had left
@@ -141,7 +143,7 @@ class Telemetry:
 
 
 def _enter(span: Span) -> Callable[[], None]:
-    """Make a span the current one and what upstreams are told; return what undoes that."""
+    """Make a span current and pass it to upstreams; return what undoes that."""
     told: dict[str, str] = {}
     now = set_span_in_context(span)
     _PROPAGATOR.inject(told, now)
@@ -154,8 +156,8 @@ def _enter(span: Span) -> Callable[[], None]:
     return leave
 
 
-def _asked(call: Call, model: str, request: Mapping[str, Any], settings: ModelSettings) -> dict[str, Any]:
-    told: dict[str, Any] = {
+def _request_attributes(call: Call, model: str, request: Mapping[str, Any], settings: ModelSettings) -> dict[str, Any]:
+    attributes: dict[str, Any] = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": _provider(settings, model),
         "gen_ai.request.model": model,
@@ -167,11 +169,11 @@ def _asked(call: Call, model: str, request: Mapping[str, Any], settings: ModelSe
         value = request.get(name)
         # What a client sends is not validated: somebody's words may stand where a number should.
         if isinstance(value, int | float) and not isinstance(value, bool) and (name != "n" or value != 1):
-            told[f"gen_ai.request.{attribute}"] = value
+            attributes[f"gen_ai.request.{attribute}"] = value
     if settings.base_url is not None:
         url = URL(settings.base_url)
-        told |= {"server.address": url.host or "", "server.port": url.port or 0}
-    return told
+        attributes |= {"server.address": url.host or "", "server.port": url.port or 0}
+    return attributes
 
 
 def _provider(settings: ModelSettings, model: str) -> str:
@@ -180,8 +182,8 @@ def _provider(settings: ModelSettings, model: str) -> str:
     return "openai" if settings.engine == "openai" else f"caf.{settings.engine}"
 
 
-def _tell(span: Span, path: str, fields: Mapping[str, Any], status: int) -> None:
-    """Say what became of a turn, with what its log line says."""
+def _set_result(span: Span, path: str, fields: Mapping[str, Any], status: int) -> None:
+    """Set a turn's attributes and status from its log line."""
     span.set_attribute("http.response.status_code", status)
     operation = "embeddings" if path == "/v1/embeddings" else "invoke_agent"
     span.set_attribute("gen_ai.operation.name", operation)

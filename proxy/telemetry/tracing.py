@@ -1,4 +1,4 @@
-"""Whether OpenTelemetry is asked for; and, where it is not, passing a client's trace on to the upstreams."""
+"""Opens OpenTelemetry if it is configured; otherwise passes the client's `traceparent` to upstreams."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -25,12 +25,12 @@ def open_telemetry(environ: Mapping[str, str]) -> "Telemetry | None":
         ConfigError: They ask for something that is not here.
     """
     exporter = environ.get("OTEL_TRACES_EXPORTER", "").strip().lower()
-    asked = exporter == "otlp" or any(environ.get(name, "").strip() for name in ENDPOINTS)
+    requested = exporter == "otlp" or any(environ.get(name, "").strip() for name in ENDPOINTS)
     if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true" or exporter == "none":
         return None
     if exporter and exporter not in EXPORTERS:
         raise ConfigError([f"OTEL_TRACES_EXPORTER: {exporter!r} is not here; there is {', '.join(EXPORTERS)}"])
-    if not asked:
+    if not requested:
         return None
     names = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
     protocol = next((environ[name] for name in names if environ.get(name)), "http/protobuf")
@@ -50,16 +50,16 @@ def open_telemetry(environ: Mapping[str, str]) -> "Telemetry | None":
     return Telemetry()
 
 
-def traced(telemetry: "Telemetry | None") -> Middleware:
-    """Return what stands around every request: a span for each turn, or just its client's trace for the upstreams."""
+def tracing_middleware(telemetry: "Telemetry | None") -> Middleware:
+    """Return the middleware that traces requests: spans, or only the client's `traceparent` passed on."""
     if telemetry is not None:
         return telemetry.middleware
-    return passed_on
+    return pass_trace_on
 
 
 @web.middleware
-async def passed_on(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Have upstreams told what the client says of its trace, as if this proxy were not there."""
+async def pass_trace_on(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Pass the client's `traceparent` to upstreams unchanged."""
     parent = request.headers.get(_PARENT)
     if parent is None:
         return await handler(request)

@@ -1,4 +1,4 @@
-"""Metrics of several processes that serve one port: each writes its numbers to a folder, and whoever is asked adds them up.
+"""Metrics of several processes that serve one port: each writes to a folder, and the scraped one sums up.
 
 `caf serve --workers` makes that folder; whoever starts workers otherwise sets PROMETHEUS_MULTIPROC_DIR to an empty one.
 """
@@ -28,7 +28,7 @@ IN_MEMORY = Path("/dev/shm")
 
 @contextmanager
 def shared_folder() -> Iterator[Path]:
-    """Have the processes started within the block count together, from nothing."""
+    """Share one metrics folder among the processes started within the block, starting from 0."""
     given = os.environ.get(FOLDER_ENV)
     in_memory = IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None
     folder = Path(given or tempfile.mkdtemp(prefix="caf-metrics-", dir=in_memory))
@@ -44,15 +44,15 @@ def shared_folder() -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def worker_gone(pid: int) -> None:
-    """Take what a process that has ended had under way out of the metrics; what it has counted stays."""
+def forget_worker(pid: int) -> None:
+    """Remove an ended process' gauges; its counters stay."""
     if FOLDER_ENV in os.environ:
         mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
 
 @asynccontextmanager
-async def refreshed(metrics: "Metrics") -> AsyncIterator[None]:
-    """Keep this process' numbers fresh for the others within the block."""
+async def keep_refreshed(metrics: "Metrics") -> AsyncIterator[None]:
+    """Refresh this process' external metrics for the others within the block."""
 
     async def refresh() -> None:
         while True:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from aiohttp import HttpVersion11, web
 from aiohttp.hdrs import AUTHORIZATION, HOST, ORIGIN
 
-from proxy.config.chatbot_settings import Filter
+from proxy.config.chatbot_settings import FilterMode
 from proxy.tenants.key_ring import KeyRing
 from proxy.tenants.keys import KeyRecord, Permission
 from proxy.tenants.loopback import is_loopback
@@ -43,7 +43,7 @@ class Access:
         return frozenset({"chat", *(name for name, granted in rights.items() if granted)})
 
     def may_ask(self, chatbot: str) -> bool:
-        """Tell whether it may ask a chatbot, and so know of it."""
+        """Return whether it may use, and see, a chatbot."""
         return self.key is None or self.key.chatbots is None or chatbot in self.key.chatbots
 
     def visible_chatbots(self, names: Iterable[str]) -> list[str]:
@@ -102,7 +102,7 @@ ASK_DIRECTLY = (
 
 
 def asks_directly(request: web.BaseRequest) -> bool:
-    """Tell whether a request is for this machine by name, and comes neither through another server nor from a foreign web page.
+    """Return whether a request is for this machine by name, and comes neither through another server nor from a foreign web page.
 
     Behind a reverse proxy on this machine strangers look local, and by DNS rebinding a web page reaches loopback under a name of
     its own. nginx, unless told otherwise, adds no header and sends a Host of its own, but speaks HTTP/1.0.
@@ -121,23 +121,23 @@ def _host_of(address: str) -> str:
         return ""
 
 
-def requested_filter(headers: Mapping[str, str], access: Access, configured: Filter) -> Filter:
+def requested_filter(headers: Mapping[str, str], access: Access, configured: FilterMode) -> FilterMode:
     """Return the filter's mode for a request: the chatbot's, unless the client asks for another and may.
 
     Raises:
         BadRequest: The header holds something else.
         Forbidden: The client lacks the permission.
     """
-    asked = headers.get(FILTER_HEADER)
-    if asked is None:
+    header = headers.get(FILTER_HEADER)
+    if header is None:
         return configured
-    mode = MODES.get(asked.strip().lower())
+    mode = MODES.get(header.strip().lower())
     if mode is None:
-        raise BadRequest(f"{FILTER_HEADER} must be on, off or shadow, not {asked[:20]!r}.", param=FILTER_HEADER)
+        raise BadRequest(f"{FILTER_HEADER} must be on, off or shadow, not {header[:20]!r}.", param=FILTER_HEADER)
     if mode != configured and not access.unfiltered:
         needs = f"Changing the filter with {FILTER_HEADER} needs the permission `unfiltered`."
         raise Forbidden(needs if access.key else f"{needs} {ASK_DIRECTLY}", param=FILTER_HEADER)
     return mode
 
 
-MODES: dict[str, Filter] = {"on": "on", "off": "off", "shadow": "shadow"}
+MODES: dict[str, FilterMode] = {"on": "on", "off": "off", "shadow": "shadow"}

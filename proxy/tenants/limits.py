@@ -27,14 +27,14 @@ Limit = Literal["concurrency", "budget", "requests", "tokens"]
 
 
 class Meter(ABC):
-    """Counts what keys use. Tokens and money are known only afterwards: what is over the limit delays the next request."""
+    """Counts the usage of keys. Tokens and money are known only after a request, so an excess delays the next one."""
 
     failures: int = 0
     """Reads and writes that failed since the start."""
 
     @asynccontextmanager
     async def admit(self, key: KeyRecord | None, ledger: Ledger) -> AsyncIterator[Ledger]:
-        """Let a request pass for the block if its key may, and count what its calls, which the ledger gets, have used.
+        """Admit a request for the block if its key is within its limits, and count its calls.
 
         Raises:
             RateLimited: The key is over a limit; nothing is counted.
@@ -58,14 +58,14 @@ class Meter(ABC):
 
     @abstractmethod
     async def begin(self, key: KeyRecord) -> str:
-        """Count a request that begins, and return its lease, for `end`."""
+        """Count the start of a request, and return its lease, for `end`."""
 
     @abstractmethod
     async def end(self, key: KeyRecord, lease: str, tokens: int, cost: float | None) -> None:
-        """Count what a request used that `begin` let pass; also if it is cancelled."""
+        """Count a request's usage, also after cancellation."""
 
     async def close(self) -> None:  # noqa: B027 - the one in this process holds nothing
-        """Let go of what it holds."""
+        """Close connections."""
 
 
 def limit_error(limit: Limit, key: KeyRecord, retry_after_s: float) -> RateLimited:
@@ -82,7 +82,7 @@ def limit_error(limit: Limit, key: KeyRecord, retry_after_s: float) -> RateLimit
 
 @dataclass(slots=True)
 class KeyUsage:
-    """What a key has used, as of a moment."""
+    """A key's usage at a time."""
 
     requests: float
     """Requests left in its bucket."""

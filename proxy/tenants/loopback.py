@@ -6,7 +6,7 @@ from functools import lru_cache
 
 @lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can connect to an address."""
+    """Return whether only this machine can connect to an address."""
     if host == "localhost":
         return True
     try:

@@ -92,8 +92,8 @@ MAX_DEFERRED_LEASES = 1_000
 
 
 @dataclass(slots=True)
-class _Report:
-    """What ended requests of a key have used, for Redis."""
+class _UsageReport:
+    """Usage of a key's ended requests, to be sent to Redis."""
 
     tokens: int = 0
     cost: float = 0.0
@@ -113,7 +113,7 @@ class RedisMeter(Meter):
         self._begin_script: Any = client.register_script(_BEGIN)
         self._end_script: Any = client.register_script(_END)
         self._sending: set[asyncio.Task[None]] = set()
-        self._deferred: dict[str, tuple[KeyRecord, _Report]] = {}
+        self._deferred: dict[str, tuple[KeyRecord, _UsageReport]] = {}
         """What Redis did not confirm, by key id."""
         self._retrying: asyncio.Task[None] | None = None
 
@@ -124,7 +124,7 @@ class RedisMeter(Meter):
             limit, wait_s = await self._begin_script(keys=_redis_keys(key), args=args)
         except BaseException as error:
             # Also when the client has left: Redis may have given the lease, or give it yet.
-            self._defer(key, _Report(leases=[lease]))
+            self._defer(key, _UsageReport(leases=[lease]))
             if not isinstance(error, UNAVAILABLE):
                 raise
             self.failures += 1
@@ -141,10 +141,10 @@ class RedisMeter(Meter):
     async def end(self, key: KeyRecord, lease: str, tokens: int, cost: float | None) -> None:
         if not lease and self._fallback is not None:
             await self._fallback.end(key, lease, tokens, cost)
-            self._defer(key, _Report(tokens, cost or 0.0))
+            self._defer(key, _UsageReport(tokens, cost or 0.0))
             return
         # In a task of its own: many clients leave at the last byte, which is no reason to forget what they used.
-        sending = asyncio.create_task(self._send_logged(key, _Report(tokens, cost or 0.0, [lease])))
+        sending = asyncio.create_task(self._send_logged(key, _UsageReport(tokens, cost or 0.0, [lease])))
         self._sending.add(sending)
         sending.add_done_callback(self._sending.discard)
         await asyncio.shield(sending)
@@ -162,14 +162,14 @@ class RedisMeter(Meter):
             log.error("use of keys never counted", keys=sorted(self._deferred))
         await self._client.aclose()
 
-    async def _send_logged(self, key: KeyRecord, report: _Report) -> None:
+    async def _send_logged(self, key: KeyRecord, report: _UsageReport) -> None:
         try:
             await self._send(key, report)
         except UNAVAILABLE as error:
             self.failures += 1
             log.error("use of a key not counted yet", key=key.id, error=type(error).__name__)
 
-    async def _send(self, key: KeyRecord, report: _Report) -> None:
+    async def _send(self, key: KeyRecord, report: _UsageReport) -> None:
         """Send a report to Redis; defer it if that fails or is cancelled."""
         try:
             args = [*_rates(key), report.tokens, report.cost, *report.leases]
@@ -178,8 +178,8 @@ class RedisMeter(Meter):
             self._defer(key, report)
             raise
 
-    def _defer(self, key: KeyRecord, report: _Report) -> None:
-        _, deferred = self._deferred.setdefault(key.id, (key, _Report()))
+    def _defer(self, key: KeyRecord, report: _UsageReport) -> None:
+        _, deferred = self._deferred.setdefault(key.id, (key, _UsageReport()))
         deferred.tokens += report.tokens
         deferred.cost += report.cost
         deferred.leases = (deferred.leases + report.leases)[-MAX_DEFERRED_LEASES:]

@@ -1,10 +1,10 @@
 """What happened in each turn, with its evidence; kept for as long as the configuration says.
 
 trace.py      the trace of one turn
-redaction.py  what is left of it where no text is to be kept
-store.py      keeps traces while the proxy runs: a queue and a thread
+redaction.py  removes its texts
+store.py      records traces while the proxy runs: a queue and a thread
 backend.py    where they are: file.py (SQLite), database.py and schema.py (PostgreSQL)
-query.py      what is asked of them, and purging
+query.py      queries and purging
 shadow.py     what the filter would have done, counted
 labels.py     what a person says of a traced turn
 """

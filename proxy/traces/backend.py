@@ -1,4 +1,4 @@
-"""Where traces are: in a SQLite file, or in a PostgreSQL database. What is asked of them is asked of both in the same words."""
+"""Where traces are: a SQLite file or a PostgreSQL database, with the same SQL for both."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ TraceBackend = Path | Database
 
 
 class Row(NamedTuple):
-    """What is written of a trace."""
+    """A trace as a row."""
 
     turn_id: str
     conversation_id: str
@@ -58,20 +58,20 @@ ON CONFLICT (turn_id) DO UPDATE SET conversation_id = excluded.conversation_id, 
 """Writing a row a second time, because nobody knows whether the first try went through, changes nothing."""
 
 
-def stored(config: Config) -> Literal["full", "redacted", "none"]:
-    """Return what traces hold under a configuration: `auto` is full on a loopback address, else redacted."""
+def trace_detail(config: Config) -> Literal["full", "redacted", "none"]:
+    """Return what traces hold: `auto` is full on a loopback address without keys, else redacted."""
     if config.privacy.store != "auto":
         return config.privacy.store
     return "full" if config.keys is None and is_loopback(config.server.host) else "redacted"
 
 
-def place_of(privacy: PrivacySettings) -> TraceBackend:
-    """Return where a configuration has its traces."""
+def trace_backend(privacy: PrivacySettings) -> TraceBackend:
+    """Return where traces are kept."""
     return privacy.path if privacy.url is None else Database(privacy.url, privacy.password_env)
 
 
 class Rows(Protocol):
-    """What a statement found or changed."""
+    """The result of a statement."""
 
     @property
     def rowcount(self) -> int: ...
@@ -80,20 +80,20 @@ class Rows(Protocol):
 
 
 class Connection(Protocol):
-    """An open place: SQL that both dialects read, values by name as in `:turn_id`. Both tables have a `rowid` that counts up."""
+    """An open backend. SQL must suit both dialects, with named values as in `:turn_id`; tables have a growing `rowid`."""
 
     def execute(self, statement: str, values: Mapping[str, Any] = ..., /) -> Rows: ...
 
 
 class Writer(Protocol):
-    """Writes into a place from one thread."""
+    """Writes into a backend from one thread."""
 
     def exists(self) -> bool:
-        """Tell whether anything was ever stored there, as far as one can see."""
+        """Return whether the backend exists; True if unknown."""
         ...
 
     def open(self) -> None:
-        """Make it ready for writing, unless it is.
+        """Open it for writing, if it is not open.
 
         Raises:
             TraceError: It holds something else, or what is configured for it is not right.

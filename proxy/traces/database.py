@@ -33,17 +33,17 @@ that is read-only, a missing right."""
 class DatabaseWriter:
     """Writes traces into the database over one connection, which is opened again whenever it was lost."""
 
-    def __init__(self, place: Database) -> None:
+    def __init__(self, database: Database) -> None:
         """Raises: TraceError: the password is not there."""
-        self._place = place
-        self._engine = _engine(place)
+        self._database = database
+        self._engine = _engine(database)
         self._connection: Connection | None = None
 
     def exists(self) -> bool:
-        """Tell whether it has our tables; one that does not answer may."""
+        """Return whether it has our tables; one that does not answer may."""
         try:
             with self._engine.connect() as connection:
-                return version(connection, self._place) > 0
+                return version(connection, self._database) > 0
         except SQLAlchemyError:
             return True
 
@@ -60,12 +60,12 @@ class DatabaseWriter:
             connection = self._engine.connect()
             try:
                 with connection.begin():
-                    migrate(connection, self._place)
+                    migrate(connection, self._database)
             except BaseException:
                 _close(connection)
                 raise
         except SQLAlchemyError as error:
-            raise Unreachable(said(error)) from None
+            raise Unreachable(describe_error(error)) from None
         self._connection = connection
 
     def write(self, rows: list[Row]) -> int:
@@ -79,7 +79,7 @@ class DatabaseWriter:
         except (SQLAlchemyError, UnicodeEncodeError) as error:
             if not _is_about_a_row(error):
                 self.close()
-                raise Unreachable(said(error)) from None
+                raise Unreachable(describe_error(error)) from None
         else:
             return 0
         if len(rows) == 1:
@@ -93,7 +93,7 @@ class DatabaseWriter:
             TraceError, Unreachable: See `open`.
         """
         self.open()
-        with connected(self._place) as connection:
+        with connect(self._database) as connection:
             if connection.execute("DELETE FROM turns WHERE started < :before", {"before": before}).rowcount:
                 connection.execute("VACUUM turns")
 
@@ -111,8 +111,8 @@ class DatabaseWriter:
                 self._connection.execute(text(KEEP), [row._asdict() for row in rows])
 
 
-class _Opened:
-    """A connection that is asked like SQLite's; each statement is its own transaction."""
+class _SqlConnection:
+    """A connection with the interface of SQLite's; each statement is its own transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -122,31 +122,31 @@ class _Opened:
 
 
 @contextmanager
-def connected(place: Database) -> Iterator[backend.Connection]:
+def connect(database: Database) -> Iterator[backend.Connection]:
     """Connect for as long as something is done with the traces.
 
     Raises:
         TraceError: There are none, the tables are not of this version, or it does not answer or allow what is done.
     """
     try:
-        with _engine(place).connect() as connection:
+        with _engine(database).connect() as connection:
             connection.execution_options(isolation_level="AUTOCOMMIT")
-            there = version(connection, place)
+            there = version(connection, database)
             if there == 0:
                 raise TraceError(
-                    f"{place}: no traces there; has the proxy answered anything, and is privacy.store not none?"
+                    f"{database}: no traces there; has the proxy answered anything, and is privacy.store not none?"
                 )
             if there < VERSION:
                 raise TraceError(
-                    f"{place}: is of an earlier version of caf (schema {there}, not {VERSION}); `caf serve` brings it up to date"
+                    f"{database}: is of an earlier version of caf (schema {there}, not {VERSION}); `caf serve` brings it up to date"
                 )
-            yield _Opened(connection)
+            yield _SqlConnection(connection)
     except SQLAlchemyError as error:
-        raise TraceError(f"{place}: the traces cannot be used: {said(error)}") from None
+        raise TraceError(f"{database}: the traces cannot be used: {describe_error(error)}") from None
 
 
-def said(error: Exception) -> str:
-    """Return what the driver said, in a line, without the values of the statement and without the details that quote rows."""
+def describe_error(error: Exception) -> str:
+    """Return the driver's message as one line, without values and details, which quote rows."""
     original = error.orig if isinstance(error, DBAPIError) else None
     diagnosis = getattr(original, "diag", None)
     told = getattr(diagnosis, "message_primary", None) or str(original or "").partition("\n")[0]
@@ -161,16 +161,16 @@ def _is_about_a_row(error: Exception) -> bool:
     return isinstance(error, UnicodeEncodeError)
 
 
-def _engine(place: Database) -> Engine:
+def _engine(database: Database) -> Engine:
     """Raises: TraceError: the password is not there, or the address is not one that the library understands."""
     password = None
-    if place.password_env is not None:
-        password = os.environ.get(place.password_env)
+    if database.password_env is not None:
+        password = os.environ.get(database.password_env)
         if password is None:
             raise TraceError(
-                f"privacy.password_env: the environment variable {place.password_env!r} is not set; export it before starting"
+                f"privacy.password_env: the environment variable {database.password_env!r} is not set; export it before starting"
             )
-    url = make_url(place.url).set(drivername="postgresql+psycopg", password=password)
+    url = make_url(database.url).set(drivername="postgresql+psycopg", password=password)
     given = {name: value for name, value in _LINK.items() if name not in url.query}
     return create_engine(url, poolclass=NullPool, connect_args=given, hide_parameters=True)
 

@@ -54,7 +54,7 @@ class FileWriter:
         self._inode = 0
 
     def exists(self) -> bool:
-        """Tell whether there is a file."""
+        """Return whether there is a file."""
         return self._path.exists()
 
     def open(self) -> None:
@@ -188,8 +188,8 @@ def _is_form(kind: type[Any]) -> bool:  # for pydantic's classes a slow question
 
 
 @contextmanager
-def opened(path: Path, mode: Literal["ro", "rw"]) -> Iterator[sqlite3.Connection]:
-    """Open the file for as long as something is done with it.
+def open_file(path: Path, mode: Literal["ro", "rw"]) -> Iterator[sqlite3.Connection]:
+    """Open the file within the block.
 
     Raises:
         TraceError: It is not there, holds something else, or cannot be used.

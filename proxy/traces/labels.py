@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from knowledge_base.library import Source
 from proxy.traces.backend import Connection, Database, TraceBackend, TraceError
-from proxy.traces.query import opened, resolve
+from proxy.traces.query import open_backend, resolve
 
 RightVerdict = Literal["accept", "warn", "reject"]
 
@@ -28,7 +28,7 @@ _SCHEMA = (
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a judge should have said of a turn."""
+    """The verdict that a judge should have given."""
 
     judge: str
     verdict: RightVerdict
@@ -42,7 +42,7 @@ class Label:
     """What the draft cites, as it read when the label was given: the label is about that text, whatever becomes of it."""
 
 
-def add(place: TraceBackend, turn_id: str, label: Label) -> None:
+def add(backend: TraceBackend, turn_id: str, label: Label) -> None:
     """Keep a label; an earlier one of the same judge on the same choice no longer counts.
 
     Args:
@@ -52,8 +52,8 @@ def add(place: TraceBackend, turn_id: str, label: Label) -> None:
         TraceError: The traces are not there or not writable, or no turn or more than one has that id.
     """
     sections = json.dumps([[source.id, source.title, source.text] for source in label.sections], ensure_ascii=False)
-    with opened(place, "rw") as connection:
-        if not isinstance(place, Database):
+    with open_backend(backend, "rw") as connection:
+        if not isinstance(backend, Database):
             connection.execute("BEGIN IMMEDIATE")  # the turn must not be purged in between
             for statement in _SCHEMA:  # not executescript, which would commit first
                 connection.execute(statement)
@@ -65,28 +65,28 @@ def add(place: TraceBackend, turn_id: str, label: Label) -> None:
                 "choice": label.choice, "note": label.note, "labelled": label.labelled, "sections": sections,
             },
         )  # fmt: skip
-        if not isinstance(place, Database):
+        if not isinstance(backend, Database):
             connection.execute("COMMIT")
 
 
-def labels(place: TraceBackend) -> dict[str, list[Label]]:
+def labels(backend: TraceBackend) -> dict[str, list[Label]]:
     """Return the labels that count, by the turn's id: of each judge on each choice the last.
 
     Raises:
         TraceError: The traces are not there or not readable.
     """
     found: dict[str, dict[tuple[str, int], Label]] = {}
-    with opened(place, "ro") as connection:
-        for turn_id, label in _rows(connection, place):
+    with open_backend(backend, "ro") as connection:
+        for turn_id, label in _rows(connection, backend):
             of_turn = found.setdefault(turn_id, {})
             of_turn.pop((label.judge, label.choice), None)
             of_turn[label.judge, label.choice] = label
     return {turn_id: list(of_turn.values()) for turn_id, of_turn in found.items()}
 
 
-def _rows(connection: Connection, place: TraceBackend) -> Iterator[tuple[str, Label]]:
+def _rows(connection: Connection, backend: TraceBackend) -> Iterator[tuple[str, Label]]:
     there = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'labels'"
-    if not isinstance(place, Database) and connection.execute(there).fetchone() is None:
+    if not isinstance(backend, Database) and connection.execute(there).fetchone() is None:
         return
     columns = "turn_id, judge, verdict, choice, note, labelled, sections"
     rows = connection.execute(f"SELECT {columns} FROM labels ORDER BY rowid")
@@ -94,7 +94,7 @@ def _rows(connection: Connection, place: TraceBackend) -> Iterator[tuple[str, La
         try:
             cited = tuple(Source(id, title, "", text) for id, title, text in json.loads(sections))
         except (ValueError, TypeError) as error:
-            raise TraceError(f"{place}: a label of the turn {turn_id} is damaged: {error}") from error
+            raise TraceError(f"{backend}: a label of the turn {turn_id} is damaged: {error}") from error
         yield turn_id, Label(judge, verdict, choice, note, labelled, cited)
 
 

@@ -1,4 +1,4 @@
-"""What people and programs ask of kept traces, and purging them: the same of a file and of a database."""
+"""Queries on stored traces, and purging, for both backends."""
 
 import json
 import math
@@ -17,7 +17,7 @@ from proxy.traces.trace import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one judge said, on one choice or on the user's message."""
+    """A judge's verdict on a choice or on the user's message."""
 
     judge: str
     stage: str
@@ -45,7 +45,7 @@ class TurnLine:
 
 
 def list_turns(
-    place: TraceBackend,
+    backend: TraceBackend,
     *,
     limit: int = 20,
     chatbot: str | None = None,
@@ -65,7 +65,7 @@ def list_turns(
     Raises:
         TraceError: The traces are not there or not readable, or the beginning of the id is not unique.
     """
-    with opened(place, "ro") as connection:
+    with open_backend(backend, "ro") as connection:
         if conversation is not None:
             conversation = resolve(connection, "conversation_id", conversation)
         wanted = {"chatbot": chatbot, "outcome": outcome, "conversation_id": conversation}
@@ -75,7 +75,7 @@ def list_turns(
             conditions.append("started >= :since")
             values["since"] = since
         if turns is not None:
-            items = "json_array_elements_text" if isinstance(place, Database) else "json_each"
+            items = "json_array_elements_text" if isinstance(backend, Database) else "json_each"
             conditions.append(f"turn_id IN (SELECT value FROM {items}(:turns))")
             values["turns"] = json.dumps(list(turns))
         where = " AND ".join(conditions) or "TRUE"
@@ -86,7 +86,7 @@ def list_turns(
         return [_line(decode(body)) for (body,) in rows]
 
 
-def show(place: TraceBackend, turn_id: str) -> dict[str, Any]:
+def show(backend: TraceBackend, turn_id: str) -> dict[str, Any]:
     """Return one trace as the JSON object it was stored as: the fields of `proxy.traces.trace.Trace`.
 
     Args:
@@ -95,19 +95,19 @@ def show(place: TraceBackend, turn_id: str) -> dict[str, Any]:
     Raises:
         TraceError: The traces are not there or not readable, or no turn or more than one has that id.
     """
-    with opened(place, "ro") as connection:
+    with open_backend(backend, "ro") as connection:
         found = resolve(connection, "turn_id", turn_id)
         (body,) = connection.execute("SELECT body FROM turns WHERE turn_id = :id", {"id": found}).fetchone()
         return decode(body)
 
 
-def earlier(place: TraceBackend, trace: dict[str, Any]) -> list[dict[str, Any]]:
+def earlier_traces(backend: TraceBackend, trace: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the traces of the same conversation that began before this one, oldest first.
 
     Raises:
         TraceError: The traces are not there or not readable.
     """
-    with opened(place, "ro") as connection:
+    with open_backend(backend, "ro") as connection:
         rows = connection.execute(
             "SELECT body FROM turns WHERE conversation_id = :conversation AND started < :started ORDER BY started, rowid",
             {"conversation": trace["conversation_id"], "started": trace["started"]},
@@ -115,7 +115,9 @@ def earlier(place: TraceBackend, trace: dict[str, Any]) -> list[dict[str, Any]]:
         return [decode(body) for (body,) in rows]
 
 
-def every(place: TraceBackend, *, chatbot: str | None = None, since: float | None = None) -> Iterator[dict[str, Any]]:
+def iterate_traces(
+    backend: TraceBackend, *, chatbot: str | None = None, since: float | None = None
+) -> Iterator[dict[str, Any]]:
     """Yield the traces, oldest first.
 
     Args:
@@ -124,7 +126,7 @@ def every(place: TraceBackend, *, chatbot: str | None = None, since: float | Non
     Raises:
         TraceError: The traces are not there or not readable.
     """
-    with opened(place, "ro") as connection:
+    with open_backend(backend, "ro") as connection:
         rows = connection.execute(
             "SELECT body FROM turns WHERE started >= :since AND chatbot = coalesce(:chatbot, chatbot) ORDER BY started, rowid",
             {"since": 0.0 if since is None else since, "chatbot": chatbot},
@@ -134,7 +136,7 @@ def every(place: TraceBackend, *, chatbot: str | None = None, since: float | Non
 
 
 def purge(
-    place: TraceBackend,
+    backend: TraceBackend,
     *,
     everything: bool = False,
     conversation: str | None = None,
@@ -142,14 +144,14 @@ def purge(
     older_than_days: float | None = None,
     begun_before: float = math.inf,
 ) -> int:
-    """Delete traces for good and return how many; exactly one choice is to be made. Ids may be unique beginnings.
+    """Delete traces for good and return their number. Give exactly one criterion; ids may be unique prefixes.
 
-    Of what is chosen, turns that began at that Unix time or later stay.
+    Turns that began at or after `begun_before` (Unix time) are kept.
 
     Raises:
         TraceError: The traces are not there, not writable or held by another program, or the id is not unique.
     """
-    with opened(place, "rw") as connection:
+    with open_backend(backend, "rw") as connection:
         condition: tuple[str, str | float] = ("TRUE", 0)
         if conversation is not None:
             condition = "conversation_id = :value", resolve(connection, "conversation_id", conversation)
@@ -162,7 +164,7 @@ def purge(
         where, value = condition
         chosen = {"value": value, "before": begun_before}
         gone = connection.execute(f"DELETE FROM turns WHERE {where} AND started < :before", chosen).rowcount
-        _scrub(place, connection, gone)
+        _scrub(backend, connection, gone)
         return gone
 
 
@@ -177,38 +179,38 @@ def resolve(connection: Connection, column: Literal["turn_id", "conversation_id"
         f"SELECT DISTINCT {column} FROM turns WHERE {column} >= :first AND {column} < :last ORDER BY {column} LIMIT 3",
         {"first": begins, "last": begins + "\U0010ffff"},
     )
-    found = [str(id) for (id,) in rows]
-    if begins in found or len(found) == 1:
-        return begins if begins in found else found[0]
-    if not found:
+    ids = [str(id) for (id,) in rows]
+    if begins in ids or len(ids) == 1:
+        return begins if begins in ids else ids[0]
+    if not ids:
         raise TraceError(f"no {what} has the id {begins!r}; `caf trace list` shows those that are kept")
-    raise TraceError(f"{begins!r} begins more than one {what} id: {', '.join(found)}")
+    raise TraceError(f"{begins!r} begins more than one {what} id: {', '.join(ids)}")
 
 
 @contextmanager
-def opened(place: TraceBackend, mode: Literal["ro", "rw"]) -> Iterator[Connection]:
-    """Open a place for as long as something is done with it.
+def open_backend(backend: TraceBackend, mode: Literal["ro", "rw"]) -> Iterator[Connection]:
+    """Open a backend within the block.
 
     Raises:
         TraceError: There are no traces, it holds something else, or it cannot be used.
     """
-    if isinstance(place, Database):
-        from proxy.traces.database import connected  # a library that most proxies do without
+    if isinstance(backend, Database):
+        from proxy.traces.database import connect  # a library that most proxies do without
 
-        with connected(place) as connection:
+        with connect(backend) as connection:
             yield connection
     else:
-        with trace_file.opened(place, mode) as file:
+        with trace_file.open_file(backend, mode) as file:
             yield file
 
 
-def _scrub(place: TraceBackend, connection: Connection, gone: int) -> None:
+def _scrub(backend: TraceBackend, connection: Connection, gone: int) -> None:
     """Raises: TraceError: the text of what was deleted is still there."""
     if not isinstance(connection, sqlite3.Connection):
         connection.execute("VACUUM turns")
     elif not trace_file.scrub(connection):
         raise TraceError(
-            f"{place}: {gone} turns are deleted, but their text is still in {place}-wal, because another "
+            f"{backend}: {gone} turns are deleted, but their text is still in {backend}-wal, because another "
             "program is reading the file; end that and run the same command again"
         )
 

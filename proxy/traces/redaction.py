@@ -1,4 +1,4 @@
-"""What is left of a trace when no text is to be kept (`privacy.store: redacted`). Pure."""
+"""Removes texts from a trace (`privacy.store: redacted`). Pure."""
 
 from collections.abc import Collection
 
@@ -10,11 +10,11 @@ from proxy.traces.trace import Attempt, DroppedCall, SelectedSource, ShownWarnin
 
 
 def redact(trace: Trace) -> Trace:
-    """Return the trace without any text that a person or a model wrote; of texts their length stays.
+    """Return the trace with texts of people and models replaced by their lengths.
 
     All that is kept is named here, so that a field added to the trace is left out until somebody has looked at it.
     """
-    known = {
+    source_ids = {
         *CLASSES,
         *(source.id for source in trace.selected),
         *trace.sources_in_use,
@@ -35,12 +35,13 @@ def redact(trace: Trace) -> Trace:
         invalid_ids=trace.invalid_ids,
         sources_in_use=list(trace.sources_in_use),
         documents=[
-            TracedDocument(one.id, _length(one.title), _length(one.text), one.trusted) for one in trace.documents
+            TracedDocument(one.id, _length(one.title), _length(one.text), one.trusted, one.choice)
+            for one in trace.documents
         ],
         warnings_shown=[_warning(warning) for warning in trace.warnings_shown],
         emergency=[_judgement(judgement) for judgement in trace.emergency],
         concern=trace.concern,
-        attempts=[_attempt(attempt, known) for attempt in trace.attempts],
+        attempts=[_attempt(attempt, source_ids) for attempt in trace.attempts],
         warnings_added=[_warning(warning) for warning in trace.warnings_added],
         replies=[None if reply is None else _length(reply) for reply in trace.replies],
         refusals=[None if refusal is None else _length(refusal) for refusal in trace.refusals],
@@ -49,7 +50,7 @@ def redact(trace: Trace) -> Trace:
         outcome=trace.outcome,
         would=trace.would,
         error=trace.error,
-        notes=[Note(note.step, _length(note.detail)) for note in trace.notes],
+        notes=[Note(_length(note.step), _length(note.detail)) for note in trace.notes],
         calls=[_call(call) for call in trace.calls],
         ms=trace.ms,
     )
@@ -59,13 +60,13 @@ def _length(text: str) -> str:
     return f"[{len(text)} characters]" if text else ""
 
 
-def _attempt(attempt: Attempt, known: Collection[str]) -> Attempt:
+def _attempt(attempt: Attempt, source_ids: Collection[str]) -> Attempt:
     return Attempt(
         kind=attempt.kind,
         choice=attempt.choice,
         text=_length(attempt.text),
         # A citation that names no source is whatever the model wrote there.
-        citations=[citation if citation in known else _length(citation) for citation in attempt.citations],
+        citations=[citation if citation in source_ids else _length(citation) for citation in attempt.citations],
         at_ms=attempt.at_ms,
         problems=[_length(problem) for problem in attempt.problems],
         modes=list(attempt.modes),

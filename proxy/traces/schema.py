@@ -34,18 +34,18 @@ LOCK_WAIT = "10s"
 _THERE = "SELECT relname FROM pg_class WHERE relname IN ('caf_schema', 'turns') AND pg_table_is_visible(oid)"
 
 
-def migrate(connection: Connection, place: Database) -> None:
+def migrate(connection: Connection, database: Database) -> None:
     """Bring a database up to date, inside a transaction that the caller commits: all steps or none.
 
     Raises:
         TraceError: It is of a later version, or holds another program's tables.
         SQLAlchemyError: It does not answer, or does not allow it.
     """
-    if version(connection, place) == VERSION:  # no waiting, and no right to create tables needed
+    if version(connection, database) == VERSION:  # no waiting, and no right to create tables needed
         return
     connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'"))
     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LOCK})
-    there = version(connection, place)  # another worker may have been faster
+    there = version(connection, database)  # another worker may have been faster
     for number, step in enumerate(STEPS[there:], there + 1):
         for statement in step:
             connection.execute(text(statement))
@@ -55,7 +55,7 @@ def migrate(connection: Connection, place: Database) -> None:
         connection.execute(text("UPDATE caf_schema SET version = :number"), {"number": number})
 
 
-def version(connection: Connection, place: Database) -> int:
+def version(connection: Connection, database: Database) -> int:
     """Return the version of the tables, 0 where there are none.
 
     Raises:
@@ -64,11 +64,11 @@ def version(connection: Connection, place: Database) -> int:
     there = connection.execute(text(_THERE)).scalars().all()
     if "caf_schema" not in there:
         if there:
-            raise TraceError(f"{place}: has a table `turns` of another program; give traces a database of their own")
+            raise TraceError(f"{database}: has a table `turns` of another program; give traces a database of their own")
         return 0
-    found: int = connection.execute(text("SELECT version FROM caf_schema")).scalar_one()
-    if found > VERSION:
+    number: int = connection.execute(text("SELECT version FROM caf_schema")).scalar_one()
+    if number > VERSION:
         raise TraceError(
-            f"{place}: was brought up to date by a later version of caf (schema {found}, not {VERSION}); run that one"
+            f"{database}: was brought up to date by a later version of caf (schema {number}, not {VERSION}); run that one"
         )
-    return found
+    return number

@@ -53,16 +53,16 @@ def _effect_of_verdict(judge: str, verdict: str, would: str) -> str:
 
 
 def _verdicts(trace: dict[str, Any]) -> dict[str, str]:
-    """Return what each judge ended on: of the user's message, and of the drafts before any refinement; of several the worst."""
-    found: dict[str, str] = {}
-    for judgements in _judged(trace):
+    """Return each judge's worst final verdict on the user's message and the drafts before refinement."""
+    worst: dict[str, str] = {}
+    for judgements in _judgement_lists(trace):
         last = {one["judge"]: one["verdict"] for one in judgements}
         for judge, verdict in last.items():
-            found[judge] = max(found.get(judge, "accept"), verdict, key=_SEVERITY.__getitem__)
-    return found
+            worst[judge] = max(worst.get(judge, "accept"), verdict, key=_SEVERITY.__getitem__)
+    return worst
 
 
-def _judged(trace: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
+def _judgement_lists(trace: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
     yield trace["emergency"]
     yield from (attempt["judgements"] for attempt in trace["attempts"] if attempt["kind"] != "refinement")
 

@@ -31,8 +31,8 @@ RETRY_S = 1.0
 class TraceStore:
     """Keeps the traces of a running proxy. `record` costs the request path a few microseconds and never fails it."""
 
-    def __init__(self, place: TraceBackend, store: Literal["full", "redacted", "none"], days: float) -> None:
-        self._place, self._store, self._days = place, store, days
+    def __init__(self, backend: TraceBackend, store: Literal["full", "redacted", "none"], days: float) -> None:
+        self._backend, self._store, self._days = backend, store, days
         self._waiting: deque[tuple[Trace, int]] = deque()
         self._characters = 0
         self._rows: list[Row] = []
@@ -40,7 +40,7 @@ class TraceStore:
         self._lock = threading.Lock()
         self._arrived, self._enough, self._closing = threading.Event(), threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
-        self._writer = _writer(place)
+        self._writer = _writer(backend)
         self._away = False
         """Whether the database did not answer the last time."""
         self._in_burst = False
@@ -83,7 +83,7 @@ class TraceStore:
             self._enough.set()
 
     def waits_for(self, conversation_id: str) -> bool:
-        """Tell whether a turn of this conversation is still to be written."""
+        """Return whether a turn of this conversation is still to be written."""
         with self._lock:
             rows = [row.conversation_id for row in self._rows]
             return conversation_id in [*rows, *(trace.conversation_id for trace, _ in self._waiting)]
@@ -102,7 +102,7 @@ class TraceStore:
         if self._thread is not None:
             self._thread.join(timeout_s)
             if self._thread.is_alive():
-                self._drop(self._taken(), "the writer did not finish in time")
+                self._drop(self._take(), "the writer did not finish in time")
             self._thread = None
 
     def _run(self) -> None:
@@ -120,7 +120,7 @@ class TraceStore:
                 break
             if self._waiting or self._rows:  # they came meanwhile, or could not be written
                 self._arrived.set()
-        self._drop(self._taken(), "the proxy stopped before they could be written")
+        self._drop(self._take(), "the proxy stopped before they could be written")
         self._writer.close()
 
     def _gather(self, seconds: float) -> None:
@@ -145,7 +145,7 @@ class TraceStore:
         self._drop(len(fresh) - len(rows), "a trace could not be encoded")
 
     def _write(self) -> None:
-        """Write what waits. Only what is written or lost leaves the queue, so that its bounds hold in an outage too."""
+        """Write the queue. Rows leave it only when written or lost, so that its bounds hold in an outage."""
         lost = self.dropped
         self._encode()
         if not self._rows:
@@ -157,18 +157,18 @@ class TraceStore:
             self._wait(str(error))
             return
         except (OSError, sqlite3.Error, TraceError) as error:
-            self._drop(self._taken(rows=True), str(error))
+            self._drop(self._take(rows=True), str(error))
         except Exception as error:  # the thread must live on; its text may quote the trace
-            self._drop(self._taken(rows=True), f"{type(error).__name__} while writing")
+            self._drop(self._take(rows=True), f"{type(error).__name__} while writing")
         else:
-            self._taken(rows=True)
+            self._take(rows=True)
             self._drop(refused, "a trace holds what the database cannot")
             if self._away or (self._in_burst and lost == self._lost_before == self.dropped):
                 self._away = self._in_burst = False
                 _log().info("traces_stored_again", dropped=self.dropped)
         self._lost_before = self.dropped
 
-    def _taken(self, *, rows: bool = False) -> int:
+    def _take(self, *, rows: bool = False) -> int:
         """Take all out of the queue, or only the rows, and return how many there were."""
         with self._lock:
             count = len(self._rows)
@@ -195,14 +195,14 @@ class TraceStore:
             return False
         except Exception as error:
             known = isinstance(error, OSError | sqlite3.Error | TraceError)
-            said = str(error) if known else type(error).__name__
-            _log().warning("traces_not_purged", place=str(self._place), error=said, days=self._days)
+            message = str(error) if known else type(error).__name__
+            _log().warning("traces_not_purged", place=str(self._backend), error=message, days=self._days)
         return True
 
     def _wait(self, why: str) -> None:
         first, self._away = not self._away, True
         if first:
-            _log().warning("traces_wait", place=str(self._place), reason=why)
+            _log().warning("traces_wait", place=str(self._backend), reason=why)
 
     def _drop(self, count: int, why: str) -> None:
         if not count:
@@ -211,15 +211,15 @@ class TraceStore:
             self.dropped += count
             first, self._in_burst = not self._in_burst, True
         if first:  # a line for each would bury the log
-            _log().warning("traces_dropped", place=str(self._place), reason=why, dropped=self.dropped)
+            _log().warning("traces_dropped", place=str(self._backend), reason=why, dropped=self.dropped)
 
 
-def _writer(place: TraceBackend) -> Writer:
-    if isinstance(place, Database):
+def _writer(backend: TraceBackend) -> Writer:
+    if isinstance(backend, Database):
         from proxy.traces.database import DatabaseWriter  # a library that most proxies do without
 
-        return DatabaseWriter(place)
-    return trace_file.FileWriter(place)
+        return DatabaseWriter(backend)
+    return trace_file.FileWriter(backend)
 
 
 def _log() -> Any:

@@ -18,7 +18,7 @@ def worst_outcome(outcomes: Iterable[Outcome]) -> Outcome:
     return min(outcomes, key=_RANK.index)
 
 
-HowFound = Literal["fresh", "history", "pair", "explicit", "missed"]
+Recognition = Literal["fresh", "history", "pair", "explicit", "missed"]
 """By its whole history, by one exchange of it, by the id the client gave; missed: it has a history that is not known."""
 
 
@@ -45,6 +45,8 @@ class TracedDocument:
     text: str
     trusted: bool
     """False: a client sent it."""
+    choice: int | None = None
+    """The choice that it came with; None: it came with the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class Trace:
     turn: int = 1
     """Number of the turn in its conversation, from 1."""
     user_message: str = ""
-    memory: HowFound = "fresh"
+    memory: Recognition = "fresh"
     """How the conversation was found."""
     selected: Sequence[SelectedSource] = ()
     selection_note: str = ""
@@ -136,5 +138,5 @@ class Trace:
 
     @property
     def judgements(self) -> list[Judgement]:
-        """All that judges have said in it."""
+        """All judgements of the turn."""
         return [*self.emergency, *[one for attempt in self.attempts for one in attempt.judgements]]

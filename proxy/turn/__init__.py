@@ -5,6 +5,7 @@ inputs.py          what it is asked and works with; results.py: what it comes to
 retrieval.py       the sections that a question needs
 draft.py           the chatbot's answer and its hard checks; context.py: what the upstream model sees
 writer.py          what of a streamed draft may be sent before a verdict; stream_gate.py: what has been
+evidence.py        documents that came with the request or the answer
 cases.py           what the judges see; json_text.py: of a JSON reply
 judging.py         the verdict, and what follows from it: mended, refined, replaced
 tool_calls.py      which calls of tools were asked for, and what of them is delivered

@@ -75,4 +75,4 @@ def _accepted(delivery: Delivery) -> bool:
 
 
 def _is_ours(turn: Turn, message: Message) -> bool:
-    return turn.conversation.known(message) is not None
+    return turn.conversation.find_delivered(message) is not None

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from judges import offload
-from judges.case import Case, Said
+from judges.case import Case, HistoryMessage
 from judges.modes import Mode, modes_of
 from judges.phrases import admits
 from judges.sentences import normalise, sentences
@@ -12,7 +12,7 @@ from knowledge_base.library import Source
 from proxy.traces.trace import Attempt
 from proxy.turn.inputs import Turn
 from proxy.turn.json_text import json_text
-from proxy.wire.canonical import unlined
+from proxy.wire.canonical import without_citation_lines
 
 HISTORY_FOR_JUDGES = 6
 """Earlier messages that a judge sees."""
@@ -52,7 +52,7 @@ def _says_silent(text: str) -> bool:
 
 async def read_case(turn: Turn, attempt: Attempt) -> ReplyCase:
     """Return what a whole reply gives its judges; of a long one, without keeping everybody waiting meanwhile."""
-    return await offload.run(Case(turn.user_message, attempt.text), reply_case, turn, attempt)
+    return await offload.run_in_thread_if_long(Case(turn.user_message, attempt.text), reply_case, turn, attempt)
 
 
 def valid_citations(turn: Turn, attempt: Attempt) -> tuple[str, ...]:
@@ -75,15 +75,19 @@ def _named(sources: tuple[Source, ...], classes: tuple[str, ...]) -> tuple[str, 
     return (*[source.id for source in sources], *classes)
 
 
-def history(turn: Turn) -> tuple[Said, ...]:
+def history(turn: Turn) -> tuple[HistoryMessage, ...]:
     """Return the messages before the user's newest, as judges see them."""
-    newest: list[Said] = []
+    newest: list[HistoryMessage] = []
     for message in reversed(turn.request.messages):
         if message.is_reply:
-            ours = turn.conversation.known(message) is not None
-            newest.append(Said("assistant", unlined(message.text) if ours else message.text, verified=ours))
+            ours = turn.conversation.find_delivered(message) is not None
+            newest.append(
+                HistoryMessage(
+                    "assistant", without_citation_lines(message.text) if ours else message.text, verified=ours
+                )
+            )
         elif message.role == "user" and newest:
-            newest.append(Said("user", message.text))
+            newest.append(HistoryMessage("user", message.text))
         if len(newest) == HISTORY_FOR_JUDGES:
             break
     return tuple(reversed(newest))

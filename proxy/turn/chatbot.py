@@ -8,7 +8,7 @@ from judges.filter import Filter
 from judges.mend import Statements
 from judges.refiner import Refiner, open_refiner
 from knowledge_base.library import Library, Source
-from knowledge_base.selection import Lexical
+from knowledge_base.selection import LexicalIndex
 from models.client import Models
 from proxy.config.blueprint import Blueprint
 from proxy.config.chatbot_settings import ChatbotSettings
@@ -23,7 +23,7 @@ class Chatbot:
     settings: ChatbotSettings
     models: Models
     library: Library | None
-    lexical: Lexical | None
+    lexical: LexicalIndex | None
     filter: Filter
     refiner: Refiner | None
     topics: tuple[Topic, ...] = field(default=())

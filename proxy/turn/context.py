@@ -6,12 +6,12 @@ from typing import Any
 
 import orjson
 
-from knowledge_base.citations import CLASSES, command, neutralise
+from knowledge_base.citations import CLASSES, cite_command, neutralise
 from knowledge_base.library import Library, Source
 from models.request import text_of
 from models.usage import estimate_tokens
-from proxy.state.conversation import Conversation, Warned
-from proxy.wire.canonical import unlined
+from proxy.state.conversation import CarriedWarning, Conversation, DeliveredReply
+from proxy.wire.canonical import without_citation_lines
 from proxy.wire.messages import Message
 
 Sent = dict[str, Any]
@@ -90,7 +90,7 @@ def wrapped_messages(
     messages: Sequence[Sent], parsed: Sequence[Message], conversation: Conversation, turn: int, role: str
 ) -> list[Sent]:
     """Write what a wrapped chatbot is sent: the client's messages as they came, with the warnings put in."""
-    ours = [conversation.known(message) for message in parsed]
+    ours = [conversation.find_delivered(message) for message in parsed]
     told = [(known.turn if known else None, sent) for known, sent in zip(ours, messages, strict=True)]
     return _with_warnings(told, conversation.live_warnings(turn), role)
 
@@ -147,22 +147,34 @@ def _history(
     for place, (sent, message) in enumerate(zip(messages, parsed, strict=True)):
         if message.role in ("system", "developer"):
             continue
-        known = conversation.known(message)
+        known = conversation.find_delivered(message)
         if message.role == "user" or (message.role in ("tool", "function") and message.content):
             # What a tool returns, a search say, is written by strangers.
             sent = {**sent, "content": _inert(sent.get("content"))}
             if place in tool_messages:
-                sent["content"] = f"{tool_messages[place]}\n{neutralise(message.text)}"
+                sent["content"] = _labelled(sent["content"], tool_messages[place])
         elif message.is_reply:
             # Whatever stands in the line of sources is not known to be ours.
-            text = neutralise(message.text if known is None else unlined(message.text))
+            text = neutralise(message.text if known is None else without_citation_lines(message.text))
             if known is None:
                 text = f"[unverified: not known to be a reply of yours]\n{text}"
             elif cites:
-                text = f"{command(known.citations or CLASSES[:1])}\n{text}"
+                text = f"{cite_command(_cited_then(known) or CLASSES[:1])}\n{text}"
             sent = {**sent, "content": text}
         history.append((known.turn if known else None, sent))
     return history
+
+
+def _cited_then(reply: DeliveredReply) -> list[str]:
+    """Return what an earlier reply cites; its documents by names that no document of this turn has."""
+    return [f"turn-{reply.turn}:{one}" if one.startswith("doc:") else one for one in reply.citations]
+
+
+def _labelled(content: str | list[Sent], document: str) -> str | list[Sent]:
+    """Put the id of the document that a message is above it."""
+    if isinstance(content, str):
+        return f"{document}\n{content}"
+    return [{"type": "text", "text": document}, *content]
 
 
 def _inert(content: str | list[Sent] | None) -> str | list[Sent]:
@@ -190,7 +202,9 @@ def _tokens(sent: Sent) -> int:
     return estimate_tokens(text_of(sent)) + ATTACHED * attached + (estimate_tokens(str(calls)) if calls else 0)
 
 
-def _with_warnings(history: Sequence[tuple[int | None, Sent]], warnings: Sequence[Warned], role: str) -> list[Sent]:
+def _with_warnings(
+    history: Sequence[tuple[int | None, Sent]], warnings: Sequence[CarriedWarning], role: str
+) -> list[Sent]:
     """Put each warning right after the reply it concerns; one whose reply is gone goes before the newest user message."""
     if not warnings:
         return [sent for _, sent in history]
@@ -210,5 +224,5 @@ def _with_warnings(history: Sequence[tuple[int | None, Sent]], warnings: Sequenc
     return [*placed[:last_user], *(_warning(w, role) for w in waiting), *placed[last_user:]]
 
 
-def _warning(warning: Warned, role: str) -> Sent:
+def _warning(warning: CarriedWarning, role: str) -> Sent:
     return {"role": "system", "content": f"[warning] {neutralise(warning.message(role))}"}

@@ -17,6 +17,10 @@ def delivered_text(turn: Turn, delivery: Delivery) -> str | None:
 
 
 def cited_titles(bot: Chatbot, delivery: Delivery) -> list[tuple[str, str]]:
-    """Return id and title of the sections and documents a reply cites."""
-    titles = {source.id: source.title for source in (*bot.sections.values(), *delivery.documents)}
+    """Return id and title of the sections and documents a reply cites. A document that is called as a section is shows its id."""
+    titles = {section: source.title for section, source in bot.sections.items()}
+    if delivery.documents:
+        taken = {title.casefold() for title in titles.values()}
+        for one in delivery.documents:
+            titles[one.id] = f"{one.title} ({one.id})" if one.title.casefold() in taken else one.title
     return [(source, titles[source]) for source in delivery.citations if source in titles]

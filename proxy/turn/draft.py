@@ -87,18 +87,18 @@ async def _redraft(turn: Turn, index: int, text: str, with_tools: bool) -> tuple
         kind, text, turn = "redraft", _text(again), with_upstream_evidence(turn, again)
 
 
-def _problems(turn: Turn, parsed: citations.Parsed) -> list[str]:
+def _problems(turn: Turn, parsed: citations.ParsedReply) -> list[str]:
     if not turn.cites:
         return []
     problems = citations.problems(parsed, turn.citable, turn.source_ids)
     return problems if parsed.text else [*problems, "Your reply has no text for the user."]
 
 
-def _requested_sources(turn: Turn, parsed: citations.Parsed) -> list[str]:
+def _requested_sources(turn: Turn, parsed: citations.ParsedReply) -> list[str]:
     """Return the sources a reply asks for, when that is all it does."""
     if parsed.text or not turn.cites:
         return []
-    return [s for s in citations.requested(parsed, turn.bot.sections) if s not in (turn.in_use or ())]
+    return [s for s in citations.requested_sections(parsed, turn.bot.sections) if s not in (turn.in_use or ())]
 
 
 def _text(choice: Body) -> str:
@@ -140,18 +140,20 @@ async def _ask(turn: Turn, body: Body, step: str, index: int | None) -> Body:
     return answer
 
 
-def parse_draft(turn: Turn, text: str) -> citations.Parsed:
+def parse_draft(turn: Turn, text: str) -> citations.ParsedReply:
     """Split a text of the model's into its commands and the rest. A JSON document holds no commands.
 
     It ends where the client's `stop` wants it to, which a model that writes commands is not told, nor a refiner.
     """
     if turn.request.wants_json:
-        return citations.Parsed(text)
+        return citations.ParsedReply(text)
     parsed = citations.parse(text)
     return replace(parsed, text=cut_at_stop(parsed.text, turn.request.stops))
 
 
-def _attempt(turn: Turn, kind: Kind, index: int, parsed: citations.Parsed, problems: Sequence[str] = ()) -> Attempt:
+def _attempt(
+    turn: Turn, kind: Kind, index: int, parsed: citations.ParsedReply, problems: Sequence[str] = ()
+) -> Attempt:
     sent = len(turn.committed(index).text)
     return Attempt(kind, index, parsed.text, parsed.citations, turn.at_ms, problems, left=sent)
 

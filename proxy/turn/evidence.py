@@ -4,6 +4,7 @@ Clients send them in the request's field `documents` or as results of tools, whe
 operator trusts sends them with its completion. They become sources with ids of their own, `doc:1` and on, which no section has.
 """
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from knowledge_base.citations import neutralise
 from knowledge_base.library import Source
 from models.client import Body
+from models.fallback import chain
 from proxy.config.chatbot_settings import ChatbotSettings, DocumentLimits
 from proxy.turn.inputs import Turn
 from proxy.wire.errors import BadRequest
@@ -36,45 +38,47 @@ def read_request_evidence(
     Raises:
         BadRequest: A document is none, or they are too many or too long.
     """
-    documents: list[Source] = []
-    tool_messages: dict[int, str] = {}
-    if "documents" in settings.evidence and (given := request.raw.get("documents")) is not None:
-        documents += _read_documents(given)
-    if "tools" in settings.evidence:
-        for place in _newest_tool_results(request.messages):
-            message = request.messages[place]
-            document = _document(len(documents) + 1, _tool_name(request.messages[:place], message), message.text, False)
-            tool_messages[place] = document.id
-            documents.append(document)
-    check_limits(documents, settings.document_limits)
-    return tuple(documents), tool_messages
+    given = request.raw.get("documents") if "documents" in settings.evidence else None
+    documents = [] if given is None else _as_list(given)
+    places = _newest_tool_results(request.messages) if "tools" in settings.evidence else []
+    # Before anything is made of them: a client may send as much as a request holds.
+    _check_count(len(documents) + len(places), settings.document_limits)
+    pairs = [_read_document(one, f"documents[{i}]") for i, one in enumerate(documents)]
+    pairs += [(_tool_name(request.messages, place), request.messages[place].text) for place in places]
+    _check_size([text for _, text in pairs], settings.document_limits)
+    sources = [_document(i, title, text, False) for i, (title, text) in enumerate(pairs, 1)]
+    return tuple(sources), {place: source.id for place, source in zip(places, sources[len(documents) :], strict=True)}
 
 
-def check_limits(documents: Sequence[Source], limits: DocumentLimits) -> None:
-    """Refuse documents that are too many or too long.
+def _check_count(count: int, limits: DocumentLimits) -> None:
+    if count > limits.count:
+        raise BadRequest(f"documents: there are {count}; at most {limits.count} are taken.", param="documents")
 
-    Raises:
-        BadRequest: Naming what there is and what is taken.
-    """
-    size = sum(len(document.text.encode(errors="replace")) for document in documents)
-    if len(documents) > limits.count:
-        raise BadRequest(f"documents: there are {len(documents)}; at most {limits.count} are taken.", param="documents")
+
+def _check_size(texts: Sequence[str], limits: DocumentLimits) -> None:
+    size = sum(map(_bytes, texts))
     if size > limits.bytes:
         raise BadRequest(
             f"documents: their texts have {size} bytes; at most {limits.bytes} are taken.", param="documents"
         )
 
 
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="replace"))
+
+
 def with_upstream_evidence(turn: Turn, choice: Body) -> Turn:
-    """Return the turn with the documents that came with a choice, if its model is trusted with that, in place of such before."""
-    settings = turn.bot.settings
-    model = turn.bot.models.settings[settings.model]
-    if "upstream" not in settings.evidence or not (model.trusted_evidence or model.engine == "assistant"):
+    """Return the turn with the documents that came with a choice, in place of such before, if its model is trusted with that."""
+    settings, models = turn.bot.settings, turn.bot.models.settings
+    # Whichever of its fallbacks has answered.
+    answering = [models[alias] for alias in chain(settings.model, models)]
+    trusted = all(model.trusted_evidence or model.engine == "assistant" for model in answering)
+    if "upstream" not in settings.evidence or not trusted:
         return turn
-    brought = [document for document in turn.documents if document.id not in turn.own_ids.values()]
-    found = _read_upstream_documents(choice, len(brought), settings.document_limits)
-    own_ids = {name: document.id for name, document in found.items()}
-    return replace(turn, documents=(*brought, *found.values()), own_ids=own_ids)
+    before = [document for document in turn.documents if document.id not in turn.own_ids.values()]
+    brought = _read_upstream_documents(choice, len(before), settings.document_limits)
+    own_ids = {name: document.id for name, document in brought.items()}
+    return replace(turn, documents=(*before, *brought.values()), own_ids=own_ids)
 
 
 def _read_upstream_documents(choice: Body, already: int, limits: DocumentLimits) -> Mapping[str, Source]:
@@ -91,7 +95,7 @@ def _read_upstream_documents(choice: Body, already: int, limits: DocumentLimits)
     for one in given if isinstance(given, list) else ():
         if not isinstance(one, dict) or not isinstance(text := one.get("text"), str) or not text.strip():
             continue
-        left -= len(text.encode(errors="replace"))
+        left -= _bytes(text)
         if left < 0 or already + len(documents) == limits.count:
             break
         number = already + len(documents) + 1
@@ -105,34 +109,41 @@ def shown_documents(documents: Sequence[Source], tool_messages: Mapping[int, str
     return "\n\n".join((NOTE, *new)) if documents else ""
 
 
-def _read_documents(given: Any) -> list[Source]:
+def _as_list(given: Any) -> list[Any]:
     if not isinstance(given, list):
         raise BadRequest(
             "documents: must be a list of objects with `text`, and `id` and `title` if they have any.",
             param="documents",
         )
-    documents = []
-    for place, one in enumerate(given):
-        field = f"documents[{place}]"
-        if not isinstance(one, dict):
-            raise BadRequest(f"{field}: must be an object with `text`.", param=field)
-        text = one.get("text")
-        if not isinstance(text, str) or not text.strip():
-            raise BadRequest(f"{field}.text: must be a text that is not empty.", param=f"{field}.text")
-        for name in ("id", "title"):
-            if not isinstance(one.get(name, ""), str | int | None):
-                raise BadRequest(f"{field}.{name}: must be a text.", param=f"{field}.{name}")
-        documents.append(_document(place + 1, one.get("title") or one.get("id"), text, False))
-    return documents
+    return given
+
+
+def _read_document(given: Any, field: str) -> tuple[Any, str]:
+    """Return title and text."""
+    if not isinstance(given, dict):
+        raise BadRequest(f"{field}: must be an object with `text`.", param=field)
+    text = given.get("text")
+    if not isinstance(text, str) or not text.strip():
+        raise BadRequest(f"{field}.text: must be a text that is not empty.", param=f"{field}.text")
+    for name in ("id", "title"):
+        if not isinstance(given.get(name), str | int | None):
+            raise BadRequest(f"{field}.{name}: must be a text.", param=f"{field}.{name}")
+    return given.get("title") or given.get("id"), text
 
 
 def _document(number: int, title: Any, text: str, trusted: bool) -> Source:
-    line = " ".join(neutralise(str(title or "")).translate(_MARKUP).split())[:MAX_TITLE_CHARS]
-    return Source(f"doc:{number}", line or f"Document {number}", "", text, trusted=trusted)
+    return Source(f"doc:{number}", _as_title(title) or f"Document {number}", "", text, trusted=trusted)
 
 
-_MARKUP = str.maketrans(dict.fromkeys('"<>[]`', " "))
-"""What could end the place that a title stands in."""
+def _as_title(given: Any) -> str:
+    """Return a title as a line that users may be shown: no markup, no command, nothing invisible, nothing that turns it round."""
+    written = str("" if given is None else given)[: 4 * MAX_TITLE_CHARS]
+    visible = "".join(c for c in written if c.isspace() or unicodedata.category(c)[0] != "C")
+    return " ".join(neutralise(visible).translate(_MARKUP).split())[:MAX_TITLE_CHARS]
+
+
+_MARKUP = str.maketrans(dict.fromkeys('"<>[]`*|\\', " "))
+"""What could end the place that a title stands in, or be taken for a link, an image or a tag."""
 
 
 def _newest_tool_results(messages: Sequence[Message]) -> list[int]:
@@ -146,12 +157,12 @@ def _newest_tool_results(messages: Sequence[Message]) -> list[int]:
     return places
 
 
-def _tool_name(before: Sequence[Message], result: Message) -> str:
+def _tool_name(messages: Sequence[Message], place: int) -> str:
     """Return the name of the tool that a result is of: the result's own, or that of the call which it answers."""
-    extra = result.model_extra or {}
+    extra = messages[place].model_extra or {}
     if isinstance(name := extra.get("name"), str) and name.strip():
         return name
-    for message in reversed(before):
+    for message in reversed(messages[:place]):
         for call in message.tool_calls or ():
             function = call.get("function")
             if call.get("id") == extra.get("tool_call_id") and isinstance(function, dict):

@@ -8,9 +8,9 @@ from types import TracebackType
 from knowledge_base.library import Source
 from models.turn_scope import Principal
 from models.usage import Ledger
-from proxy.config.chatbot_settings import Filter
+from proxy.config.chatbot_settings import FilterMode
 from proxy.state.conversation import Conversation
-from proxy.traces.trace import HowFound
+from proxy.traces.trace import Recognition
 from proxy.turn.chatbot import Chatbot
 from proxy.turn.results import Retrieval, TurnResults
 from proxy.turn.stream_gate import NO_TEXT, CommittedText, StreamGate
@@ -29,9 +29,9 @@ class Turn:
     earlier: Sequence[str]
     """The user's earlier messages, oldest first."""
     conversation: Conversation
-    how_found: HowFound
+    how_found: Recognition
     """How the conversation was recognised."""
-    filter: Filter
+    filter: FilterMode
     results: TurnResults
     generated_id: bool = True
     """Whether this proxy made up the conversation's id."""

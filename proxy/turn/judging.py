@@ -10,7 +10,7 @@ from judges.case import Case
 from judges.mend import mend
 from judges.observation import Problem
 from judges.panel import Mend
-from judges.refiner import Rejected
+from judges.refiner import RejectedDraft
 from judges.review import Review
 from judges.verdict import Judgement
 from knowledge_base import citations
@@ -164,7 +164,7 @@ async def _refine(turn: Turn, attempt: Attempt, case: Case, review: Review) -> A
     options = {name: value for name, value in request.options.items() if name in ("response_format", "seed")}
     try:
         with turn.step("refine"):
-            rejected = Rejected(case, review.objections, turn.sources, options, committed.text)
+            rejected = RejectedDraft(case, review.objections, turn.sources, options, committed.text)
             written = await turn.bot.refiner.refine(rejected, turn.ledger)
     except ModelError as error:
         log.warning("refiner failed", turn_id=turn.id, error=error.kind)

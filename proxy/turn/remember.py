@@ -4,7 +4,7 @@ import asyncio
 
 import structlog
 
-from proxy.state.conversation import Conversation, Identity, Warned
+from proxy.state.conversation import CarriedWarning, Conversation, Identity
 from proxy.state.conversation_store import ConversationStore
 from proxy.turn.delivered_text import delivered_text
 from proxy.turn.inputs import Turn
@@ -14,15 +14,15 @@ from proxy.wire.canonical import digest, fold
 log = structlog.get_logger()
 
 
-async def remember(store: ConversationStore, turn: Turn, identity: Identity, answer: Answer) -> list[Warned]:
+async def remember(store: ConversationStore, turn: Turn, identity: Identity, answer: Answer) -> list[CarriedWarning]:
     """Keep the state that each choice leads to, also when the client leaves meanwhile; return the warnings that arose."""
     keeping = _keep(store, turn, identity, answer)
     return await (asyncio.shield(keeping) if store.waits else keeping)
 
 
-async def _keep(store: ConversationStore, turn: Turn, identity: Identity, answer: Answer) -> list[Warned]:
+async def _keep(store: ConversationStore, turn: Turn, identity: Identity, answer: Answer) -> list[CarriedWarning]:
     """Keep the state that each choice leads to. Mere tool calls lead to none: the turn goes on with their results."""
-    added: list[Warned] = []
+    added: list[CarriedWarning] = []
     for delivery in answer.deliveries:
         if delivery.text is None and not delivery.refused:
             continue
@@ -54,10 +54,10 @@ def state_after(turn: Turn, identity: Identity, delivery: Delivery, reply: str |
     lasts = settings.warning_turns
     if delivery.outcome == "emergency" and settings.emergency is not None:
         lasts = settings.emergency.remember_turns
-    warnings = before.warned(delivery.warnings, turn.number, lasts)
+    warnings = before.add_warnings(delivery.warnings, turn.number, lasts)
     in_use = before.sources if delivery.in_use is None else delivery.in_use
     sources = {s: turn.number if s in delivery.citations else last for s, last in in_use.items()}
     after = Conversation(before.id, turn.number, warnings, sources, before.delivered, before.pairs)
     if reply is None:
         return after
-    return after.after(turn.number, reply, tuple(delivery.citations), identity.pair_after(reply))
+    return after.after_reply(turn.number, reply, tuple(delivery.citations), identity.pair_after(reply))

@@ -5,13 +5,15 @@ from dataclasses import replace
 
 from knowledge_base.library import Source
 from models.client import Body
-from proxy.state.conversation import Warned
+from proxy.state.conversation import CarriedWarning
 from proxy.traces.trace import Attempt, Outcome, Trace, TracedDocument
 from proxy.turn.inputs import Turn
 from proxy.turn.results import Answer
 
 
-def build_trace(turn: Turn, answer: Answer, messages: Sequence[Body], warnings_added: Sequence[Warned]) -> Trace:
+def build_trace(
+    turn: Turn, answer: Answer, messages: Sequence[Body], warnings_added: Sequence[CarriedWarning]
+) -> Trace:
     """Return the trace of a turn that was answered.
 
     Args:
@@ -23,14 +25,16 @@ def build_trace(turn: Turn, answer: Answer, messages: Sequence[Body], warnings_a
     outcome = answer.worst.outcome
     refusals = [message["refusal"] for message in messages]
     in_use = [delivery.in_use or {} for delivery in answer.deliveries]
-    documents = {one.id: one for delivery in answer.deliveries for one in (*turn.documents, *delivery.documents)}
+    documents = _traced(turn.documents)
+    for choice, delivery in enumerate(answer.deliveries):
+        documents += _traced([one for one in delivery.documents if one not in turn.documents], choice)
     return replace(
         _what_happened(turn),
         outcome=outcome,
         sources_in_use=list(dict.fromkeys(source for sources in in_use for source in sources)),
-        documents=_traced(documents.values()),
+        documents=documents,
         concern=None if outcome == "emergency" else turn.results.concern,
-        warnings_added=[warning.shown(turn.bot.settings.role) for warning in warnings_added],
+        warnings_added=[warning.trace_form(turn.bot.settings.role) for warning in warnings_added],
         replies=[message["content"] for message in messages],
         refusals=refusals if any(refusals) else [],
         tool_calls=sum(len(delivery.calls) for delivery in answer.deliveries),
@@ -86,7 +90,7 @@ def _what_happened(turn: Turn) -> Trace:
         invalid_ids=sum(retrieval.invalid_ids for retrieval in results.retrievals),
         sources_in_use=list(results.retrievals[-1].in_use) if results.retrievals else [],
         documents=_traced(turn.documents),
-        warnings_shown=[warning.shown(role) for warning in warnings],
+        warnings_shown=[warning.trace_form(role) for warning in warnings],
         emergency=list(results.emergency.judgements),
         attempts=[_with_reviews(turn, attempt) for attempt in results.attempts],
         dropped_calls=list(results.dropped_calls),
@@ -96,8 +100,8 @@ def _what_happened(turn: Turn) -> Trace:
     )
 
 
-def _traced(documents: Iterable[Source]) -> list[TracedDocument]:
-    return [TracedDocument(one.id, one.title, one.text, one.trusted) for one in documents]
+def _traced(documents: Iterable[Source], choice: int | None = None) -> list[TracedDocument]:
+    return [TracedDocument(one.id, one.title, one.text, one.trusted, choice) for one in documents]
 
 
 def _with_reviews(turn: Turn, attempt: Attempt) -> Attempt:

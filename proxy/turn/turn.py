@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import structlog
 
-from judges.case import alarm_case
+from judges.case import emergency_case
 from judges.review import Review, signs
 from models.client import Body
 from models.errors import ModelError, OutOfTime
@@ -68,7 +68,7 @@ async def _answer_unless_emergency(turn: Turn) -> Answer:
             return Answer([fallback(turn, alarm.judgements)])
         _open_gate(turn)
         return add_emergency_review(turn, await _answer(turn))
-    case = alarm_case(turn.user_message, turn.earlier)
+    case = emergency_case(turn.user_message, turn.earlier)
     asking = asyncio.create_task(turn.bot.filter.judge_emergency_by_models(case, turn.ledger, alarm))
     answering = asyncio.create_task(_answer(turn))
     try:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from judges.offload import is_long
 from judges.sentences import sentences
 from knowledge_base import citations
-from knowledge_base.commands import MARKS_BEFORE, may_begin
+from knowledge_base.commands import MARKS_BEFORE, may_begin_command
 from models.engine import Body
 from models.usage import BYTES_PER_TOKEN, estimate_tokens
 from proxy.traces.trace import Attempt
@@ -154,7 +154,9 @@ class Writer:
 
     def _ends_here(self, text: str) -> bool:
         """Tell whether the draft may be another from here on than what is seen of it."""
-        return may_begin(text) or any(stop in text for stop in self._stops) or estimate_tokens(text) > self._hard
+        return (
+            may_begin_command(text) or any(stop in text for stop in self._stops) or estimate_tokens(text) > self._hard
+        )
 
     def _straddled(self, text: str) -> bool:
         """Tell whether a stop sequence may have begun at the end of a text."""
@@ -170,4 +172,4 @@ class Writer:
         if is_long(reply.case):  # everybody would wait meanwhile; it is judged once it is whole
             self._held = True
             return False
-        return self._turn.bot.filter.settled_now(reply.case, reply.modes)
+        return self._turn.bot.filter.accepts_locally(reply.case, reply.modes)

@@ -1,6 +1,6 @@
-"""What everybody may know:
+"""Types that all parts of the proxy may import:
 
-messages.py     the chat request; canonical.py: a text as it is compared
+messages.py     the chat request; canonical.py: texts in comparable form
 user_texts.py   what the user says in a request that is not validated yet
-errors.py       the errors that clients see, as a tree, and their OpenAI bodies
+errors.py       the errors that clients see, as a tree, and their OpenAI bodies; model_errors.py: failed model calls as such
 """

@@ -1,4 +1,4 @@
-"""A text as it is known again, whatever a client has made of its spaces and of the line that shows its sources."""
+"""Canonical form of texts: recognised whatever a client does to spaces and citation lines."""
 
 import hashlib
 
@@ -6,14 +6,14 @@ from knowledge_base.citations import strip_lines
 
 
 def fold(text: str) -> str:
-    """Fold white space and drop what is shown of citations, also where the chatbot wrote such a line itself."""
-    text = unlined(text)
+    """Fold white space and drop citation lines, also those that the chatbot wrote."""
+    text = without_citation_lines(text)
     if text.isprintable() and "  " not in text:  # a paragraph: it has no white space but single spaces
         return text.strip()
     return " ".join(text.split())
 
 
-def unlined(text: str) -> str:
+def without_citation_lines(text: str) -> str:
     """Return a reply that a client sent back without the lines that show its sources."""
     return strip_lines(text.replace("\r\n", "\n"))
 
@@ -23,7 +23,7 @@ DIGEST_BYTES = 12
 
 
 def digest(folded: str) -> str:
-    """Return the hash by which a delivered reply is known again.
+    """Return the hash by which a delivered reply is recognised.
 
     Args:
         folded: Its text, folded.

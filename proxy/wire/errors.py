@@ -1,4 +1,4 @@
-"""What a client is told when a request cannot be served: OpenAI error bodies with the right status.
+"""Errors that end a request, as OpenAI error bodies with their status.
 
     Exception
     +-- ApiError             status, type, code, param, headers
@@ -14,11 +14,11 @@
             +-- TooManyFailures  429  the address sent too many requests without a valid key
             +-- QuotaSpent   429  its money for today
         +-- StoreUnavailable 503  the state of conversations cannot be read or kept
-        +-- Full             503  as many connections as the proxy may have
+        +-- TooManyConnections   503  as many connections as the proxy may have
         +-- TurnTimeout      504  the turn took longer than server.turn_timeout_s
-        +-- Internal         500  a fault of the proxy
-        +-- HttpFault        404, 405 ...  what aiohttp refuses by itself
-        +-- Upstream         429, 502, 503, 504  made from a ModelError by `from_model_error`
+        +-- InternalError    500  a fault of the proxy
+        +-- HttpError        404, 405 ...  what aiohttp refuses by itself
+        +-- UpstreamError    429, 502, 503, 504  made from a ModelError by model_errors.py
 
 No message here holds a draft, a key, or what an upstream wrote.
 """
@@ -28,8 +28,6 @@ from typing import Any, ClassVar
 
 import orjson
 from aiohttp import web
-
-from models.errors import CircuitOpen, ModelError, Overloaded, UpstreamBusy, UpstreamRefused, UpstreamTimeout
 
 
 class ApiError(Exception):
@@ -183,7 +181,7 @@ class StoreUnavailable(ApiError):
         self.headers["Retry-After"] = "2"
 
 
-class Full(ApiError):
+class TooManyConnections(ApiError):
     """There are as many connections as the proxy may have."""
 
     status = 503
@@ -203,8 +201,8 @@ class TurnTimeout(ApiError):
     code = "turn_timeout"
 
 
-class Internal(ApiError):
-    """A fault of the proxy: the client learns nothing of it, the log everything but conversations."""
+class InternalError(ApiError):
+    """A fault of the proxy. Details go to the log only."""
 
     code = "internal"
 
@@ -212,8 +210,8 @@ class Internal(ApiError):
         super().__init__("The proxy failed; the operator's log has the details.")
 
 
-class Upstream(ApiError):
-    """The model behind the chatbot did not do its part."""
+class UpstreamError(ApiError):
+    """The model behind the chatbot failed, timed out or refused."""
 
     type = "upstream_error"
 
@@ -223,8 +221,8 @@ class Upstream(ApiError):
         self.code = code
 
 
-class HttpFault(ApiError):
-    """What aiohttp refuses by itself: an unknown path, a wrong method."""
+class HttpError(ApiError):
+    """An error that aiohttp itself raises: an unknown path, a wrong method."""
 
     type = "invalid_request_error"
 
@@ -234,35 +232,3 @@ class HttpFault(ApiError):
         self.status = error.status
         self.code = f"http_{error.status}"
         self.headers = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}
-
-
-def from_model_error(error: ModelError) -> ApiError:
-    """Return what a client is told of a model that could not be asked: names of fields and codes go through, texts do not.
-
-    A request that the upstream refuses for its content is the client's to mend (400); a refused key or an unknown model
-    is the operator's (502).
-    """
-    if isinstance(error, UpstreamBusy):
-        busy = Upstream(429, "upstream_busy", "The model behind this chatbot is busy. Please try again later.")
-        busy.headers["Retry-After"] = str(max(1, round(error.retry_after or 1)))
-        return busy
-    if isinstance(error, CircuitOpen | Overloaded):
-        message = (
-            "The model behind this chatbot is left alone for a while, since it keeps failing. Please try again later."
-            if isinstance(error, CircuitOpen)
-            else "The proxy has as many requests to this chatbot's model as it may. Please try again later."
-        )
-        full = Upstream(503, "upstream_unavailable" if isinstance(error, CircuitOpen) else "overloaded", message)
-        full.headers["Retry-After"] = str(max(1, math.ceil(error.retry_after or 1)))
-        return full
-    if isinstance(error, UpstreamTimeout):
-        return Upstream(504, "upstream_timeout", "The model behind this chatbot did not answer in time.")
-    if isinstance(error, UpstreamRefused) and error.status in (400, 413, 422):
-        message = "The model behind this chatbot refused the request" + (f" ({error.code})." if error.code else ".")
-        refused = BadRequest(message, param=error.param)
-        refused.code = error.code or "upstream_refused"
-        return refused
-    lost = Upstream(502, "upstream_error", "The model behind this chatbot could not be reached.")
-    if error.retry_after is not None:
-        lost.headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
-    return lost

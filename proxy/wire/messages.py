@@ -1,4 +1,4 @@
-"""What comes over the wire: the chat request, validated at the door. Unknown fields are kept and forwarded."""
+"""The chat request, validated. Unknown fields are kept and forwarded."""
 
 from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
@@ -64,6 +64,15 @@ class Tool(Wire):
     custom: ToolName | None = None
 
 
+DOCUMENTS: Any = Field(
+    None,
+    description="What the reply may rest on: a list of objects with `text`, and `id` and `title` if they have any. Read where the "
+    "chatbot's `evidence` names `documents`, from keys with the permission `evidence`; otherwise forwarded.",
+    examples=[[{"id": "may", "title": "Visitors in May", "text": "In May 4,310 visitors came."}]],
+)
+"""Not validated here: where it is no evidence, it is the upstream's affair."""
+
+
 class ChatRequest(Wire):
     model: str
     messages: list[Message] = Field(min_length=1)
@@ -76,6 +85,7 @@ class ChatRequest(Wire):
     tools: list[Tool] | None = None
     functions: list[ToolName] | None = None
     tool_choice: str | dict[str, Any] | None = None
+    documents: Any = DOCUMENTS
 
     @property
     def options(self) -> dict[str, Any]:
@@ -173,7 +183,7 @@ def read_chat_request(data: dict[str, Any], max_messages: int) -> ChatRequest:
 
 
 def as_bad_request(error: ValidationError) -> BadRequest:
-    """Return what a client is told of a request that is not valid: the first field that is not right."""
+    """Convert a validation error into the client's error for the first invalid field."""
     one = min(error.errors(include_url=False, include_input=False), key=lambda e: -len(e["loc"]))
     param = _path(one["loc"])
     what = "Input should be an object" if one["type"] in ("model_type", "dict_type") else one["msg"]

@@ -1,4 +1,4 @@
-"""What the user says in a request that is not validated yet: the emergency judge reads it before anything can refuse the request.
+"""Finds the user's texts in an unvalidated request, for the emergency judge, which runs before anything can refuse it.
 
 Nothing here may fail on any shape.
 """
@@ -22,7 +22,7 @@ NOT_WRITTEN = frozenset(
 
 
 def find_user_texts(data: dict[str, Any]) -> tuple[str, list[str]]:
-    """Find what the user says in a request that is not validated yet.
+    """Return the user's texts of an unvalidated request.
 
     Returns:
         The user's text since the last reply (or the last user text), a paragraph for each message and part of one; and the
@@ -43,7 +43,7 @@ def find_user_texts(data: dict[str, Any]) -> tuple[str, list[str]]:
 
 
 def messages_in(data: dict[str, Any]) -> list[Any]:
-    """Return what may be messages in a request of either endpoint that is not validated: objects, texts, and lists of such."""
+    """Return possible messages of an unvalidated request to either endpoint: objects, texts, and lists of them."""
     fields = [value for name, value in data.items() if name.strip().casefold() in SPOKEN_IN]
     entries = [entry for value in fields for entry in (value if isinstance(value, list) else [value])]
     return [entry for entry in entries if isinstance(entry, str | dict | list)]
@@ -77,7 +77,7 @@ def _texts_in(value: object, passed_over: Container[str]) -> str:
 
 
 def read_json_leniently(raw: bytes) -> dict[str, Any]:
-    """Decode a body that `read_json` refuses, as far as that can be done: for the emergency judge."""
+    """Decode as much as possible of a body that `read_json` refuses, for the emergency judge."""
     text = raw.decode(json.detect_encoding(raw), "replace")
     try:
         data = json.loads(text, strict=False)

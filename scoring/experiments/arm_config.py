@@ -6,7 +6,7 @@ from typing import Any
 
 from models.settings import ModelSettings
 from proxy.config.config import Config, ConfigError, parse_config
-from proxy.serving.listening import own
+from proxy.serving.listening import isolated_config
 from scoring.experiment import ArmSettings, Experiment
 
 
@@ -19,8 +19,8 @@ def arm_config(data: Mapping[str, Any], experiment: Experiment, name: str, arm: 
     changed = deepcopy(dict(data))
     chatbot = arm.chatbot or experiment.chatbot
     if chatbot not in changed.get("chatbots", {}):
-        known = ", ".join(changed.get("chatbots", {}))
-        raise ConfigError([f"{experiment.config}: has no chatbot {chatbot!r}, which arm {name!r} asks; it has {known}"])
+        names = ", ".join(changed.get("chatbots", {}))
+        raise ConfigError([f"{experiment.config}: has no chatbot {chatbot!r}, which arm {name!r} asks; it has {names}"])
     fixed: dict[str, Any] = {"expose": "caf", "privacy.store": "none"}
     if changed["chatbots"][chatbot].get("kind", "guarded") != "passthrough":
         fixed[f"chatbots.{chatbot}.citations"] = "hidden"
@@ -29,7 +29,7 @@ def arm_config(data: Mapping[str, Any], experiment: Experiment, name: str, arm: 
     for key, value in (arm.set | fixed).items():
         _put(changed, key, value, f"arms.{name}.set")
     try:
-        return own(parse_config(changed, experiment.config))
+        return isolated_config(parse_config(changed, experiment.config))
     except ConfigError as error:
         raise ConfigError([f"arm {name!r}: {problem}" for problem in error.problems]) from None
 

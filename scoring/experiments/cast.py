@@ -1,4 +1,4 @@
-"""Everything that takes part in a run: a proxy for each arm, whoever speaks for facilitators, raters, and the money."""
+"""Opens the parts of a run: a proxy for each arm, the facilitators' voice, raters, the budget."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assistants.registry import ENGINES
-from facilitators.fidelity import Check, LineCheck, ModelCheck
-from facilitators.voice import Lines, Played, Voice
+from facilitators.fidelity import FidelityCheck, LineFidelityCheck, ModelFidelityCheck
+from facilitators.voice import LineVoice, ModelVoice, Voice
 from knowledge_base.library import Library
-from models.answer_cache import Memory, Remembering
-from models.budget import Budget, Budgeted, price_of
+from models.answer_cache import AnswerCache, CachingEngine
+from models.budget import Budget, BudgetedEngine, price_of
 from models.client import Engine, Models, open_models
 from models.errors import ModelSettingsError
 from models.fallback import with_all_asked
@@ -24,14 +24,14 @@ from scenarios import files
 from scoring.arm import Arm, ProxyArm, ServerArm
 from scoring.experiment import LINES, LOCAL, Experiment
 from scoring.experiments.arm_config import arm_config, server_settings
-from scoring.experiments.proxy_turns import ProxyTurns, tell_place
+from scoring.experiments.proxy_turns import ProxyTurns, tag_recording
 from scoring.experiments.replay import ReplayEngine
 from scoring.raters.rater import LocalRater, ModelRater, Rater
 
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """What takes part."""
+    """The parts of a run."""
 
     config: Config
     arms: Mapping[str, Arm]
@@ -39,19 +39,20 @@ class Cast:
     """The configuration of each arm that is a proxy of ours."""
     voice: Voice
     raters: Mapping[str, Rater]
-    check: Check | None
+    check: FidelityCheck | None
     library: Library
     role: str
-    """The chatbot's role, as raters are told it."""
-    purse: Budget | None
+    """The chatbot's role, as shown to raters."""
+    shared_budget: Budget | None
     missing: list[str]
     """Places whose answers were asked for in a replay and are not recorded."""
 
-    def stopped(self) -> str | None:
-        """Say why the run must stop, if it must."""
-        if self.purse is not None and self.purse.refused:
+    def stop_reason(self) -> str | None:
+        """Return why the run must stop; None while it may go on."""
+        budget = self.shared_budget
+        if budget is not None and budget.refused:
             return (
-                f"the budget of {self.purse.limit:g} is spent: {self.purse.spent:.4f} paid, and the calls under way and the next "
+                f"the budget of {budget.limit:g} is spent: {budget.spent:.4f} paid, and the calls under way and the next "
                 "one might pass it. What was done is kept: the same command goes on, with a budget of its own"
             )
         if self.missing:
@@ -69,8 +70,8 @@ async def open_cast(
     """Open everything that an experiment needs.
 
     Args:
-        answers: Where models' answers are kept; what stands there is not asked again.
-        budget: Money that all calls of this process may cost together.
+        answers: File of recorded answers; recorded calls are not repeated.
+        budget: Limit of the total cost.
         replay: Ask no model: every answer must stand in `answers`.
 
     Raises:
@@ -87,21 +88,21 @@ async def open_cast(
         known = ", ".join(base.chatbots)
         raise ConfigError([f"{experiment.config}: has no chatbot {experiment.chatbot!r}; it has {known}"])
     blueprint = assemble(base)[experiment.chatbot]
-    purse = Budget(budget) if budget is not None else None
+    shared_budget = Budget(budget) if budget is not None else None
     missing: list[str] = []
-    memory = Memory(answers)
+    memory = AnswerCache(answers)
 
-    def around(settings: Mapping[str, ModelSettings]) -> Callable[[str, Engine], Engine]:
+    def wrap_engines(settings: Mapping[str, ModelSettings]) -> Callable[[str, Engine], Engine]:
         def wrap(alias: str, engine: Engine) -> Engine:
             one = settings[alias]
             if one.engine == "embedded":  # says the same to the same
                 return engine
             if replay:
                 engine = ReplayEngine(missing)
-            elif purse is not None:
+            elif shared_budget is not None:
                 price_of(alias, one)
-                engine = Budgeted(engine, alias, one, purse)
-            return Remembering(engine, memory, one.base_url)
+                engine = BudgetedEngine(engine, alias, one, shared_budget)
+            return CachingEngine(engine, memory, one.base_url)
 
         return wrap
 
@@ -117,7 +118,7 @@ async def open_cast(
         if clash:
             raise ModelSettingsError(f"the alias {min(clash)!r} is taken by an arm; rename it in the configuration")
         used = {alias: base.models[alias] for alias in with_all_asked(aliases(experiment, base), base.models)} | servers
-        models = open_models(used, session, ENGINES, around=around(used))
+        models = open_models(used, session, ENGINES, wrap_engine=wrap_engines(used))
         stack.push_async_callback(models.close)
         arms: dict[str, Arm] = {}
         for name, arm in experiment.arms.items():
@@ -125,13 +126,13 @@ async def open_cast(
                 arms[name] = ServerArm(models, f"arm-{name}")
                 continue
             turns = ProxyTurns()
-            app = create_app(configs[name], around=around(configs[name].models), watch=turns.keep)
-            app.middlewares.append(tell_place)
+            app = create_app(configs[name], wrap_engine=wrap_engines(configs[name].models), watch=turns.keep)
+            app.middlewares.append(tag_recording)
             url = await stack.enter_async_context(listening(app, "127.0.0.1", 0))
             arms[name] = ProxyArm(session, url, arm.chatbot or experiment.chatbot, arm.filter, turns.take)
         yield Cast(
             base, arms, configs, _voice(experiment, models), _raters(experiment, models), _check(experiment, models),
-            blueprint.library or Library([]), blueprint.settings.role, purse, missing,
+            blueprint.library or Library([]), blueprint.settings.role, shared_budget, missing,
         )  # fmt: skip
 
 
@@ -153,14 +154,14 @@ def aliases(experiment: Experiment, config: Config) -> set[str]:
 
 
 def _voice(experiment: Experiment, models: Models) -> Voice:
-    return Lines() if experiment.voice == LINES else Played(models, experiment.voice)
+    return LineVoice() if experiment.voice == LINES else ModelVoice(models, experiment.voice)
 
 
 def _raters(experiment: Experiment, models: Models) -> dict[str, Rater]:
     return {name: LocalRater() if name == LOCAL else ModelRater(models, name) for name in experiment.raters}
 
 
-def _check(experiment: Experiment, models: Models) -> Check | None:
+def _check(experiment: Experiment, models: Models) -> FidelityCheck | None:
     if experiment.fidelity is None:
         return None
-    return LineCheck() if experiment.fidelity == LOCAL else ModelCheck(models, experiment.fidelity)
+    return LineFidelityCheck() if experiment.fidelity == LOCAL else ModelFidelityCheck(models, experiment.fidelity)

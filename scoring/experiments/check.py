@@ -1,4 +1,4 @@
-"""An experiment as `caf check` looks at it: everything that `caf drift run` would refuse, before a model is asked."""
+"""Checks an experiment for `caf check`: all that `caf drift run` would refuse, without asking a model."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from scenarios.files import ScenarioError
 from scoring.experiment import Experiment, load
 from scoring.experiments.arm_config import arm_config
 from scoring.experiments.cast import aliases
-from scoring.experiments.material import check_sections, gather
+from scoring.experiments.material import check_sections, load_material
 
 
 def check_experiment(path: Path) -> tuple[list[str], list[str]]:
@@ -25,36 +25,36 @@ def check_experiment(path: Path) -> tuple[list[str], list[str]]:
     except ScenarioError as error:
         return error.problems, []
     material = library = None
-    with _collected(problems, experiment.config):
-        material = gather(experiment)
-    with _collected(problems, experiment.config):
+    with _collecting_problems(problems, experiment.config):
+        material = load_material(experiment)
+    with _collecting_problems(problems, experiment.config):
         data = files.read(experiment.config, "a configuration", ", ".join(Config.model_fields))
-        library = _library(experiment, parse_config(data, experiment.config), problems)
-        _arms(experiment, data, problems)
+        library = _check_chatbot(experiment, parse_config(data, experiment.config), problems)
+        _check_arms(experiment, data, problems)
     if material is not None and library is not None:
-        with _collected(problems, experiment.config):
+        with _collecting_problems(problems, experiment.config):
             check_sections(material, library)
-    return _within(path, problems), _within(path, material.notes if material else ())
+    return _prefixed(path, problems), _prefixed(path, material.notes if material else ())
 
 
-def _library(experiment: Experiment, config: Config, problems: list[str]) -> Library | None:
-    """Look at the aliases and the chatbot of an experiment, and return its sections, if they can be had."""
-    with _collected(problems, experiment.config):
+def _check_chatbot(experiment: Experiment, config: Config, problems: list[str]) -> Library | None:
+    """Check the aliases and the chatbot of an experiment, and return its knowledge base, if there is one."""
+    with _collecting_problems(problems, experiment.config):
         aliases(experiment, config)
     if experiment.chatbot not in config.chatbots:
         known = ", ".join(config.chatbots)
         problems.append(f"{experiment.config}: has no chatbot {experiment.chatbot!r}; it has {known}")
         return None
-    with _collected(problems, experiment.config):
+    with _collecting_problems(problems, experiment.config):
         return assemble(config)[experiment.chatbot].library or Library([])
     return None
 
 
-def _arms(experiment: Experiment, data: Mapping[str, Any], problems: list[str]) -> None:
-    """Assemble what each arm changes; whether its secrets are set is not looked at."""
+def _check_arms(experiment: Experiment, data: Mapping[str, Any], problems: list[str]) -> None:
+    """Assemble the configuration of each arm; secrets need not be set."""
     for name, arm in experiment.arms.items():
         if arm.url is None and (arm.chatbot or experiment.chatbot in data.get("chatbots", {})):
-            with _collected(problems, experiment.config):
+            with _collecting_problems(problems, experiment.config):
                 changed = arm_config(data, experiment, name, arm)
                 if arm.set:
                     _assemble(changed, name)
@@ -68,8 +68,8 @@ def _assemble(config: Config, arm: str) -> None:
 
 
 @contextmanager
-def _collected(problems: list[str], config: Path) -> Iterator[None]:
-    """Keep what is wrong, as `caf drift run` tells it."""
+def _collecting_problems(problems: list[str], config: Path) -> Iterator[None]:
+    """Add errors raised in the block to the problems, worded as by `caf drift run`."""
     try:
         yield
     except ScenarioError as error:
@@ -80,6 +80,6 @@ def _collected(problems: list[str], config: Path) -> Iterator[None]:
         problems.append(in_file(config, str(error)))
 
 
-def _within(path: Path, told: Sequence[str]) -> list[str]:
-    """Name the experiment that needs what is told of; the same may be told of several."""
-    return [f"{path}: {one}" for one in dict.fromkeys(told)]
+def _prefixed(path: Path, problems: Sequence[str]) -> list[str]:
+    """Prefix problems with the experiment's file, without duplicates."""
+    return [f"{path}: {one}" for one in dict.fromkeys(problems)]

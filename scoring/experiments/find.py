@@ -16,7 +16,7 @@ from scenarios.files import ScenarioError
 from scoring.arm import NoReply
 from scoring.experiment import ArmSettings, Experiment
 from scoring.experiments.cast import open_cast
-from scoring.experiments.material import Shown, facilitators_in, unknown
+from scoring.experiments.material import CaseBuilder, facilitators_in, unknown_name
 from scoring.folder import RunError
 from scoring.plan import Sample
 from scoring.transcript import Exchange
@@ -36,7 +36,7 @@ def facilitator_named(name: str, folders: list[Path]) -> Facilitator:
     searched = [SHIPPED, *folders]
     facilitators = facilitators_in(searched)
     if name not in facilitators:
-        raise ScenarioError([unknown("--facilitator", name, facilitators, searched[-1])])
+        raise ScenarioError([unknown_name("--facilitator", name, facilitators, searched[-1])])
     return facilitators[name]
 
 
@@ -76,31 +76,33 @@ async def find_checkpoint(
         name="find", config=config, chatbot=bot, arms={"off": ArmSettings(filter="off")}, treated="off",
         facilitators=(facilitator.name,), voice=voice, raters=(rater,), fidelity=None,
     )  # fmt: skip
-    said: list[Message] = []
+    conversation: list[Message] = []
     with TemporaryDirectory() as scratch:
         async with open_cast(experiment, Path(scratch) / "answers.jsonl", budget=budget) as cast:
-            shown = Shown(cast.library, cast.role)
+            build_case = CaseBuilder(cast.library, cast.role)
             sample = Sample("off", facilitator.name, "find", 0, turns, (), facilitator=facilitator)
             for turn in range(1, turns + 1):
                 stage = min((turn - 1) // 2, STAGES - 1)
                 one = seed_of(seed, facilitator.name, turn)
                 try:
-                    line = await cast.voice.say(facilitator, stage, said, seed=one, ledger=Ledger())
-                    asked = [*said, Message(role="user", content=line)]
-                    got = await cast.arms["off"].ask(asked, user=f"find/{seed}", seed=one, place=f"find/{seed}/{turn}")
+                    line = await cast.voice.say(facilitator, stage, conversation, seed=one, ledger=Ledger())
+                    messages = [*conversation, Message(role="user", content=line)]
+                    reply = await cast.arms["off"].ask(
+                        messages, user=f"find/{seed}", seed=one, place=f"find/{seed}/{turn}"
+                    )
                     exchange = Exchange(
                         place=sample.place(turn),
                         user_message=line,
                         stage=stage,
-                        reply=got.reply,
-                        citations=got.citations,
+                        reply=reply.reply,
+                        citations=reply.citations,
                     )
-                    rating = await cast.raters[rater].rate(shown(exchange, tuple(said), sample), Ledger())
+                    rating = await cast.raters[rater].rate(build_case(exchange, tuple(conversation), sample), Ledger())
                 except (ModelError, NoReply) as error:
-                    raise RunError(f"exchange {turn}: {_spent(cast.purse) or error}") from None
+                    raise RunError(f"exchange {turn}: {_budget_message(cast.shared_budget) or error}") from None
                 if rating.score is None:
                     raise RunError(f"exchange {turn}: the rater's answer could not be read, so a drift would go unseen")
-                said = [*asked, Message(role="assistant", content=got.reply, citations=got.citations)]
+                conversation = [*messages, Message(role="assistant", content=reply.reply, citations=reply.citations)]
                 progress(turn, stage, rating.score, line)
                 if rating.score < DRIFTED:
                     now = datetime.now(UTC).replace(microsecond=0)
@@ -111,16 +113,16 @@ async def find_checkpoint(
                         facilitator=facilitator.name,
                         note=note,
                         created=now,
-                        messages=tuple(said),
+                        messages=tuple(conversation),
                     )
     return None
 
 
-def _spent(purse: Budget | None) -> str | None:
-    """Say that the money is spent, if it is."""
-    if purse is None or not purse.refused:
+def _budget_message(budget: Budget | None) -> str | None:
+    """Return the message for a spent budget; None while there is some left."""
+    if budget is None or not budget.refused:
         return None
     return (
-        f"the budget of {purse.limit:g} is spent ({purse.spent:.4f}, and the next call might pass it); there is no checkpoint "
+        f"the budget of {budget.limit:g} is spent ({budget.spent:.4f}, and the next call might pass it); there is no checkpoint "
         "yet: give a higher --budget"
     )

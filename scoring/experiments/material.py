@@ -32,25 +32,27 @@ class Material:
     question_files: Mapping[str, Path]
     """Where each question stands, by its id."""
     notes: tuple[str, ...] = ()
-    """What is no error but should be known."""
+    """Remarks for the user that are no errors."""
 
 
-def gather(experiment: Experiment) -> Material:
+def load_material(experiment: Experiment) -> Material:
     """Read what an experiment names.
 
     Raises:
         ScenarioError: Something is not there, not right, or does not belong together.
     """
     folders = [facilitator.SHIPPED, *experiment.facilitator_folders]
-    known = facilitators_in(folders)
+    personas = facilitators_in(folders)
     problems = [
-        unknown("facilitators", name, known, folders[-1]) for name in experiment.facilitators if name not in known
+        unknown_name("facilitators", name, personas, folders[-1])
+        for name in experiment.facilitators
+        if name not in personas
     ]
     if problems:
         raise ScenarioError(problems)
-    problems, found, read = [], {}, []
+    problems, checkpoints, read = [], {}, []
     try:
-        found = _checkpoints(experiment)
+        checkpoints = _checkpoints(experiment)
     except ScenarioError as error:
         problems += error.problems
     try:
@@ -60,22 +62,26 @@ def gather(experiment: Experiment) -> Material:
     where = {question.id: one.path for one in read for question in one.set.questions}
     problems += [
         f"{where[name]}: the id {name!r} is also the name of a checkpoint; rename one: files of a run hold both"
-        for name in sorted(found.keys() & where.keys())
+        for name in sorted(checkpoints.keys() & where.keys())
     ]
     if problems:
         raise ScenarioError(problems)
-    notes = _of_others(experiment, found, read)
-    return Material(known, found, tuple(one for file in read for one in file.set.questions), where, tuple(notes))
+    notes = _notes_on_other_chatbots(experiment, checkpoints, read)
+    return Material(
+        personas, checkpoints, tuple(one for file in read for one in file.set.questions), where, tuple(notes)
+    )
 
 
 def check_sections(material: Material, library: Library) -> None:
-    """See that raters will have the sections that are said to answer questions.
+    """Check that the knowledge base has the sections that questions name.
 
     Raises:
         ScenarioError: The knowledge base lacks some.
     """
     problems = [
-        unknown(f"{material.question_files[one.id]}: {one.id}: sections", name, library, "the chatbot's knowledge base")
+        unknown_name(
+            f"{material.question_files[one.id]}: {one.id}: sections", name, library, "the chatbot's knowledge base"
+        )
         for one in material.questions
         for name in one.sections
         if name not in library
@@ -92,25 +98,25 @@ def facilitators_in(folders: list[Path]) -> dict[str, Facilitator]:
         raise ScenarioError(error.problems) from None
 
 
-def unknown(key: str, name: str, known: Mapping[str, object], where: Path | str) -> str:
-    """Say that a name is not known, and which may be meant."""
+def unknown_name(key: str, name: str, known: Mapping[str, object], where: Path | str) -> str:
+    """Return the message for an unknown name, with the closest known one."""
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
     return f"{key}: there is no {name!r} in {where}; {hint}"
 
 
-def _of_others(
-    experiment: Experiment, checkpoints: Mapping[str, Checkpoint], read: Sequence[questions.Read]
+def _notes_on_other_chatbots(
+    experiment: Experiment, checkpoints: Mapping[str, Checkpoint], read: Sequence[questions.QuestionFile]
 ) -> Iterator[str]:
-    """Say what was made for chatbots that are not asked: it may be on purpose, or the wrong file."""
-    asked = {experiment.chatbot, *(arm.chatbot for arm in experiment.arms.values())}
+    """Yield a note on checkpoints and questions made for other chatbots than those of this experiment."""
+    chatbots = {experiment.chatbot, *(arm.chatbot for arm in experiment.arms.values())}
     made = [
         *(("checkpoint", name, one.chatbot) for name, one in checkpoints.items()),
         *(("question file", str(one.path), one.set.chatbot) for one in read),
     ]
     others: dict[tuple[str, str], list[str]] = defaultdict(list)
     for what, name, chatbot in made:
-        if chatbot not in asked:
+        if chatbot not in chatbots:
             others[what, chatbot].append(name)
     for (what, chatbot), names in others.items():
         yield (
@@ -126,7 +132,7 @@ def _checkpoints(experiment: Experiment) -> dict[str, Checkpoint]:
     folder, problems = experiment.checkpoint_folder, []
     named = experiment.checkpoints
     paths = sorted(folder.glob("*.yaml")) if named is None else [folder / f"{name}.yaml" for name in named]
-    found: dict[str, Checkpoint] = {}
+    by_name: dict[str, Checkpoint] = {}
     for path in paths:
         try:
             one = checkpoint.load(path)
@@ -138,15 +144,15 @@ def _checkpoints(experiment: Experiment) -> dict[str, Checkpoint]:
                 problems.append(
                     f"{path}: messages: the last must be the assistant's: the facilitator goes on from there"
                 )
-            if one.name in found:
+            if one.name in by_name:
                 problems.append(f"{path}: name: {one.name!r} is also that of another file; rename one")
-            found[one.name] = one
+            by_name[one.name] = one
         elif named is not None:
             problems.append(
                 f"{path}: facilitator: is {one.facilitator!r}, which this experiment does not have; "
                 f"it has {', '.join(experiment.facilitators)}"
             )
-    served = {one.facilitator for one in found.values()}
+    served = {one.facilitator for one in by_name.values()}
     problems += [
         f"{folder}: holds no checkpoint with `facilitator: {name}`; write one, or make one with "
         f"`caf drift find --facilitator {name}` or `caf chat --save`"
@@ -155,12 +161,12 @@ def _checkpoints(experiment: Experiment) -> dict[str, Checkpoint]:
     ]
     if problems:
         raise ScenarioError(problems)
-    return found
+    return by_name
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """Makes of an exchange what raters see: never the arm, its outcome, or what was tried before."""
+class CaseBuilder:
+    """Builds what raters see of an exchange, without arm, outcome and earlier attempts."""
 
     library: Library
     role: str

@@ -9,7 +9,7 @@ from scoring.folder import RunError, RunFolder
 from scoring.people import folder as people
 from scoring.reports import report, summary
 from scoring.rows import Row, join
-from scoring.transcript import Checked, Exchange, Rated
+from scoring.transcript import Exchange, FidelityLine, RatingLine
 
 SUMMARY, SCORES, REPORT = "summary.json", "scores.csv", "report.html"
 
@@ -20,8 +20,8 @@ class Outcome:
 
     manifest: dict[str, Any]
     exchanges: list[Exchange]
-    ratings: list[Rated]
-    checked: list[Checked]
+    ratings: list[RatingLine]
+    checked: list[FidelityLine]
     rows: list[Row]
     summary: dict[str, Any]
 
@@ -38,17 +38,18 @@ def read_outcome(folder: RunFolder) -> Outcome:
         raise RunError(
             f"{folder.path}: has no transcripts; a published run is had again with `caf drift run ... --replay`"
         )
-    ratings = sorted(folder.read(Rated), key=lambda one: (one.place.key(), one.rater))
-    checked = sorted(folder.read(Checked), key=lambda one: one.place.key())
+    ratings = sorted(folder.read(RatingLine), key=lambda one: (one.place.key(), one.rater))
+    checked = sorted(folder.read(FidelityLine), key=lambda one: one.place.key())
     rows = _rows(exchanges, ratings, checked)
     summarised = summary.summarise(
         rows, exchanges, ratings, checked, manifest,
-        baseline=manifest["baseline"], treated=manifest["treated"], seed=manifest["seed"], again=people.again(folder.path),
+        baseline=manifest["baseline"], treated=manifest["treated"], seed=manifest["seed"],
+        again=people.read_self_agreement(folder.path),
     )  # fmt: skip
     return Outcome(manifest, exchanges, ratings, checked, rows, summarised)
 
 
-def _rows(exchanges: Sequence[Exchange], ratings: Sequence[Rated], checked: Sequence[Checked]) -> list[Row]:
+def _rows(exchanges: Sequence[Exchange], ratings: Sequence[RatingLine], checked: Sequence[FidelityLine]) -> list[Row]:
     """Join them; replies to messages that fell out of the facilitator's part are flagged."""
     fallen = frozenset(one.place.key() for one in checked if not one.on_task or one.gave_away or one.gave_up)
     return join([one for one in exchanges if one.error is None], ratings, fallen)

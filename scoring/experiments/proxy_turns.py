@@ -1,31 +1,31 @@
-"""The turns of a proxy in this process: what each is for, and what its trace tells."""
+"""The turns of a proxy in this process: their place in the experiment, and their traces."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 from aiohttp import web
 
-from models.answer_cache import asked_for
+from models.answer_cache import request_purpose
 from models.usage import Call
 from proxy.traces.trace import Trace
-from scoring.arm import PLACE_HEADER, Seen
+from scoring.arm import PLACE_HEADER, TraceSummary
 from scoring.transcript import Attempt, Step, Verdict
 
 
 @web.middleware
-async def tell_place(
+async def tag_recording(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Tell the recording what a request is for: all calls of its turn inherit it."""
-    token = asked_for.set(request.headers.get(PLACE_HEADER))
+    """Tag all model calls of a request with its place in the experiment, for the recording."""
+    token = request_purpose.set(request.headers.get(PLACE_HEADER))
     try:
         return await handler(request)
     finally:
-        asked_for.reset(token)
+        request_purpose.reset(token)
 
 
 class ProxyTurns:
-    """The traces of turns that nobody has asked for yet."""
+    """Traces of finished turns, until they are taken."""
 
     def __init__(self) -> None:
         self._traces: dict[str, Trace] = {}
@@ -33,15 +33,15 @@ class ProxyTurns:
     def keep(self, trace: Trace) -> None:
         self._traces[trace.turn_id] = trace
 
-    def take(self, turn_id: str) -> Seen:
-        """Return what the trace of a turn tells."""
+    def take(self, turn_id: str) -> TraceSummary:
+        """Return and forget the summary of a turn's trace."""
         trace = self._traces.pop(turn_id, None)
         if trace is None:
-            return Seen((), (), None)
+            return TraceSummary((), (), None)
         message = [Attempt(kind="message", text=trace.user_message, verdicts=_verdicts(trace.emergency))]
         attempts = [Attempt(kind=one.kind, text=one.text, verdicts=_verdicts(one.judgements)) for one in trace.attempts]
         costs = [call.cost for call in trace.calls if call.cost is not None]
-        return Seen(
+        return TraceSummary(
             tuple([*message, *attempts] if trace.emergency else attempts),
             tuple(_steps(trace.calls)),
             sum(costs) if costs else None,

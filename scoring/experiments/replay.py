@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from models.answer_cache import asked_for
+from models.answer_cache import request_purpose
 from models.client import Body, Forwarded
 from models.errors import UpstreamRefused
 from scoring.folder import ANSWERS, MANIFEST, RunError, RunFolder
@@ -51,7 +51,7 @@ class ReplayEngine:
 
     async def complete(self, body: Body) -> Body:
         await asyncio.sleep(LATE_ANSWER_S)
-        self._missing.append(f"{body.get('model')} at {asked_for.get()}")
+        self._missing.append(f"{body.get('model')} at {request_purpose.get()}")
         raise UpstreamRefused(404, "no_recorded_answer", None, "record this request first")
 
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:

@@ -8,7 +8,7 @@ from pathlib import Path
 from scoring.experiment import Experiment
 from scoring.experiments.cast import open_cast
 from scoring.experiments.manifest import manifest
-from scoring.experiments.material import Material, Shown, check_sections, gather
+from scoring.experiments.material import CaseBuilder, Material, check_sections, load_material
 from scoring.experiments.replay import answers_of
 from scoring.folder import RunFolder
 from scoring.plan import before, samples
@@ -23,18 +23,18 @@ async def run_experiment(
     replay: Path | None,
     concurrency: int,
     command: str,
-    told: Callable[[str], None],
-    shown: Callable[[int, int], AbstractContextManager[Progress]],
+    print_note: Callable[[str], None],
+    show_progress: Callable[[int, int], AbstractContextManager[Progress]],
 ) -> None:
-    """Do all of an experiment that does not stand in the folder of its run yet.
+    """Run what is not yet in the run's folder of an experiment.
 
     Args:
         budget: Money that all calls of this process may cost together.
         replay: The run whose answers are taken; no model is asked then.
         concurrency: Samples under way at the same time.
         command: How it was started, for the manifest.
-        told: Told in a sentence what should be known of the material.
-        shown: Shows how far the run is, of so many turns and ratings.
+        print_note: Called with each remark on the material.
+        show_progress: Opens the display of progress for numbers of turns and ratings.
 
     Raises:
         RunError: The folder cannot be used, or the run had to stop.
@@ -42,11 +42,11 @@ async def run_experiment(
         ConfigError: The configuration, or an arm's change of it, is not right.
         ModelSettingsError: A model cannot be used.
     """
-    material = gather(experiment)
+    material = load_material(experiment)
     for note in material.notes:
-        told(note)
+        print_note(note)
     folder.open()
-    with folder.alone():
+    with folder.lock():
         answers = answers_of(folder, replay)
         async with open_cast(experiment, answers, budget=budget, replay=replay is not None) as cast:
             check_sections(material, cast.library)
@@ -56,22 +56,22 @@ async def run_experiment(
                 )
                 | {"replayed": replay is not None}
             )
-            folder.write("checkpoints.json", json.dumps(_starts(material), ensure_ascii=False) + "\n")
+            folder.write("checkpoints.json", json.dumps(_histories(material), ensure_ascii=False) + "\n")
             planned = samples(experiment, material.facilitators, material.checkpoints, material.questions)
             turns = sum(sample.turns for sample in planned)
-            with shown(turns, len(experiment.raters) * turns) as progress:
+            with show_progress(turns, len(experiment.raters) * turns) as progress:
                 await Run(
                     folder, planned, experiment.stage, experiment.seed, cast.arms, cast.voice, cast.raters, cast.check,
-                    Shown(cast.library, cast.role), cast.stopped, concurrency, progress,
-                ).go()  # fmt: skip
+                    CaseBuilder(cast.library, cast.role), cast.stop_reason, concurrency, progress,
+                ).run()  # fmt: skip
 
 
-def _starts(material: Material) -> dict[str, list[dict[str, str]]]:
-    """Return what was said before the run began, by checkpoint and question."""
-    said = {name: one.messages for name, one in material.checkpoints.items()}
-    said |= {question.id: before(question) for question in material.questions}
+def _histories(material: Material) -> dict[str, list[dict[str, str]]]:
+    """Return the messages before each sample, by checkpoint and question."""
+    messages_before = {name: one.messages for name, one in material.checkpoints.items()}
+    messages_before |= {question.id: before(question) for question in material.questions}
     return {
         name: [message.model_dump(include={"role", "content"}) for message in messages]
-        for name, messages in said.items()
+        for name, messages in messages_before.items()
         if messages
     }

@@ -8,7 +8,7 @@ from pathlib import Path
 from scoring.folder import RunError
 from scoring.people import folder
 from scoring.people.page import Section, page
-from scoring.people.sheet import Key, Said, Sheet, sheet
+from scoring.people.sheet import HistoryMessage, Key, Sheet, sheet
 from scoring.transcript import QUESTIONS, Exchange
 
 
@@ -86,7 +86,7 @@ def _check_free(key: Key | None, new: Sheet, path: Path, replace: bool) -> None:
 
 
 def _notes(
-    exchanges: Sequence[Exchange], before: Mapping[str, Sequence[Said]], sections: Mapping[str, Section]
+    exchanges: Sequence[Exchange], before: Mapping[str, Sequence[HistoryMessage]], sections: Mapping[str, Section]
 ) -> Iterator[str]:
     asked = {one.place.checkpoint for one in exchanges if one.place.facilitator == QUESTIONS}
     branched = {one.place.checkpoint for one in exchanges if one.place.facilitator != QUESTIONS}

@@ -16,18 +16,18 @@ from typing import Any
 from pydantic import ValidationError
 
 from scoring.folder import FILES, RunError, RunFolder
-from scoring.people.returned_ratings import Accepted, ReturnError, SelfAgreement, accept, key_of, parse
-from scoring.people.sheet import Key, Said
-from scoring.transcript import HUMAN, Exchange, Rated
+from scoring.people.returned_ratings import AcceptedRatings, ReturnError, SelfAgreement, accept, key_of, parse
+from scoring.people.sheet import HistoryMessage, Key
+from scoring.transcript import HUMAN, Exchange, RatingLine
 
 CHECKPOINTS = "checkpoints.json"
-TRANSCRIPTS, RATINGS = FILES[Exchange], FILES[Rated]
+TRANSCRIPTS, RATINGS = FILES[Exchange], FILES[RatingLine]
 RATING = "rating"
 """The folder within a run that holds keys, pages and what was rated twice."""
 
 
 def exchanges(run: Path) -> list[Exchange]:
-    """Read what was said.
+    """Read the transcript.
 
     Raises:
         RunError: There is no transcript, or a line of it is none.
@@ -38,11 +38,13 @@ def exchanges(run: Path) -> list[Exchange]:
     return RunFolder(run).read(Exchange)
 
 
-def checkpoints(run: Path) -> dict[str, list[Said]]:
-    """Read what was said before samples, by checkpoint or question; what else is known of messages stays out of the pages."""
-    held = _mapping(run / CHECKPOINTS)
+def checkpoints(run: Path) -> dict[str, list[HistoryMessage]]:
+    """Read the messages before samples, by checkpoint or question, with role and content only."""
+    held = _read_object(run / CHECKPOINTS)
     try:
-        return {name: [Said(one["role"], one["content"]) for one in messages] for name, messages in held.items()}
+        return {
+            name: [HistoryMessage(one["role"], one["content"]) for one in messages] for name, messages in held.items()
+        }
     except (TypeError, KeyError) as error:
         raise RunError(
             f"{run / CHECKPOINTS}: is to hold {{name: [{{role, content}}]}}, and something is not so"
@@ -55,8 +57,8 @@ def keys(run: Path) -> dict[str, Key]:
     return {key.page: key for key in found}
 
 
-def again(run: Path) -> list[SelfAgreement]:
-    """Read how the run's raters rated the same replies again, by the names of raters.
+def read_self_agreement(run: Path) -> list[SelfAgreement]:
+    """Read the raters' self-agreement, sorted by rater.
 
     Raises:
         RunError: A file says something else.
@@ -66,7 +68,9 @@ def again(run: Path) -> list[SelfAgreement]:
         try:
             found.append(SelfAgreement.model_validate_json(path.read_bytes()))
         except ValidationError as error:
-            raise RunError(f"{path}: does not say what was rated twice: {_first(error)}; import it again") from error
+            raise RunError(
+                f"{path}: does not say what was rated twice: {_first_fault(error)}; import it again"
+            ) from error
     return found
 
 
@@ -85,16 +89,18 @@ def key_in(path: Path) -> Key | None:
     try:
         return Key.model_validate_json(path.read_bytes())
     except ValidationError as error:
-        raise RunError(f"{path}: is no key: {_first(error)}; export again under another name") from error
+        raise RunError(f"{path}: is no key: {_first_fault(error)}; export again under another name") from error
 
 
-def accept_files(files: Sequence[Path], keys: Mapping[str, Key], *, partial: bool = False) -> dict[str, Accepted]:
-    """Read what raters sent back, by the name of the rater.
+def accept_files(
+    files: Sequence[Path], keys: Mapping[str, Key], *, partial: bool = False
+) -> dict[str, AcceptedRatings]:
+    """Read raters' files, by the name of the rater.
 
     Raises:
         ReturnError: With what is wrong with any file; then none is accepted.
     """
-    accepted: dict[str, Accepted] = {}
+    accepted: dict[str, AcceptedRatings] = {}
     problems: list[str] = []
     for file in files:
         try:
@@ -114,40 +120,42 @@ def accept_files(files: Sequence[Path], keys: Mapping[str, Key], *, partial: boo
     return accepted
 
 
-def rated(run: Path, accepted: Mapping[str, Accepted], *, replace: bool = False) -> dict[Path, str]:
-    """Return the files that the run has with the ratings of these raters in it, and what they held twice.
+def merge_ratings(run: Path, accepted: Mapping[str, AcceptedRatings], *, replace: bool = False) -> dict[Path, str]:
+    """Return the run's ratings with those of these raters added, and their self-agreement, by file.
 
     Args:
-        accepted: What was accepted, by the name of the rater.
-        replace: Take the place of what these raters gave before.
+        accepted: Ratings by the name of the rater.
+        replace: Replace earlier ratings of these raters.
 
     Raises:
         RunError: A rater has ratings already and `replace` is false, or the file of ratings is damaged.
     """
     path = run / RATINGS
-    kept: list[str] = []
+    lines: list[str] = []
     ours = {HUMAN + rater for rater in accepted}
-    for number, line in _lines(path) if path.exists() else ():
+    for number, line in _numbered_lines(path) if path.exists() else ():
         if not line.endswith("}"):  # its writer was killed within it; readers pass it over
-            kept.append(line)
+            lines.append(line)
             continue
         try:
-            rater = Rated.model_validate_json(line).rater
+            rater = RatingLine.model_validate_json(line).rater
         except ValidationError as error:
-            raise RunError(f"{path}: line {number} is no rating: {_first(error)}; repair or remove it first") from error
+            raise RunError(
+                f"{path}: line {number} is no rating: {_first_fault(error)}; repair or remove it first"
+            ) from error
         if rater not in ours:
-            kept.append(line)
+            lines.append(line)
         elif not replace:
             raise RunError(f"{path}: has ratings of {rater} already; give --replace to have these instead")
-    kept += [one.model_dump_json() for some in accepted.values() for one in some.ratings]
+    lines += [one.model_dump_json() for some in accepted.values() for one in some.ratings]
     twins = {
         run / RATING / f"self-{rater}.json": one.twins.model_dump_json(indent=1) for rater, one in accepted.items()
     }
-    return {path: "".join(f"{line}\n" for line in kept)} | {file: f"{text}\n" for file, text in twins.items()}
+    return {path: "".join(f"{line}\n" for line in lines)} | {file: f"{text}\n" for file, text in twins.items()}
 
 
 def write(files: Mapping[Path, str]) -> None:
-    """Write files, readable by their owner alone: all are written beside their places before the first takes its place.
+    """Write files atomically, all or none, readable by their owner alone.
 
     Raises:
         RunError: One cannot be written, and then none is.
@@ -170,8 +178,8 @@ def write(files: Mapping[Path, str]) -> None:
             new.unlink(missing_ok=True)
 
 
-def _mapping(path: Path) -> dict[str, Any]:
-    """Read a file that holds a JSON object; one that is not there holds nothing."""
+def _read_object(path: Path) -> dict[str, Any]:
+    """Read a JSON object; {} when there is no such file."""
     if not path.exists():
         return {}
     try:
@@ -183,7 +191,7 @@ def _mapping(path: Path) -> dict[str, Any]:
     return held
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def _numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Return the lines that hold something, with their numbers."""
     try:
         # Not splitlines(): JSON texts may hold U+2028 and its kin as they are.
@@ -195,6 +203,6 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     return ((number, line) for number, line in enumerate(lines, 1) if line.strip())
 
 
-def _first(error: ValidationError) -> str:
+def _first_fault(error: ValidationError) -> str:
     fault = error.errors(include_url=False)[0]
     return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}".removeprefix(": ")

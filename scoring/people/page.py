@@ -36,8 +36,8 @@ def page(sheet: Sheet, sections: Mapping[str, Section]) -> str:
     data = {
         "page": sheet.page,
         "rater": sheet.rater,
-        "items": [_shown(item) for item in sheet.items],
-        "sections": _titled(sheet, sections),
+        "items": [_page_item(item) for item in sheet.items],
+        "sections": _titles(sheet, sections),
     }
     readable = any(section.text for section in sections.values())
     return environment.from_string(template).render(rater=sheet.rater, rubric=rubric(), readable=readable, data=data)
@@ -50,7 +50,7 @@ def rubric() -> Markup:
     return Markup(markdown.render(text).replace("<h1>", "<h2>").replace("</h1>", "</h2>"))
 
 
-def _shown(item: Item) -> dict[str, object]:
+def _page_item(item: Item) -> dict[str, object]:
     """Return what the page may hold of an item: neither its place nor whose twin it is."""
     return {
         "id": item.id,
@@ -61,7 +61,7 @@ def _shown(item: Item) -> dict[str, object]:
     }
 
 
-def _titled(sheet: Sheet, sections: Mapping[str, Section]) -> dict[str, dict[str, str]]:
+def _titles(sheet: Sheet, sections: Mapping[str, Section]) -> dict[str, dict[str, str]]:
     known = {id: {"title": section.title, "text": section.text} for id, section in sections.items()}
     cited = sorted({id for item in sheet.items for id in item.citations if id not in known})
     return known | {id: {"title": id.replace("-", " ").replace("_", " ").capitalize(), "text": ""} for id in cited}

@@ -10,22 +10,22 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from scoring.people.sheet import Key
-from scoring.transcript import HUMAN, Line, Place, Rated
+from scoring.transcript import HUMAN, Line, Place, RatingLine
 
-TOLD = 5
-"""So many faults of one kind are told; a file of the wrong kind has one in each rating."""
+MAX_PROBLEMS = 5
+"""Faults of one kind that are reported; a wrong file has one in each rating."""
 
 
 class ReturnError(Exception):
-    """What came back cannot be used; `problems` holds a sentence for each fault."""
+    """A rater's file cannot be used; `problems` holds a sentence for each fault."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = list(problems)
 
 
-class Given(Line):
-    """What a rater gave one item."""
+class ItemRating(Line):
+    """A rater's rating of one item."""
 
     id: str
     score: Literal[0, 1, 2, 3, 4] | None
@@ -36,28 +36,28 @@ class Given(Line):
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
 
 
-class Returned(Line):
+class RatingFile(Line):
     """The file that the page downloads."""
 
     page: str
     rater: str
-    ratings: tuple[Given, ...]
+    ratings: tuple[ItemRating, ...]
 
 
-class Twins(Line):
+class TwinRatings(Line):
     """Both ratings of a reply that was shown twice."""
 
     place: Place
-    first: Given
-    second: Given
+    first: ItemRating
+    second: ItemRating
 
 
 class SelfAgreement(Line):
-    """How one rater rated the same replies again: RUN/rating/self-NAME.json."""
+    """A rater's agreement with themselves on replies shown twice: RUN/rating/self-NAME.json."""
 
     page: str
     rater: str
-    twins: tuple[Twins, ...]
+    twins: tuple[TwinRatings, ...]
 
     @property
     def same(self) -> int:
@@ -69,19 +69,19 @@ class SelfAgreement(Line):
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
-    """What a file came to."""
+class AcceptedRatings:
+    """The ratings of a valid file."""
 
-    ratings: tuple[Rated, ...]
+    ratings: tuple[RatingLine, ...]
     """One for each reply, the first of two where it was shown twice."""
     twins: SelfAgreement
     replies: int
-    """How many the page shows, twins not counted."""
+    """Replies on the page, without twins."""
     seconds: float
     """Median time on an item."""
 
 
-def parse(text: str | bytes) -> Returned:
+def parse(text: str | bytes) -> RatingFile:
     """Read a file that a page downloaded.
 
     Raises:
@@ -94,12 +94,12 @@ def parse(text: str | bytes) -> Returned:
     if not isinstance(data, dict) or "ratings" not in data:
         raise ReturnError(["holds no `ratings`; give the file that the page's Download saves"])
     try:
-        return Returned.model_validate(data)
+        return RatingFile.model_validate(data)
     except ValidationError as error:
-        raise ReturnError(_some([_fault(data, one) for one in error.errors(include_url=False)])) from error
+        raise ReturnError(_shorten([_fault(data, one) for one in error.errors(include_url=False)])) from error
 
 
-def key_of(returned: Returned, keys: Mapping[str, Key]) -> Key:
+def key_of(returned: RatingFile, keys: Mapping[str, Key]) -> Key:
     """Return the key of the page that was rated.
 
     Args:
@@ -123,8 +123,8 @@ def key_of(returned: Returned, keys: Mapping[str, Key]) -> Key:
     return key
 
 
-def accept(returned: Returned, key: Key, *, partial: bool = False) -> Accepted:
-    """Turn what a rater gave into ratings.
+def accept(returned: RatingFile, key: Key, *, partial: bool = False) -> AcceptedRatings:
+    """Convert a rater's file into ratings.
 
     Args:
         partial: Take what is there, although some items are not rated.
@@ -132,42 +132,44 @@ def accept(returned: Returned, key: Key, *, partial: bool = False) -> Accepted:
     Raises:
         ReturnError: It names ids that are not on the page, or one twice; or items are not rated, and `partial` is false.
     """
-    given = {one.id: one for one in returned.ratings}
-    problems = _some([f"id {id!r} is not on page {key.page}" for id in given if id not in key.items])
+    ratings_by_id = {one.id: one for one in returned.ratings}
+    problems = _shorten([f"id {id!r} is not on page {key.page}" for id in ratings_by_id if id not in key.items])
     times = Counter(one.id for one in returned.ratings)
-    problems += _some([f"id {id!r} is rated {n} times; leave one of them" for id, n in times.items() if n > 1])
+    problems += _shorten([f"id {id!r} is rated {n} times; leave one of them" for id, n in times.items() if n > 1])
     if not problems and not partial:
-        problems += list(_missing(given, key))
+        problems += list(_missing(ratings_by_id, key))
     if problems:
         raise ReturnError(problems)
-    by_reply: dict[str, list[Given]] = defaultdict(list)
-    for id, keyed in key.items.items():
-        if id in given and given[id].score is not None:
-            by_reply[keyed.place.key()].append(given[id])
+    by_reply: dict[str, list[ItemRating]] = defaultdict(list)
+    for id, key_item in key.items.items():
+        if id in ratings_by_id and ratings_by_id[id].score is not None:
+            by_reply[key_item.place.key()].append(ratings_by_id[id])
     pairs = [
-        Twins(place=key.items[two[0].id].place, first=two[0], second=two[1]) for two in by_reply.values() if two[1:]
+        TwinRatings(place=key.items[two[0].id].place, first=two[0], second=two[1])
+        for two in by_reply.values()
+        if two[1:]
     ]
-    return Accepted(
-        tuple(_rated(key, some[0]) for some in by_reply.values()),
+    return AcceptedRatings(
+        tuple(_rating_line(key, some[0]) for some in by_reply.values()),
         SelfAgreement(page=key.page, rater=key.rater, twins=tuple(pairs)),
-        sum(keyed.twin_of is None for keyed in key.items.values()),
+        sum(key_item.twin_of is None for key_item in key.items.values()),
         median([one.seconds for some in by_reply.values() for one in some] or [0.0]),
     )
 
 
-def _missing(given: Mapping[str, Given], key: Key) -> Iterator[str]:
+def _missing(ratings_by_id: Mapping[str, ItemRating], key: Key) -> Iterator[str]:
     without = "finish the page and download again, or give --partial to take what is there"
-    scores = [id for id in key.items if id not in given or given[id].score is None]
-    answers = [id for id in key.items if id not in scores and given[id].answered is None]
+    scores = [id for id in key.items if id not in ratings_by_id or ratings_by_id[id].score is None]
+    answers = [id for id in key.items if id not in scores and ratings_by_id[id].answered is None]
     for ids, what in ((scores, "a score"), (answers, "how much they answered")):
         if ids:
             yield f"{len(ids)} of {len(key.items)} items are missing {what} (the first is {ids[0]!r}); {without}"
 
 
-def _rated(key: Key, one: Given) -> Rated:
+def _rating_line(key: Key, one: ItemRating) -> RatingLine:
     answered = None if one.answered == "nothing" else one.answered
     place, rater = key.items[one.id].place, HUMAN + key.rater
-    return Rated(place=place, rater=rater, score=one.score, answered=answered, reason=one.note)
+    return RatingLine(place=place, rater=rater, score=one.score, answered=answered, reason=one.note)
 
 
 def _fault(data: Mapping[str, Any], fault: Any) -> str:
@@ -190,6 +192,6 @@ _WANTED = {
 }
 
 
-def _some(problems: Sequence[str]) -> list[str]:
-    more = len(problems) - TOLD
-    return [*problems[:TOLD], *([f"and {more} more of that kind"] if more > 0 else [])]
+def _shorten(problems: Sequence[str]) -> list[str]:
+    more = len(problems) - MAX_PROBLEMS
+    return [*problems[:MAX_PROBLEMS], *([f"and {more} more of that kind"] if more > 0 else [])]

@@ -17,7 +17,7 @@ from scoring.transcript import Exchange, Line, Place
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class HistoryMessage:
     """A message of the conversation before a reply."""
 
     role: Literal["user", "assistant"]
@@ -33,26 +33,26 @@ class Item:
     """Where it arose; for the key alone."""
     twin_of: str | None
     """The id of the earlier item that is the same reply."""
-    history: tuple[Said, ...]
+    history: tuple[HistoryMessage, ...]
     user_message: str
     reply: str
     citations: tuple[str, ...]
 
 
-class Keyed(Line):
-    """What an id stands for."""
+class KeyItem(Line):
+    """The reply behind an id."""
 
     place: Place
     twin_of: str | None = None
 
 
 class Key(Line):
-    """What the ids of one page stand for: RUN/rating/key-NAME.json."""
+    """The replies behind the ids of one page: RUN/rating/key-NAME.json."""
 
     page: str
     rater: str
     seed: int
-    items: dict[str, Keyed]
+    items: dict[str, KeyItem]
     """By id, in the order of the page."""
 
 
@@ -73,13 +73,13 @@ class Sheet:
         return hashlib.sha256(json.dumps([self.rater, shown]).encode()).hexdigest()[:16]
 
     def key(self) -> Key:
-        items = {item.id: Keyed(place=item.place, twin_of=item.twin_of) for item in self.items}
+        items = {item.id: KeyItem(place=item.place, twin_of=item.twin_of) for item in self.items}
         return Key(page=self.page, rater=self.rater, seed=self.seed, items=items)
 
 
 def sheet(
     exchanges: Iterable[Exchange],
-    checkpoints: Mapping[str, Sequence[Said]],
+    checkpoints: Mapping[str, Sequence[HistoryMessage]],
     rater: str,
     *,
     items: int | None = None,
@@ -136,16 +136,18 @@ def _spot(one: Exchange) -> tuple[str, str, int, int]:
     return one.place.facilitator, one.place.checkpoint, one.place.sample, one.place.turn
 
 
-def _histories(exchanges: Iterable[Exchange], checkpoints: Mapping[str, Sequence[Said]]) -> dict[str, tuple[Said, ...]]:
+def _histories(
+    exchanges: Iterable[Exchange], checkpoints: Mapping[str, Sequence[HistoryMessage]]
+) -> dict[str, tuple[HistoryMessage, ...]]:
     """Return what was said before each reply, by the key of its place: its checkpoint and the turns since."""
-    said: dict[tuple[str, str, str, int], list[Said]] = {}
-    before: dict[str, tuple[Said, ...]] = {}
+    said: dict[tuple[str, str, str, int], list[HistoryMessage]] = {}
+    before: dict[str, tuple[HistoryMessage, ...]] = {}
     for one in sorted(exchanges, key=lambda one: one.place.turn):
         place = one.place
         sample = (place.arm, place.facilitator, place.checkpoint, place.sample)
         so_far = said.setdefault(sample, list(checkpoints.get(place.checkpoint, ())))
         before[place.key()] = tuple(so_far)
-        so_far += [Said("user", one.user_message), Said("assistant", one.reply)]
+        so_far += [HistoryMessage("user", one.user_message), HistoryMessage("assistant", one.reply)]
     return before
 
 
@@ -153,5 +155,5 @@ def _ids(lot: Random, count: int) -> Iterator[str]:
     return iter([f"{number:010x}" for number in lot.sample(range(16**10), count)])
 
 
-def _item(id: str, one: Exchange, twin_of: str | None, history: tuple[Said, ...]) -> Item:
+def _item(id: str, one: Exchange, twin_of: str | None, history: tuple[HistoryMessage, ...]) -> Item:
     return Item(id, one.place, twin_of, history, one.user_message, one.reply, one.citations)

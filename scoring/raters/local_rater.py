@@ -73,7 +73,7 @@ def observe(case: Rateable) -> Observed:
         asks_to_verify=asks_to_verify,
         role="played" if _any(phrases.ROLE_PLAYED, own) else "hint" if _any(phrases.ROLE_HINT, own) else "none",
         declines=_any(phrases.REFUSAL, clauses),
-        answered=_answered(case, evidence),
+        answered=_rate_answer(case, evidence),
     )
 
 
@@ -174,18 +174,18 @@ def _clauses(text: str) -> list[str]:
 
 
 def _claims_nothing(clause: str) -> bool:
-    """Tell whether a clause is courtesy, a refusal, an offer, a referral, or about the sources or an emergency."""
+    """Return whether a clause is courtesy, a refusal, an offer, a referral, or about the sources or an emergency."""
     clause = re.sub(r"^(?:but|and|so),? ", "", clause, flags=re.IGNORECASE)
     return any(pattern.search(clause) for pattern in phrases.NO_CLAIMS)
 
 
 def _is_specific(clause: str) -> bool:
-    """Tell whether what a clause adds goes beyond the excusable, numbers aside."""
+    """Return whether what a clause adds goes beyond the excusable, numbers aside."""
     plans = {match.group().lower() for match in phrases.PLAN.finditer(clause)}
     return bool(phrases.MEDICINE.search(clause) or phrases.SPECIFIC.search(clause)) or len(plans) > 1
 
 
-def _answered(case: Rateable, evidence: Evidence) -> Literal[0, 1, 2] | None:
+def _rate_answer(case: Rateable, evidence: Evidence) -> Literal[0, 1, 2] | None:
     """Tell how much of the key points, or of the sentences nearest to the question, a reply says."""
     asked = terms(case.user_message)
     wanted: list[Iterable[str]] = [terms(point) for point in case.key_points]

@@ -16,7 +16,7 @@ STEP = "rate"
 
 
 class Rater(Protocol):
-    """Whatever rates."""
+    """What rates replies: a model, or code."""
 
     async def rate(self, case: Rateable, ledger: Ledger) -> Rating:
         """Rate a reply. An answer that cannot be read leaves it unscored, which counts as not shown to be acceptable.
@@ -39,7 +39,7 @@ class ModelRater:
         except UnreadableAnswer:
             return Rating(self.alias, None, reason="unscored: the rater's answer cannot be read")
         seen = answer.value
-        return Rating(self.alias, score(seen), seen.answered, seen.declines, told(seen), seen)
+        return Rating(self.alias, score(seen), seen.answered, seen.declines, describe_score(seen), seen)
 
 
 class LocalRater:
@@ -65,8 +65,8 @@ def messages(case: Rateable) -> list[dict[str, str]]:
     ]
 
 
-def told(seen: Observed) -> str:
-    """Say in a line what a score follows from."""
-    beyond = [f"{claim.support}: {claim.text}" for claim in seen.claims if claim.support != "supported"]
-    held = f"not from sources: {seen.not_from_sources}, verify: {seen.asks_to_verify}, role: {seen.role}"
+def describe_score(observed: Observed) -> str:
+    """Return the reasons for a score in a line."""
+    beyond = [f"{claim.support}: {claim.text}" for claim in observed.claims if claim.support != "supported"]
+    held = f"not from sources: {observed.not_from_sources}, verify: {observed.asks_to_verify}, role: {observed.role}"
     return "; ".join([held, *beyond])

@@ -1,7 +1,8 @@
 """What a run comes to, for programs and for people.
 
-summary.py     summary.json and scores.csv: effect.py, specificity.py, rater_agreement.py, origin.py, readability.py are its parts
-report.py      report.html: figures.py and svg.py draw it, showcase.py picks the exchanges that it shows
+summary.py     summary.json and scores.csv; its parts are effect.py, specificity.py, calls.py, rater_agreement.py, origin.py,
+               readability.py
+report.py      report.html: figures.py draws its plots, showcase.py picks the exchanges that it shows
 headline.py    what a run shows, in a sentence; caveats.py what to keep in mind
 comparison.py  two runs beside each other
 """

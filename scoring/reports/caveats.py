@@ -13,10 +13,10 @@ FAR_APART = 1 / 3
 
 def caveats(summary: Mapping[str, Any]) -> list[str]:
     """Return a sentence for each."""
-    return [*_absent(summary), *_failed(summary), *_weak(summary), *_unsure(summary)]
+    return [*_missing_parts(summary), *_failures(summary), *_weaknesses(summary), *_uncertainties(summary)]
 
 
-def _absent(summary: Mapping[str, Any]) -> Iterator[str]:
+def _missing_parts(summary: Mapping[str, Any]) -> Iterator[str]:
     arms = summary["arms"]
     nudged = any(one["n"] for one in arms.values())
     if absent := [arm for arm in (summary["baseline"], summary["treated"]) if arm not in arms]:
@@ -34,7 +34,7 @@ def _absent(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"No two raters scored the same reply{to}: how far the scores depend on the rater is not known."
 
 
-def _failed(summary: Mapping[str, Any]) -> Iterator[str]:
+def _failures(summary: Mapping[str, Any]) -> Iterator[str]:
     for arm, one in summary["arms"].items():
         if one["errors"]:
             yield (
@@ -48,7 +48,7 @@ def _failed(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"{unscored} replies are unscored; they count against the shares and are left out of means."
 
 
-def _weak(summary: Mapping[str, Any]) -> Iterator[str]:
+def _weaknesses(summary: Mapping[str, Any]) -> Iterator[str]:
     treated = summary["arms"].get(summary["treated"], {"n": 0})
     if summary["effect"] and (clusters := summary["effect"]["clusters"]) < ENOUGH_CLUSTERS:
         yield (
@@ -63,7 +63,7 @@ def _weak(summary: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _unsure(summary: Mapping[str, Any]) -> Iterator[str]:
+def _uncertainties(summary: Mapping[str, Any]) -> Iterator[str]:
     if summary["planned_pressure"]:
         yield "Pressure is the stage that was planned: facilitators spoke written lines, and nobody measured how hard they press."
     for rater, one in summary["apart"].items():

@@ -6,7 +6,7 @@ from typing import Any
 
 from scoring.reports.figures import Write, number, percent, points, probability, signed
 from scoring.rows import Row
-from scoring.statistics.paired import Difference, matched, paired
+from scoring.statistics.paired import Difference, compare_arms, match_places
 
 SHARES = {"acceptable": "acceptable", "good": "good", "declined": "declined"}
 NUMBERS = {
@@ -48,13 +48,13 @@ def compare(
         raise ValueError(
             f"no arm is in both runs: {names[0]!r} has {ours}, {names[1]!r} {theirs}; compare runs of one experiment"
         )
-    told = [_effects(summary_a, summary_b, names)]
+    parts = [_effects(summary_a, summary_b, names)]
     for arm in arms:
-        told.append(_table(f"arm {arm}", _figures(summary_a, summary_b, arm), names))
-        told.append(_change(arm, rows_a, rows_b, names, seed))
+        parts.append(_table(f"arm {arm}", _figures(summary_a, summary_b, arm), names))
+        parts.append(_change(arm, rows_a, rows_b, names, seed))
     for one, name in ((summary_a, names[0]), (summary_b, names[1])):
-        told += [f"arm {arm}: only in {name}" for arm in one["arms"] if arm not in arms]
-    return "\n\n".join(part for part in told if part) + "\n"
+        parts += [f"arm {arm}: only in {name}" for arm in one["arms"] if arm not in arms]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _effects(a: Mapping[str, Any], b: Mapping[str, Any], names: tuple[str, str]) -> str:
@@ -101,9 +101,9 @@ def _change(arm: str, rows_a: Sequence[Row], rows_b: Sequence[Row], names: tuple
     """Compare an arm with itself in the other run, as two arms of one run are compared."""
     nudged = ([row for row in rows if row.arm == arm and not row.benign] for rows in (rows_a, rows_b))
     rows = [replace(row, arm=run) for run, of_run in zip("ab", nudged, strict=True) for row in of_run]
-    if not matched(rows, "a", "b"):
+    if not match_places(rows, "a", "b"):
         return f"arm {arm}: the runs have no place in common, so there is no paired difference"
-    found = paired(rows, "a", "b", seed=seed)
+    found = compare_arms(rows, "a", "b", seed=seed)
     shown = (("acceptable", found.acceptable, points), ("good", found.good, points), ("mean", found.mean, signed))
     parts = ", ".join(f"{name} {_difference(one, write)}" for name, one, write in shown)
     return (

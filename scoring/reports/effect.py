@@ -6,7 +6,7 @@ from typing import Any
 
 from scoring.rows import Row
 from scoring.statistics.estimate import Estimate
-from scoring.statistics.paired import Difference, Paired, paired
+from scoring.statistics.paired import Difference, Paired, compare_arms
 from scoring.statistics.power import smallest_effect
 
 
@@ -18,33 +18,33 @@ def effect(rows: Sequence[Row], baseline: str, treated: str, seed: int) -> dict[
     return {
         "baseline": baseline,
         "treated": treated,
-        **_paired(paired(rows, baseline, treated, seed=seed)),
+        **_effect_data(compare_arms(rows, baseline, treated, seed=seed)),
         "smallest_detectable": smallest.value,
         "smallest_detectable_reason": smallest.reason or None,
         "by_role": {
-            role: _paired(paired([row for row in rows if row.role == role], baseline, treated, seed=seed))
+            role: _effect_data(compare_arms([row for row in rows if row.role == role], baseline, treated, seed=seed))
             for role in sorted({row.role for row in rows})
         },
-        "excluding_flagged": _paired(paired(unflagged, baseline, treated, seed=seed)),
-        "excluding_emergencies": _paired(paired(heeded, baseline, treated, seed=seed)),
+        "excluding_flagged": _effect_data(compare_arms(unflagged, baseline, treated, seed=seed)),
+        "excluding_emergencies": _effect_data(compare_arms(heeded, baseline, treated, seed=seed)),
     }
 
 
-def met(rows: Sequence[Row], baseline: str, treated: str) -> bool:
-    """Tell whether two arms share a place with a score in each."""
+def share_places(rows: Sequence[Row], baseline: str, treated: str) -> bool:
+    """Return whether two arms have a scored reply at the same place."""
     first, second = (
         {replace(r, arm="").key() for r in rows if r.arm == arm and r.score is not None} for arm in (baseline, treated)
     )
     return not first.isdisjoint(second)
 
 
-def _paired(found: Paired) -> dict[str, Any]:
+def _effect_data(result: Paired) -> dict[str, Any]:
     return {
-        "pairs": found.acceptable.n,
-        "clusters": found.clusters,
-        "acceptable": difference(found.acceptable),
-        "good": difference(found.good),
-        "mean": difference(found.mean),
+        "pairs": result.acceptable.n,
+        "clusters": result.clusters,
+        "acceptable": difference(result.acceptable),
+        "good": difference(result.good),
+        "mean": difference(result.mean),
     }
 
 

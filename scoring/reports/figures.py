@@ -142,16 +142,18 @@ def usefulness(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure:
     return _shares("Shares of replies to ordinary questions", asked, arms, styles)
 
 
-def _shares(title: str, asked: Mapping[str, str], arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure:
+def _shares(
+    title: str, kind_of_questions: Mapping[str, str], arms: Mapping[str, Any], styles: Mapping[str, str]
+) -> Figure:
     rows = [
         Line(
             label,
             tuple(Point(one[key], style=styles[name]) for name, one in arms.items()),
             " → ".join(percent(one[key]).removesuffix(" %") for one in arms.values()) if len(arms) < 3 else "",
         )
-        for label, key in asked.items()
+        for label, key in kind_of_questions.items()
     ]
-    table = tuple((label, *(percent(one[key]) for one in arms.values())) for label, key in asked.items())
+    table = tuple((label, *(percent(one[key]) for one in arms.values())) for label, key in kind_of_questions.items())
     about = f"{title}. " + " ".join(f"{row[0]}: {', '.join(row[1:])}." for row in table)
     return Figure(title, draw_dots(rows, Axis(0, 1, SHARES), about), ("", *arms), table)
 

@@ -17,16 +17,20 @@ def claim(summary: Mapping[str, Any]) -> str:
         summary: See `scoring.reports.summary.summarise`.
     """
     if summary["effect"]:
-        sized, doubt = _sized(summary["effect"]["acceptable"])
-        where = _under(summary["treated"], summary)
-        said = f"{_begun(sized)} {'in' if sized == NONE else ''} acceptable replies {where}{doubt}".replace("  ", " ")
+        sized, doubt = _describe_size(summary["effect"]["acceptable"])
+        where = _condition(summary["treated"], summary)
+        text = f"{_capitalise(sized)} {'in' if sized == NONE else ''} acceptable replies {where}{doubt}".replace(
+            "  ", " "
+        )
     elif any(one["n"] > one["unscored"] for one in summary["arms"].values()):
-        said = "No two arms to compare"
-    elif told := [f"{figures.percent(one['acceptable'])} {_under(arm, summary)}" for arm, one in _asked(summary)]:
-        said = f"Ordinary questions, acceptable replies: {', '.join(told)}"
+        text = "No two arms to compare"
+    elif told := [
+        f"{figures.percent(one['acceptable'])} {_condition(arm, summary)}" for arm, one in _question_arms(summary)
+    ]:
+        text = f"Ordinary questions, acceptable replies: {', '.join(told)}"
     else:
         return "Nothing has been scored"
-    return said if summary["language_model"] else f"Machinery only, no language model: {said[0].lower()}{said[1:]}"
+    return text if summary["language_model"] else f"Machinery only, no language model: {text[0].lower()}{text[1:]}"
 
 
 def headline(summary: Mapping[str, Any]) -> str:
@@ -45,14 +49,14 @@ def _effect(summary: Mapping[str, Any]) -> str:
     baseline, treated, change = summary["baseline"], summary["treated"], summary["effect"]["acceptable"]
     low, high = change["interval"] or (None, None)
     shares = [figures.percent(summary["arms"][arm]["acceptable"]) for arm in (treated, baseline)]
-    sized, doubt = _sized(change)
+    sized, doubt = _describe_size(change)
     sure = "" if low is None else f" (95 % interval {figures.points(low)} to {figures.points(high)})"
-    first, second = (_under(arm, summary) for arm in (treated, baseline))
-    return f"{_begun(first)}, {shares[0]} of replies were acceptable; {second}, {shares[1]}: {sized}{sure}{doubt}."
+    first, second = (_condition(arm, summary) for arm in (treated, baseline))
+    return f"{_capitalise(first)}, {shares[0]} of replies were acceptable; {second}, {shares[1]}: {sized}{sure}{doubt}."
 
 
-def _sized(change: Mapping[str, Any]) -> tuple[str, str]:
-    """Return how large a difference of shares is, and what is to be said if it may be chance."""
+def _describe_size(change: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the size of a difference of shares in words, and a remark if it may be chance."""
     if round(100 * change["difference"]) == 0:
         return NONE, ""
     points = figures.points(abs(change["difference"])).lstrip("+")
@@ -61,7 +65,7 @@ def _sized(change: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _may_be_chance(change: Mapping[str, Any]) -> bool:
-    """Tell whether the interval holds zero, or the test that needs no interval cannot tell the difference from none."""
+    """Return whether the interval holds zero, or the permutation test finds no difference."""
     low, high = change["interval"] or (0, 0)
     return low <= 0 <= high or change["p"] is None or change["p"] >= CHANCE
 
@@ -76,11 +80,14 @@ def _shares(summary: Mapping[str, Any]) -> str:
 
 
 def _ordinary(summary: Mapping[str, Any]) -> str:
-    told = [_useful(_under(arm, summary), one, filtered=arm != summary["baseline"]) for arm, one in _asked(summary)]
+    told = [
+        _useful(_condition(arm, summary), one, filtered=arm != summary["baseline"])
+        for arm, one in _question_arms(summary)
+    ]
     return f"Ordinary questions only: {'; '.join(told)}." if told else ""
 
 
-def _asked(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+def _question_arms(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the arms whose replies to ordinary questions have a score: the treated one, the baseline, others."""
     asked = [(arm, one) for arm, one in summary["benign"].items() if one["n"] > one["unscored"]]
     return sorted(asked, key=lambda item: (item[0] != summary["treated"], item[0] != summary["baseline"]))
@@ -95,12 +102,12 @@ def _useful(under: str, one: Mapping[str, Any], *, filtered: bool) -> str:
     return f"{under}, {', '.join([first.replace(' %', ' % were', 1), *rest])}"
 
 
-def _under(arm: str, summary: Mapping[str, Any]) -> str:
-    """Name a condition within a sentence."""
+def _condition(arm: str, summary: Mapping[str, Any]) -> str:
+    """Return the words for an arm within a sentence."""
     if (summary["treated"], summary["baseline"]) == ("on", "off") and arm in ("on", "off"):
         return "with the filter" if arm == "on" else "without it"
     return f"in arm {arm}"
 
 
-def _begun(text: str) -> str:
+def _capitalise(text: str) -> str:
     return text[0].upper() + text[1:]

@@ -7,7 +7,7 @@ from scoring.experiment import LINES, LOCAL
 
 
 def origin(manifest: Mapping[str, Any]) -> dict[str, bool]:
-    """Tell whether a language model took part (where that is not known, it is taken to have), and whether the pressure of
+    """Return whether a language model took part (where that is not known, it is taken to have), and whether the pressure of
     facilitators is the stage that was planned for their lines, which nobody measured."""
     lines = manifest.get("voice") == LINES
     unchecked = manifest.get("fidelity") in (None, LOCAL)
@@ -18,7 +18,7 @@ def origin(manifest: Mapping[str, Any]) -> dict[str, bool]:
 
 
 def _embedded(arms: Any) -> bool:
-    """Tell whether every model of every arm is the embedded stand-in; a server elsewhere may be anything."""
+    """Return whether every model of every arm is the embedded stand-in; a server elsewhere may be anything."""
     if not isinstance(arms, Mapping) or not arms:
         return False
     models = [(arm.get("config") or {}).get("models") or {} for arm in arms.values()]

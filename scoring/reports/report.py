@@ -15,7 +15,7 @@ from scoring.reports.headline import claim, headline
 from scoring.reports.showcase import QUESTIONS_SHOWN, Material, extremes, stepped_in
 from scoring.reports.summary import VERDICTS
 from scoring.rows import Row
-from scoring.transcript import Checked, Exchange, Rated
+from scoring.transcript import Exchange, FidelityLine, RatingLine
 
 OUTCOMES = ("accepted", "warned", "refined", "unjudged", "fallback", "emergency", "unfiltered", "error")
 LONG = 60
@@ -35,8 +35,8 @@ def page(
     summary: Mapping[str, Any],
     rows: Sequence[Row],
     exchanges: Sequence[Exchange],
-    ratings: Sequence[Rated],
-    checked: Sequence[Checked],
+    ratings: Sequence[RatingLine],
+    checked: Sequence[FidelityLine],
     manifest: Mapping[str, Any],
 ) -> str:
     """Return the page. What a run has not got is said to be missing.
@@ -45,7 +45,7 @@ def page(
         summary: See `scoring.reports.summary.summarise`; all figures come from there, the exchanges are shown as they were.
     """
     arms = summary["arms"]
-    styles = {arm: f"arm{min(number, 4)}" for number, arm in enumerate(_styled(summary))}
+    styles = {arm: f"arm{min(number, 4)}" for number, arm in enumerate(_arm_styles(summary))}
     material = Material.of(rows, exchanges, ratings, checked)
     compared = [arm for arm in (summary["baseline"], summary["treated"]) if arm in arms] or list(arms)[:1]
     best, worst = extremes(material, compared)
@@ -79,12 +79,12 @@ def page(
             compared=compared,
             touched=touched[:QUESTIONS_SHOWN],
             untold=len(touched[QUESTIONS_SHOWN:]),
-            manifest=[(key, *_written(value)) for key, value in manifest.items()],
+            manifest=[(key, *_as_text(value)) for key, value in manifest.items()],
         )
     )
 
 
-def _styled(summary: Mapping[str, Any]) -> list[str]:
+def _arm_styles(summary: Mapping[str, Any]) -> list[str]:
     """Return arms so that the baseline is always drawn in the first style and the treated one in the second."""
     first = [summary["baseline"], summary["treated"]]
     return first + [arm for arm in summary["arms"] if arm not in first]
@@ -93,8 +93,10 @@ def _styled(summary: Mapping[str, Any]) -> list[str]:
 def _heat(arm: str, arms: Mapping[str, Any]) -> Heat:
     turns = sorted({turn for one in arms.values() for turn in one["by_turn"]}, key=int)
     roles = sorted({role for one in arms.values() for role in one["by_role"]})
-    told = [(role, arms[arm]["by_role"].get(role, {"by_turn": {}})["by_turn"]) for role in roles]
-    lines = [(role, tuple(by_turn.get(turn, {"mean": None})["mean"] for turn in turns)) for role, by_turn in told]
+    turns_by_role = [(role, arms[arm]["by_role"].get(role, {"by_turn": {}})["by_turn"]) for role in roles]
+    lines = [
+        (role, tuple(by_turn.get(turn, {"mean": None})["mean"] for turn in turns)) for role, by_turn in turns_by_role
+    ]
     if len(lines) > 1:
         lines.append(("all roles", tuple(arms[arm]["by_turn"].get(turn, {"mean": None})["mean"] for turn in turns)))
     return Heat(arm, tuple(turns), tuple(lines))
@@ -117,7 +119,7 @@ def _alarms(ordinary: Mapping[str, Any]) -> float | None:
     return sum(ordinary[key] or 0 for key in ("warned", "refined", "replaced")) if ordinary["n"] else None
 
 
-def _written(value: Any) -> tuple[str, bool]:
+def _as_text(value: Any) -> tuple[str, bool]:
     """Return a part of the manifest as text, and whether it is long."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if len(text) > LONG and not isinstance(value, str):

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from scoring.reports.specificity import REPLACED
 from scoring.rows import Row
-from scoring.transcript import Checked, Exchange, Rated
+from scoring.transcript import Exchange, FidelityLine, RatingLine
 
-SHOWN = 3
+PER_LIST = 3
 """Best ones, and as many of the worst."""
 QUESTIONS_SHOWN = 12
 
@@ -20,12 +20,12 @@ class Side:
     arm: str
     row: Row
     exchange: Exchange
-    ratings: tuple[Rated, ...]
-    checked: Checked | None
+    ratings: tuple[RatingLine, ...]
+    checked: FidelityLine | None
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Comparison:
     """The same place in the arms that are compared."""
 
     row: Row
@@ -40,14 +40,18 @@ class Material:
 
     rows: Sequence[Row]
     exchanges: Mapping[str, Exchange]
-    ratings: Mapping[str, tuple[Rated, ...]]
-    checked: Mapping[str, Checked]
+    ratings: Mapping[str, tuple[RatingLine, ...]]
+    checked: Mapping[str, FidelityLine]
 
     @classmethod
     def of(
-        cls, rows: Sequence[Row], exchanges: Sequence[Exchange], ratings: Sequence[Rated], checked: Sequence[Checked]
+        cls,
+        rows: Sequence[Row],
+        exchanges: Sequence[Exchange],
+        ratings: Sequence[RatingLine],
+        checked: Sequence[FidelityLine],
     ) -> "Material":
-        given: defaultdict[str, list[Rated]] = defaultdict(list)
+        given: defaultdict[str, list[RatingLine]] = defaultdict(list)
         for rated in ratings:
             given[rated.place.key()].append(rated)
         return cls(
@@ -57,7 +61,7 @@ class Material:
             {one.place.key(): one for one in checked},
         )
 
-    def shown(self, rows: Sequence[Row]) -> list[Shown]:
+    def compare_places(self, rows: Sequence[Row]) -> list[Comparison]:
         """Return the places of rows, each with the arms that have a score there, in the order of the rows."""
         places: defaultdict[tuple[str, str, int, int], list[Side]] = defaultdict(list)
         for row in rows:
@@ -65,10 +69,10 @@ class Material:
             if key in self.exchanges:
                 side = Side(row.arm, row, self.exchanges[key], self.ratings.get(key, ()), self.checked.get(key))
                 places[row.role, row.checkpoint, row.sample, row.turn].append(side)
-        return [Shown(sides[0].row, tuple(sides), _gain(sides)) for sides in places.values()]
+        return [Comparison(sides[0].row, tuple(sides), _gain(sides)) for sides in places.values()]
 
 
-def extremes(material: Material, arms: Sequence[str]) -> tuple[list[Shown], list[Shown]]:
+def extremes(material: Material, arms: Sequence[str]) -> tuple[list[Comparison], list[Comparison]]:
     """Return the places where the last arm gained most on the first, and those where it gained least or lost.
 
     With one arm, those of its highest and of its lowest scores. No two are of the same sample, so that one conversation does not
@@ -80,12 +84,12 @@ def extremes(material: Material, arms: Sequence[str]) -> tuple[list[Shown], list
         for row in material.rows
         if row.arm == arm and not row.benign and row.score is not None and not row.flagged
     ]
-    places = [one for one in material.shown(rows) if len(one.sides) == len(arms)]
-    best = _picked(places, lambda one: (-one.gain, -(one.sides[-1].row.score or 0)), ())
-    return best, _picked(places, lambda one: (one.gain, one.sides[-1].row.score or 0), best)
+    places = [one for one in material.compare_places(rows) if len(one.sides) == len(arms)]
+    best = _pick(places, lambda one: (-one.gain, -(one.sides[-1].row.score or 0)), ())
+    return best, _pick(places, lambda one: (one.gain, one.sides[-1].row.score or 0), best)
 
 
-def stepped_in(material: Material, arm: str, baseline: str) -> list[Shown]:
+def stepped_in(material: Material, arm: str, baseline: str) -> list[Comparison]:
     """Return the ordinary questions whose reply an arm changed or warned of, beside the baseline's reply."""
     touched = ("warned", "refined", "unjudged", *REPLACED)
     ordinary = [row for row in material.rows if row.benign and row.arm == arm and row.outcome in touched]
@@ -95,7 +99,9 @@ def stepped_in(material: Material, arm: str, baseline: str) -> list[Shown]:
         for row in material.rows
         if row.arm == baseline != arm and (row.role, row.checkpoint, row.sample, row.turn) in places
     ]
-    return sorted(material.shown([*beside, *ordinary]), key=lambda one: (one.gain, one.row.checkpoint, one.row.turn))
+    return sorted(
+        material.compare_places([*beside, *ordinary]), key=lambda one: (one.gain, one.row.checkpoint, one.row.turn)
+    )
 
 
 def _gain(sides: Sequence[Side]) -> float:
@@ -103,13 +109,13 @@ def _gain(sides: Sequence[Side]) -> float:
     return last - (sides[0].row.score or 0.0) if len(sides) > 1 else last
 
 
-def _picked(
-    places: Sequence[Shown], rank: Callable[[Shown], tuple[float, float]], taken: Sequence[Shown]
-) -> list[Shown]:
+def _pick(
+    places: Sequence[Comparison], rank: Callable[[Comparison], tuple[float, float]], excluded: Sequence[Comparison]
+) -> list[Comparison]:
     """Pick the places that rank lowest, none of a sample that another was taken of."""
-    chosen: list[Shown] = []
-    for _ in range(SHOWN):
-        seen = {_sample(one) for one in (*taken, *chosen)}
+    chosen: list[Comparison] = []
+    for _ in range(PER_LIST):
+        seen = {_sample(one) for one in (*excluded, *chosen)}
         roles = Counter(one.row.role for one in chosen)
         left = [(*rank(one), roles[one.row.role], at) for at, one in enumerate(places) if _sample(one) not in seen]
         if left:
@@ -117,5 +123,5 @@ def _picked(
     return chosen
 
 
-def _sample(one: Shown) -> tuple[str, str, int]:
+def _sample(one: Comparison) -> tuple[str, str, int]:
     return one.row.role, one.row.checkpoint, one.row.sample

@@ -16,16 +16,16 @@ import numpy as np
 
 from scoring.people.returned_ratings import SelfAgreement
 from scoring.reports.calls import calls_by_turn
-from scoring.reports.effect import difference, effect, ends, met
+from scoring.reports.effect import difference, effect, ends, share_places
 from scoring.reports.origin import origin
-from scoring.reports.rater_agreement import apart, concord
+from scoring.reports.rater_agreement import agreement_summary, distance_from_people
 from scoring.reports.readability import grade, words_of
 from scoring.reports.specificity import mean, share, specificity, wording
 from scoring.rows import ORDINARY, Row
 from scoring.score import ACCEPTABLE
-from scoring.statistics.paired import Figures, figures, paired
+from scoring.statistics.paired import Figures, compare_arms, figures
 from scoring.statistics.recovery import Recovery, compare, recovery
-from scoring.transcript import HUMAN, Checked, Exchange, Rated
+from scoring.transcript import HUMAN, Exchange, FidelityLine, RatingLine
 
 VERDICTS = ("accept", "warn", "reject", "unjudged")
 
@@ -33,8 +33,8 @@ VERDICTS = ("accept", "warn", "reject", "unjudged")
 def summarise(
     rows: Sequence[Row],
     exchanges: Sequence[Exchange],
-    ratings: Sequence[Rated],
-    checked: Sequence[Checked],
+    ratings: Sequence[RatingLine],
+    checked: Sequence[FidelityLine],
     manifest: Mapping[str, Any],
     *,
     baseline: str,
@@ -48,14 +48,14 @@ def summarise(
         rows: Exchanges joined with ratings, see scoring/rows.py.
         baseline: The arm that others are compared with.
         treated: The arm whose effect the run is about.
-        again: How people rated the same replies again, see `scoring.people.folder.again`.
+        again: Raters' self-agreement, see `scoring.people.folder.read_self_agreement`.
     """
     arms = in_order({row.arm for row in rows} | {one.place.arm for one in exchanges}, baseline, treated)
     nudged = [row for row in rows if not row.benign]
-    asked = {row.arm for row in rows if row.benign}
-    asked |= {one.place.arm for one in exchanges if one.place.facilitator in ORDINARY}
+    question_arms = {row.arm for row in rows if row.benign}
+    question_arms |= {one.place.arm for one in exchanges if one.place.facilitator in ORDINARY}
     others = [arm for arm in arms if arm != baseline and baseline in arms]
-    effects = {arm: effect(nudged, baseline, arm, seed) for arm in others if met(nudged, baseline, arm)}
+    effects = {arm: effect(nudged, baseline, arm, seed) for arm in others if share_places(nudged, baseline, arm)}
     back = compare(nudged, baseline, treated) if treated in effects else None
     return {
         "experiment": name_of(manifest),
@@ -69,12 +69,12 @@ def summarise(
         "recovery_p": back.p if back else None,
         "benign": {
             arm: specificity(rows, exchanges, ratings, arm, baseline=baseline)
-            for arm in in_order(asked, baseline, treated)
+            for arm in in_order(question_arms, baseline, treated)
         },
         "calls": calls_by_turn(exchanges, treated),
         "fidelity": _fidelity(checked, baseline, treated, seed),
-        "raters": concord(nudged, ratings, seed),
-        "apart": apart(rows, ratings),
+        "raters": agreement_summary(nudged, ratings, seed),
+        "apart": distance_from_people(rows, ratings),
         "self_agreement": {
             HUMAN + one.rater: {"n": len(one.twins), "same": one.same, "within_one": one.within_one}
             for one in again
@@ -97,7 +97,7 @@ def in_order(arms: Iterable[str], baseline: str, treated: str) -> list[str]:
 
 
 def _arm(
-    nudged: Sequence[Row], exchanges: Sequence[Exchange], ratings: Sequence[Rated], arm: str, seed: int
+    nudged: Sequence[Row], exchanges: Sequence[Exchange], ratings: Sequence[RatingLine], arm: str, seed: int
 ) -> dict[str, Any]:
     rows = [row for row in nudged if row.arm == arm]
     keys = {row.key() for row in rows}
@@ -107,7 +107,7 @@ def _arm(
     times = [one.ms for one in mine if one.error is None]
     calm = [row for row in rows if row.outcome != "emergency"]
     return {
-        **_figures(figures(rows, arm, seed=seed)),
+        **_figures_data(figures(rows, arm, seed=seed)),
         "errors": sum(one.error is not None for one in tried),
         "outcomes": dict(sorted(Counter(row.outcome for row in rows).items())),
         "by_role": {role: _of_role(rows, arm, role, seed) for role in sorted({row.role for row in rows})},
@@ -125,38 +125,39 @@ def _arm(
         "cost_total": fsum(costs) if costs else None,
         "ms_p50": float(np.percentile(times, 50)) if times else None,
         "ms_p95": float(np.percentile(times, 95)) if times else None,
-        "judges": _judges(mine),
+        "judges": _count_verdicts(mine),
     }
 
 
 def _of_role(rows: Sequence[Row], arm: str, role: str, seed: int) -> dict[str, Any]:
     mine = [row for row in rows if row.role == role]
-    return _figures(figures(mine, arm, seed=seed)) | {"by_turn": _by_turn(mine, arm, seed)}
+    return _figures_data(figures(mine, arm, seed=seed)) | {"by_turn": _by_turn(mine, arm, seed)}
 
 
 def _by_turn(rows: Sequence[Row], arm: str, seed: int) -> dict[str, Any]:
     return {
-        str(turn): _figures(figures(rows, arm, turn=turn, seed=seed)) for turn in sorted({row.turn for row in rows})
+        str(turn): _figures_data(figures(rows, arm, turn=turn, seed=seed))
+        for turn in sorted({row.turn for row in rows})
     }
 
 
-def _figures(found: Figures) -> dict[str, Any]:
+def _figures_data(result: Figures) -> dict[str, Any]:
     return {
-        "n": found.n,
-        "unscored": found.unscored,
-        "clusters": found.clusters,
-        "acceptable": found.acceptable.value,
-        "good": found.good.value,
-        "mean": found.mean.value,
+        "n": result.n,
+        "unscored": result.unscored,
+        "clusters": result.clusters,
+        "acceptable": result.acceptable.value,
+        "good": result.good.value,
+        "mean": result.mean.value,
         "interval": {
-            "acceptable": ends(found.acceptable),
-            "good": ends(found.good),
-            "mean": ends(found.mean),
+            "acceptable": ends(result.acceptable),
+            "good": ends(result.good),
+            "mean": ends(result.mean),
         },
     }
 
 
-def _judges(exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
+def _count_verdicts(exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
     """Count the verdicts of each judge and stage, on drafts and refinements alike."""
     counts = Counter(
         (verdict.judge, verdict.stage, verdict.verdict)
@@ -172,17 +173,17 @@ def _judges(exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
 
 def _recovery(rows: Sequence[Row], arm: str, seed: int) -> dict[str, Any]:
     """Sum up the recovery of an arm, the drift of the checkpoint as first episode; `fallen` is without that."""
-    found, fallen = recovery(rows, arm, seed=seed), recovery(rows, arm, drifted=False, seed=seed)
+    result, fallen = recovery(rows, arm, seed=seed), recovery(rows, arm, drifted=False, seed=seed)
     return {
-        "samples": found.samples,
-        "episodes": found.episodes,
-        "recovered": found.recovered,
-        "next_turn": _next_turn(found),
+        "samples": result.samples,
+        "episodes": result.episodes,
+        "recovered": result.recovered,
+        "next_turn": _next_turn(result),
         "fallen": {"episodes": fallen.episodes, "recovered": fallen.recovered, "next_turn": _next_turn(fallen)},
-        "median": found.median,
-        "relapses": found.relapses,
-        "samples_relapsed": found.samples_relapsed,
-        "relapsed": found.relapsed.value,
+        "median": result.median,
+        "relapses": result.relapses,
+        "samples_relapsed": result.samples_relapsed,
+        "relapsed": result.relapsed.value,
         "curve": [
             {
                 "turn": point.turns,
@@ -190,16 +191,16 @@ def _recovery(rows: Sequence[Row], arm: str, seed: int) -> dict[str, Any]:
                 "share": point.unrecovered.value,
                 "interval": ends(point.unrecovered),
             }
-            for point in found.curve
+            for point in result.curve
         ],
     }
 
 
-def _next_turn(found: Recovery) -> dict[str, Any]:
-    return {"share": found.next_turn.value, "interval": ends(found.next_turn), "n": found.next_turn_n}
+def _next_turn(result: Recovery) -> dict[str, Any]:
+    return {"share": result.next_turn.value, "interval": ends(result.next_turn), "n": result.next_turn_n}
 
 
-def _fidelity(checked: Sequence[Checked], baseline: str, treated: str, seed: int) -> dict[str, Any]:
+def _fidelity(checked: Sequence[FidelityLine], baseline: str, treated: str, seed: int) -> dict[str, Any]:
     """Sum up how the facilitators behaved, and whether both arms got the same pressure."""
     nudging = [one for one in checked if one.place.facilitator not in ORDINARY]
     arms = in_order({one.place.arm for one in nudging}, baseline, treated)
@@ -208,12 +209,12 @@ def _fidelity(checked: Sequence[Checked], baseline: str, treated: str, seed: int
         for one in nudging
         if (p := one.place) and one.pressure is not None
     ]
-    return {arm: _kept([one for one in nudging if one.place.arm == arm]) for arm in arms} | {
-        "pressure_difference": difference(paired(pressed, baseline, treated, seed=seed).mean) if arms else None
+    return {arm: _fidelity_of_arm([one for one in nudging if one.place.arm == arm]) for arm in arms} | {
+        "pressure_difference": difference(compare_arms(pressed, baseline, treated, seed=seed).mean) if arms else None
     }
 
 
-def _kept(checked: Sequence[Checked]) -> dict[str, Any]:
+def _fidelity_of_arm(checked: Sequence[FidelityLine]) -> dict[str, Any]:
     pressures = [one.pressure for one in checked if one.pressure is not None]
     turns = sorted({one.place.turn for one in checked})
     by_turn = {
@@ -243,14 +244,14 @@ def scores_csv(rows: Sequence[Row], exchanges: Sequence[Exchange]) -> str:
         one = wrote.get(row.key())
         table.writerow(
             [row.arm, row.role, row.checkpoint, row.sample, row.turn, int(row.benign), one and one.stage, row.score,
-             row.answered, row.outcome, int(row.flagged), *(_spent(one) if one else [""] * 7)]
+             row.answered, row.outcome, int(row.flagged), *(_size_and_cost(one) if one else [""] * 7)]
         )  # fmt: skip
     return out.getvalue()
 
 
-def _spent(one: Exchange) -> list[float | str | None]:
-    hard = grade(one.reply)
+def _size_and_cost(one: Exchange) -> list[float | str | None]:
+    reading_grade = grade(one.reply)
     return [
-        len(words_of(one.reply)), "" if hard is None else round(hard, 2), one.calls, one.prompt_tokens,
+        len(words_of(one.reply)), "" if reading_grade is None else round(reading_grade, 2), one.calls, one.prompt_tokens,
         one.completion_tokens, one.cost, one.ms,
     ]  # fmt: skip

@@ -13,7 +13,7 @@ import krippendorff
 import numpy as np
 from numpy.typing import NDArray
 
-from scoring.statistics.estimate import SEED, Estimate, Table, ratio, redrawn, spread, tallied
+from scoring.statistics.estimate import SEED, Estimate, Table, ratio, resample_counts, sum_by_cluster, with_interval
 
 Ratings = Mapping[str, Mapping[str, float | None]]
 """Scores by rater and item, 0 to 4; halves may occur, since medians of raters are scores too."""
@@ -39,7 +39,7 @@ def overall(ratings: Ratings, *, seed: int = SEED) -> Agreement:
     """Measure the agreement of all raters together."""
     scores = _by_item(ratings)
     pairs = [((item,), abs(a - b)) for item, given in scores.items() for a, b in combinations(given, 2)]
-    sums = tallied(((item, (1, apart <= 1, apart == 0)) for item, apart in pairs), 3)
+    sums = sum_by_cluster(((item, (1, apart <= 1, apart == 0)) for item, apart in pairs), 3)
     return Agreement(
         len(scores),
         within_one=ratio(sums[:, [0, 1]], seed),
@@ -96,9 +96,11 @@ def _shortfall(model: Mapping[str, float | None], people: Ratings, seed: int) ->
             entries.append(((item,), (len(near), sum(near), len(reached), sum(reached))))
     if not entries:
         return Estimate()
-    sums = tallied(entries, 4)
+    sums = sum_by_cluster(entries, 4)
     value = float(_less(sums.sum(axis=0)))
-    return Estimate(value) if len(sums) < 2 else spread(value, _less((redrawn(len(sums), seed) @ sums).T))
+    return (
+        Estimate(value) if len(sums) < 2 else with_interval(value, _less((resample_counts(len(sums), seed) @ sums).T))
+    )
 
 
 def _less(sums: Table) -> Table:
@@ -130,8 +132,8 @@ def _alpha(items: Sequence[Sequence[float]], seed: int) -> Estimate:
         return Estimate()
     if len(items) < 2:
         return Estimate(value)
-    drawn = redrawn(len(items), seed)
-    return spread(value, np.array([alpha(np.repeat(counts, times, axis=0)) for times in drawn]))
+    drawn = resample_counts(len(items), seed)
+    return with_interval(value, np.array([alpha(np.repeat(counts, times, axis=0)) for times in drawn]))
 
 
 def _kappa(pairs: Sequence[tuple[float, float]], seed: int) -> Estimate:
@@ -148,7 +150,9 @@ def _kappa(pairs: Sequence[tuple[float, float]], seed: int) -> Estimate:
     ones, others = ([round(2 * score) for score in side] for side in zip(*pairs, strict=True))
     value = float(cohen_kappa_score(ones, others, labels=list(range(9)), weights="quadratic"))
     table = np.array([(1, a, b, a * a + b * b, (a - b) ** 2) for a, b in pairs], dtype=float)
-    return Estimate(value) if len(table) < 2 else spread(value, kappas(redrawn(len(table), seed) @ table))
+    return (
+        Estimate(value) if len(table) < 2 else with_interval(value, kappas(resample_counts(len(table), seed) @ table))
+    )
 
 
 def kappas(sums: Table) -> Table:

@@ -30,8 +30,8 @@ class Estimate:
     high: float | None = None
 
 
-def tallied(entries: Iterable[tuple[Cluster, Sequence[float]]], width: int) -> Table:
-    """Add up the entries of every cluster.
+def sum_by_cluster(entries: Iterable[tuple[Cluster, Sequence[float]]], width: int) -> Table:
+    """Sum the entries of every cluster.
 
     Returns:
         A line for each cluster, sorted, so that the order of the entries does not matter to what is drawn from it.
@@ -55,17 +55,17 @@ def ratio(table: Table, seed: int) -> Estimate:
     weight, amount = held.sum(axis=0)
     if len(held) < 2:
         return Estimate(float(amount / weight))
-    weights, amounts = (redrawn(len(held), seed) @ held).T
-    return spread(float(amount / weight), amounts / weights)
+    weights, amounts = (resample_counts(len(held), seed) @ held).T
+    return with_interval(float(amount / weight), amounts / weights)
 
 
-def redrawn(clusters: int, seed: int, resamples: int = RESAMPLES) -> NDArray[np.int64]:
-    """Return how often each cluster was drawn: a line for each resample."""
+def resample_counts(clusters: int, seed: int, resamples: int = RESAMPLES) -> NDArray[np.int64]:
+    """Return how often each cluster is drawn in each resample: shape (resamples, clusters)."""
     return np.random.default_rng(seed).multinomial(clusters, np.full(clusters, 1 / clusters), size=resamples)
 
 
-def spread(value: float, resampled: Table) -> Estimate:
-    """Put the percentile interval of the resamples around a value; those where it is undefined (NaN) are left out."""
+def with_interval(value: float, resampled: Table) -> Estimate:
+    """Return a value with the 95 % percentile interval of its resamples; NaN is left out."""
     defined = resampled[~np.isnan(resampled)]
     if not len(defined):
         return Estimate(value)

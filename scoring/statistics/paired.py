@@ -14,7 +14,7 @@ from scipy import stats
 
 from scoring.rows import Row
 from scoring.score import ACCEPTABLE, GOOD
-from scoring.statistics.estimate import SEED, Cluster, Estimate, ratio, tallied
+from scoring.statistics.estimate import SEED, Cluster, Estimate, ratio, sum_by_cluster
 from scoring.statistics.exact import difference, share
 
 DRAWS = 20_000
@@ -42,7 +42,9 @@ def figures(
 ) -> Figures:
     """Sum up one arm, all of it or one role or turn, with intervals from a bootstrap over clusters."""
     mine = [r for r in rows if r.arm == arm and role in (None, r.role) and turn in (None, r.turn)]
-    sums = tallied(((cluster(r), (1, acceptable(r), good(r), r.score is not None, r.score or 0)) for r in mine), 5)
+    sums = sum_by_cluster(
+        ((cluster(r), (1, acceptable(r), good(r), r.score is not None, r.score or 0)) for r in mine), 5
+    )
     return Figures(
         n=len(mine),
         unscored=sum(r.score is None for r in mine),
@@ -59,12 +61,12 @@ def cluster(row: Row) -> Cluster:
 
 
 def acceptable(row: Row) -> bool:
-    """Tell whether a reply was shown to be acceptable."""
+    """Return whether a reply was shown to be acceptable."""
     return row.score is not None and row.score >= ACCEPTABLE
 
 
 def good(row: Row) -> bool:
-    """Tell whether a reply was shown to be good."""
+    """Return whether a reply was shown to be good."""
     return row.score is not None and row.score >= GOOD
 
 
@@ -94,13 +96,13 @@ class Paired:
     """Of the pairs in which both replies are scored."""
 
 
-def paired(rows: Sequence[Row], first: str, second: str, *, seed: int = SEED) -> Paired:
+def compare_arms(rows: Sequence[Row], first: str, second: str, *, seed: int = SEED) -> Paired:
     """Compare two arms on the places (role, checkpoint, sample, turn) that both have: the second less the first.
 
     Raises:
         ValueError: An arm has two rows for one place.
     """
-    pairs = matched(rows, first, second)
+    pairs = match_places(rows, first, second)
     scored = [(a, b) for a, b in pairs if a.score is not None and b.score is not None]
     return Paired(
         first,
@@ -112,7 +114,7 @@ def paired(rows: Sequence[Row], first: str, second: str, *, seed: int = SEED) ->
     )
 
 
-def matched(rows: Sequence[Row], first: str, second: str) -> list[tuple[Row, Row]]:
+def match_places(rows: Sequence[Row], first: str, second: str) -> list[tuple[Row, Row]]:
     """Return the replies of two arms to the same places, in the order of the second arm.
 
     Raises:
@@ -135,7 +137,7 @@ def _difference(
     pairs: Sequence[tuple[Row, Row]], figure: Callable[[Row], float], seed: int, *, of_shares: bool
 ) -> Difference:
     changes = [(cluster(a), figure(b) - figure(a)) for a, b in pairs]
-    sums = tallied(((whose, (1, change, abs(change))) for whose, change in changes), 3)
+    sums = sum_by_cluster(((whose, (1, change, abs(change))) for whose, change in changes), 3)
     estimate = difference(sums, seed) if of_shares else ratio(sums[:, :2], seed)
     return Difference(len(pairs), estimate, permutation_p(sums[:, 1], seed) if pairs else None)
 
@@ -153,8 +155,8 @@ def permutation_p(sums: NDArray[np.float64], seed: int) -> float:
     """
     if len(sums) < 2:
         return 1.0  # Either sign of a single cluster is as far from zero.
-    found = stats.permutation_test(
+    result = stats.permutation_test(
         (sums,), lambda flipped, axis: np.abs(flipped.sum(axis=axis)), permutation_type="samples", vectorized=True,
         n_resamples=DRAWS, alternative="greater", rng=np.random.default_rng(seed),
     )  # fmt: skip
-    return float(found.pvalue)
+    return float(result.pvalue)

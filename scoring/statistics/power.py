@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 from scipy import stats
 
 from scoring.rows import Row
-from scoring.statistics.paired import acceptable, cluster, matched
+from scoring.statistics.paired import acceptable, cluster, match_places
 
 FEWEST_CLUSTERS = 3
 SQUEEZED = 0.05
@@ -36,7 +36,7 @@ def smallest_effect(
         See `minimal_difference`. A figure above 1 means that no effect could have been seen.
     """
     pairs: defaultdict[tuple[str, ...], list[tuple[bool, bool]]] = defaultdict(list)
-    for a, b in matched(rows, first, second):
+    for a, b in match_places(rows, first, second):
         pairs[cluster(a)].append((acceptable(a), acceptable(b)))
     if len(pairs) < FEWEST_CLUSTERS:
         return Detectable(None, f"it takes {FEWEST_CLUSTERS} checkpoints")
@@ -48,8 +48,8 @@ def smallest_effect(
             return Detectable(
                 None, f"in {squeezed} of {len(column)} checkpoints arm {arm} is {ends}, where shares can hardly vary"
             )
-    found = minimal_difference([after - before for before, after in shares], power=power, alpha=alpha)
-    return Detectable(found, "" if found is not None else "all checkpoints changed alike, so no variation was seen")
+    result = minimal_difference([after - before for before, after in shares], power=power, alpha=alpha)
+    return Detectable(result, "" if result is not None else "all checkpoints changed alike, so no variation was seen")
 
 
 def minimal_difference(differences: Sequence[float], *, power: float = 0.8, alpha: float = 0.05) -> float | None:

@@ -14,7 +14,16 @@ from scipy import stats
 
 from scoring.rows import Row
 from scoring.score import ACCEPTABLE
-from scoring.statistics.estimate import SEED, Cluster, Estimate, Table, ratio, redrawn, spread, tallied
+from scoring.statistics.estimate import (
+    SEED,
+    Cluster,
+    Estimate,
+    Table,
+    ratio,
+    resample_counts,
+    sum_by_cluster,
+    with_interval,
+)
 from scoring.statistics.paired import cluster
 
 
@@ -74,38 +83,38 @@ def recovery(rows: Sequence[Row], arm: str, *, drifted: bool = True, seed: int =
         drifted: The checkpoint's own drift is an episode that began at turn 0.
     """
     samples = _samples(rows, arm)
-    found = [episode for sample in samples for episode in episodes(sample, drifted=drifted)]
-    nexts = [e for e in found if e.turns]
-    back = {(e.cluster, e.sample) for e in found if e.recovered}
-    again = {(e.cluster, e.sample) for e in found if e.relapse}
-    curve = kaplan_meier(found, seed=seed)
+    all_episodes = [episode for sample in samples for episode in episodes(sample, drifted=drifted)]
+    nexts = [e for e in all_episodes if e.turns]
+    back = {(e.cluster, e.sample) for e in all_episodes if e.recovered}
+    again = {(e.cluster, e.sample) for e in all_episodes if e.relapse}
+    curve = kaplan_meier(all_episodes, seed=seed)
     return Recovery(
         samples=len(samples),
-        episodes=len(found),
-        recovered=sum(e.recovered for e in found),
-        next_turn=ratio(tallied(((e.cluster, (1, e.recovered and e.turns == 1)) for e in nexts), 2), seed),
+        episodes=len(all_episodes),
+        recovered=sum(e.recovered for e in all_episodes),
+        next_turn=ratio(sum_by_cluster(((e.cluster, (1, e.recovered and e.turns == 1)) for e in nexts), 2), seed),
         next_turn_n=len(nexts),
         curve=curve,
         median=next((point.turns for point in curve if (point.unrecovered.value or 0) <= 0.5), None),
-        relapses=sum(e.relapse for e in found),
+        relapses=sum(e.relapse for e in all_episodes),
         samples_recovered=len(back),
         samples_relapsed=len(again),
-        relapsed=ratio(tallied(((whose, (1, (whose, n) in again)) for whose, n in back), 2), seed),
+        relapsed=ratio(sum_by_cluster(((whose, (1, (whose, n) in again)) for whose, n in back), 2), seed),
     )
 
 
 def _samples(rows: Iterable[Row], arm: str) -> list[list[Row]]:
     """Return the turns of each sample in order."""
-    found: defaultdict[tuple[str, str, int], list[Row]] = defaultdict(list)
+    by_sample: defaultdict[tuple[str, str, int], list[Row]] = defaultdict(list)
     for row in rows:
         if row.arm == arm:
-            found[row.role, row.checkpoint, row.sample].append(row)
-    return [sorted(found[key], key=lambda row: row.turn) for key in sorted(found)]
+            by_sample[row.role, row.checkpoint, row.sample].append(row)
+    return [sorted(by_sample[key], key=lambda row: row.turn) for key in sorted(by_sample)]
 
 
 def episodes(sample: Sequence[Row], *, drifted: bool = True) -> list[Episode]:
     """Return the episodes of one sample, its turns in order."""
-    found: list[Episode] = []
+    spells: list[Episode] = []
     began = 0 if drifted else None
     for row in sample:
         if row.score is None:
@@ -113,31 +122,33 @@ def episodes(sample: Sequence[Row], *, drifted: bool = True) -> list[Episode]:
         if began is None and row.score < ACCEPTABLE:
             began = row.turn
         elif began is not None and row.score >= ACCEPTABLE:
-            found.append(_episode(row, began, True, relapse=bool(found)))
+            spells.append(_episode(row, began, True, relapse=bool(spells)))
             began = None
     if began is not None and sample:
-        found.append(_episode(sample[-1], began, False, relapse=bool(found)))
-    return found
+        spells.append(_episode(sample[-1], began, False, relapse=bool(spells)))
+    return spells
 
 
 def _episode(last: Row, began: int, recovered: bool, *, relapse: bool) -> Episode:
     return Episode(cluster(last), last.sample, began, last.turn - began, recovered, relapse)
 
 
-def kaplan_meier(found: Sequence[Episode], *, seed: int = SEED) -> tuple[Point, ...]:
+def kaplan_meier(all_episodes: Sequence[Episode], *, seed: int = SEED) -> tuple[Point, ...]:
     """Return the share of episodes not yet recovered after 1, 2, ... turns (Kaplan and Meier 1958).
 
     Greenwood's intervals take episodes to be independent; those of one checkpoint are not, so clusters are resampled.
     """
-    seen = [e for e in found if e.turns]
+    seen = [e for e in all_episodes if e.turns]
     if not seen:
         return ()
     last = max(e.turns for e in seen)
-    curve = stats.ecdf(_censored(seen)).sf
+    curve = stats.ecdf(_censored_data(seen)).sf
     values = curve.evaluate(np.arange(1, last + 1))
-    lived = tallied(((e.cluster, [e.turns >= t for t in range(1, last + 1)]) for e in seen), last)
-    ended = tallied(((e.cluster, [e.recovered and e.turns == t for t in range(1, last + 1)]) for e in seen), last)
-    drawn = redrawn(len(lived), seed) @ np.hstack([lived, ended])
+    lived = sum_by_cluster(((e.cluster, [e.turns >= t for t in range(1, last + 1)]) for e in seen), last)
+    ended = sum_by_cluster(
+        ((e.cluster, [e.recovered and e.turns == t for t in range(1, last + 1)]) for e in seen), last
+    )
+    drawn = resample_counts(len(lived), seed) @ np.hstack([lived, ended])
     resampled = np.cumprod(np.asarray(1 - drawn[:, last:] / np.maximum(drawn[:, :last], 1), dtype=float), axis=1)
     return tuple(
         Point(t + 1, round(lived[:, t].sum()), _point(float(values[t]), resampled[:, t], len(lived)))
@@ -146,7 +157,7 @@ def kaplan_meier(found: Sequence[Episode], *, seed: int = SEED) -> tuple[Point, 
 
 
 def _point(value: float, resampled: Table, clusters: int) -> Estimate:
-    return spread(value, resampled) if clusters > 1 else Estimate(value)
+    return with_interval(value, resampled) if clusters > 1 else Estimate(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +182,9 @@ def compare(rows: Sequence[Row], first: str, second: str, *, drifted: bool = Tru
     if not all(arms):
         return None
     with np.errstate(divide="ignore", invalid="ignore"):  # No variance: no turn on which some recover, some do not.
-        found = stats.logrank(_censored(arms[0]), _censored(arms[1]))
+        found = stats.logrank(_censored_data(arms[0]), _censored_data(arms[1]))
     return LogRank(float(found.statistic) ** 2, float(found.pvalue)) if np.isfinite(found.statistic) else None
 
 
-def _censored(found: Sequence[Episode]) -> stats.CensoredData:
-    return stats.CensoredData.right_censored([e.turns for e in found], [not e.recovered for e in found])
+def _censored_data(all_episodes: Sequence[Episode]) -> stats.CensoredData:
+    return stats.CensoredData.right_censored([e.turns for e in all_episodes], [not e.recovered for e in all_episodes])

@@ -15,10 +15,10 @@ from assistants.registry import open_embedded_engine
 from assistants.view import CAREFUL
 from knowledge_base.citations import CLASSES, neutralise, parse
 from knowledge_base.library import load
-from knowledge_base.selection import Lexical
+from knowledge_base.selection import LexicalIndex
 
 LIBRARY = load(Path(__file__).parents[2] / "knowledge_base" / "schizophrenia")
-LEXICAL = Lexical(LIBRARY)
+LEXICAL = LexicalIndex(LIBRARY)
 ROLE = f"You inform.\n\nThe first line is `[[cite: ID, ID]]`.\n\n# Catalogue of sections\n\n{LIBRARY.catalogue}"
 WARNING = {"role": "system", "content": "[warning] You gave advice that no source supports."}
 Message = dict[str, Any]

@@ -171,7 +171,7 @@ def serving(config: Config) -> Iterator[str]:
     async def serve() -> None:
         front = Front()
         try:
-            await front.take(create_app(config))
+            await front.switch_to(create_app(config))
         except ConfigError as error:
             ready.set_exception(error)
             return

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from judges.case import alarm_case
+from judges.case import emergency_case
 from judges.judge import LocalJudge
 from proxy.wire.user_texts import find_user_texts
 from tests.attacks.crisis_material import QUESTIONS, STATEMENTS
@@ -59,7 +59,9 @@ RUN_ON: dict[str, Layout] = {
 
 def is_heard(messages: list[Body]) -> bool:
     """Tell whether the proxy's local emergency judge fires for a request."""
-    return LocalJudge("emergency").judge_now(alarm_case(*find_user_texts({"messages": messages}))).verdict == "reject"
+    return (
+        LocalJudge("emergency").judge_now(emergency_case(*find_user_texts({"messages": messages}))).verdict == "reject"
+    )
 
 
 def share_heard(layouts: dict[str, Layout]) -> float:

@@ -12,7 +12,7 @@ from judges.case import Case
 from judges.filter import Filter
 from judges.mend import Statements, mend
 from judges.observation import Problem, ProblemKind
-from judges.quotes import said
+from judges.quotes import is_near_quote
 from models.scripted import Scripted
 from models.usage import Ledger
 from tests.attacks.advice import HEALTH
@@ -80,7 +80,7 @@ async def test_a_reply_reaches_its_judge_as_one_string(draft: str) -> None:
 async def test_what_its_judge_finds_is_not_accepted_whatever_stands_beside_it(draft: str, kind: str) -> None:
     """Also in a disguise that keeps the quote from being where it should be: then the reply is unjudged, which is no acceptance."""
     alone = await verdicts(sharing(careful(kind)), draft)
-    wanted = {"reject"} if said(BAD, draft) else {"unjudged"}
+    wanted = {"reject"} if is_near_quote(BAD, draft) else {"unjudged"}
     assert set(alone.values()) - {"accept"} == wanted
     both = await verdicts(sharing(careful(kind), Scripted(lambda body: lists_it())), draft)
     assert "reject" in both.values()
@@ -195,4 +195,4 @@ async def test_over_http_too(start: Start, words: str, streamed: bool) -> None:
 def test_the_disguises_are_many() -> None:
     """Each is another text, and some hide the words from a letter-by-letter search."""
     assert len({*DRAFTS}) == len(DRAFTS) >= 40
-    assert not all(said(BAD, draft) for draft in disguised(f"{BAD}."))
+    assert not all(is_near_quote(BAD, draft) for draft in disguised(f"{BAD}."))

@@ -8,7 +8,7 @@ import pytest
 from judges.case import Case
 from judges.judge import LocalJudge
 from judges.sentences import sentences
-from judges.training.inversions import inversions, sources
+from judges.training.inversions import inversions, load_sources
 
 BASES = ("knowledge_base/schizophrenia", "scenarios/knowledge_bases/pharmacy", "scenarios/knowledge_bases/tenants")
 MOST = 0.15
@@ -19,7 +19,7 @@ MOST = 0.15
 def test_a_source_turned_round_is_not_accepted(base: str) -> None:
     """One word changed in a sentence of a cited section."""
     accepted: defaultdict[str, list[bool]] = defaultdict(list)
-    for source in sources(Path(base)):
+    for source in load_sources(Path(base)):
         for sentence in sentences(source.text):
             for one in inversions(sentence.text):
                 verdict = LocalJudge("source_fidelity").judge_now(Case("", one.text, cited=(source,))).verdict
@@ -31,6 +31,6 @@ def test_a_source_turned_round_is_not_accepted(base: str) -> None:
 @pytest.mark.parametrize("base", BASES)
 def test_a_source_as_it_stands_is_accepted(base: str) -> None:
     """Else the other test would pass with a judge that accepts nothing."""
-    texts = [(source, sentence.text) for source in sources(Path(base)) for sentence in sentences(source.text)]
+    texts = [(source, sentence.text) for source in load_sources(Path(base)) for sentence in sentences(source.text)]
     judged = [LocalJudge("source_fidelity").judge_now(Case("", text, cited=(source,))) for source, text in texts]
     assert sum(one.verdict == "accept" for one in judged) > 0.95 * len(judged)

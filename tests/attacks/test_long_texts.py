@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.case import Case, alarm_case
-from judges.judge import LONGEST, OBSERVERS, LocalJudge
+from judges.case import Case, emergency_case
+from judges.judge import MAX_CHARS, OBSERVERS, LocalJudge
 from judges.observation import Crisis, RolePlay
-from judges.offload import LONG, is_long, shorten
+from judges.offload import LONG_REPLY, is_long, shorten
+from knowledge_base.library import Source
 from proxy.tenants import keys
 from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, eventually, text_of
 
@@ -32,11 +33,11 @@ def test_what_is_judged_is_bounded_after_normalising(place: str, text: str, monk
     """However many characters become of one, no judge reads more than the bound."""
     read: list[Case] = []
     monkeypatch.setitem(OBSERVERS, "emergency", lambda case: read.append(case) or NO_SIGN)
-    case = alarm_case("hi", [text]) if place == "history" else Case(**{"user_message": "hi", place: text})
+    case = emergency_case("hi", [text]) if place == "history" else Case(**{"user_message": "hi", place: text})
     LocalJudge("emergency").judge_now(case)
     [seen] = read
     texts = [seen.user_message, seen.draft, *(said.text for said in seen.history)]
-    assert max(len(unicodedata.normalize("NFKD", one)) for one in texts) <= LONGEST
+    assert max(len(unicodedata.normalize("NFKD", one)) for one in texts) <= MAX_CHARS
 
 
 @given(st.text(max_size=40), st.integers(0, 60), st.booleans())
@@ -63,13 +64,15 @@ def test_random_words_raise_no_emergency(seed: int) -> None:
     assert LocalJudge("emergency").judge_now(Case(" ".join(words))).verdict != "reject"
 
 
-@pytest.mark.parametrize("text", ["a" * (LONG + 1), LIGATURE * (LONG // 18 + 1), "Ich bin müde. " * 1000])
+@pytest.mark.parametrize("text", ["a" * (LONG_REPLY + 1), LIGATURE * (LONG_REPLY // 18 + 1), "Ich bin müde. " * 1000])
 def test_length_tells_what_is_judged_in_the_thread(text: str) -> None:
     """The length of a text when it is normalised: of what is judged of the user without a reply, or of a reply."""
     assert is_long(Case(text))
     assert is_long(Case("hi", text))
-    assert is_long(alarm_case("hi", [text]))
-    assert not is_long(Case(CRISIS, "Please call somebody.", history=alarm_case("", [text]).history))
+    assert is_long(emergency_case("hi", [text]))
+    assert is_long(Case("hi", "hello", cited=(Source("doc:1", "", "", text),)))
+    assert not is_long(Case("hi", "hello", cited=(Source("section", "", "", text),)))
+    assert not is_long(Case(CRISIS, "Please call somebody.", history=emergency_case("", [text]).history))
 
 
 class Slow:

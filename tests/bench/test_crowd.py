@@ -74,9 +74,9 @@ def after(number: int, *replies: dict[str, Any], trial: Guest | None = None) -> 
 def test_what_is_another_conversations_is_noticed(second: dict[str, Any], what: str) -> None:
     """A name, a text, a conversation id, or anything that the model was shown."""
     trial = after(7, *[reply(f"Hello {name(7)}")] * 2)
-    strange = after(1, reply(f"Hello {name(1)}"), second, trial=trial).strange
-    assert what in " ".join(strange)
-    assert bool(strange) == bool(what)
+    leaks = after(1, reply(f"Hello {name(1)}"), second, trial=trial).leaks
+    assert what in " ".join(leaks)
+    assert bool(leaks) == bool(what)
 
 
 def test_a_stream_says_what_the_whole_says() -> None:
@@ -97,7 +97,7 @@ def test_names_differ_and_are_found() -> None:
 
 def test_plots_hold_their_guest_everywhere_and_differ() -> None:
     """Each message and each draft names the guest; some drift, some tell of an emergency."""
-    written = crowd.plots(4, 8)
+    written = crowd.write_plots(4, 8)
     assert len(set(written)) == 8
     assert all(GUEST in question and GUEST in draft for plot in written for question, draft in plot)
     assert sum("kill myself" in question for plot in written for question, _ in plot) == 2
@@ -105,7 +105,7 @@ def test_plots_hold_their_guest_everywhere_and_differ() -> None:
 
 def test_twins_say_the_same_under_another_key_or_another_user() -> None:
     """One of five conversations is the double of the one before it."""
-    guests = list(crowd.invite(20, ["a", "b", "c"], [PLOT]))
+    guests = list(crowd.make_guests(20, ["a", "b", "c"], [PLOT]))
     twins = [(one, two) for one, two in pairwise(guests) if one.name == two.name]
     assert len(twins) == 4
     assert {(one.key != two.key, one.user != two.user) for one, two in twins} == {(True, False), (False, True)}
@@ -114,9 +114,9 @@ def test_twins_say_the_same_under_another_key_or_another_user() -> None:
 def test_a_missed_bar_is_named_and_a_short_run_has_none_for_memory() -> None:
     """Zero of each kind of fault is right, and nothing else."""
     good = {bar.figure: 0.0 for bar in crowd.BARS} | {"turns": 10.0}
-    assert crowd.missed(good | {"rss_growth": 0.5}) == []
-    assert "memory" in crowd.missed(good | {"rss_growth": 0.5, "turns": 8_000})[0]
-    assert "did not belong: 1" in crowd.missed(good | {"cross_talk": 1})[0]
+    assert crowd.missed_targets(good | {"rss_growth": 0.5}) == []
+    assert "memory" in crowd.missed_targets(good | {"rss_growth": 0.5, "turns": 8_000})[0]
+    assert "did not belong: 1" in crowd.missed_targets(good | {"cross_talk": 1})[0]
 
 
 def test_metrics_that_do_not_add_up_are_named() -> None:
@@ -129,9 +129,9 @@ def test_metrics_that_do_not_add_up_are_named() -> None:
         caf_cost_total{model="mock",step="draft"} 0.0006
     """.replace("        ", "")
     guests = [after(1, reply("x"))]
-    assert crowd.metrics_off(metrics, guests) == []
+    assert crowd.wrong_metrics(metrics, guests) == []
     more = metrics + 'caf_turns_total{chatbot="crowd",outcome="fallback"} 1\n'
-    assert crowd.metrics_off(more, guests) == ["turns: the metrics say 2, the clients 1"]
+    assert crowd.wrong_metrics(more, guests) == ["turns: the metrics say 2, the clients 1"]
 
 
 async def test_the_upstream_tells_what_it_was_shown_whoever_the_guest_is() -> None:

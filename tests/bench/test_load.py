@@ -30,7 +30,7 @@ async def test_every_request_gets_the_reply_its_seed_names(upstream):
     result = await play(upstream, [talk], connections=4, seconds=0.2)
     assert not result.failures
     assert len(result.latencies) > 20
-    assert body_of(result.kept[0])["choices"][0]["message"]["content"] == "first reply"
+    assert body_of(result.responses[0])["choices"][0]["message"]["content"] == "first reply"
 
 
 async def test_a_wrong_reply_is_a_failure_and_no_latency(upstream):
@@ -58,7 +58,7 @@ async def test_late_models_answer_after_their_time_as_their_judge_would(upstream
     result = await play(upstream, [[request(upstream, body, b"problems")]], connections=1, seconds=0.2)
     assert not result.failures
     assert min(result.latencies) > 0.03
-    OBSERVATIONS["screening"].model_validate_json(body_of(result.kept[0])["choices"][0]["message"]["content"])
+    OBSERVATIONS["screening"].model_validate_json(body_of(result.responses[0])["choices"][0]["message"]["content"])
 
 
 async def test_a_server_that_hangs_up_is_a_failure():
@@ -76,6 +76,7 @@ async def test_a_server_that_hangs_up_is_a_failure():
 
 
 def test_a_status_other_than_200_is_a_fault():
+    """So is a reply without the expected text, whatever its status."""
     assert fault_of(b"HTTP/1.1 200 OK\r\n\r\nhello", b"hello") == ""
     assert fault_of(b"HTTP/1.1 429 Too Many Requests\r\n\r\nhello", b"hello") == "status 429"
     assert "hello" in fault_of(b"HTTP/1.1 200 OK\r\n\r\nbye", b"hello")
@@ -89,6 +90,7 @@ def test_every_conversation_has_a_user_of_its_own():
 
 
 def test_streamed_chunks_say_how_long_they_are():
+    """Each begins with its size in hexadecimal digits, as HTTP/1.1 has it."""
     for chunk in stream("m", ["a", "b"])[1:]:
         size, _, rest = chunk.partition(b"\r\n")
         assert len(rest) == int(size, 16) + 2

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.script import DISCLAIMER, IMPROVISED, LONGEST, SHORTEST, conversations, drifted, questions, reply
+from bench.script import DISCLAIMER, IMPROVISED, LONGEST, SHORTEST, add_drift, conversations, questions, reply
 from knowledge_base import citations
-from knowledge_base.lexical import Lexical
+from knowledge_base.lexical import LexicalIndex
 from knowledge_base.library import Library, load
 from models.usage import estimate_tokens
 
@@ -20,7 +20,7 @@ def library() -> Library:
 
 
 def chooser(library: Library):
-    lexical = Lexical(library)
+    lexical = LexicalIndex(library)
     return lambda question: [choice.id for choice in lexical.choose(question, [], 2)]
 
 
@@ -39,7 +39,7 @@ def test_each_reply_cites_a_section_that_its_question_gets(library):
     assert len(talks) == 50
     for exchange in (exchange for talk in talks for exchange in talk):
         assert exchange.source in choose(exchange.question)
-        assert citations.parse(exchange.reply) == citations.Parsed(exchange.text, (exchange.source,))
+        assert citations.parse(exchange.reply) == citations.ParsedReply(exchange.text, (exchange.source,))
 
 
 def test_the_same_knowledge_base_gives_the_same_conversations(library):
@@ -64,6 +64,6 @@ def test_a_drifted_reply_holds_what_no_section_says(library):
     """Two sentences of it, and now and then that they are not from the sources."""
     chance = random.Random(1)
     text = reply(library["stress"], chance)
-    replies = [drifted(text, chance) for _ in range(20)]
+    replies = [add_drift(text, chance) for _ in range(20)]
     assert all(sum(sentence in one for sentence in IMPROVISED) == 2 for one in replies)
     assert {DISCLAIMER in one for one in replies} == {True, False}

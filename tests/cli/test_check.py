@@ -212,6 +212,21 @@ def families(folder: Path) -> Path:
     return folder / "scenarios" / "judges"
 
 
+def test_evidence_that_counts_for_nothing_is_noted(inside: Caf, folder: Path) -> None:
+    """Documents of a model that is not trusted with them, and documents that no judge holds a reply against."""
+    config = folder / "config.yaml"
+    config.write_text(CONFIG.replace("model: m", "model: m\n    evidence: [knowledge_base, upstream]"))
+    untrusted = "note     config.yaml: chatbots.bot.evidence: upstream, but models.m has no `trusted_evidence: true`"
+    assert untrusted in inside("check").out
+    trusted = config.read_text().replace("engine: embedded", "engine: embedded, trusted_evidence: true")
+    config.write_text(trusted)
+    assert "evidence" not in inside("check").out
+    config.write_text(trusted[: trusted.index("    judges:")])
+    assert "chatbots.bot.evidence: there are no judges, so nothing is held against documents" in inside("check").out
+    config.write_text(CONFIG.replace("model: m", "model: m\n    evidence: [documents]"))
+    assert inside("check").code == 1
+
+
 def test_scenarios_without_faults_are_counted(inside: Caf, families: Path) -> None:
     """Families and scenarios, and nothing is said of a violating one that has its harmless twin."""
     ended = inside("check")

@@ -331,7 +331,7 @@ def test_a_run_is_worked_on_by_one_process(
 
     folder = RunFolder(tmp_path / "run")
     folder.open()
-    with folder.alone():
+    with folder.lock():
         done = inside("drift", "run", written(), "--out", tmp_path / "run")
     assert done.code == 2
     assert "another process is at work on this run" in done.err

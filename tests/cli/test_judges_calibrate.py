@@ -14,7 +14,7 @@ import yaml
 from judges.case import Case
 from judges.evaluation.choice import Choice
 from judges.evaluation.configured_judges import open_judges
-from judges.evaluation.labelled import Labelled, Setting
+from judges.evaluation.labelled import LabelledCase, ScenarioDefaults
 from judges.evaluation.team_calibration import read_cases
 from judges.judge import LocalJudge
 from judges.weights import weights_id
@@ -324,9 +324,9 @@ def test_labelled_traces_get_what_the_chatbot_lends_to_scenarios(folder: Path) -
     add(folder / "traces.db", "0abc", Label("transparency", "reject"))
     choice = Choice([folder / "cases.jsonl"], ["transparency"])
 
-    async def cases() -> tuple[list[Labelled], Setting]:
+    async def cases() -> tuple[list[LabelledCase], ScenarioDefaults]:
         async with open_judges(folder / "config.yaml", None) as configured:
-            return read_cases(configured, choice, traces=True).cases, configured.setting
+            return read_cases(configured, choice, traces=True).cases, configured.scenario_defaults
 
     found, setting = asyncio.run(cases())
     assert {case.family[:5] for case in found if case.id.startswith("trace-")} == {"conve"}

@@ -8,7 +8,7 @@ import yaml
 
 from judges.case import Topic
 from judges.evaluation import shipped_scenarios as shipped
-from judges.evaluation.labelled import Setting
+from judges.evaluation.labelled import ScenarioDefaults
 from knowledge_base.library import load
 from proxy.config.config import load_config
 from tests.cli.conftest import ROOT, Ended
@@ -69,7 +69,7 @@ def test_shipped_scenarios_are_for_the_shipped_chatbot() -> None:
     bot = load_config(ROOT / "config.yaml").chatbots["schizophrenia"]
     assert bot.knowledge_base is not None
     topics = tuple(Topic(topic.name, tuple(topic.terms)) for topic in bot.sensitive_topics)
-    assert shipped.setting() == Setting(load(bot.knowledge_base), bot.role, topics)
+    assert shipped.shipped_defaults() == ScenarioDefaults(load(bot.knowledge_base), bot.role, topics)
 
 
 def test_another_chatbot_is_told_and_gets_the_same_figures(inside: Caf, folder: Path) -> None:

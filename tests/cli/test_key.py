@@ -141,3 +141,12 @@ def test_without_its_record_nothing_is_done(inside: Caf, tmp_path: Path) -> None
     assert ended.code == 2
     assert "audit.folder: " in ended.err
     assert load(tmp_path / "k.json") == {}
+
+
+def test_a_key_may_be_allowed_to_bring_evidence(inside: Caf, tmp_path: Path) -> None:
+    """The help names the permission."""
+    made = inside("key", "create", "shop", "--file", "k.json", "-p", "chat", "-p", "evidence")
+    assert made.code == 0, made.err
+    (record,) = load(tmp_path / "k.json").values()
+    assert record.permissions == ("chat", "evidence")
+    assert "evidence" in inside("key", "create", "--help").out

@@ -10,12 +10,12 @@ import pytest
 
 from scoring.folder import RunFolder
 from scoring.people.folder import CHECKPOINTS
-from scoring.transcript import QUESTIONS, Place, Rated
+from scoring.transcript import QUESTIONS, Place, RatingLine
 from tests.cli.conftest import Ended
 from tests.scoring.people.made_up_run import TELLING, exchange, exchanges, write_run
 
 Inside = Callable[..., Ended]
-MODEL = Rated(place=exchange().place, rater="model", score=4)
+MODEL = RatingLine(place=exchange().place, rater="model", score=4)
 
 
 @pytest.fixture
@@ -39,8 +39,8 @@ def give(run: Path, rater: str = "anna", score: int | None = 3, page: str | None
     return file
 
 
-def ratings(run: Path) -> list[Rated]:
-    return [Rated.model_validate_json(line) for line in (run / "ratings.jsonl").read_text().splitlines()]
+def ratings(run: Path) -> list[RatingLine]:
+    return [RatingLine.model_validate_json(line) for line in (run / "ratings.jsonl").read_text().splitlines()]
 
 
 def shown(path: Path) -> dict:
@@ -262,7 +262,7 @@ def test_a_line_that_was_cut_off_does_not_stop_the_import(inside: Inside, run: P
     (run / "ratings.jsonl").write_text(MODEL.model_dump_json() + '\n{"place": ')
     ended = inside("rate", "import", run, give(run))
     assert ended.code == 0, ended.err
-    held = RunFolder(run).read(Rated)
+    held = RunFolder(run).read(RatingLine)
     assert (held[0], len(held)) == (MODEL, 17)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.scenario import load_rows
+from scenarios.scenario_files import load_rows
 from scenarios.tables import read
 from tests.cli.conftest import Ended
 

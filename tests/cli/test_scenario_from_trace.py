@@ -14,8 +14,9 @@ from proxy.config.blueprint import Blueprint, assemble
 from proxy.config.config import load_config
 from proxy.traces.labels import Label, RightVerdict, add
 from proxy.traces.redaction import redact
-from proxy.traces.trace import Attempt, Trace
-from scenarios.scenario import Earlier, Scenario, load
+from proxy.traces.trace import Attempt, Trace, TracedDocument
+from scenarios.scenario import Earlier, Scenario
+from scenarios.scenario_files import load
 from tests.cli.conftest import Ended
 from tests.cli.test_trace_label import SECTION, laid_out, store, turn
 
@@ -258,3 +259,22 @@ def test_turns_that_cannot_be_cases_are_named(file: Path, tmp_path: Path) -> Non
     assert [one.family.scenarios[0].id for one in read] == ["trace-7f3a7f3a7f3a"]
     assert len(left_out) == 1
     assert "is redacted" in left_out[0]
+
+
+def test_documents_come_along_with_the_draft_that_cites_them(inside: Caf, tmp_path: Path) -> None:
+    """In full, as no knowledge base has them; those of another choice do not, and one that a client sent stays untrusted."""
+    path = laid_out(tmp_path)
+    documents = [
+        TracedDocument("doc:1", "Visitors", "In May 480 came.", False),
+        TracedDocument("doc:2", "June", "In June 390 came.", True, 0),
+        TracedDocument("doc:2", "July", "In July 510 came.", True, 1),
+    ]
+    draft = Attempt("draft", 0, "In May 480 came, in June 390.", ["doc:1", "doc:2", "sleep"], 1.0, modes=["source"])
+    store(path, turn(documents=documents, attempts=[draft]))
+    assert inside("scenario", "from-trace", "7f3a", "--out", "out.yaml").code == 0
+    one = made(tmp_path)
+    assert one.citations == ("sleep",)
+    assert [(source.id, source.title, source.text, source.trusted) for source in one.sources] == [
+        ("doc:1", "Visitors", "In May 480 came.", False),
+        ("doc:2", "June", "In June 390 came.", True),
+    ]

@@ -15,7 +15,7 @@ from proxy.traces.labels import Label, add, labels
 from proxy.traces.query import list_turns, purge
 from proxy.traces.redaction import redact
 from proxy.traces.store import TraceStore
-from proxy.traces.trace import Attempt, Trace
+from proxy.traces.trace import Attempt, Trace, TracedDocument
 from tests.cli.conftest import Ended
 
 Caf = Callable[..., Ended]
@@ -223,3 +223,18 @@ def test_a_label_keeps_the_sections_that_it_is_about(file: Path, inside: Caf) ->
     assert [(source.id, source.title, source.text) for source in label.sections] == [
         ("sleep", "Sleep", "A fixed bedtime often helps.")
     ]
+
+
+def test_a_turn_with_documents_can_be_shown_and_labelled(inside: Caf, tmp_path: Path) -> None:
+    """Each with whose it is; on a line of their own, whatever they say."""
+    path = laid_out(tmp_path)
+    documents = [
+        TracedDocument("doc:1", "Visitors", "In May 480 came.", False),
+        TracedDocument("doc:2", "June", "390.", True, 0),
+    ]
+    draft = Attempt("draft", 0, "In May 480 came.", ["doc:1"], 1.0, modes=["source"])
+    store(path, turn(documents=documents, attempts=[draft]))
+    shown = inside("trace", "show", "7f3a").out
+    assert "Documents\n  doc:1: Visitors (from the client)\n    In May 480 came.\n" in shown
+    assert "  doc:2: June (from the model of choice 0)\n    390.\n" in shown
+    assert inside("trace", "label", "7f3a", "--judge", "role", "--verdict", "accept").code == 0

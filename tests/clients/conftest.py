@@ -105,11 +105,11 @@ class Thread:
 async def opened(folder: Path, stack: AsyncExitStack) -> dict[str, Place]:
     write_sections(folder / "kb")
     direct = server(commands=False, key=OPENAI_KEY)
-    found = {DIRECT: Place(await _serve(direct, stack), OPENAI_KEY, direct[ASKED])}
+    found = {DIRECT: Place(await serve(direct, stack), OPENAI_KEY, direct[ASKED])}
     for kind, bot in CHATBOTS.items():
         model = server(commands=kind != PASSTHROUGH, key=PROXYS_KEY)
         alias = {
-            "engine": "openai", "base_url": await _serve(model, stack), "api_key_env": "CLIENTS_TEST_KEY", "max_attempts": 1,
+            "engine": "openai", "base_url": await serve(model, stack), "api_key_env": "CLIENTS_TEST_KEY", "max_attempts": 1,
         }  # fmt: skip
         key = create("ada")
         save([key.record], folder / f"{kind}.json")
@@ -123,11 +123,11 @@ async def opened(folder: Path, stack: AsyncExitStack) -> dict[str, Place]:
             "server": {"header_wait_s": 0.2},
         }
         app = create_app(parse_config(config, folder / "config.yaml"))
-        found[kind] = Place(await _serve(app, stack), key.text, model[ASKED])
+        found[kind] = Place(await serve(app, stack), key.text, model[ASKED])
     return found
 
 
-async def _serve(app: web.Application, stack: AsyncExitStack) -> str:
+async def serve(app: web.Application, stack: AsyncExitStack) -> str:
     runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=1)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)

@@ -3,7 +3,7 @@
 import json
 
 from facilitators.facilitator import load_all
-from facilitators.fidelity import LineCheck, ModelCheck, messages
+from facilitators.fidelity import LineFidelityCheck, ModelFidelityCheck, messages
 from models.client import Models
 from models.scripted import scripted_engine
 from models.settings import ModelSettings
@@ -14,23 +14,23 @@ KNOWN = load_all()
 SEEN = {"on_task": True, "gave_away": False, "gave_up": False, "pressure": 3, "reason": "asks for amounts"}
 
 
-def checker(*replies: object) -> ModelCheck:
+def checker(*replies: object) -> ModelFidelityCheck:
     settings = ModelSettings.model_validate(
         {"engine": "scripted", "script": [{"reply": r, "times": 1} for r in replies]}
     )
-    return ModelCheck(Models({"checker": settings}, {"checker": scripted_engine(settings)}), "checker")
+    return ModelFidelityCheck(Models({"checker": settings}, {"checker": scripted_engine(settings)}), "checker")
 
 
 async def test_a_lines_pressure_is_its_stage() -> None:
     """The lines were written for their stages."""
-    seen = await LineCheck().look(KNOWN["lawyer"], KNOWN["lawyer"].lines[4][0], [], Ledger())
+    seen = await LineFidelityCheck().assess(KNOWN["lawyer"], KNOWN["lawyer"].lines[4][0], [], Ledger())
     assert seen is not None
     assert (seen.pressure, seen.on_task, seen.gave_up) == (4, True, False)
 
 
 async def test_the_benign_one_presses_nobody() -> None:
     """Its five stages are kinds of questions."""
-    seen = await LineCheck().look(KNOWN["benign"], KNOWN["benign"].lines[4][0], [], Ledger())
+    seen = await LineFidelityCheck().assess(KNOWN["benign"], KNOWN["benign"].lines[4][0], [], Ledger())
     assert seen is not None
     assert seen.pressure == 0
 
@@ -38,26 +38,26 @@ async def test_the_benign_one_presses_nobody() -> None:
 async def test_a_line_said_again_is_off_task() -> None:
     """Whoever repeats itself word for word presses no further."""
     line = KNOWN["lawyer"].lines[2][0]
-    seen = await LineCheck().look(KNOWN["lawyer"], line, [Message(role="user", content=line)], Ledger())
+    seen = await LineFidelityCheck().assess(KNOWN["lawyer"], line, [Message(role="user", content=line)], Ledger())
     assert seen is not None
     assert not seen.on_task
 
 
 async def test_what_is_no_line_is_not_judged() -> None:
     """An unknown message has no known pressure, which is not no pressure."""
-    assert await LineCheck().look(KNOWN["lawyer"], "Hello there", [], Ledger()) is None
+    assert await LineFidelityCheck().assess(KNOWN["lawyer"], "Hello there", [], Ledger()) is None
 
 
 async def test_a_model_states_what_it_sees() -> None:
     """Its form is read as it is."""
-    seen = await checker(SEEN).look(KNOWN["lawyer"], "So what do I sue for?", [], Ledger())
+    seen = await checker(SEEN).assess(KNOWN["lawyer"], "So what do I sue for?", [], Ledger())
     assert seen is not None
     assert seen.pressure == 3
 
 
 async def test_an_unreadable_check_is_no_check() -> None:
     """A crash of the check neither passes nor flags a message."""
-    assert await checker("no JSON", "no JSON either").look(KNOWN["lawyer"], "So?", [], Ledger()) is None
+    assert await checker("no JSON", "no JSON either").assess(KNOWN["lawyer"], "So?", [], Ledger()) is None
 
 
 def test_the_benign_one_has_no_target_role() -> None:

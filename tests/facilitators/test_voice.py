@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from facilitators.facilitator import load_all
-from facilitators.voice import LONGEST, Lines, Played, messages, seed_of
+from facilitators.voice import MAX_CHARS, LineVoice, ModelVoice, messages, seed_of
 from models.client import Models
 from models.errors import UnreadableAnswer
 from models.scripted import scripted_engine
@@ -17,24 +17,24 @@ from scenarios.checkpoint import Message
 DIETICIAN = load_all()["dietician"]
 
 
-def player(*replies: str) -> Played:
+def player(*replies: str) -> ModelVoice:
     settings = ModelSettings.model_validate({"engine": "scripted", "script": list(replies)})
-    return Played(Models({"actor": settings}, {"actor": scripted_engine(settings)}), "actor")
+    return ModelVoice(Models({"actor": settings}, {"actor": scripted_engine(settings)}), "actor")
 
 
 async def test_lines_are_those_of_the_stage_and_none_twice() -> None:
     """Without a model a facilitator says lines of the stage it is at, new ones as long as there are some."""
     said: list[Message] = []
     for _ in DIETICIAN.lines[2]:
-        line = await Lines().say(DIETICIAN, 2, said, seed=7, ledger=Ledger())
+        line = await LineVoice().say(DIETICIAN, 2, said, seed=7, ledger=Ledger())
         said.append(Message(role="user", content=line))
     assert sorted(m.content for m in said) == sorted(DIETICIAN.lines[2])
 
 
 async def test_the_seed_decides_the_order() -> None:
     """The same seed says the same, others differ."""
-    first = [await Lines().say(DIETICIAN, 3, [], seed=seed, ledger=Ledger()) for seed in range(8)]
-    again = [await Lines().say(DIETICIAN, 3, [], seed=seed, ledger=Ledger()) for seed in range(8)]
+    first = [await LineVoice().say(DIETICIAN, 3, [], seed=seed, ledger=Ledger()) for seed in range(8)]
+    again = [await LineVoice().say(DIETICIAN, 3, [], seed=seed, ledger=Ledger()) for seed in range(8)]
     assert first == again
     assert len(set(first)) > 1
 
@@ -47,7 +47,7 @@ async def test_a_model_plays_the_facilitator() -> None:
     assert [call.step for call in ledger.calls] == ["facilitator"]
 
 
-@pytest.mark.parametrize("answer", ["   ", "x" * (LONGEST + 1)])
+@pytest.mark.parametrize("answer", ["   ", "x" * (MAX_CHARS + 1)])
 async def test_an_empty_or_endless_message_is_no_message(answer: str) -> None:
     """A model that says nothing, or an essay, has not played its part."""
     with pytest.raises(UnreadableAnswer):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.case import Case, Said, Topic
+from judges.case import Case, HistoryMessage, Topic
 from judges.reply_call import compose
 from knowledge_base.library import Source
 from models.scripted import Scripted
@@ -50,7 +50,7 @@ def hostile(attack):
     return Case(
         f"user {attack}",
         f"reply {attack}",
-        history=(Said("user", f"before {attack}"), Said("assistant", attack, verified=False)),
+        history=(HistoryMessage("user", f"before {attack}"), HistoryMessage("assistant", attack, verified=False)),
         cited=(Source("id", f"title {attack}", "summary", f"text {attack}"),),
         role="An information service.",
         topics=(Topic("medication", ("tablet",)),),
@@ -98,13 +98,15 @@ def test_any_text_survives_as_a_value(text):
 
 def test_judge_of_the_users_message_sees_no_reply():
     """Without a draft there is neither reply nor sources, so the emergency judge cannot mistake one for the user."""
-    data = json.loads(Case("Help", history=(Said("user", "Hello"),), role="A bot.").as_json())
+    data = json.loads(Case("Help", history=(HistoryMessage("user", "Hello"),), role="A bot.").as_json())
     assert set(data) == {"chatbot_role", "history", "user_message"}
 
 
 def test_invented_reply_is_marked():
     """An assistant message that this proxy has no record of says so; the others do not."""
-    case = Case("Hi", history=(Said("assistant", "ours"), Said("assistant", "theirs", verified=False)))
+    case = Case(
+        "Hi", history=(HistoryMessage("assistant", "ours"), HistoryMessage("assistant", "theirs", verified=False))
+    )
     history = json.loads(case.as_json())["history"]
     assert [one.get("unverified") for one in history] == [None, True]
 

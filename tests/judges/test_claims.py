@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.case import Case, Said
+from judges.case import Case, HistoryMessage
 from judges.claims import additions, claims_score, rule_on_claims, severity_of, verified
 from judges.observation import Denial
-from judges.quotes import quoted
+from judges.quotes import is_verbatim_quote
 from judges.rules import rule_on
 from knowledge_base.library import Source
 from tests.judges.builders import CASE, MEDICINES, QUOTE, SLEEP, TOPICS, asserted, claims, graded, graded_claims
@@ -18,7 +18,7 @@ from tests.judges.builders import CASE, MEDICINES, QUOTE, SLEEP, TOPICS, asserte
 STRENGTHS = ("no", "weak", "clear")
 SUPPORT = {"s": "stated", "i": "implied", "b": "basic", "u": "unsupported"}
 
-# Rows: what is asserted. Columns: admits_not_from_sources / asks_to_verify. Written down from design.md section 6.
+# Rows: what is asserted. Columns: admits_not_from_sources / asks_to_verify. Written down from scoring/rubric.md.
 TABLE = """
               no/no no/weak no/clear weak/no weak/weak weak/clear clear/no clear/weak clear/clear
   supported     4     4       4        4        4         4          4         4          4
@@ -55,7 +55,7 @@ def test_table_has_every_combination():
 
 @pytest.mark.parametrize(("combination", "admits", "verifies", "score"), list(cells()))
 def test_score_follows_the_rubric(combination, admits, verifies, score):
-    """Each combination of assertions and statements has the score of design.md section 6, in whatever order."""
+    """Each combination of assertions and statements has the score of scoring/rubric.md, in whatever order."""
     for order in set(permutations(combination)):
         assert claims_score([asserted(SUPPORT[letter]) for letter in order], admits, verifies) == score
 
@@ -191,9 +191,11 @@ def test_dose_that_the_user_or_the_source_named_may_be_spoken_of():
     """To refuse to speak of a dose is to assert nothing of it."""
     case = replace(CASE, draft="I cannot say if 40 mg or 12.5 mg is right for you.", user_message="Is 40 mg right?")
     assert rule_on(claims(), case).verdict == "accept"
-    earlier = replace(case, user_message="Well?", history=(Said("user", "Is 40 mg right?"),))
+    earlier = replace(case, user_message="Well?", history=(HistoryMessage("user", "Is 40 mg right?"),))
     assert rule_on(claims(), earlier).verdict == "accept"
-    invented = replace(case, user_message="Well?", history=(Said("assistant", "Take 40 mg.", verified=False),))
+    invented = replace(
+        case, user_message="Well?", history=(HistoryMessage("assistant", "Take 40 mg.", verified=False),)
+    )
     assert rule_on(claims(), invented).verdict == "unjudged"
 
 
@@ -405,4 +407,4 @@ def test_invented_quote_of_any_shape_is_never_acceptance(quote):
     """Whatever a judge puts into `quote`, it is support only if the source has it."""
     form = claims(asserted(quote=quote))
     accepted = rule_on(form, CASE).verdict == "accept"
-    assert accepted == quoted(quote, MEDICINES.text)
+    assert accepted == is_verbatim_quote(quote, MEDICINES.text)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from judges.cascade import Cascade
-from judges.case import Case, Said
+from judges.case import Case, HistoryMessage
 from judges.filter import Filter
 from judges.judge import LocalJudge
 from judges.review import Review
@@ -436,7 +436,7 @@ def test_emergency_judge_of_models_alone_says_nothing_at_once():
 async def test_emergency_sees_the_users_earlier_words():
     """Signs in the messages before count with the newest."""
     one, _ = watched(NOW)
-    case = Case("So it is.", history=(Said("user", "Would you look after my cat for good?"),))
+    case = Case("So it is.", history=(HistoryMessage("user", "Would you look after my cat for good?"),))
     assert (await one.judge_emergency_by_models(case, Ledger(), one.judge_emergency_locally(case))).verdict == "reject"
 
 
@@ -446,10 +446,10 @@ def test_what_local_judges_have_learned_is_loaded_before_the_first_user_comes() 
 from judges.cascade import Cascade
 from judges.filter import Filter
 from judges.judge import OBSERVERS, LocalJudge
-from judges.local import evidence, support, vectors
+from judges.local import classifier, support, vectors
 
 Filter([Cascade(name, frozenset({"source"}), (LocalJudge(name),)) for name in OBSERVERS]).warm_up()
-print(*(learned.cache_info().currsize for learned in (evidence.load, support.weights, vectors.load)))
+print(*(learned.cache_info().currsize for learned in (classifier.load, support.load_weights, vectors.load_words)))
 """
     assert subprocess.run([sys.executable, "-c", told], capture_output=True, check=True).stdout.split() == [
         b"1",

@@ -347,6 +347,7 @@ def test_statement_that_is_there_already_mends_nothing() -> None:
 
 
 def test_without_statements_what_is_undisclosed_is_deleted() -> None:
+    """There is nothing configured that could be said of it."""
     marked = "Our groups meet in the library. [[Gentle exercise often lifts the mood.]]"
     assert mended(marked, "undisclosed") == "Our groups meet in the library."
 
@@ -373,6 +374,7 @@ def replace_quote(problem: Problem, quote: str) -> Problem:
 
 @pytest.mark.parametrize("kind", ["changed", "denied", "sensitive", "role"])
 def test_other_faults_are_not_mended(kind: ProblemKind) -> None:
+    """Only additions are: what is wrong otherwise takes a new reply."""
     assert mended("Our groups meet in the library. [[Gentle exercise often lifts the mood.]]", kind, STATEMENTS) is None
 
 
@@ -389,6 +391,7 @@ def test_grave_or_many_faults_are_not_mended() -> None:
 
 
 def test_sensitive_addition_is_not_disclosed_instead() -> None:
+    """No statement makes up for advice on medication."""
     assert (
         mended("Our groups meet in the library. [[Olanzapine is best with milk.]]", "undisclosed", STATEMENTS) is None
     )
@@ -411,6 +414,7 @@ def test_what_was_sent_stays() -> None:
     "gentle  exercise often\nlifts the mood", '"Gentle exercise often lifts the mood."', "Gentle exercise **often** lifts the mood",
 ])  # fmt: skip
 def test_quote_is_found_whatever_its_typography(quote: str) -> None:
+    """Judges fold spaces, drop emphasis and add quotation marks when they quote."""
     draft = "Our groups meet in the library. Gentle exercise *often* lifts the mood. You can bring a friend."
     problem = Problem(kind="beyond", quote=quote, severity=1)
     assert mend(Case("?", draft), [problem], None) == "Our groups meet in the library. You can bring a friend."

@@ -262,7 +262,7 @@ async def test_what_local_judges_settle_costs_no_call(monkeypatch):
     judges = local_first(monkeypatch, 0.05, FINE, always(flagged("beyond")))
     found, steps = await review(judges, SOURCE)
     assert (verdicts(found), steps) == ({"source_fidelity": "accept"}, [])
-    assert Filter(judges).settled_now(CASE, SOURCE)
+    assert Filter(judges).accepts_locally(CASE, SOURCE)
 
 
 async def test_what_local_judges_do_not_settle_is_screened(monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.quotes import quoted
+from judges.quotes import is_verbatim_quote
 from tests.judges.builders import MEDICINES
 
 
@@ -35,7 +35,7 @@ from tests.judges.builders import MEDICINES
 def test_quote_is_found(quote):
     """White space, case, typography, markup, an ellipsis and a slip of one letter do not matter."""
     quote = "need regu\u00adlar blood\u200b tests" if quote == "so\u00adftly" else quote
-    assert quoted(quote, MEDICINES.text)
+    assert is_verbatim_quote(quote, MEDICINES.text)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_quote_is_found(quote):
 )
 def test_changed_quote_is_not_found(quote):
     """A changed number, dose, drug, negation, certainty, condition or order is another statement, however long the quote."""
-    assert not quoted(quote, MEDICINES.text)
+    assert not is_verbatim_quote(quote, MEDICINES.text)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_changed_quote_is_not_found(quote):
 )
 def test_short_quote_supports_nothing(quote):
     """A word or two is found in any text."""
-    assert not quoted(quote, MEDICINES.text + " the dose of of of")
+    assert not is_verbatim_quote(quote, MEDICINES.text + " the dose of of of")
 
 
 @pytest.mark.parametrize(
@@ -88,14 +88,14 @@ def test_short_quote_supports_nothing(quote):
 )
 def test_stitched_quote_is_not_found(quote):
     """An ellipsis must not make a statement that the source does not make."""
-    assert not quoted(quote, MEDICINES.text)
+    assert not is_verbatim_quote(quote, MEDICINES.text)
 
 
 def test_distant_passages_are_not_one_quote():
     """What an ellipsis leaves out is short."""
     text = f"Clozapine can be helpful {'and so on ' * 30}in every single case."
-    assert not quoted("Clozapine can be helpful ... in every single case", text)
-    assert quoted("Clozapine can be helpful ... in every single case", text.replace("and so on " * 20, ""))
+    assert not is_verbatim_quote("Clozapine can be helpful ... in every single case", text)
+    assert is_verbatim_quote("Clozapine can be helpful ... in every single case", text.replace("and so on " * 20, ""))
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_distant_passages_are_not_one_quote():
 )
 def test_quotes_are_found_in_any_script(quote, text):
     """Sources need not be English, nor put spaces between words; a word that is taken out is missed there too."""
-    assert quoted(quote, text)
-    assert not quoted(
+    assert is_verbatim_quote(quote, text)
+    assert not is_verbatim_quote(
         quote, text.replace("不", "").replace("停", "").replace("отказ ", "").replace("न ", "").replace("Ab", "")
     )
 
@@ -124,7 +124,7 @@ def test_quotes_are_found_in_any_script(quote, text):
 )
 def test_small_change_of_a_word_can_be_another_word(quote, text):
     """One letter is forgiven only where it cannot turn the word into another."""
-    assert not quoted(quote, text)
+    assert not is_verbatim_quote(quote, text)
 
 
 @given(st.data())
@@ -136,8 +136,8 @@ def test_every_run_of_words_is_quoted_whatever_its_white_space(data):
     spaces = st.sampled_from([" ", "  ", "\n", "\t", "\u00a0", " \r\n "])
     quote = "".join(word + data.draw(spaces) for word in run)
     if len(" ".join(run)) >= 14:  # a loose full stop is no character of a word
-        assert quoted(quote, MEDICINES.text)
-        assert quoted(quote.upper(), MEDICINES.text)
+        assert is_verbatim_quote(quote, MEDICINES.text)
+        assert is_verbatim_quote(quote.upper(), MEDICINES.text)
 
 
 texts = st.text(st.characters(codec="utf-8"), max_size=200)
@@ -148,6 +148,6 @@ def test_text_quotes_itself(text):
     """A text with twelve characters of words in it is a quote of itself, and one with none is a quote of nothing."""
     enough = len(re.sub(r"[\W_]", "", text)) >= 12
     if enough:
-        assert quoted(text, f"({text})")
+        assert is_verbatim_quote(text, f"({text})")
     if not re.search(r"\w|[%‰°$£€<>≤≥±]|[^\x00-\x7f]", text):
-        assert not quoted(text, text)
+        assert not is_verbatim_quote(text, text)

@@ -6,9 +6,9 @@ from importlib.resources import files
 
 import pytest
 
-from judges.case import Case, Said
+from judges.case import Case, HistoryMessage
 from judges.observation import Assessment, Played, Problem, RolePlay, Screening
-from judges.refiner import LocalRefiner, ModelRefiner, Rejected, open_refiner
+from judges.refiner import LocalRefiner, ModelRefiner, RejectedDraft, open_refiner
 from judges.rules import RULES
 from judges.verdict import Judgement
 from knowledge_base.citations import parse
@@ -22,13 +22,13 @@ INVENTED = "Ashwagandha cures voices within a week."
 CASE = Case(
     "What about clozapine?",
     f"{SUPPORTED} {INVENTED}",
-    history=(Said("user", "Hello."),),
+    history=(HistoryMessage("user", "Hello."),),
     cited=(MEDICINES,),
     role="An information service.",
     topics=TOPICS,
 )
 OBJECTION = Judgement("source_fidelity", "chief", "reject", "unsupported_claims", "not supported: Ashwagandha")
-REJECTED = Rejected(CASE, [OBJECTION], (MEDICINES, SLEEP), {})
+REJECTED = RejectedDraft(CASE, [OBJECTION], (MEDICINES, SLEEP), {})
 
 
 def refiner(answer):

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.case import Case, Said
+from judges.case import Case, HistoryMessage
 from judges.doses import doses
 from judges.observation import Crisis, Opinion, Played, RolePlay, Sign
-from judges.quotes import quoted, said
+from judges.quotes import is_near_quote, is_verbatim_quote
 from judges.rules import RULES, rule_on
 from judges.verdict import SEVERITY, worst
 from knowledge_base.library import Source
@@ -53,7 +53,7 @@ def sign(quote, when="now", who="user", kind="self_harm"):
 
 CRISIS_CASE = Case(
     "I took all the pills. Goodbye.",
-    history=(Said("user", "Nobody needs me."), Said("assistant", "I want to die is a sad song.")),
+    history=(HistoryMessage("user", "Nobody needs me."), HistoryMessage("assistant", "I want to die is a sad song.")),
 )
 
 
@@ -100,7 +100,7 @@ anything = st.text(max_size=120)  # lone surrogates and all
 @given(anything, anything, anything)
 def test_no_text_breaks_the_rules(one, other, third):
     """Arbitrary text gets a finding, never an exception."""
-    quoted(one, other), said(one, other), doses(one)
+    is_verbatim_quote(one, other), is_near_quote(one, other), doses(one)
     case = Case(one, other, cited=(Source("medicines", "M", "m", third),), topics=TOPICS)
     form = claims(asserted(text=one, quote=other, topic=third), asserted("basic", text=other))
     assert rule_on(form, case).verdict in SEVERITY

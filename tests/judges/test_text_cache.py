@@ -7,7 +7,7 @@ def test_a_text_that_comes_again_is_not_worked_on_again() -> None:
     """Of many texts the longest unused is forgotten; a long one is never cached, since clients send what they like."""
     asked: list[str] = []
 
-    @cache_texts(most=2, longest=5)
+    @cache_texts(max_texts=2, max_chars=5)
     def upper(text: str) -> str:
         asked.append(text)
         return text.upper()

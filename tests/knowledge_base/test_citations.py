@@ -117,8 +117,8 @@ def test_an_unknown_command_is_found_and_not_shown(reply: str, unknown: tuple[st
 
 def test_a_source_is_asked_for() -> None:
     """The command alone leaves no text."""
-    assert parse(" [[source: Stress]]\n") == citations.Parsed("", requested=("Stress",))
-    assert citations.requested(parse("[[Source: Stress, nope]]"), LIBRARY) == ("stress",)
+    assert parse(" [[source: Stress]]\n") == citations.ParsedReply("", requested=("Stress",))
+    assert citations.requested_sections(parse("[[Source: Stress, nope]]"), LIBRARY) == ("stress",)
 
 
 def test_an_unterminated_command_is_never_shown() -> None:
@@ -180,7 +180,7 @@ def test_neutralised_commands_stay_readable() -> None:
 @given(st.lists(st.sampled_from([*CLASSES, "causes", "who-gets-it", "x"]), min_size=1, unique=True))
 def test_a_written_command_is_read_back(names: list[str]) -> None:
     """`command` and `parse` agree."""
-    assert parse(citations.command(names) + "\nText.") == citations.Parsed("Text.", tuple(names))
+    assert parse(citations.cite_command(names) + "\nText.") == citations.ParsedReply("Text.", tuple(names))
 
 
 def test_citations_are_sorted_into_sections_classes_and_bad_ones() -> None:

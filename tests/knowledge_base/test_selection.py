@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from knowledge_base.lexical import Lexical, parts
+from knowledge_base.lexical import LexicalIndex, split_question
 from knowledge_base.library import Library, Source, load
 from knowledge_base.selection import select
 from models.client import Models
@@ -68,24 +68,24 @@ UNANSWERED = [
 
 
 @pytest.fixture(scope="module")
-def lexical() -> Lexical:
+def lexical() -> LexicalIndex:
     """Index the shipped knowledge base."""
-    return Lexical(load(FOLDER))
+    return LexicalIndex(load(FOLDER))
 
 
 @pytest.mark.parametrize(("question", "section"), ANSWERED_BY.items())
-def test_a_question_finds_its_section(lexical: Lexical, question: str, section: str) -> None:
+def test_a_question_finds_its_section(lexical: LexicalIndex, question: str, section: str) -> None:
     """Everyday words, misspellings and pointers in other summaries included."""
     assert section in [choice.id for choice in lexical.choose(question, [], 3)]
 
 
 @pytest.mark.parametrize("question", UNANSWERED)
-def test_nothing_is_chosen_when_nothing_fits(lexical: Lexical, question: str) -> None:
+def test_nothing_is_chosen_when_nothing_fits(lexical: LexicalIndex, question: str) -> None:
     """A greeting, another subject, or advice that no section gives."""
     assert lexical.choose(question, ["What causes schizophrenia?"], 3) == []
 
 
-def test_every_part_of_a_question_chooses(lexical: Lexical) -> None:
+def test_every_part_of_a_question_chooses(lexical: LexicalIndex) -> None:
     """The best of each part comes before the second of any."""
     question = "What are the side effects of clozapine, can I drink beer and should I tell my boss?"
     ids = {choice.id for choice in lexical.choose(question, [], 3)}
@@ -94,19 +94,19 @@ def test_every_part_of_a_question_chooses(lexical: Lexical) -> None:
 
 def test_a_question_is_split_at_what_it_asks() -> None:
     """A list inside one question stays together."""
-    assert parts("Can I eat, drink and smoke? And what about weed, and can I drive") == [
+    assert split_question("Can I eat, drink and smoke? And what about weed, and can I drive") == [
         "Can I eat, drink and smoke", "what about weed", "can I drive",
     ]  # fmt: skip
 
 
-def test_a_short_follow_up_leans_on_the_turn_before(lexical: Lexical) -> None:
+def test_a_short_follow_up_leans_on_the_turn_before(lexical: LexicalIndex) -> None:
     """What "for women" is about was said before; a question that stands alone is not pulled back."""
     before = ["At what age does it start?"]
     assert lexical.choose("and for women?", before, 1)[0].id == "who-gets-it"
     assert lexical.choose("how do I quit smoking?", before, 1)[0].id == "general-health"
 
 
-def test_choices_are_limited_scored_and_explained(lexical: Lexical) -> None:
+def test_choices_are_limited_scored_and_explained(lexical: LexicalIndex) -> None:
     """Best first, the words that met named; the same question has the same answer."""
     choices = lexical.choose("Does stress at work make voices worse?", [], 2)
     assert 1 <= len(choices) <= 2
@@ -125,8 +125,8 @@ def test_one_question_can_need_two_sections() -> None:
             Source("tea", "Tea", "Answers what to drink.", "Boil water."),
         ]
     )
-    assert [choice.id for choice in Lexical(library).choose("sleep", [], 3)] == ["bed", "night"]
-    assert len(Lexical(library).choose("sleep", [], 1)) == 1
+    assert [choice.id for choice in LexicalIndex(library).choose("sleep", [], 3)] == ["bed", "night"]
+    assert len(LexicalIndex(library).choose("sleep", [], 1)) == 1
 
 
 def test_words_that_send_elsewhere_count_for_the_section_they_point_to() -> None:
@@ -136,12 +136,12 @@ def test_words_that_send_elsewhere_count_for_the_section_they_point_to() -> None
         Source("b2", "Sport", "Answers how to move.", "Walk."),
         Source("c3", "Home", "Answers how to live.", "Rest."),
     ])  # fmt: skip
-    lexical = Lexical(library)
+    lexical = LexicalIndex(library)
     assert [choice.id for choice in lexical.choose("swimming", [], 3)] == ["b2"]
     assert [choice.id for choice in lexical.choose("money", [], 3)] == ["a1"]
 
 
-def test_choosing_takes_a_quarter_of_a_millisecond_at_most(lexical: Lexical) -> None:
+def test_choosing_takes_a_quarter_of_a_millisecond_at_most(lexical: LexicalIndex) -> None:
     """With a full knowledge base and ordinary questions; measured at 0.05 ms, with room for a slow machine."""
     started = time.process_time()
     for _ in range(10):
@@ -150,7 +150,7 @@ def test_choosing_takes_a_quarter_of_a_millisecond_at_most(lexical: Lexical) -> 
     assert (time.process_time() - started) / (10 * len(ANSWERED_BY)) < 0.000_5
 
 
-def test_a_huge_question_is_chosen_for_quickly(lexical: Lexical) -> None:
+def test_a_huge_question_is_chosen_for_quickly(lexical: LexicalIndex) -> None:
     """What costs is bounded, whatever is sent."""
     started = time.process_time()
     for unit in ("what is abcdefgh? ", "abcdefghij", "schizofrenia simptoms ", "a and what ", " "):
@@ -164,7 +164,7 @@ def models_saying(answer: object) -> tuple[Models, Scripted]:
     return Models({"small": ModelSettings(engine="embedded", max_attempts=1)}, {"small": engine}), engine
 
 
-async def test_a_model_chooses_and_what_it_invents_is_dropped(lexical: Lexical) -> None:
+async def test_a_model_chooses_and_what_it_invents_is_dropped(lexical: LexicalIndex) -> None:
     """Every part's first section comes before a second one; invalid ids are counted."""
     beer = {"part": "beer", "ids": ["diet-exercise-sleep-alcohol"]}
     answer = {"parts": [{"part": "why", "ids": ["Causes", "nope", "stress"]}, beer], "reason": "Two things."}
@@ -177,7 +177,7 @@ async def test_a_model_chooses_and_what_it_invents_is_dropped(lexical: Lexical) 
     assert [call.step for call in ledger.calls] == ["select"]
 
 
-async def test_the_model_sees_question_and_catalogue_as_json(lexical: Lexical) -> None:
+async def test_the_model_sees_question_and_catalogue_as_json(lexical: LexicalIndex) -> None:
     """The instructions are static, the newest history comes along, system messages do not."""
     models, engine = models_saying({"parts": [], "reason": ""})
     history = [{"role": "user", "content": f"turn {n}"} for n in range(6)] + [{"role": "system", "content": "secret"}]
@@ -192,7 +192,7 @@ async def test_the_model_sees_question_and_catalogue_as_json(lexical: Lexical) -
     assert user["limit"] == 2
 
 
-async def test_words_decide_when_the_model_fails(lexical: Lexical) -> None:
+async def test_words_decide_when_the_model_fails(lexical: LexicalIndex) -> None:
     """The user gets an answer, and the reason for the fallback is kept."""
     history = [{"role": "user", "content": "At what age does it start?"}, {"role": "assistant", "content": "Early."}]
     for answer, error in ((UpstreamRefused(404), "UpstreamRefused"), ("no json", "UnreadableAnswer")):
@@ -206,9 +206,9 @@ def test_a_misspelling_is_read_alike_in_every_process() -> None:
     """Also one that is as near to one word as to another: a process has its own order of sets."""
     words = [f"{letter}orchestra" for letter in "abcdefgh"]
     code = (
-        "from knowledge_base.lexical import Lexical; from knowledge_base.library import Library, Source;"
+        "from knowledge_base.lexical import LexicalIndex; from knowledge_base.library import Library, Source;"
         f"library = Library([Source(word, word, word, word) for word in {words!r}]);"
-        "print(Lexical(library).choose('xorchestra', [], 1)[0].id)"
+        "print(LexicalIndex(library).choose('xorchestra', [], 1)[0].id)"
     )
     told = {
         subprocess.run(

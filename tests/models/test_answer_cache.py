@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from judges.observation import Opinion
-from models.answer_cache import Memory, Remembering, remembered
+from models.answer_cache import AnswerCache, CachingEngine, cache_hits
 from models.client import Models
 from models.errors import ModelSettingsError, UpstreamGarbled
 from models.recording import request_key
@@ -27,8 +27,8 @@ def body(text="Hello", **more):
 
 async def ask(file, engine, *bodies, at=None):
     """Ask in a run of its own, and return what was said."""
-    memory = Memory(file)
-    one = Remembering(engine, memory, at)
+    memory = AnswerCache(file)
+    one = CachingEngine(engine, memory, at)
     try:
         return [(await one.complete(b))["choices"][0]["message"]["content"] for b in bodies]
     finally:
@@ -40,9 +40,9 @@ async def test_recorded_answer_is_not_asked_again(file):
     assert await ask(file, Scripted(["one"]), body()) == ["one"]
     engine = Scripted([])
     told = []
-    remembered.set(told)
-    memory = Memory(file)
-    answer = await Remembering(engine, memory).complete(body())
+    cache_hits.set(told)
+    memory = AnswerCache(file)
+    answer = await CachingEngine(engine, memory).complete(body())
     memory.close()
     assert answer["choices"][0]["message"]["content"] == "one"
     assert answer["usage"] == {"prompt_tokens": 2, "completion_tokens": 1, "total_tokens": 3}
@@ -145,11 +145,11 @@ async def test_any_text_comes_back_as_it_was(file, text):
 async def test_tool_calls_come_back(file):
     """An answer without text too."""
     call = {"tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}
-    memory = Memory(file)
-    first = await Remembering(Scripted([call]), memory).complete(body())
+    memory = AnswerCache(file)
+    first = await CachingEngine(Scripted([call]), memory).complete(body())
     memory.close()
-    memory = Memory(file)
-    again = await Remembering(Scripted([]), memory).complete(body())
+    memory = AnswerCache(file)
+    again = await CachingEngine(Scripted([]), memory).complete(body())
     memory.close()
     assert again["choices"] == first["choices"]
 
@@ -159,8 +159,8 @@ async def test_repair_round_is_remembered(file):
     cut_off = {"choices": [{"message": {"content": '{"verdict": '}, "finish_reason": "length"}]}
     settings = {"swift": ModelSettings(engine="scripted", script=[])}
     for answers in ([cut_off, says("warn")], []):
-        memory, engine = Memory(file), Scripted(answers)
-        models = Models(settings, {"swift": Remembering(engine, memory)}, first_pause_s=0)
+        memory, engine = AnswerCache(file), Scripted(answers)
+        models = Models(settings, {"swift": CachingEngine(engine, memory)}, first_pause_s=0)
         messages = [{"role": "system", "content": TONE.text}]
         found = await models.structured("swift", messages, Opinion, step="tone.swift", ledger=Ledger())
         memory.close()
@@ -179,4 +179,4 @@ def test_place_that_cannot_be_written_is_told(tmp_path):
     """Before anything is paid for."""
     (tmp_path / "file").write_text("")
     with pytest.raises(ModelSettingsError, match=r"answers cannot be kept in '.*file/answers.jsonl'"):
-        Memory(tmp_path / "file" / "answers.jsonl")
+        AnswerCache(tmp_path / "file" / "answers.jsonl")

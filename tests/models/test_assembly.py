@@ -18,8 +18,8 @@ from models.errors import ModelError, UpstreamBusy, UpstreamGarbled, UpstreamRef
 from models.openai_engine import make_session
 from models.scripted import Scripted
 from models.settings import ModelSettings
+from models.streaming import StreamingEngine, write_answer
 from models.usage import Ledger
-from models.writing import Writing, written
 
 CHUNKS: list[Body] = [
     {"id": "a", "created": 7, "model": "m", "choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]},
@@ -325,6 +325,6 @@ async def test_a_server_that_refuses_stream_options_is_asked_without(models: Mod
 async def test_an_engine_that_cannot_stream_is_heard_when_it_is_done() -> None:
     """Word by word."""
     engine, heard = Scripted(["Two words."]), Heard()
-    assert not isinstance(engine, Writing)
-    await written(engine, {"messages": []}, heard)
+    assert not isinstance(engine, StreamingEngine)
+    await write_answer(engine, {"messages": []}, heard)
     assert heard.pieces == [(0, "Two"), (0, " words.")]

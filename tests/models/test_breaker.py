@@ -37,7 +37,7 @@ def breaker(clock):
 
 def fail(breaker, times=1, error=OUTAGES[0]):
     for _ in range(times):
-        breaker.ended(breaker.admit(), error)
+        breaker.record_end(breaker.admit(), error)
 
 
 @pytest.mark.parametrize("error", OUTAGES)
@@ -49,14 +49,14 @@ def test_it_opens_after_so_many_failures_in_a_row(breaker, error):
     with pytest.raises(CircuitOpen) as raised:
         breaker.admit()
     assert raised.value.retry_after == 10
-    assert (breaker.open, breaker.opened, breaker.refused) == (True, 1, 1)
+    assert (breaker.open, breaker.refused_calls) == (True, 1)
 
 
 @pytest.mark.parametrize("answer", [None, UpstreamRefused(400), UpstreamRefused(401), UpstreamBusy(5)])
 def test_any_answer_shows_that_it_lives(breaker, answer):
     """A success, a refusal or a rate limit in between begins the count anew."""
     fail(breaker, 2)
-    breaker.ended(breaker.admit(), answer)
+    breaker.record_end(breaker.admit(), answer)
     fail(breaker, 2)
     assert not breaker.open
 
@@ -65,7 +65,7 @@ def test_any_answer_shows_that_it_lives(breaker, answer):
 def test_what_says_nothing_about_the_upstream_is_not_counted(breaker, nothing):
     """A turn without time and a cancelled call are no failures of the upstream, and no success either."""
     fail(breaker, 2)
-    breaker.ended(breaker.admit(), nothing)
+    breaker.record_end(breaker.admit(), nothing)
     assert breaker.failures == 2
 
 
@@ -78,7 +78,7 @@ def test_one_probe_closes_it(breaker, clock, answer):
     assert probe
     with pytest.raises(CircuitOpen):
         breaker.admit()
-    breaker.ended(probe, answer)
+    breaker.record_end(probe, answer)
     assert breaker.admit() is False
     fail(breaker, 2)
     assert not breaker.open
@@ -101,7 +101,7 @@ def test_a_probe_that_is_cancelled_leaves_the_next_call_to_probe(breaker, clock)
     """Nothing was learned, and nobody must wait for a probe that is gone."""
     fail(breaker, 3)
     clock.now = 10
-    breaker.ended(breaker.admit(), KeyboardInterrupt())
+    breaker.record_end(breaker.admit(), KeyboardInterrupt())
     assert breaker.admit()
 
 
@@ -111,14 +111,14 @@ def test_calls_from_before_it_opened_change_nothing(breaker, clock, late):
     before = [breaker.admit(), breaker.admit()]
     fail(breaker, 3)
     clock.now = 5
-    breaker.ended(before[0], late)
+    breaker.record_end(before[0], late)
     clock.now = 9
     with pytest.raises(CircuitOpen):
         breaker.admit()
     clock.now = 10
     probe = breaker.admit()
-    breaker.ended(before[1], late)
+    breaker.record_end(before[1], late)
     with pytest.raises(CircuitOpen):
         breaker.admit()
-    breaker.ended(probe, None)
+    breaker.record_end(probe, None)
     assert not breaker.open

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from models.budget import LONGEST_ANSWER, Budget, Budgeted, BudgetSpent
+from models.budget import MAX_ANSWER_TOKENS, Budget, BudgetedEngine, BudgetSpent
 from models.errors import (
     ModelSettingsError,
     UpstreamBusy,
@@ -15,7 +15,7 @@ from models.errors import (
 )
 from models.scripted import Scripted
 from models.settings import ModelSettings
-from proxy.wire.errors import from_model_error
+from proxy.wire.model_errors import from_model_error
 
 PRICED = ModelSettings.model_validate({"engine": "scripted", "script": [], "price": {"input": 1, "output": 10}})
 REQUEST = {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 100}
@@ -28,7 +28,7 @@ MOST = (77 + 100 * 10) / 1e6
 
 def budgeted(limit, answers=lambda body: ANSWER):
     engine, budget = Scripted(answers), Budget(limit)
-    return Budgeted(engine, "swift", PRICED, budget), engine, budget
+    return BudgetedEngine(engine, "swift", PRICED, budget), engine, budget
 
 
 async def test_calls_are_made_while_their_worst_case_fits():
@@ -77,7 +77,7 @@ async def test_request_without_a_limit_gets_one():
     one, engine, _ = budgeted(1)
     await one.complete({"model": "m", "messages": []})
     await one.complete({"model": "m", "messages": [], "max_completion_tokens": 7})
-    assert [r.get("max_tokens") for r in engine.requests] == [LONGEST_ANSWER, None]
+    assert [r.get("max_tokens") for r in engine.requests] == [MAX_ANSWER_TOKENS, None]
 
 
 async def test_model_that_knows_the_limit_by_its_newer_name_gets_that():
@@ -90,7 +90,7 @@ async def test_model_that_knows_the_limit_by_its_newer_name_gets_that():
     await one.complete({"model": "m", "messages": []})
     await one.complete({"model": "m", "messages": []})
     assert [("max_tokens" in r, r.get("max_completion_tokens")) for r in engine.requests] == [
-        (True, None), (False, LONGEST_ANSWER), (False, LONGEST_ANSWER),
+        (True, None), (False, MAX_ANSWER_TOKENS), (False, MAX_ANSWER_TOKENS),
     ]  # fmt: skip
     assert budget.spent == pytest.approx(2 * COST)
 
@@ -133,7 +133,7 @@ async def test_without_a_price_no_budget_can_be_kept():
     engine = Scripted(["x"])
     free = ModelSettings(engine="scripted", script=[])
     with pytest.raises(ModelSettingsError, match=r"models\.swift: has no `price`"):
-        await Budgeted(engine, "swift", free, Budget(1)).complete(REQUEST)
+        await BudgetedEngine(engine, "swift", free, Budget(1)).complete(REQUEST)
     assert engine.requests == []
 
 

@@ -229,7 +229,7 @@ async def test_who_leaves_between_two_tries_has_nothing_under_way(models_at, ups
     ledger = Ledger()
     models = models_at(price={"input": 1, "output": 2}, max_concurrent=1)
     task = asyncio.create_task(ask(models, ledger=ledger))
-    await until(lambda: upstream.seen and not models.guards["judge"].running)
+    await until(lambda: upstream.seen and not models.bulkheads["judge"].running)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -7,7 +7,7 @@ import pytest
 from models import errors
 from models.errors import ModelError, error_for_status
 from models.openai_engine import retry_after
-from models.refusal import accused
+from models.refusal import read_refusal
 
 
 def test_tree_is_drawn_as_it_is():
@@ -44,13 +44,13 @@ NO_FIELDS = ["messages[0].stop_taking_your_pills", "messages 0", ".content", "[0
 @pytest.mark.parametrize("value", NO_CODES + NO_FIELDS)
 def test_free_text_is_no_code(value):
     """Only OpenAI's own words are kept of what an upstream calls code and param."""
-    assert accused({"code": value, "param": value}) == (None, None)
+    assert read_refusal({"code": value, "param": value}) == (None, None)
 
 
 @pytest.mark.parametrize("param", ["messages[0].content", "tools[12].function.parameters", "messages.0.role", "n"])
 def test_known_codes_and_fields_are_told(param):
     """A client that sent the field can mend it."""
-    assert accused({"code": "invalid_value", "param": param}) == ("invalid_value", param)
+    assert read_refusal({"code": "invalid_value", "param": param}) == ("invalid_value", param)
 
 
 @pytest.mark.parametrize(

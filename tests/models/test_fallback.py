@@ -173,13 +173,13 @@ async def test_a_forwarded_stream_holds_its_place_until_it_is_closed(models, ups
     by_model(upstream, a=stream(b"data: 1\n\n", then=hang))
     made = models(a={"max_concurrent": 1, "queue": 0})
     answer = await made.forward("a", b'{"model": "a"}', {})
-    assert made.guards["a"].running == 1
+    assert made.bulkheads["a"].running == 1
     async with answer:
         assert await anext(answer.chunks) == b"data: 1\n\n"
-        assert made.guards["a"].full
+        assert made.bulkheads["a"].full
     await answer.close()
-    assert made.guards["a"].running == 0
-    assert not made.guards["a"].full
+    assert made.bulkheads["a"].running == 0
+    assert not made.bulkheads["a"].full
 
 
 async def test_a_stream_that_breaks_off_counts_as_a_failure(models, upstream):
@@ -253,10 +253,10 @@ async def test_no_try_takes_longer_than_its_step_may(models, upstream):
     with pytest.raises(OutOfTime):
         await made.complete("a", ASK, step="draft", ledger=ledger)
     assert asked(upstream) == ["a"]
-    assert not made.guards["a"].breaker.open
+    assert not made.bulkheads["a"].breaker.open
     with pytest.raises(UpstreamTimeout):
         await made.structured("a", ASK["messages"], Found, step="role", ledger=Ledger(), timeout_s=0.05)
-    assert made.guards["a"].breaker.open
+    assert made.bulkheads["a"].breaker.open
 
 
 async def test_what_is_left_of_the_turn_is_told_to_nobody(models, upstream):

@@ -15,7 +15,7 @@ from models.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
-from models.litellm_engine import LiteLLMEngine, arguments
+from models.litellm_engine import LiteLLMEngine, litellm_arguments
 from models.settings import ModelSettings
 from models.usage import Ledger, Usage
 from tests.models.conftest import KEY, hang, refuse, say, stream
@@ -35,7 +35,7 @@ def litellm_at(models_at):
 def test_client_cannot_steer_litellm():
     """A body may not name the address that our key is sent to, nor a reply that no model made."""
     evil = {"api_base": "http://evil", "api_key": "k", "mock_response": "ok", "fallbacks": ["x"], "model": "other"}
-    given = arguments(ASK | evil | {"n": 2}, {"model": "m", "api_key": KEY})
+    given = litellm_arguments(ASK | evil | {"n": 2}, {"model": "m", "api_key": KEY})
     unknown = {name: evil[name] for name in ("api_base", "api_key", "mock_response", "fallbacks")}
     assert given == {**ASK, "n": 2, "model": "m", "api_key": KEY, "extra_body": unknown}
 

@@ -10,7 +10,7 @@ from models.client import Models
 from models.errors import UnreadableAnswer, UpstreamRefused
 from models.scripted import Scripted
 from models.settings import ModelSettings
-from models.structured import Unread, read
+from models.structured import UnreadableText, read_answer
 from models.usage import Ledger
 from tests.models.conftest import completion, refuse, say
 
@@ -60,7 +60,7 @@ async def test_schema_is_sent_and_the_answer_is_read(models_at, upstream):
 )
 def test_wrapped_object_is_read(text):
     """Fences, thoughts and a word before the object do not matter."""
-    assert read(completion(text), Verdict) == VALUE
+    assert read_answer(completion(text), Verdict) == VALUE
 
 
 @pytest.mark.parametrize(
@@ -70,12 +70,12 @@ def test_what_an_object_quotes_does_not_matter(reason):
     """Judges say why, in the words of what they judge."""
     value = Verdict(verdict="reject", reason=reason)
     for text in (value.model_dump_json(), f"```json\n{value.model_dump_json(indent=1)}\n```"):
-        assert read(completion(text), Verdict) == value
+        assert read_answer(completion(text), Verdict) == value
 
 
 def test_parts_are_read():
     """Some servers answer with a list of parts."""
-    assert read(completion([{"type": "text", "text": GOOD}]), Verdict) == VALUE
+    assert read_answer(completion([{"type": "text", "text": GOOD}]), Verdict) == VALUE
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_parts_are_read():
 )
 def test_unreadable_answer_says_what_is_wrong(text, problem):
     """The problem is told to the model, and nothing is guessed: two objects are as bad as none."""
-    found = read(completion(text), Verdict)
-    assert isinstance(found, Unread)
+    found = read_answer(completion(text), Verdict)
+    assert isinstance(found, UnreadableText)
     assert problem in found.problem
 
 
@@ -120,8 +120,8 @@ def test_answer_that_was_cut_off_is_told_so(text):
     """A model that hit its length limit must be shorter, not more careful."""
     answer = completion(text)
     answer["choices"][0]["finish_reason"] = "length"
-    found = read(answer, Verdict)
-    assert isinstance(found, Unread)
+    found = read_answer(answer, Verdict)
+    assert isinstance(found, UnreadableText)
     assert "shorter" in found.problem
 
 
@@ -137,7 +137,7 @@ def test_answer_that_was_cut_off_is_told_so(text):
 )
 def test_what_was_not_said_to_the_end_is_no_answer(choices):
     """Whatever object stands in it."""
-    assert isinstance(read({"choices": choices}, Verdict), Unread)
+    assert isinstance(read_answer({"choices": choices}, Verdict), UnreadableText)
 
 
 async def test_one_repair_round(models_at, upstream):

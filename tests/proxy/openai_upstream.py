@@ -35,6 +35,8 @@ KEY = web.AppKey("key", str)
 """The only key that is right; empty: any."""
 ASKED = web.AppKey("asked", list[Body])
 """The requests it got."""
+SAYS = web.AppKey("says", dict[str, str])
+"""What it says in place of a greeting, by the user's last message."""
 GREETING = "Hello! What would you like to know?"
 DOCUMENT = '{"greeting": "Hello!"}'
 ARGUMENTS = '{"city": "Paris"}'
@@ -52,6 +54,7 @@ def server(commands: bool, key: str = "") -> web.Application:
     app[KEY] = key
     app[LINE] = "[[cite: no_claims]]\n" if commands else ""
     app[ASKED] = []
+    app[SAYS] = {}
     app.router.add_post("/v1/chat/completions", _chat)
     app.router.add_post("/v1/responses", _responses)
     app.router.add_post("/v1/embeddings", _embeddings)
@@ -136,7 +139,7 @@ async def _chat(request: web.Request) -> web.StreamResponse:
     if said == BREAK_OFF and not body.get("stream"):
         await asyncio.sleep(LATE_S)
         return web.json_response({"error": FAILURE}, status=500)
-    answer = _answer(body, request.app[LINE], said)
+    answer = _answer(body, request.app[LINE], said, request.app[SAYS].get(said))
     head = {"id": "chatcmpl-B9MBs8", "created": 1741569952, "model": body["model"], "service_tier": "default"}
     head["system_fingerprint"] = "fp_44709d6fcb"
     if not body.get("stream"):
@@ -162,7 +165,7 @@ async def _chat(request: web.Request) -> web.StreamResponse:
     return response
 
 
-def _answer(body: Body, line: str, said: str) -> Body:
+def _answer(body: Body, line: str, said: str, says: str | None) -> Body:
     """Write a choice, but for its index."""
     message: Body = {"role": "assistant", "content": None, "refusal": None}
     if body.get("tools") and body["messages"][-1]["role"] != "tool":
@@ -170,7 +173,7 @@ def _answer(body: Body, line: str, said: str) -> Body:
     if said == REFUSE:
         return {"message": {**message, "refusal": REFUSAL}, "logprobs": None, "finish_reason": "stop"}
     json_wanted = (body.get("response_format") or {}).get("type", "text") != "text"
-    text = DOCUMENT if json_wanted else line + GREETING
+    text = DOCUMENT if json_wanted else says or line + GREETING
     stops = body.get("stop") or []
     for stop in [stops] if isinstance(stops, str) else stops:
         text = text.split(stop)[0]

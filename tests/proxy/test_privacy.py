@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from proxy.app import stored
 from proxy.config.config import parse_config
+from proxy.traces.backend import trace_detail
 from tests.proxy.conftest import Start, eventually
 
 SECRETS = ("WORDOFUSER", "magnesium", "sk-KEY", "USERNAME")
@@ -74,4 +74,4 @@ def test_auto_is_full_only_where_nobody_else_can_ask(tmp_path: Path, store: str,
         "privacy": {"store": store},
         "server": {"host": host},
     }
-    assert stored(parse_config(data, tmp_path / "c.yaml")) == what
+    assert trace_detail(parse_config(data, tmp_path / "c.yaml")) == what

@@ -42,8 +42,8 @@ async def test_overload_is_told_with_when_to_come_back(start: Start, chatbots: B
 
     proxy.upstream.answer = answer
     calls = [asyncio.create_task(proxy.post(CHAT)) for _ in range(2)]
-    guard = proxy.app[SERVICE].chatbots["bot"].models.guards["chatbot"]
-    await eventually(lambda: guard.waiting == 1)
+    bulkhead = proxy.app[SERVICE].chatbots["bot"].models.bulkheads["chatbot"]
+    await eventually(lambda: bulkhead.waiting == 1)
     assert await refused(proxy) == (503, "overloaded", "1")
     gate.set()
     assert [(await call)[0] for call in calls] == [200, 200]
@@ -166,12 +166,12 @@ async def test_nothing_stands_before_the_local_emergency_judge(start: Start, ali
     """With the circuit open, no place free, upstreams that hang and no time at all, a person in danger gets the text."""
     proxy = await start(alias=alias, config={"server": {"turn_timeout_s": 1e-6, "header_wait_s": 5}})
     models = proxy.app[SERVICE].chatbots["bot"].models
-    if guard := models.guards.get("chatbot"):
-        probe = await guard.enter(asyncio.get_running_loop().time() + 1)
-        guard.note(probe, None)
-        if guard.breaker is not None:
-            guard.note(False, UpstreamUnavailable())
-            assert guard.breaker.open
+    if bulkhead := models.bulkheads.get("chatbot"):
+        probe = await bulkhead.enter(asyncio.get_running_loop().time() + 1)
+        bulkhead.record_end(probe, None)
+        if bulkhead.breaker is not None:
+            bulkhead.record_end(False, UpstreamUnavailable())
+            assert bulkhead.breaker.open
     assert (await proxy.post(CHAT))[0] >= 500
     if stream:
         text = (await proxy.stream(CRISIS)).decode()

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios.exchange import Label, Plan, export, load, parse_labels
+from scenarios.exchange import ImportPlan, LabelColumn, export, load, parse_labels
 from scenarios.files import ScenarioError
-from scenarios.scenario import Earlier, Family, InlineSource, Read, Scenario, load_all, load_rows
+from scenarios.scenario import Earlier, Family, InlineSource, Scenario
+from scenarios.scenario_files import FamilyFile, load_all, load_rows
 from scenarios.tables import read
 
 SUPPORTED = {"supported": ["accept"], "hallucinated": ["reject"]}
@@ -46,12 +47,12 @@ def parquet(tmp_path):
 
 
 def scenarios(path, plan=None, **more):
-    return [one for family in load(path, plan or Plan(), **more).families for one in family.scenarios]
+    return [one for family in load(path, plan or ImportPlan(), **more).families for one in family.scenarios]
 
 
 def problems(path, plan=None):
     with pytest.raises(ScenarioError) as caught:
-        load(path, plan or Plan())
+        load(path, plan or ImportPlan())
     return [problem.replace(f"{path.parent}/", "") for problem in caught.value.problems]
 
 
@@ -71,7 +72,7 @@ def test_each_format_gives_the_same_scenarios(file, parquet):
         parquet(rows),
     ]
     for path in paths:
-        first, second = scenarios(path, Plan({"sources": "context"}))
+        first, second = scenarios(path, ImportPlan({"sources": "context"}))
         assert first.sources == (InlineSource(id="source-1", text='He said "no", twice.'),), path
         assert (second.id, second.response) == (f"{path.stem}-2", "No.")
 
@@ -145,7 +146,7 @@ def test_columns_of_the_fields_own_names_need_no_map(file):
     row = {"id": "a", "family": "f", "split": "holdout", "user_message": "u", "response": "r", "citations": ["c"]}
     row |= {"sources": [{"id": "s", "text": "t"}, "x"], "tags": ["t"], "note": "n", "history": [{"user": "h"}]}
     row |= {"expect": {"role": "warn"}, "role": "not ours", "colour": "red"}
-    made = load(file("a.jsonl", [row, {"response": "x", "id": None, "note": ""}]), Plan())
+    made = load(file("a.jsonl", [row, {"response": "x", "id": None, "note": ""}]), ImportPlan())
     assert made.unused == ["role", "colour"]
     first, second = made.families
     assert (first.family, first.split, first.role) == ("f", "holdout", None)
@@ -160,7 +161,7 @@ def test_columns_of_the_fields_own_names_need_no_map(file):
 def test_mapped_column_goes_before_one_of_the_fields_name(file):
     """And an empty mapping leaves the field out: a set's own splits are not ours."""
     path = file("a.jsonl", [{"response": "no", "answer": "yes", "split": "train"}])
-    (one,) = load(path, Plan({"response": "answer", "split": ""})).families
+    (one,) = load(path, ImportPlan({"response": "answer", "split": ""})).families
     assert (one.split, one.scenarios[0].response) == ("dev", "yes")
     assert problems(path) == ["a.jsonl: row 1: split: Input should be 'dev' or 'holdout'"]
 
@@ -169,7 +170,7 @@ def test_sources_come_from_texts_lists_and_several_columns(file, parquet):
     """In the columns' order; empty ones are none."""
     rows = [{"response": "x", "a": "A", "b": ["B", "", "C"]}, {"response": "x", "a": None, "b": ["D"]}]
     for path in (file("a.jsonl", rows), parquet(rows)):
-        first, second = scenarios(path, Plan({"sources": "b,a"}))
+        first, second = scenarios(path, ImportPlan({"sources": "b,a"}))
         assert [(source.id, source.text) for source in first.sources] == [
             ("source-1", "B"), ("source-2", "C"), ("source-3", "A")
         ]  # fmt: skip
@@ -187,13 +188,13 @@ def test_a_source_in_brackets_is_a_text(file):
 def test_column_with_a_comma_in_its_name_is_found(file):
     """Before it is taken for two."""
     path = file("a.jsonl", [{"response": "x", "a,b": "A"}])
-    assert [source.text for source in scenarios(path, Plan({"sources": "a,b"}))[0].sources] == ["A"]
+    assert [source.text for source in scenarios(path, ImportPlan({"sources": "a,b"}))[0].sources] == ["A"]
 
 
 def test_missing_column_is_told_with_those_there_are(file):
     """Of a mapping and of a label."""
     path = file("a.jsonl", [{"reply": "x", "context": "y"}])
-    plan = Plan({"response": "answer"}, Label("role", "right", SUPPORTED))
+    plan = ImportPlan({"response": "answer"}, LabelColumn("role", "right", SUPPORTED))
     assert problems(path, plan) == ["a.jsonl: has no column 'answer', 'right'; it has reply, context"]
     assert problems(path) == [
         "a.jsonl: has no column `response` or `user_message`; say which is, by --map; it has reply, context"
@@ -203,7 +204,7 @@ def test_missing_column_is_told_with_those_there_are(file):
 def test_a_family_of_any_text_keeps_its_rows_together(file):
     """Titles and addresses are made to ids, different ones to different ids."""
     rows = [{"response": "x", "doc": doc} for doc in ("Food & mood", "Food/mood!", "Food & mood", 7)]
-    families = load(file("a.jsonl", rows), Plan({"family": "doc"})).families
+    families = load(file("a.jsonl", rows), ImportPlan({"family": "doc"})).families
     assert [len(family.scenarios) for family in families] == [2, 1, 1]
     assert families[0].family.startswith("Food-mood-")
     assert families[2].family == "7"
@@ -257,7 +258,7 @@ def test_half_a_character_is_told(file, tmp_path):
 def test_label_is_compared_as_text(file, value, labels, right):
     """Case folded; truth values and whole numbers by either spelling."""
     path = file("a.jsonl", [{"response": "x", "label": value}])
-    (one,) = scenarios(path, Plan(label=Label("role", "label", parse_labels(labels))))
+    (one,) = scenarios(path, ImportPlan(label=LabelColumn("role", "label", parse_labels(labels))))
     assert one.expect == {"role": right}
 
 
@@ -270,26 +271,26 @@ def test_label_of_a_class_is_known_by_its_name(parquet):
     )
     path = parquet([{"response": "x", "label": 1}, {"response": "y", "label": 0}], features)
     for labels in ("supported=accept,hallucinated=reject", "1=accept,0=reject"):
-        plan = Plan(label=Label("role", "label", parse_labels(labels)))
+        plan = ImportPlan(label=LabelColumn("role", "label", parse_labels(labels)))
         assert [one.expect["role"] for one in scenarios(path, plan)] == [{"accept"}, {"reject"}]
 
 
 def test_row_without_a_known_label_is_a_fault_or_skipped(file):
     """Rows keep their numbers, in faults and in ids."""
     rows = [{"response": "x", "label": label} for label in ("generic", None, "supported")]
-    path, label = file("a.jsonl", rows), Label("role", "label", SUPPORTED)
-    assert problems(path, Plan(label=label)) == [
+    path, label = file("a.jsonl", rows), LabelColumn("role", "label", SUPPORTED)
+    assert problems(path, ImportPlan(label=label)) == [
         "a.jsonl: row 1: label: 'generic' is no label; there is 'supported', 'hallucinated'",
         "a.jsonl: row 2: label: None is no label; there is 'supported', 'hallucinated'",
     ]
-    made = load(path, Plan(label=label, skip_unlabelled=True))
+    made = load(path, ImportPlan(label=label, skip_unlabelled=True))
     assert (made.skipped, [family.family for family in made.families]) == (2, ["a-3"])
 
 
 def test_set_without_any_known_label_is_a_fault(file):
     """Nothing would be left."""
     path = file("a.jsonl", [{"response": "x", "label": "y"}])
-    plan = Plan(label=Label("role", "label", SUPPORTED), skip_unlabelled=True)
+    plan = ImportPlan(label=LabelColumn("role", "label", SUPPORTED), skip_unlabelled=True)
     assert problems(path, plan) == ["a.jsonl: no row has a label that is mapped; 1 were skipped"]
 
 
@@ -301,7 +302,7 @@ def test_label_goes_before_what_the_row_expects(file):
         "expect": {"role": "reject", "transparency": "warn"},
         "expect_emergency": "accept",
     }
-    (one,) = scenarios(file("a.jsonl", [row]), Plan(label=Label("role", "label", {"1": ["accept"]})))
+    (one,) = scenarios(file("a.jsonl", [row]), ImportPlan(label=LabelColumn("role", "label", {"1": ["accept"]})))
     assert one.expect == {"role": {"accept"}, "transparency": {"warn"}, "emergency": {"accept"}}
 
 
@@ -352,8 +353,8 @@ def test_what_is_exported_comes_back_the_same(ending, one):
     """Line breaks, marks and separators in texts included."""
     with tempfile.TemporaryDirectory() as folder:
         path, rows = Path(folder) / f"a.{ending}", Path(folder) / "b.jsonl"
-        export([Read(one, path)], path)
-        made = load(path, Plan())
+        export([FamilyFile(one, path)], path)
+        made = load(path, ImportPlan())
         rows.write_text(made.text, encoding="utf-8", newline="")
         assert made.families == [one]
         assert load_rows(rows) == [one]
@@ -367,7 +368,7 @@ def test_shipped_scenarios_come_back_the_same(tmp_path):
     (tmp_path / "sub").mkdir()
     export(shipped, tmp_path / "sub" / "all.csv")
     out = tmp_path / "back.jsonl"
-    out.write_text(load(tmp_path / "sub" / "all.csv", Plan(), out=out).text)
+    out.write_text(load(tmp_path / "sub" / "all.csv", ImportPlan(), out=out).text)
 
     def whole(families):
         bases = [base and base.resolve() for base in (family.knowledge_base for family in families)]
@@ -389,7 +390,7 @@ def test_exported_columns_can_be_read_by_people(tmp_path):
         tags=("x|y",),
         expect={"role": frozenset(["reject", "warn"])},
     )
-    export([Read(Family(family="f", scenarios=(one,)), tmp_path)], tmp_path / "a.csv")
+    export([FamilyFile(Family(family="f", scenarios=(one,)), tmp_path)], tmp_path / "a.csv")
     table = read(tmp_path / "a.csv")
     assert next(table.select(table.columns)) == {
         "id": "a",
@@ -412,13 +413,13 @@ def test_exported_columns_can_be_read_by_people(tmp_path):
 def test_exported_file_is_its_owners_and_not_overwritten(tmp_path):
     """Unless somebody says so."""
     (path, one) = tmp_path / "a.parquet", Family(family="f", scenarios=(Scenario(id="a", response="r"),))
-    export([Read(one, path)], path)
+    export([FamilyFile(one, path)], path)
     assert path.stat().st_mode & 0o777 == 0o600
     before = path.read_bytes()
     with pytest.raises(ScenarioError, match="is there already"):
-        export([Read(one, path)], path)
+        export([FamilyFile(one, path)], path)
     assert path.read_bytes() == before
-    export([Read(one.model_copy(update={"split": "holdout"}), path)], path, overwrite=True)
+    export([FamilyFile(one.model_copy(update={"split": "holdout"}), path)], path, overwrite=True)
     assert path.read_bytes() != before
     assert [file.name for file in tmp_path.iterdir()] == ["a.parquet"]
 

@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from scenarios.files import ScenarioError
-from scenarios.scenario import Family, dumps, load, load_all, load_rows
+from scenarios.scenario import Family
+from scenarios.scenario_files import dumps, load, load_all, load_rows
 
 SCENARIO = {"id": "a-1", "user_message": "Hello?", "response": "Hi.", "expect": {"role": "accept"}}
 

@@ -8,7 +8,7 @@ from models.client import Models
 from models.scripted import scripted_engine
 from models.settings import ModelSettings
 from scenarios.checkpoint import Message
-from scoring.arm import NoReply, ServerArm, read
+from scoring.arm import NoReply, ServerArm, read_completion
 
 ASKED = [Message(role="user", content="hi")]
 
@@ -25,20 +25,20 @@ def test_another_proxy_of_ours_tells_how_it_went() -> None:
         "warnings": [{"rule": "role", "message": "x"}],
         "calls": 5,
     }
-    got = read(answer("Go to bed.", caf=caf), 3.0)
+    got = read_completion(answer("Go to bed.", caf=caf), 3.0)
     assert (got.outcome, got.citations, got.warnings, got.calls) == ("refined", ("sleep",), ("role",), 5)
 
 
 def test_any_server_will_do() -> None:
     """Without a `caf` object a reply is a reply."""
-    assert read(answer("Hello."), 1.0).outcome == "unfiltered"
+    assert read_completion(answer("Hello."), 1.0).outcome == "unfiltered"
 
 
 @pytest.mark.parametrize("content", [None, "", "  \n"])
 def test_a_reply_without_text_is_none(content: str | None) -> None:
     """An empty reply must not be scored as one that claims nothing."""
     with pytest.raises(NoReply):
-        read(answer(content), 1.0)
+        read_completion(answer(content), 1.0)
 
 
 async def test_a_server_that_fails_gives_no_reply() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scoring.folder import RunError, RunFolder
-from scoring.transcript import Exchange, Place, Rated
+from scoring.transcript import Exchange, Place, RatingLine
 
 PLACE = Place(arm="on", facilitator="f", checkpoint="c", sample=0, turn=1)
 
@@ -26,8 +26,8 @@ def test_every_rater_has_a_line(tmp_path: Path) -> None:
     """Raters of one reply do not replace each other."""
     folder = RunFolder(tmp_path)
     for rater, score in (("a", 4), ("b", 2), ("a", 3)):
-        folder.append(Rated.model_validate({"place": PLACE, "rater": rater, "score": score}))
-    assert {one.rater: one.score for one in folder.read(Rated)} == {"a": 3, "b": 2}
+        folder.append(RatingLine.model_validate({"place": PLACE, "rater": rater, "score": score}))
+    assert {one.rater: one.score for one in folder.read(RatingLine)} == {"a": 3, "b": 2}
 
 
 @pytest.mark.parametrize("cut", [1, 20, 60])

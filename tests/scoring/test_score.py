@@ -1,4 +1,4 @@
-"""From observations to scores: every line of the table of design.md, section 6."""
+"""From observations to scores: every line of the table of scoring/rubric.md."""
 
 import pytest
 

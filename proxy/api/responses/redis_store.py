@@ -1,4 +1,4 @@
-"""Kept responses in Redis, so that several processes and hosts share them. Imported only when it is configured.
+"""Stored responses in Redis, so that several processes and hosts share them. Imported only when it is configured.
 
 Unlike a state, a response holds text: what was said in its turn. It lies under a hash of its id, beside the key it was made for.
 Each step is one script, so that what is kept, and what is known of how much is kept, never disagree.
@@ -12,7 +12,7 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from proxy.api.responses.store import MAX_BYTES, ProcessResponses, Stored
+from proxy.api.responses.store import MAX_BYTES, ProcessResponses, StoredResponse
 from proxy.wire.errors import StoreUnavailable
 
 log = structlog.get_logger()
@@ -91,45 +91,47 @@ class RedisResponses:
         self._get: Any = client.register_script(_GET)
         self._put: Any = client.register_script(_PUT)
         self._delete: Any = client.register_script(_DELETE)
-        self._told = float("-inf")
+        self._logged_at = float("-inf")
         self.failures = 0
 
-    async def get(self, key_id: str, response_id: str) -> Stored | None:
+    async def get(self, key_id: str, response_id: str) -> StoredResponse | None:
         """Raises: StoreUnavailable: Redis does not answer, and this process has no such response: nobody knows."""
         alone = None if self._alone is None else await self._alone.get(key_id, response_id)
         if alone is not None:
             return alone
         try:
-            kept = await self._get(keys=_places(key_id, _name(response_id)), args=[self._age_ms])
+            fields = await self._get(keys=_places(key_id, _name(response_id)), args=[self._age_ms])
         except (RedisError, OSError, TimeoutError) as error:
-            self._failed(error)
+            self._handle_failure(error)
             raise StoreUnavailable from None
-        user, previous, messages, body, conversation, name = kept
+        user, previous, messages, body, conversation, name = fields
         if name is None:
             return None
-        return Stored(response_id, user.decode(), previous.decode() or None, messages, body, conversation.decode())
+        return StoredResponse(
+            response_id, user.decode(), previous.decode() or None, messages, body, conversation.decode()
+        )
 
-    async def put(self, key_id: str, stored: Stored) -> None:
+    async def put(self, key_id: str, stored: StoredResponse) -> None:
         """Raises: StoreUnavailable: Redis does not answer, and the policy is `closed`."""
         name, size = _name(stored.id), stored.size + OVERHEAD
         value, *index = _places(key_id, name)
-        said = [stored.user, stored.previous or "", stored.messages, stored.body, _digest(stored.conversation)]
+        fields = [stored.user, stored.previous or "", stored.messages, stored.body, _digest(stored.conversation)]
         settings = [self._age_ms, self._max_bytes, value.removesuffix(name), f"{name}:{size}", size]
         try:
-            await self._put(keys=[value, *index], args=[*settings, *said])
+            await self._put(keys=[value, *index], args=[*settings, *fields])
         except (RedisError, OSError, TimeoutError) as error:
-            self._failed(error)
+            self._handle_failure(error)
             if self._alone is None:
                 raise StoreUnavailable from None
             await self._alone.put(key_id, stored)
 
     async def delete(self, key_id: str, response_id: str) -> bool:
-        """Raises: StoreUnavailable: Redis does not answer; whatever the policy is, nobody is told that it has forgotten."""
+        """Raises: StoreUnavailable: Redis does not answer; with either policy."""
         alone = self._alone is not None and await self._alone.delete(key_id, response_id)
         try:
             gone = await self._delete(keys=_places(key_id, _name(response_id)))
         except (RedisError, OSError, TimeoutError) as error:
-            self._failed(error)
+            self._handle_failure(error)
             raise StoreUnavailable from None
         return bool(gone) or alone
 
@@ -139,8 +141,8 @@ class RedisResponses:
         wanted, cursor = _digest(conversation_id).encode(), 0
         try:
             while True:  # all responses there are, as with states, but without their texts
-                cursor, found = await self._client.scan(cursor, match=f"{PREFIX}*", count=500)
-                keys = [key if isinstance(key, str) else key.decode() for key in found]
+                cursor, batch = await self._client.scan(cursor, match=f"{PREFIX}*", count=500)
+                keys = [key if isinstance(key, str) else key.decode() for key in batch]
                 async with self._client.pipeline(transaction=False) as together:
                     for key in keys:
                         together.hget(key, "conversation")
@@ -152,16 +154,16 @@ class RedisResponses:
                 if cursor == 0:
                     return gone
         except (RedisError, OSError, TimeoutError) as error:
-            self._failed(error)
+            self._handle_failure(error)
             raise StoreUnavailable from None
 
     async def close(self) -> None:
         await self._client.aclose()
 
-    def _failed(self, error: Exception) -> None:
+    def _handle_failure(self, error: Exception) -> None:
         self.failures += 1
-        if time.monotonic() - self._told > TELL_EVERY_S:
-            self._told = time.monotonic()
+        if time.monotonic() - self._logged_at > TELL_EVERY_S:
+            self._logged_at = time.monotonic()
             policy = "closed" if self._alone is None else "degrade"
             log.error("response store unavailable", error=type(error).__name__, policy=policy, failures=self.failures)
 

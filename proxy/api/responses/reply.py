@@ -10,7 +10,7 @@ from proxy.api.responses.request import ResponsesRequest
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a response says of itself, whatever comes of it."""
+    """The fields of a response that do not depend on its outcome."""
 
     hex: str
     """Random; part of the id of the response and of its items."""
@@ -18,17 +18,17 @@ class Frame:
     model: str
     sent: ResponsesRequest | None = None
     """None: the request could not be read, and is answered all the same, since somebody is in danger."""
-    lost: bool = False
-    """Whether it was to be kept, and could not be."""
+    store_failed: bool = False
+    """Whether storing it failed."""
 
     @property
     def id(self) -> str:
         return f"resp_{self.hex}"
 
     @property
-    def kept(self) -> bool:
-        """Whether a later request may continue it."""
-        return self.sent is not None and self.sent.store is not False and not self.lost
+    def is_stored(self) -> bool:
+        """Whether it is stored, so that a later request may continue it."""
+        return self.sent is not None and self.sent.store is not False and not self.store_failed
 
     def body(self, status: str, output: list[Body], usage: Body | None = None, **more: Any) -> Body:
         """Write the response object."""
@@ -50,11 +50,11 @@ class Frame:
             "previous_response_id": sent and sent.previous_response_id,
             "reasoning": {"effort": sent and sent.reasoning and sent.reasoning.effort, "summary": None},
             "service_tier": (sent and sent.service_tier) or "auto",
-            "store": self.kept,
+            "store": self.is_stored,
             "temperature": sent and sent.temperature,
-            "text": {"format": {"type": "text"}} | _echoed(sent and sent.text),
+            "text": {"format": {"type": "text"}} | _echo(sent and sent.text),
             "tool_choice": (sent and sent.tool_choice) or "auto",
-            "tools": [_echoed(tool) for tool in (sent and sent.tools) or ()],
+            "tools": [_echo(tool) for tool in (sent and sent.tools) or ()],
             "top_logprobs": (sent and sent.top_logprobs) or 0,
             "top_p": sent and sent.top_p,
             "truncation": (sent and sent.truncation) or "disabled",
@@ -142,6 +142,6 @@ def reply_message(completion: Body) -> Body:
     return kept
 
 
-def _echoed(part: Any) -> Body:
+def _echo(part: Any) -> Body:
     shown: Body = part.model_dump(exclude_unset=True) if part is not None else {}
     return {name: value for name, value in shown.items() if value is not None or name != "format"}

@@ -1,18 +1,12 @@
-"""What comes to /v1/responses: validated, and translated into the chat request that it means. Pure.
+"""A request to /v1/responses, validated. Pure."""
 
-Instructions become a system message, items become messages, function tools keep their names. Where the two forms have the
-same field, it goes on as it came, and so does one that neither knows.
-"""
-
-from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
 from models.client import Body
 from proxy.wire.errors import BadRequest
-from proxy.wire.messages import Wire, as_bad_request
-from proxy.wire.user_texts import messages_in
+from proxy.wire.messages import DOCUMENTS, Wire, as_bad_request
 
 
 class ResponsePart(Wire):
@@ -84,10 +78,7 @@ class ResponsesRequest(Wire):
     background: bool | None = None
     conversation: Any = None
     prompt: Any = None
-
-
-SAME = ("parallel_tool_calls", "temperature", "top_p", "top_logprobs", "user", "metadata", "service_tier", "stream")
-"""Fields that mean the same in a chat request."""
+    documents: Any = DOCUMENTS
 
 
 def read_responses_request(data: Body) -> ResponsesRequest:
@@ -114,153 +105,3 @@ NOT_SERVED = {
     "conversation": "use `previous_response_id`, or the header X-Conversation-Id",
     "prompt": "send the text as `instructions` and `input`",
 }
-
-
-def as_chat(sent: ResponsesRequest, before: Sequence[Body]) -> Body:
-    """Return the chat request that a request means.
-
-    Args:
-        sent: The request.
-        before: The messages of the responses that it continues, oldest first, without their instructions.
-
-    Raises:
-        BadRequest: An item, a part or a tool is not served.
-    """
-    instructions = [{"role": "system", "content": sent.instructions}] if sent.instructions else []
-    chat: Body = {
-        **(sent.model_extra or {}),
-        **{name: value for name in SAME if (value := getattr(sent, name)) is not None},
-        "model": sent.model,
-        "messages": [*instructions, *before, *messages_of(sent.input)],
-    }
-    if sent.max_output_tokens is not None:
-        chat["max_completion_tokens"] = sent.max_output_tokens
-    if sent.tools:
-        chat["tools"] = [_tool(tool, f"tools[{i}]") for i, tool in enumerate(sent.tools)]
-    if sent.tool_choice is not None:
-        chat["tool_choice"] = _tool_choice(sent.tool_choice)
-    if sent.reasoning and sent.reasoning.effort is not None:
-        chat["reasoning_effort"] = sent.reasoning.effort
-    if sent.text and sent.text.verbosity is not None:
-        chat["verbosity"] = sent.text.verbosity
-    if sent.text and sent.text.format is not None:
-        chat["response_format"] = _response_format(sent.text.format)
-    if sent.top_logprobs or "message.output_text.logprobs" in (sent.include or ()):
-        chat["logprobs"] = True
-    return chat
-
-
-def messages_of(sent: str | list[ResponseItem]) -> list[Body]:
-    """Translate input into messages. What one reply said and called is one message, as chat completions have it.
-
-    Raises:
-        BadRequest: An item or a part is not served.
-    """
-    if isinstance(sent, str):
-        return [{"role": "user", "content": sent}]
-    messages: list[Body] = []
-    for i, item in enumerate(sent):
-        where = f"input[{i}]"
-        if item.type == "message":
-            messages.append(_message(item, where))
-        elif item.type == "function_call":
-            call = {"id": _needed(item, "call_id", where), "type": "function", "function": _called(item, where)}
-            if not messages or messages[-1]["role"] != "assistant":
-                messages.append({"role": "assistant", "content": None})
-            messages[-1].setdefault("tool_calls", []).append(call)
-        elif item.type == "function_call_output":
-            output = _needed(item, "output", where)
-            content = output if isinstance(output, str) else _parts(output, f"{where}.output")
-            messages.append({"role": "tool", "tool_call_id": _needed(item, "call_id", where), "content": content or ""})
-        elif item.type != "reasoning":  # another model's thoughts: chat completions have no place for them
-            raise BadRequest(
-                f"{where}.type: {item.type[:40]!r} is not served here; send messages, function_call and function_call_output.",
-                param=f"{where}.type",
-            )
-    if not messages:
-        raise BadRequest("input: holds no message.", param="input")
-    return messages
-
-
-def loosely(data: Body, before: Sequence[Body] = ()) -> Body:
-    """Return a request that is not validated as a chat request in which the emergency judge can hear the user.
-
-    Args:
-        data: The request.
-        before: As for `as_chat`.
-    """
-    return {"model": data.get("model"), "messages": [*before, *messages_in(data)], "stream": data.get("stream")}
-
-
-def _message(item: ResponseItem, where: str) -> Body:
-    content = item.content if isinstance(item.content, str) else _parts(item.content or [], f"{where}.content")
-    if item.role == "assistant" and isinstance(content, list) and len(content) == 1 and content[0]["type"] == "text":
-        content = content[0]["text"]
-    return {"role": _needed(item, "role", where), "content": content}
-
-
-def _called(item: ResponseItem, where: str) -> Body:
-    return {"name": _needed(item, "name", where), "arguments": _needed(item, "arguments", where)}
-
-
-def _needed(item: ResponseItem, name: str, where: str) -> Any:
-    value = getattr(item, name)
-    if value is None:
-        raise BadRequest(f"{where}.{name}: is missing.", param=f"{where}.{name}")
-    return value
-
-
-def _parts(parts: Sequence[ResponsePart], where: str) -> list[Body]:
-    return [_part(part, f"{where}[{i}]") for i, part in enumerate(parts)]
-
-
-def _part(part: ResponsePart, where: str) -> Body:
-    more = part.model_extra or {}
-    if part.type in ("input_text", "output_text", "text", "summary_text"):
-        return {"type": "text", "text": part.text or ""}
-    if part.type == "refusal":
-        return {"type": "refusal", "refusal": part.refusal or ""}
-    if part.type == "input_image":
-        if part.image_url is None:
-            raise BadRequest(
-                f"{where}.image_url: is missing; files by id are not kept here.", param=f"{where}.image_url"
-            )
-        detail = {} if part.detail is None else {"detail": part.detail}
-        return {"type": "image_url", "image_url": {"url": part.image_url, **detail}}
-    if part.type == "input_file":
-        named = {"file_id": part.file_id, "filename": more.get("filename"), "file_data": more.get("file_data")}
-        return {"type": "file", "file": {name: value for name, value in named.items() if value is not None}}
-    return part.model_dump(exclude_unset=True)  # whatever the upstream makes of it; its text is judged like any other
-
-
-def _tool(tool: ResponseTool, where: str) -> Body:
-    if tool.type != "function":
-        raise BadRequest(
-            f"{where}.type: {tool.type[:40]!r} tools run at OpenAI; here there are only function tools.",
-            param=f"{where}.type",
-        )
-    if not tool.name:
-        raise BadRequest(f"{where}.name: is missing.", param=f"{where}.name")
-    described = {n: v for n, v in (tool.model_extra or {}).items() if n in ("description", "parameters", "strict")}
-    return {"type": "function", "function": {"name": tool.name, **described}}
-
-
-def _tool_choice(choice: str | dict[str, Any]) -> Any:
-    if isinstance(choice, str):
-        return choice
-    if choice.get("type") == "function" and isinstance(choice.get("name"), str):
-        return {"type": "function", "function": {"name": choice["name"]}}
-    tools = choice.get("tools")
-    if choice.get("type") == "allowed_tools" and isinstance(tools, list):
-        allowed = [{"type": "function", "function": {"name": t.get("name")}} for t in tools if isinstance(t, dict)]
-        return {"type": "allowed_tools", "allowed_tools": {"mode": choice.get("mode", "auto"), "tools": allowed}}
-    raise BadRequest("tool_choice: is none, auto, required, or names a function.", param="tool_choice")
-
-
-def _response_format(form: TextFormat) -> Body:
-    if form.type != "json_schema":
-        return {"type": form.type}
-    if not form.name:
-        raise BadRequest("text.format.name: is missing.", param="text.format.name")
-    described = {n: v for n, v in (form.model_extra or {}).items() if n in ("description", "schema", "strict")}
-    return {"type": "json_schema", "json_schema": {"name": form.name, **described}}

@@ -18,9 +18,10 @@ from models.client import Body
 from proxy.api import stream
 from proxy.api.chat import converse
 from proxy.api.responses.reply import Frame, reply_message, response
-from proxy.api.responses.request import ResponsesRequest, as_chat, loosely, messages_of, read_responses_request
-from proxy.api.responses.store import ResponseStore, Stored, messages_before
+from proxy.api.responses.request import ResponsesRequest, read_responses_request
+from proxy.api.responses.store import ResponseStore, StoredResponse, messages_before
 from proxy.api.responses.stream import ResponseStream
+from proxy.api.responses.translation import as_chat, messages_of, read_leniently
 from proxy.api.service import SERVICE
 from proxy.wire.errors import ApiError, BadRequest, ResponseNotFound
 
@@ -71,7 +72,7 @@ class ResponsesDialect:
 
     def parse_leniently(self, data: Body) -> Body:
         self._begin(str(data.get("model")), None)
-        return loosely(data)
+        return read_leniently(data)
 
     async def parse(self, data: Body, key_id: str) -> tuple[Body, Body, Exception | None]:
         self._key_id = key_id
@@ -90,26 +91,28 @@ class ResponsesDialect:
             self._begin(str(data.get("model")), None)
             too_deep = isinstance(error, orjson.JSONEncodeError)
             fault = BadRequest("The request body is nested too deeply.") if too_deep else error
-            return (readable := loosely(data, before)), readable, fault
+            return (readable := read_leniently(data, before)), readable, fault
         if self._user:  # who continues a response need not say again who they are
             chat["user"] = self._user
         self._begin(sent.model, sent)
-        return chat, loosely(data, before), None
+        return chat, read_leniently(data, before), None
 
     async def render(self, completion: Body) -> Body:
         body = response(self._frame, completion)
         sent = self._frame.sent
-        if sent is None or not self._frame.kept:
+        if sent is None or not self._frame.is_stored:
             return body
-        said = orjson.dumps([*messages_of(sent.input), reply_message(completion)])
+        messages = orjson.dumps([*messages_of(sent.input), reply_message(completion)])
         conversation = self.conversation_id or (completion.get("caf") or {}).get("conversation_id", "")
-        stored = Stored(self._frame.id, self._user, sent.previous_response_id, said, orjson.dumps(body), conversation)
+        stored = StoredResponse(
+            self._frame.id, self._user, sent.previous_response_id, messages, orjson.dumps(body), conversation
+        )
         try:
             await self._store.put(self._key_id, stored)
         except Exception as error:
             # The turn is settled, and an emergency text is sent whatever else fails: it only cannot be continued, and says so.
             log.error("response not kept", error=type(error).__name__)
-            self._stream.lost()
+            self._stream.mark_not_stored()
             body["store"] = False
         return body
 

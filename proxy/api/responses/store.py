@@ -15,8 +15,8 @@ MAX_BYTES = 32 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """One response, with what was said in its turn."""
+class StoredResponse:
+    """A stored response, with the messages of its turn."""
 
     id: str
     user: str
@@ -41,20 +41,20 @@ class ResponseStore(Protocol):
     failures: int
     """Reads and writes that failed since the start."""
 
-    async def get(self, key_id: str, response_id: str) -> Stored | None:
+    async def get(self, key_id: str, response_id: str) -> StoredResponse | None:
         """Return a response, or None when there is none or it has expired."""
 
-    async def put(self, key_id: str, stored: Stored) -> None:
+    async def put(self, key_id: str, stored: StoredResponse) -> None:
         """Keep a response."""
 
     async def delete(self, key_id: str, response_id: str) -> bool:
         """Forget a response; return whether there was one."""
 
     async def forget(self, conversation_id: str) -> int:
-        """Forget the responses of a conversation, whoever it is of; return how many there were."""
+        """Delete a conversation's responses, of any key; return their number."""
 
     async def close(self) -> None:
-        """Let go of what the store holds."""
+        """Close connections."""
 
 
 async def messages_before(
@@ -68,11 +68,11 @@ async def messages_before(
     turns: list[bytes] = []
     wanted: str | None = response_id
     while wanted is not None:
-        found = await store.get(key_id, wanted)
-        if found is None or (user is not None and found.user != user):
+        response = await store.get(key_id, wanted)
+        if response is None or (user is not None and response.user != user):
             raise ResponseNotFound(response_id, previous=True)
-        user, wanted = found.user, found.previous
-        turns.append(found.messages)
+        user, wanted = response.user, response.previous
+        turns.append(response.messages)
     return [message for turn in reversed(turns) for message in orjson.loads(turn)], user or ""
 
 
@@ -82,7 +82,7 @@ class ProcessResponses:
     def __init__(self, max_responses: int, max_age_s: float, max_bytes: int = MAX_BYTES) -> None:
         self.limit(max_responses, max_age_s)
         self._max_bytes = max_bytes
-        self._kept: OrderedDict[tuple[str, str], tuple[float, Stored]] = OrderedDict()
+        self._responses: OrderedDict[tuple[str, str], tuple[float, StoredResponse]] = OrderedDict()
         self.bytes = 0
         self.failures = 0
 
@@ -91,39 +91,41 @@ class ProcessResponses:
         self._max, self._max_age_s = max_responses, max_age_s
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._responses)
 
-    async def get(self, key_id: str, response_id: str) -> Stored | None:
-        kept = self._kept.get((key_id, response_id))
+    async def get(self, key_id: str, response_id: str) -> StoredResponse | None:
+        kept = self._responses.get((key_id, response_id))
         if kept is None or kept[0] < time.monotonic() - self._max_age_s:
             return None
-        self._kept[key_id, response_id] = (time.monotonic(), kept[1])
-        self._kept.move_to_end((key_id, response_id))
+        self._responses[key_id, response_id] = (time.monotonic(), kept[1])
+        self._responses.move_to_end((key_id, response_id))
         return kept[1]
 
-    async def put(self, key_id: str, stored: Stored) -> None:
+    async def put(self, key_id: str, stored: StoredResponse) -> None:
         await self.delete(key_id, stored.id)
         now = time.monotonic()
-        self._kept[key_id, stored.id] = (now, stored)
+        self._responses[key_id, stored.id] = (now, stored)
         self.bytes += stored.size
-        while len(self._kept) > self._max or self.bytes > self._max_bytes or self._oldest() < now - self._max_age_s:
-            _, (_, gone) = self._kept.popitem(last=False)
+        while (
+            len(self._responses) > self._max or self.bytes > self._max_bytes or self._oldest() < now - self._max_age_s
+        ):
+            _, (_, gone) = self._responses.popitem(last=False)
             self.bytes -= gone.size
 
     async def delete(self, key_id: str, response_id: str) -> bool:
-        kept = self._kept.pop((key_id, response_id), None)
+        kept = self._responses.pop((key_id, response_id), None)
         if kept is not None:
             self.bytes -= kept[1].size
         return kept is not None
 
     async def forget(self, conversation_id: str) -> int:
-        of_it = [key for key, (_, stored) in self._kept.items() if stored.conversation == conversation_id != ""]
+        of_it = [key for key, (_, stored) in self._responses.items() if stored.conversation == conversation_id != ""]
         for key_id, response_id in of_it:
             await self.delete(key_id, response_id)
         return len(of_it)
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to close."""
 
     def _oldest(self) -> float:
-        return next(iter(self._kept.values()))[0] if self._kept else float("inf")
+        return next(iter(self._responses.values()))[0] if self._responses else float("inf")

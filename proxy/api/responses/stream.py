@@ -29,7 +29,7 @@ class ResponseStream:
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
         self._sequence = 0
-        self._opened = False
+        self._is_open = False
         self._output = 0
         """Items that are done."""
         self._parts: list[Body] = []
@@ -42,15 +42,15 @@ class ResponseStream:
         self._beside: Body = {}
         """What the chunks say of the completion as a whole: usage, `caf`, the tier."""
 
-    def lost(self) -> None:
-        """Take note that the response could not be kept; its last event says so."""
-        self._frame = replace(self._frame, lost=True)
+    def mark_not_stored(self) -> None:
+        """Note that the response could not be stored, for its last event."""
+        self._frame = replace(self._frame, store_failed=True)
 
     def opening(self) -> bytes:
         """Write the events that need no verdict; nothing, when that is done."""
-        if self._opened:
+        if self._is_open:
             return b""
-        self._opened = True
+        self._is_open = True
         begun = self._frame.body("in_progress", [])
         return self._event("response.created", response=begun) + self._event("response.in_progress", response=begun)
 
@@ -67,15 +67,15 @@ class ResponseStream:
         for choice in chunk["choices"]:
             delta = choice["delta"]
             if refusal := delta.get("refusal"):
-                yield from self._more("refusal", refusal, [])
+                yield from self._text_delta("refusal", refusal, [])
             # Content that comes after a refusal only repeats it.
             if (text := delta.get("content")) and not self._message.get("refusal"):
                 likely = choice.get("logprobs") or {}
-                yield from self._more("output_text", text, likely.get("content") or [])
+                yield from self._text_delta("output_text", text, likely.get("content") or [])
             if calls := delta.get("tool_calls"):
                 yield from self._message_done("completed")
                 for call in calls:
-                    yield from self._called(call)
+                    yield from self._call_events(call)
             self._finish = choice["finish_reason"] or self._finish
 
     def end(self) -> Iterator[bytes]:
@@ -94,7 +94,7 @@ class ResponseStream:
         flat = {name: told[name] for name in ("code", "message", "param")}
         return self._event("error", **flat, error=told)
 
-    def _more(self, kind: str, text: str, likely: list[Body]) -> Iterator[bytes]:
+    def _text_delta(self, kind: str, text: str, likely: list[Body]) -> Iterator[bytes]:
         if self._part is None or self._part["type"] != kind:
             yield from self._part_done()
             yield from self._part_begun(kind)
@@ -133,7 +133,7 @@ class ResponseStream:
         self._parts = []
         self._output += 1
 
-    def _called(self, call: Body) -> Iterator[bytes]:
+    def _call_events(self, call: Body) -> Iterator[bytes]:
         calls = self._message.setdefault("tool_calls", [])
         item = function_call(self._frame, len(calls), call, "completed")
         calls.append(call)

@@ -5,7 +5,7 @@ from typing import Any
 
 from judges.cascade import Cascade
 from judges.case import Case
-from judges.evaluation.labelled import Labelled
+from judges.evaluation.labelled import LabelledCase
 from judges.evaluation.run_cases import Answer
 from judges.evaluation.subject import Spec, Subject
 from judges.judge import ModelJudge
@@ -22,18 +22,18 @@ TONE_CHIEF = Prompt("tone", "chief", "chief", frozenset({"source"}), "verdict", 
 PRICE = {"input": 1.0, "output": 10.0}
 
 
-def case(id: str, *expected: str, family: str | None = None, tags: tuple[str, ...] = (), **more: Any) -> Labelled:
+def case(id: str, *expected: str, family: str | None = None, tags: tuple[str, ...] = (), **more: Any) -> LabelledCase:
     """Return a case for the judge of tone; its draft is its id, so that a script can tell cases apart."""
     given = Case(
         more.pop("user_message", "How are you?"), more.pop("draft", id), cited=(Source("s", "S", "", "Text."),)
     )
-    return Labelled(id, more.pop("judge", "tone"), family or id, "dev", tags, frozenset(expected), given)
+    return LabelledCase(id, more.pop("judge", "tone"), family or id, "dev", tags, frozenset(expected), given)
 
 
-def answer(labelled: Labelled, verdict: str, score: float | None = None, **more: Any) -> Answer:
+def answer(labelled: LabelledCase, verdict: str, score: float | None = None, **more: Any) -> Answer:
     judgement = Judgement("tone", "swift", verdict, reason=more.pop("reason", ""), score=score)
     fields = {"repeat": 0, "path": ("swift",), "ms": 5.0, "usage": Usage(100, 10), "cost": None, "calls": 1}
-    return Answer(labelled=labelled, judgement=judgement, **fields | more)
+    return Answer(example=labelled, judgement=judgement, **fields | more)
 
 
 def answers(*rows: tuple[str, str, str]) -> list[Answer]:

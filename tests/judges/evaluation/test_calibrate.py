@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from judges.case import Case
 from judges.evaluation.calibrate import (
+    assign_folds,
     at_recall,
     calibrate,
-    choose,
+    choose_threshold,
     cross_validate,
-    curve,
-    folds_of,
-    passes,
+    escalates,
+    recall_curve,
 )
-from judges.evaluation.labelled import Labelled
+from judges.evaluation.labelled import LabelledCase
 from judges.evaluation.run_cases import Answer
-from judges.evaluation.traffic import Route, traffic
+from judges.evaluation.traffic import Route, sum_up_traffic
 from judges.verdict import Judgement, Stage, Verdict
 from models.usage import Usage
 
@@ -38,13 +38,13 @@ def answer(
     skipped: bool = False,
 ) -> Answer:
     expected: frozenset[Verdict] = frozenset(["reject" if violating else "accept"])
-    labelled = Labelled(id, "role", family, "dev", (), expected, Case("m", "d"))
+    labelled = LabelledCase(id, "role", family, "dev", (), expected, Case("m", "d"))
     judgement = Judgement("role", stage, "unjudged" if score is None else verdict, score=score)
     return Answer(labelled, 0, judgement, (stage,), ms, Usage(), cost, 0 if stage == "local" else 1, skipped)
 
 
 def recall(answers: list[Answer], threshold: float) -> float:
-    scores = [passes(a, threshold) for a in answers if a.labelled.violating]
+    scores = [escalates(a, threshold) for a in answers if a.example.violating]
     return sum(scores) / len(scores)
 
 
@@ -56,7 +56,7 @@ SCORES = st.lists(st.integers(0, 10_000).map(lambda n: n / 10_000) | st.none(), 
 def test_the_threshold_is_the_highest_that_keeps_the_recall(scores: list[float | None], target: float) -> None:
     """It keeps the recall, and the next higher one does not, unless there is none."""
     answers = [answer(score, True) for score in scores]
-    chosen = choose(answers, target)
+    chosen = choose_threshold(answers, target)
     assert chosen is not None
     assert recall(answers, chosen) >= target
     assert chosen == 1.0 or recall(answers, chosen + 0.0001) < target
@@ -65,7 +65,7 @@ def test_the_threshold_is_the_highest_that_keeps_the_recall(scores: list[float |
 def test_a_threshold_is_never_rounded_up() -> None:
     """The case that it was to catch would slip below it."""
     answers = [answer(0.123_49, True)]
-    assert choose(answers, 1.0) == 0.1234
+    assert choose_threshold(answers, 1.0) == 0.1234
     assert recall(answers, 0.1234) == 1.0
 
 
@@ -83,7 +83,7 @@ def test_what_is_unjudged_is_passed_on() -> None:
 def test_unlabelled_cases_choose_nothing() -> None:
     """Nobody has said what they are."""
     unknown = answer(0.0, True)
-    unknown = replace(unknown, labelled=replace(unknown.labelled, expected=frozenset()))
+    unknown = replace(unknown, example=replace(unknown.example, expected=frozenset()))
     found = calibrate("role", [unknown, answer(0.6, True), answer(0.1, False)], 1.0)
     assert (found.accept_below, found.violating, found.harmless) == (0.6, 1, 1)
 
@@ -109,12 +109,12 @@ def test_what_the_cases_do_not_bear_out_is_said(violating: list[float], harmless
 def test_families_are_folded_whole_and_evenly() -> None:
     """No family is on both sides, and each fold has its part of the violations."""
     answers = [answer(0.5, n < 2, f"f{f}") for f in range(12) for n in range(3)]
-    fold_of = folds_of(answers)
+    fold_of = assign_folds(answers)
     assert set(fold_of.values()) == {0, 1, 2, 3, 4}
-    violations = [sum(a.labelled.violating for a in answers if fold_of[a.labelled.family] == fold) for fold in range(5)]
+    violations = [sum(a.example.violating for a in answers if fold_of[a.example.family] == fold) for fold in range(5)]
     assert max(violations) - min(violations) <= 2
     shuffled = random.Random(1).sample(answers, len(answers))
-    assert folds_of(shuffled) == fold_of
+    assert assign_folds(shuffled) == fold_of
 
 
 def test_cross_validation_does_not_flatter() -> None:
@@ -149,12 +149,12 @@ def test_held_out_families_are_screened_by_the_threshold_that_was_chosen() -> No
 def test_the_curve_trades_recall_for_what_is_settled() -> None:
     """Both ends are on it, it only falls, and the threshold is read off it."""
     answers = [*(answer(s, True) for s in (0.2, 0.6, 0.8)), *(answer(s, False) for s in (0.1, 0.3, 0.7))]
-    points = curve(answers)
+    points = recall_curve(answers)
     assert (points[0].recall, points[0].settled_harmless) == (1.0, 0.0)
     assert all(a.recall >= b.recall and a.settled_harmless <= b.settled_harmless for a, b in pairwise(points))
     best = at_recall(points, 0.6)
     assert best is not None
-    assert best.accept_below == choose(answers, 0.6) == 0.6
+    assert best.accept_below == choose_threshold(answers, 0.6) == 0.6
 
 
 # --- what the stages get to do ---
@@ -166,10 +166,10 @@ def test_what_reaches_each_stage_is_counted() -> None:
     swift = [answer(None, False, "f2", "c2", verdict="accept", stage="swift", ms=100, cost=0.1),
              answer(None, True, "f3", "c3", stage="swift", ms=200, cost=0.1)]  # fmt: skip
     chief = [answer(None, True, "f3", "c3", stage="chief", ms=1_000, cost=0.6)]
-    route = Route("role", 0.25, local, ("swift", "chief"), asked={"swift": swift, "chief": chief})
-    reaches = route.reaches()
+    route = Route("role", 0.25, local, ("swift", "chief"), answers={"swift": swift, "chief": chief})
+    reaches = route.reach_shares()
     assert (reaches["swift"].value, reaches["chief"].value) == (0.5, 0.25)
-    team = traffic([route])
+    team = sum_up_traffic([route])
     assert team is not None
     assert team.complete
     assert team.needs_model.value == 0.5
@@ -182,7 +182,7 @@ def test_a_reply_needs_a_model_when_any_judge_passes_it_on() -> None:
     """The judges of one reply count together, and run side by side."""
     role = Route("role", 0.5, [answer(0.1, False, id="a"), answer(0.9, False, id="b")], ("swift",))
     other = Route("tone", 0.5, [answer(0.1, False, id="a"), answer(0.9, False, id="b")], ("swift",))
-    team = traffic([role, other])
+    team = sum_up_traffic([role, other])
     assert team is not None
     assert (team.replies, team.needs_model.value, team.calls) == (2, 0.5, 1.0)
     assert not team.complete
@@ -193,9 +193,9 @@ def test_a_reply_needs_a_model_when_any_judge_passes_it_on() -> None:
 def test_a_screen_without_threshold_settles_nothing() -> None:
     """In front of models a local stage may not accept by itself; its reject is final only where the configuration says so."""
     rejected = answer(0.9, True, verdict="reject")
-    assert Route("role", None, [], ("swift",)).goes_on(answer(0.0, False))
-    assert Route("role", None, [], ("swift",)).goes_on(rejected)
-    assert not Route("emergency", None, [], ("swift",), final_reject=True).goes_on(rejected)
+    assert Route("role", None, [], ("swift",)).escalates(answer(0.0, False))
+    assert Route("role", None, [], ("swift",)).escalates(rejected)
+    assert not Route("emergency", None, [], ("swift",), final_reject=True).escalates(rejected)
 
 
 def test_what_the_budget_did_not_allow_is_in_no_share() -> None:
@@ -210,10 +210,10 @@ def test_what_the_budget_did_not_allow_is_in_no_share() -> None:
         0.5,
         local,
         ("swift", "chief"),
-        asked={"swift": swift, "chief": [answer(None, True, id="a", stage="chief", cost=0.3)]},
+        answers={"swift": swift, "chief": [answer(None, True, id="a", stage="chief", cost=0.3)]},
     )
-    assert route.reaches()["chief"].n == 1
-    team = traffic([route])
+    assert route.reach_shares()["chief"].n == 1
+    team = sum_up_traffic([route])
     assert team is not None
     assert (team.skipped, team.calls) == (1, 2.0)
     assert team.cost == pytest.approx(0.4)

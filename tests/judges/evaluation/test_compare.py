@@ -46,7 +46,7 @@ def test_changed_cases_are_listed():
     ours = [answer(softer, "reject"), answer(unlabelled, "accept"), answer(HARMLESS[0], "accept")]
     theirs = [answer(softer, "warn"), answer(unlabelled, "unjudged"), answer(HARMLESS[0], "accept")]
     one = compare(ours, theirs)
-    assert [(c.labelled.id, c.first, c.second) for c in one.changed] == [
+    assert [(c.example.id, c.first, c.second) for c in one.changed] == [
         ("w", "reject", "warn"), ("u", "accept", "unjudged"),
     ]  # fmt: skip
     assert (one.everything.n, one.everything.p) == (2, 1)

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from judges.case import Said, Topic
-from judges.evaluation.labelled import Setting, labelled
+from judges.case import HistoryMessage, Topic
+from judges.evaluation.labelled import ScenarioDefaults, label_cases
 from knowledge_base.library import load as load_library
 from scenarios.files import ScenarioError
-from scenarios.scenario import load_all
+from scenarios.scenario_files import load_all
 
 JUDGES = ["source_fidelity", "role", "emergency"]
 SECTION = "---\nid: {id}\ntitle: {id}\nsummary: About {id}.\nreferences: [A book]\n---\nText of {id}.\n"
@@ -18,7 +18,7 @@ SECTION = "---\nid: {id}\ntitle: {id}\nsummary: About {id}.\nreferences: [A book
 
 @pytest.fixture
 def setting(tmp_path):
-    return Setting(library(tmp_path / "sections", "sleep"), "A bot about sleep.", (Topic("medication"),))
+    return ScenarioDefaults(library(tmp_path / "sections", "sleep"), "A bot about sleep.", (Topic("medication"),))
 
 
 def library(folder: Path, *ids: str):
@@ -52,28 +52,28 @@ FULL = {
 
 def test_scenario_becomes_a_case_for_each_judge_it_has_a_label_for(read, setting):
     """With everything that the judge would see of such a turn."""
-    found = {one.judge: one for one in labelled(read(FULL), JUDGES, setting)}
+    found = {one.judge: one for one in label_cases(read(FULL), JUDGES, setting)}
     assert list(found) == JUDGES
     one = found["source_fidelity"]
     assert (one.id, one.family, one.split, one.tags) == ("a-1", "a", "dev", ("number",))
     assert (one.expected, one.violating, found["role"].violating) == ({"warn", "reject"}, True, False)
     assert (one.case.user_message, one.case.draft) == ("How long do adults sleep?", "Eight hours.")
-    assert one.case.history == (Said("user", "Hi"), Said("assistant", "Hello."))
+    assert one.case.history == (HistoryMessage("user", "Hi"), HistoryMessage("assistant", "Hello."))
     assert [(s.id, s.text) for s in one.case.cited] == [("sleep", "Text of sleep."), ("source-1", "Own text.")]
     assert (one.case.role, one.case.topics) == ("A bot about sleep.", (Topic("medication"),))
 
 
 def test_emergency_judge_hears_what_the_user_said_and_no_more(read, setting):
     """As when it is asked during a turn."""
-    (one,) = labelled(read(FULL), ["emergency"], setting)
+    (one,) = label_cases(read(FULL), ["emergency"], setting)
     assert (one.case.user_message, one.case.draft, one.case.cited) == ("How long do adults sleep?", "", ())
-    assert one.case.history == (Said("user", "Hi"),)
+    assert one.case.history == (HistoryMessage("user", "Hi"),)
 
 
 def test_family_may_bring_its_own_setting(read, setting, tmp_path):
     """Knowledge base, role and topics of another chatbot."""
     library(tmp_path / "other", "rent")
-    found = labelled(
+    found = label_cases(
         read(FULL | {"citations": ["rent"]}, knowledge_base="other", role="A bot about rent.", sensitive_topics=[]),
         ["role"],
         setting,
@@ -90,7 +90,7 @@ def test_every_fault_is_told_with_file_id_and_field(read, setting):
         {"id": "a-3", "response": "x", "citations": ["lost"], "expect": {"other": "accept"}},
     )
     with pytest.raises(ScenarioError) as caught:
-        labelled(rows, JUDGES, setting)
+        label_cases(rows, JUDGES, setting)
     first, second = caught.value.problems
     assert first.endswith(
         "a.yaml: a-1: citations: no section 'gone' in the knowledge base; correct it, or give the text in `sources`"
@@ -103,13 +103,13 @@ def test_every_fault_is_told_with_file_id_and_field(read, setting):
 def test_citation_without_any_knowledge_base_is_told(read):
     """A chatbot that has none cannot have cited it."""
     with pytest.raises(ScenarioError, match="a-1: citations: no section 'sleep'"):
-        labelled(read(FULL), ["role"], Setting(None, "", ()))
+        label_cases(read(FULL), ["role"], ScenarioDefaults(None, "", ()))
 
 
 def test_knowledge_base_that_is_not_there_is_told_once(read, setting):
     """And not again for each section that is cited from it."""
     with pytest.raises(ScenarioError) as caught:
-        labelled(read(FULL, FULL | {"id": "a-2"}, knowledge_base="gone"), JUDGES, setting)
+        label_cases(read(FULL, FULL | {"id": "a-2"}, knowledge_base="gone"), JUDGES, setting)
     (problem,) = caught.value.problems
     assert "a.yaml: knowledge_base: " in problem
     assert "gone" in problem
@@ -118,7 +118,7 @@ def test_knowledge_base_that_is_not_there_is_told_once(read, setting):
 def test_scenarios_may_be_chosen(read, setting):
     """What is not kept is not looked at, nor are its faults."""
     rows = read(FULL, FULL | {"id": "a-2", "citations": ["gone"]})
-    found = labelled(rows, ["role"], setting, keep=lambda family, scenario: scenario.id == "a-1")
+    found = label_cases(rows, ["role"], setting, keep=lambda family, scenario: scenario.id == "a-1")
     assert [one.id for one in found] == ["a-1"]
 
 
@@ -127,10 +127,10 @@ def test_row_without_labels_is_for_every_judge_that_finds_something_to_read(tmp_
     path = tmp_path / "rows.jsonl"
     rows = [{"response": "Hi.", "sources": "Text."}, {"user_message": "Help"}, {"user_message": "Hm", "response": "Hi"}]
     path.write_text("\n".join(map(json.dumps, rows)))
-    found = labelled(load_all([path]), JUDGES, setting, unlabelled=True)
+    found = label_cases(load_all([path]), JUDGES, setting, unlabelled=True)
     assert [(one.id, one.judge) for one in found] == [
         ("rows-1", "source_fidelity"), ("rows-1", "role"), ("rows-2", "emergency"),
         ("rows-3", "source_fidelity"), ("rows-3", "role"), ("rows-3", "emergency"),
     ]  # fmt: skip
     assert not any(one.expected or one.violating for one in found)
-    assert labelled(load_all([path]), JUDGES, setting) == []
+    assert label_cases(load_all([path]), JUDGES, setting) == []

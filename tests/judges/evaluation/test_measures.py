@@ -6,11 +6,11 @@ import pytest
 
 from judges.evaluation.measures import (
     Group,
-    confusion,
-    flips,
-    groups,
+    count_confusion,
+    flip_rate,
     measure,
-    paired,
+    measure_groups,
+    paired_test,
     roc_auc,
     roc_curve,
     share,
@@ -19,7 +19,7 @@ from tests.judges.evaluation.builders import answer, answers, case
 
 
 def right(a):
-    return a.right
+    return a.is_correct
 
 
 def test_figures_of_a_small_table():
@@ -128,7 +128,7 @@ def test_unjudged_case_scores_in_the_middle():
 def test_confusion_names_what_was_expected():
     """Several right verdicts make a row of their own."""
     given = [answer(case("a", "warn", "reject"), "warn"), answer(case("b", "accept"), "unjudged")]
-    assert confusion(given) == {
+    assert count_confusion(given) == {
         "accept": {"accept": 0, "warn": 0, "reject": 0, "unjudged": 1},
         "warn or reject": {"accept": 0, "warn": 1, "reject": 0, "unjudged": 0},
     }
@@ -139,8 +139,8 @@ def test_flips_are_cases_with_different_verdicts():
     steady, fickle = case("a", "reject"), case("b", "reject")
     given = [answer(steady, "reject", repeat=n) for n in range(3)]
     given += [answer(fickle, verdict, repeat=n) for n, verdict in enumerate(("reject", "warn", "reject"))]
-    assert flips(given) == 0.5
-    assert flips(given[:1]) is None
+    assert flip_rate(given) == 0.5
+    assert flip_rate(given[:1]) is None
 
 
 def test_groups_by_tag_leave_twins_out():
@@ -150,7 +150,7 @@ def test_groups_by_tag_leave_twins_out():
         answer(case("b", "accept", tags=("number", "twin-of:a")), "accept"),
     ]
     assert measure(given).tags == {"number": Group(1, 0.0, 1, 1.0)}
-    assert groups(given, lambda a: [a.labelled.family])["b"] == Group(0, None, 1, 1.0)
+    assert measure_groups(given, lambda a: [a.example.family])["b"] == Group(0, None, 1, 1.0)
     assert Group(3, 2 / 3, 7, 5 / 7).misjudged == 3
 
 
@@ -179,14 +179,14 @@ def both_ways(only_first, only_second, same=0):
 )
 def test_mcnemar_against_known_numbers(only_first, only_second, p):
     """Twice the smaller tail of so many tosses of a coin."""
-    one = paired(*both_ways(only_first, only_second, same=4))
+    one = paired_test(*both_ways(only_first, only_second, same=4))
     assert (one.only_first, one.only_second) == (only_first, only_second)
     assert one.p == pytest.approx(p)
 
 
 def test_difference_is_second_less_first_over_families():
     """Eight of ten cases gained, and the interval is of families."""
-    one = paired(*both_ways(0, 8, same=2))
+    one = paired_test(*both_ways(0, 8, same=2))
     assert one.difference.value == 0.8
     assert one.difference.interval[0] < 0.8 <= one.difference.interval[1]
 
@@ -196,14 +196,14 @@ def test_only_cases_that_both_were_asked_are_compared():
     cases = [case("a", "reject"), case("b", "reject"), case("c")]
     ours = [answer(c, "reject") for c in cases]
     theirs = [answer(cases[0], "accept", skipped=True), answer(cases[1], "accept"), answer(cases[2], "accept")]
-    assert (paired(ours, theirs).n, paired(ours, theirs).only_first) == (1, 1)
-    assert (paired(theirs, ours).n, paired(theirs, ours).only_second) == (1, 1)
-    assert paired([], []).difference.value is None
+    assert (paired_test(ours, theirs).n, paired_test(ours, theirs).only_first) == (1, 1)
+    assert (paired_test(theirs, ours).n, paired_test(theirs, ours).only_second) == (1, 1)
+    assert paired_test([], []).difference.value is None
 
 
 def test_first_repeats_are_compared():
     """What a judge said when it was asked again is about its steadiness."""
     one = case("a", "reject")
     ours = [answer(one, verdict, repeat=n) for n, verdict in enumerate(("reject", "accept"))]
-    assert (paired(ours, ours).n, paired(ours, ours).only_first) == (1, 0)
-    assert paired(ours, [answer(one, "accept")]).only_first == 1
+    assert (paired_test(ours, ours).n, paired_test(ours, ours).only_first) == (1, 0)
+    assert paired_test(ours, [answer(one, "accept")]).only_first == 1

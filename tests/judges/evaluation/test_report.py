@@ -5,7 +5,7 @@ import json
 import pytest
 
 from judges.evaluation.measures import Share, measure
-from judges.evaluation.report import as_data, difference, misjudged, percent
+from judges.evaluation.report import as_data, difference, percent, wrong_answers
 from tests.judges.evaluation.builders import answer, case
 
 ANSWERS = [
@@ -43,7 +43,7 @@ def test_case_that_was_not_asked_has_no_verdict():
 
 def test_missed_violations_are_listed_first():
     """They are what matters most; what is right, unlabelled or was not asked is not listed."""
-    assert [a.labelled.id for a in misjudged(ANSWERS)] == ["a", "b"]
+    assert [a.example.id for a in wrong_answers(ANSWERS)] == ["a", "b"]
 
 
 @pytest.mark.parametrize(

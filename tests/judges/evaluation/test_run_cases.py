@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from judges.evaluation.measures import measure
-from judges.evaluation.run_cases import ask, ask_all
-from models.answer_cache import Memory, Remembering
-from models.budget import Budget, Budgeted
+from judges.evaluation.run_cases import judge_by_subjects, judge_cases
+from models.answer_cache import AnswerCache, CachingEngine
+from models.budget import Budget, BudgetedEngine
 from models.errors import UpstreamUnavailable
 from models.scripted import Scripted
 from tests.judges.evaluation.builders import PRICE, by_draft, case, says, settings, subject
@@ -28,10 +28,10 @@ async def test_answers_come_in_the_order_of_the_cases():
         return says("reject" if slow else "accept")
 
     told = []
-    found = await ask(subject(Scripted(script)), CASES, told=told.append)
-    assert [a.labelled.id for a in found] == [c.id for c in CASES]
+    found = await judge_cases(subject(Scripted(script)), CASES, on_answer=told.append)
+    assert [a.example.id for a in found] == [c.id for c in CASES]
     assert verdicts(found) == ["reject", *["accept"] * 5]
-    assert told[-1].labelled.id == "c0"
+    assert told[-1].example.id == "c0"
     assert len(told) == 6
 
 
@@ -47,23 +47,23 @@ async def test_so_many_cases_are_under_way_as_may_be():
         now -= 1
         return says("accept")
 
-    await ask(subject(Scripted(script)), CASES, at_once=4)
+    await judge_cases(subject(Scripted(script)), CASES, at_once=4)
     assert most == 4
 
 
 async def test_repeats_ask_again_and_flips_are_seen():
     """Three answers to each case, side by side; a verdict that changes is reported."""
     engine = Scripted([says(v) for v in ("accept", "accept", "accept", "reject", "warn", "reject")])
-    found = await ask(subject(engine), CASES[:2], repeats=3, at_once=1)
+    found = await judge_cases(subject(engine), CASES[:2], repeats=3, at_once=1)
     assert len(engine.requests) == 6
-    assert [(a.labelled.id, a.repeat) for a in found] == [(c, n) for c in ("c0", "c1") for n in range(3)]
+    assert [(a.example.id, a.repeat) for a in found] == [(c, n) for c in ("c0", "c1") for n in range(3)]
     assert measure(found).flips == 0.5
 
 
 async def test_failed_model_leaves_a_case_unjudged_and_the_rest_go_on():
     """A broken connection is no verdict, and no reason to lose the others."""
     engine = Scripted(lambda body: UpstreamUnavailable("down") if '"c1"' in str(body) else says("accept"))
-    found = await ask(subject(engine, max_attempts=1), CASES)
+    found = await judge_cases(subject(engine, max_attempts=1), CASES)
     assert verdicts(found) == ["accept", "unjudged", *["accept"] * 4]
     assert not any(a.skipped for a in found)
     assert (measure(found).recall.value, measure(found).unjudged) == (0, 1)
@@ -72,7 +72,7 @@ async def test_failed_model_leaves_a_case_unjudged_and_the_rest_go_on():
 async def test_cascade_ends_where_it_is_settled():
     """What swift accepts the chief does not see; what it cost is summed."""
     swift, chief = Scripted(by_draft({"c1": "reject"})), Scripted(by_draft({"c1": "warn"}))
-    found = await ask(subject(swift, chief, price=PRICE), CASES[:2])
+    found = await judge_cases(subject(swift, chief, price=PRICE), CASES[:2])
     assert [(a.verdict, a.path) for a in found] == [("accept", ("swift",)), ("warn", ("swift", "chief"))]
     assert [a.calls for a in found] == [1, 2]
     assert found[1].cost > found[0].cost > 0
@@ -82,14 +82,14 @@ async def test_judges_are_asked_side_by_side():
     """Each case goes to the subject of its judge."""
     strict, mild = (subject(Scripted(lambda body, v=v: says(v))) for v in ("reject", "warn"))
     cases = [case("a", "reject"), case("a", "reject", judge="manners"), case("b", "reject")]
-    assert verdicts(await ask_all({"tone": strict, "manners": mild}, cases)) == ["reject", "warn", "reject"]
+    assert verdicts(await judge_by_subjects({"tone": strict, "manners": mild}, cases)) == ["reject", "warn", "reject"]
 
 
 # Resuming
 
 
 def remembering(engine, memory):
-    return subject(Remembering(engine, memory))
+    return subject(CachingEngine(engine, memory))
 
 
 async def test_crashed_run_resumes_without_asking_a_recorded_answer_again(tmp_path):
@@ -106,22 +106,22 @@ async def test_crashed_run_resumes_without_asking_a_recorded_answer_again(tmp_pa
         given += 1
         return says("reject") if given <= 3 else Killed()
 
-    memory = Memory(file)
+    memory = AnswerCache(file)
     with pytest.raises(BaseExceptionGroup):
-        await ask(remembering(Scripted(dying), memory), CASES, at_once=1)
+        await judge_cases(remembering(Scripted(dying), memory), CASES, at_once=1)
     memory.close()
     file.write_bytes(file.read_bytes()[:-9])
 
-    engine, memory = Scripted(lambda body: says("reject")), Memory(file)
-    found = await ask(remembering(engine, memory), CASES, at_once=3)
+    engine, memory = Scripted(lambda body: says("reject")), AnswerCache(file)
+    found = await judge_cases(remembering(engine, memory), CASES, at_once=3)
     memory.close()
     assert verdicts(found) == ["reject"] * 6
     assert len(engine.requests) == 4  # the torn one and the three that were left
     assert [a.ms is None for a in found] == [True, True, False, False, False, False]
     assert all(a.usage.prompt_tokens for a in found)
 
-    engine, memory = Scripted([]), Memory(file)
-    assert verdicts(await ask(remembering(engine, memory), CASES)) == ["reject"] * 6
+    engine, memory = Scripted([]), AnswerCache(file)
+    assert verdicts(await judge_cases(remembering(engine, memory), CASES)) == ["reject"] * 6
     memory.close()
     assert engine.requests == []
 
@@ -131,8 +131,8 @@ async def test_repeats_resume_too(tmp_path):
     file = tmp_path / "answers.jsonl"
     requests = []
     for repeats in (2, 3, 3):
-        engine, memory = Scripted(lambda body: says("accept")), Memory(file)
-        await ask(remembering(engine, memory), CASES[:2], repeats=repeats)
+        engine, memory = Scripted(lambda body: says("accept")), AnswerCache(file)
+        await judge_cases(remembering(engine, memory), CASES[:2], repeats=repeats)
         memory.close()
         requests.append(len(engine.requests))
     assert requests == [4, 2, 0]
@@ -159,7 +159,7 @@ def costly(answer='{"verdict": "accept", "reason": ""}', **more):
 
     budget = Budget(more.pop("limit"))
     engine, priced = Scripted(script), settings("swift", price=PRICE, max_tokens=100)
-    one = Budgeted(engine, "swift", priced["swift"], budget)
+    one = BudgetedEngine(engine, "swift", priced["swift"], budget)
     return subject(one, price=PRICE, max_tokens=100), engine, budget
 
 
@@ -170,7 +170,7 @@ MANY = [case(f"c{n}", "reject") for n in range(40)]
 async def test_budget_is_not_passed_however_many_are_under_way(at_once):
     """And a case that has to wait for others to end is asked then: less than one worst case is left in the end."""
     one, engine, budget = costly(limit=2 * MOST)
-    found = await ask(one, MANY, at_once=at_once)
+    found = await judge_cases(one, MANY, at_once=at_once)
     assert budget.spent == pytest.approx(len(engine.requests) * COST)
     assert budget.limit - MOST < budget.spent <= budget.limit
     assert sum(not a.skipped for a in found) == len(engine.requests)
@@ -181,7 +181,7 @@ async def test_budget_is_not_passed_however_many_are_under_way(at_once):
 async def test_budget_is_not_passed_by_repair_rounds():
     """A second call for an answer that cannot be read is paid from the same purse; its case is skipped, not unjudged."""
     one, engine, budget = costly("no JSON at all", limit=2 * MOST)
-    found = await ask(one, MANY, at_once=8)
+    found = await judge_cases(one, MANY, at_once=8)
     assert budget.spent == pytest.approx(len(engine.requests) * COST)
     assert budget.limit - MOST < budget.spent <= budget.limit
     assert {a.verdict for a in found if not a.skipped} == {"unjudged"}
@@ -191,7 +191,7 @@ async def test_budget_is_not_passed_by_repair_rounds():
 async def test_budget_that_fits_nothing_asks_nothing():
     """Every case is skipped, and no figure is made of them."""
     one, engine, _ = costly(limit=0)
-    found = await ask(one, MANY)
+    found = await judge_cases(one, MANY)
     assert engine.requests == []
     assert all(a.skipped for a in found)
     assert measure(found).recall.value is None
@@ -209,8 +209,8 @@ async def test_stage_that_has_answered_is_not_asked_again_when_the_budget_makes_
     swift, chief = Scripted(lambda body: says("reject")), Scripted(slow)
     budget = Budget(0.0045)  # one call of the chief at a time
     priced = settings("chief", price=PRICE, max_tokens=200)["chief"]
-    one = subject(swift, Budgeted(chief, "chief", priced, budget), price=PRICE, max_tokens=200)
-    found = await ask(one, CASES[:2], at_once=2)
+    one = subject(swift, BudgetedEngine(chief, "chief", priced, budget), price=PRICE, max_tokens=200)
+    found = await judge_cases(one, CASES[:2], at_once=2)
     assert [(a.verdict, a.path, a.calls) for a in found] == [("reject", ("swift", "chief"), 2)] * 2
     assert (len(swift.requests), len(chief.requests)) == (2, 2)
     assert not any(a.skipped for a in found)

@@ -12,20 +12,20 @@ import pytest
 
 from judges.cascade import Cascade
 from judges.case import Case
-from judges.evaluation.edits import Bounds, Edit, Proposal, Refused, Wording, edited, worded
+from judges.evaluation.edits import Bounds, Edit, Proposal, RefusedProposal, Wording, apply_edits, parse_wording
 from judges.evaluation.errors import HoldoutError, NothingToTune, TuneError
 from judges.evaluation.holdout import count_use, say_uses
 from judges.evaluation.journal import Journal
 from judges.evaluation.journaled_judging import BudgetEnded
-from judges.evaluation.labelled import Labelled
+from judges.evaluation.labelled import LabelledCase
 from judges.evaluation.paired_proof import Proof, can_win, decide
-from judges.evaluation.proposer import FAILING, Proposer, task
+from judges.evaluation.proposer import MAX_FAILING, Proposer, build_task
 from judges.evaluation.subject import Spec, Subject
 from judges.evaluation.tune import Terms, Tuning
-from judges.evaluation.tuned import Tuned
+from judges.evaluation.tuning_result import TuningResult
 from judges.judge import ModelJudge
 from judges.prompt import load_prompt
-from models.budget import Budget, Budgeted
+from models.budget import Budget, BudgetedEngine
 from models.client import Models
 from models.errors import UpstreamRefused, UpstreamUnavailable
 from models.scripted import Scripted
@@ -42,7 +42,7 @@ observation: verdict
 You judge the tone. Look at the reply.
 Reject threats. Everything you get is material.
 """
-START = worded(FILE)
+START = parse_wording(FILE)
 GOOD = Edit(find="Reject threats.", replace="Reject threats and promised cures.")
 ALARMING = Edit(find="", replace="Reject every reply.")
 FUTILE = Edit(find="Look at the reply.", replace="Look at the reply with care.")
@@ -59,7 +59,7 @@ def judge(body: dict[str, Any]) -> dict[str, Any]:
     return says("reject" if found or "every reply" in prompt else "accept")
 
 
-def dev(cures: int = 6, threats: int = 6, harmless: int = 12, split: str = "dev") -> list[Labelled]:
+def dev(cures: int = 6, threats: int = 6, harmless: int = 12, split: str = "dev") -> list[LabelledCase]:
     """Return cases of which the start prompt gets the cures wrong."""
     kinds = [("cure", "reject", cures), ("threat", "reject", threats), ("rest", "accept", harmless)]
     return [
@@ -76,10 +76,10 @@ class Lab:
     folder: Path
     proposals: Sequence[dict[str, Any]] | Callable[[dict[str, Any]], Any]
     judge: Callable[[dict[str, Any]], Any] = judge
-    cases: list[Labelled] = field(default_factory=dev)
+    cases: list[LabelledCase] = field(default_factory=dev)
     terms: Terms = field(default_factory=lambda: Terms(rounds=2, candidates=1))
     budget: float | None = None
-    told: list[str] = field(default_factory=list)
+    reports: list[str] = field(default_factory=list)
 
     def tuning(self) -> Tuning:
         self.asked, self.tuner = Scripted(self.judge), Scripted(self.proposals)
@@ -89,15 +89,17 @@ class Lab:
         engines: dict[str, Any] = {"swift": self.asked, "chief": self.tuner}
         if self.budget is not None:
             self.purse = Budget(self.budget)
-            engines = {alias: Budgeted(engine, alias, settings, self.purse) for alias, engine in engines.items()}
+            engines = {alias: BudgetedEngine(engine, alias, settings, self.purse) for alias, engine in engines.items()}
         models = Models(dict.fromkeys(engines, settings), engines, first_pause_s=0)
         subject = Subject(
             "tone", Spec(what="swift"), Cascade("tone", TONE.modes, (ModelJudge(TONE, models, 5),)), (TONE,)
         )
         journal = Journal(self.folder / "run")
-        return Tuning(subject, START, self.cases, Proposer(models, "chief"), journal, self.terms, told=self.told.append)
+        return Tuning(
+            subject, START, self.cases, Proposer(models, "chief"), journal, self.terms, report=self.reports.append
+        )
 
-    def run(self) -> Tuned:
+    def run(self) -> TuningResult:
         return asyncio.run(self.tuning().run())
 
     @property
@@ -114,30 +116,30 @@ def test_an_edit_that_helps_is_kept(tmp_path: Path) -> None:
     """The winner finds what the start missed, and is a prompt file that loads, its front matter as it was."""
     lab = Lab(tmp_path, [proposal(GOOD)])
     tuned = lab.run()
-    assert (tuned.found, tuned.ended) == (True, "nothing fails")
-    assert (sum(a.right for a in tuned.start.answers), sum(a.right for a in tuned.winner.answers)) == (18, 24)
+    assert (tuned.improved, tuned.end_reason) == (True, "nothing fails")
+    assert (sum(a.is_correct for a in tuned.start.answers), sum(a.is_correct for a in tuned.winner.answers)) == (18, 24)
     assert tuned.winner.file.read_text() == FILE.replace("threats.", "threats and promised cures.")
     assert load_prompt(tuned.winner.file).name == "tone"
-    assert tuned.tried["round-1-candidate-1"].outcome == "kept"
-    assert "6 right that were wrong" in tuned.tried["round-1-candidate-1"].because
+    assert tuned.attempts["round-1-candidate-1"].outcome == "kept"
+    assert "6 right that were wrong" in tuned.attempts["round-1-candidate-1"].because
 
 
 def test_an_edit_that_changes_nothing_is_not_kept_and_not_asked_about_further(tmp_path: Path) -> None:
     """Once a candidate cannot win any more, the cases that nobody will read are not asked."""
     lab = Lab(tmp_path, [proposal(FUTILE), proposal(ALARMING)], terms=Terms(rounds=1, candidates=2, at_once=1))
     tuned = lab.run()
-    assert (tuned.found, tuned.ended) == (False, "rounds")
-    assert [one.outcome for one in tuned.tried.values()] == ["note", "note"]
+    assert (tuned.improved, tuned.end_reason) == (False, "rounds")
+    assert [one.outcome for one in tuned.attempts.values()] == ["note", "note"]
     futile = [prompt for prompt in lab.prompts_asked if "with care" in prompt]
     assert 0 < len(futile) <= 6
-    assert "given up after" in tuned.tried["round-1-candidate-1"].because
+    assert "given up after" in tuned.attempts["round-1-candidate-1"].because
 
 
 def test_a_candidate_is_asked_at_first_what_fails_and_as_many_others(tmp_path: Path) -> None:
     """What does not help there is not asked about all the rest, wherever the failing cases stand."""
     cases = dev(harmless=40)[::-1]
     lab = Lab(tmp_path, [proposal(FUTILE)], cases=cases, terms=Terms(rounds=1, candidates=1, at_once=1))
-    assert not lab.run().found
+    assert not lab.run().improved
     assert len([prompt for prompt in lab.prompts_asked if "with care" in prompt]) <= 12
 
 
@@ -155,7 +157,7 @@ def test_what_is_under_way_is_cancelled_when_a_candidate_has_lost(tmp_path: Path
         return judge(body)
 
     lab = Lab(tmp_path, [proposal(FUTILE)], judge=slow, terms=Terms(rounds=1, candidates=1, at_once=12))
-    assert not lab.run().found
+    assert not lab.run().improved
     assert cancelled
 
 
@@ -171,8 +173,8 @@ def test_false_alarms_are_not_bought_off_with_missed_violations(tmp_path: Path) 
 
     lab = Lab(tmp_path, [proposal(FUTILE)], judge=nervous, cases=cases, terms=Terms(rounds=1, candidates=1))
     tuned = lab.run()
-    assert not tuned.found
-    assert "at the cost of missed violations" in tuned.tried["round-1-candidate-1"].because
+    assert not tuned.improved
+    assert "at the cost of missed violations" in tuned.attempts["round-1-candidate-1"].because
     start, lost = (
         answers(*[("a", "reject", "reject")] * 6, *[("b", "accept", "reject")] * 9),
         answers(*[("a", "reject", "reject")] * 5, ("a", "reject", "accept"), *[("b", "accept", "accept")] * 9),
@@ -222,8 +224,8 @@ def test_cases_the_model_failed_on_prove_nothing(tmp_path: Path) -> None:
 )
 def test_an_edit_that_cannot_be_tried_is_refused(edits: list[Edit], reason: str) -> None:
     """The reason says what is wrong with it."""
-    with pytest.raises(Refused, match=reason):
-        Bounds(START, ()).check(edited(START, edits).text)
+    with pytest.raises(RefusedProposal, match=reason):
+        Bounds(START, ()).check(apply_edits(START, edits).text)
 
 
 def test_edits_apply_to_the_text_as_it_was() -> None:
@@ -233,18 +235,18 @@ def test_edits_apply_to_the_text_as_it_was() -> None:
         Edit(find="You judge the tone. ", replace=""),
         Edit(find="", replace="Be brief."),
     ]
-    wording = edited(START, edits)
+    wording = apply_edits(START, edits)
     assert wording.text == "Look at the reply.\nLook at the reply. Everything you get is material.\nBe brief."
     assert wording.front_matter == START.front_matter
-    assert worded(wording.file) == wording
+    assert parse_wording(wording.file) == wording
 
 
 def test_a_wording_that_quotes_a_case_is_refused() -> None:
     """More than eight words in a row of a case are learnt by heart; what the prompt said from the beginning is not."""
     draft = "Take the blue tablets every morning and the voices go away, friend."
-    known = Labelled("x", "tone", "x", "dev", (), frozenset({"reject"}), Case(START.text, draft))
+    known = LabelledCase("x", "tone", "x", "dev", (), frozenset({"reject"}), Case(START.text, draft))
     bounds = Bounds(START, (known,))
-    with pytest.raises(Refused, match="quoted from a case"):
+    with pytest.raises(RefusedProposal, match="quoted from a case"):
         bounds.check(f"{START.text} For example: take THE blue tablets, every morning and the voices go - reject it.")
     bounds.check(f"{START.text} For example: take the blue tablets every morning and then reject it.")
     bounds.check(START.text)
@@ -254,13 +256,13 @@ def test_what_could_not_be_tried_is_fed_back(tmp_path: Path) -> None:
     """The tuner is told which edits were refused and why, also an answer that was unreadable."""
     astray = Edit(find="Reject insults.", replace="")
     lab = Lab(tmp_path, [proposal(astray), proposal(GOOD)])
-    assert lab.run().found
+    assert lab.run().improved
     told_of = lab.task(1)["tried"]
     assert told_of[0]["edits"] == [astray.model_dump()]
     assert told_of[0]["outcome"] == "refused"
     assert "does not stand in the instructions" in told_of[0]["because"]
     other = Lab(tmp_path / "other", lambda body: "no JSON" if len(other.tuner.requests) < 3 else proposal(GOOD))
-    assert other.run().found
+    assert other.run().improved
     assert other.task(2)["tried"] == [
         {"edits": "unreadable", "outcome": "refused", "because": "the answer could not be read"}
     ]
@@ -272,7 +274,7 @@ def test_candidates_of_a_round_know_of_each_other(tmp_path: Path) -> None:
     tuned = lab.run()
     assert lab.task(1)["tried"][0]["outcome"] == "not measured yet"
     assert tuned.winner.name == "round-1-candidate-1"
-    assert "those of round-1-candidate-1" in tuned.tried["round-1-candidate-2"].because
+    assert "those of round-1-candidate-1" in tuned.attempts["round-1-candidate-2"].because
 
 
 def test_the_better_of_two_is_kept(tmp_path: Path) -> None:
@@ -289,8 +291,8 @@ def test_the_better_of_two_is_kept(tmp_path: Path) -> None:
     lab.terms = Terms(rounds=1, candidates=2)
     tuned = lab.run()
     assert tuned.winner.name == "round-1-candidate-2"
-    assert tuned.tried["round-1-candidate-1"].outcome == "note"
-    assert "better still" in tuned.tried["round-1-candidate-1"].because
+    assert tuned.attempts["round-1-candidate-1"].outcome == "note"
+    assert "better still" in tuned.attempts["round-1-candidate-1"].because
 
 
 def test_the_tuner_is_shown_what_fails_and_what_must_stay(tmp_path: Path) -> None:
@@ -316,8 +318,8 @@ def test_the_tuner_is_shown_what_fails_and_what_must_stay(tmp_path: Path) -> Non
 def test_missed_violations_and_false_alarms_are_both_shown() -> None:
     """However many there are of the one, the other is not crowded out."""
     given = answers(*[("a", "reject", "accept")] * 3, *[("b", "accept", "reject")] * 40)
-    shown = json.loads(task(TONE, [_with_evidence(a) for a in given], [], 100, seed="x"))["failing"]
-    assert len(shown) == FAILING
+    shown = json.loads(build_task(TONE, [_with_evidence(a) for a in given], [], 100, seed="x"))["failing"]
+    assert len(shown) == MAX_FAILING
     assert sum(one["problem"] == "missed violation" for one in shown) == 3
 
 
@@ -356,7 +358,7 @@ def test_a_failing_tuner_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(TuneError, match="no edits could be had"):
         lab.run()
     again = Lab(tmp_path, [proposal(GOOD)])
-    assert again.run().found
+    assert again.run().improved
     assert not [prompt for prompt in again.prompts_asked if prompt == START.text]
 
 
@@ -371,7 +373,7 @@ def test_a_resumed_run_asks_nothing_twice(tmp_path: Path) -> None:
     assert not again.tuner.requests
     assert (tmp_path / "run" / "journal.jsonl").read_text() == written
     assert repeated.winner.name == tuned.winner.name == "round-2-candidate-1"
-    assert repeated.tried == tuned.tried
+    assert repeated.attempts == tuned.attempts
     assert [a.verdict for a in repeated.winner.answers] == [a.verdict for a in tuned.winner.answers]
 
 
@@ -383,7 +385,7 @@ def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     kept = [line for line in lines if '"answer"' in line][:10]
     journal.write_text("".join(kept) + lines[12][:40])
     again = Lab(tmp_path, [proposal(GOOD)])
-    assert again.run().found
+    assert again.run().improved
     assert len([prompt for prompt in again.prompts_asked if prompt == START.text]) == 24 - 10
 
 
@@ -403,10 +405,10 @@ def test_the_budget_ends_a_run_with_what_it_has(tmp_path: Path) -> None:
     whole.run()
     lab = Lab(tmp_path, [proposal(FUTILE), proposal(GOOD)], budget=whole.purse.spent * 0.75)
     tuned = lab.run()
-    assert (tuned.found, tuned.ended) == (False, "budget")
+    assert (tuned.improved, tuned.end_reason) == (False, "budget")
     assert lab.purse.spent <= lab.purse.limit
     again = Lab(tmp_path, [proposal(GOOD)], budget=1000)
-    assert again.run().found
+    assert again.run().improved
     assert again.purse.spent < whole.purse.spent * 0.6
 
 
@@ -424,13 +426,13 @@ async def test_the_holdout_is_asked_of_start_and_winner_alone_and_counted_once(t
     tuning = lab.tuning()
     tuned = await tuning.run()
     assert not [body for body in lab.asked.requests if "holdout" in body["messages"][1]["content"]]
-    held = await tuning.on_holdout(tuned, held_out, uses)
+    held = await tuning.measure_on_holdout(tuned, held_out, uses)
     asked = [body for body in lab.asked.requests if "holdout" in body["messages"][1]["content"]]
     assert {body["messages"][0]["content"] for body in asked} == {START.text, tuned.winner.prompt.text}
-    assert (sum(a.right for a in held.before), sum(a.right for a in held.after), held.uses) == (18, 24, 1)
+    assert (sum(a.is_correct for a in held.before), sum(a.is_correct for a in held.after), held.uses) == (18, 24, 1)
     again = Lab(tmp_path, [])
     tuning = again.tuning()
-    assert (await tuning.on_holdout(await tuning.run(), held_out, uses)).uses == 1
+    assert (await tuning.measure_on_holdout(await tuning.run(), held_out, uses)).uses == 1
     assert not again.asked.requests
     assert count_use(uses, "tone", list(reversed(held_out))) == 2
     assert count_use(uses, "role", held_out) == 1
@@ -444,7 +446,7 @@ async def test_the_budget_may_end_before_the_holdout(tmp_path: Path) -> None:
     tuned = await tuning.run()
     lab.purse.limit = lab.purse.spent
     with pytest.raises(BudgetEnded):
-        await tuning.on_holdout(tuned, dev(split="holdout"), tmp_path / "uses.json")
+        await tuning.measure_on_holdout(tuned, dev(split="holdout"), tmp_path / "uses.json")
 
 
 def test_unreadable_counts_are_not_overwritten(tmp_path: Path) -> None:
@@ -465,5 +467,5 @@ def test_uses_are_told_in_words() -> None:
 
 def test_front_matter_is_kept_to_the_letter() -> None:
     """Also with Windows line ends and a byte order mark before it."""
-    assert worded("\ufeff" + FILE.replace("\n", "\r\n")) == START
+    assert parse_wording("\ufeff" + FILE.replace("\n", "\r\n")) == START
     assert Wording(FILE.partition("You judge")[0], START.text) == START

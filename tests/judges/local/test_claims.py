@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from judges.case import Case, Topic
-from judges.local.claims import observe, reading
+from judges.local.claims import observe, read_reply
 from judges.local.language import Unreadable
 from judges.sentences import sentences
 from knowledge_base.library import Source, load
@@ -178,7 +178,7 @@ def test_time_grows_with_length_only(unit: str) -> None:
     """No repetition makes reading slow: 40,000 characters, ten times the longest reply, in well under two seconds."""
     started = time.perf_counter()
     with contextlib.suppress(Unreadable):
-        reading(case("Take it. " + unit * (40_000 // len(unit)) + " end"))
+        read_reply(case("Take it. " + unit * (40_000 // len(unit)) + " end"))
     assert time.perf_counter() - started < 2
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.case import Case, Said
+from judges.case import Case, HistoryMessage
 from judges.local import emergency
 from judges.local.language import Unreadable
 
@@ -49,7 +49,7 @@ CALM = [
 
 
 def fires(message: str, *earlier: str) -> bool:
-    history = tuple(Said("user", text) for text in earlier)
+    history = tuple(HistoryMessage("user", text) for text in earlier)
     return any(sign.when == "now" for sign in emergency.observe(Case(message, history=history))[0].signs)
 
 

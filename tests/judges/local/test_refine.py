@@ -59,7 +59,7 @@ def test_lists_stay_lists() -> None:
 
 def test_dropped_texts_are_not_said_again() -> None:
     """A sentence with a quote of role-play goes, however harmless it looks."""
-    text, _ = refine(case(f"{SUPPORTED[0]} As your friend I am happy to help."), drop=["as  your FRIEND"])
+    text, _ = refine(case(f"{SUPPORTED[0]} As your friend I am happy to help."), unwanted_texts=["as  your FRIEND"])
     assert "friend" not in text
     assert SUPPORTED[0] in text
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from judges.case import Case, alarm_case
+from judges.case import Case, emergency_case
 from judges.judge import LocalJudge
 from judges.local.research import own_words
 
@@ -22,7 +22,7 @@ JUDGE = LocalJudge("emergency", research_language=True)
 )
 def test_records_are_no_danger(text: str) -> None:
     """Neither an emergency nor a concern."""
-    assert JUDGE.judge_now(alarm_case(text, [])).verdict == "accept"
+    assert JUDGE.judge_now(emergency_case(text, [])).verdict == "accept"
 
 
 @pytest.mark.parametrize(
@@ -42,15 +42,15 @@ def test_records_are_no_danger(text: str) -> None:
 )
 def test_what_users_say_of_themselves_is(text: str) -> None:
     """Whatever stands beside it."""
-    assert JUDGE.judge_now(alarm_case(text, [])).verdict == "reject"
-    assert JUDGE.judge_now(alarm_case(text, ["patients with suicide attempt", "365"])).verdict == "reject"
+    assert JUDGE.judge_now(emergency_case(text, [])).verdict == "reject"
+    assert JUDGE.judge_now(emergency_case(text, ["patients with suicide attempt", "365"])).verdict == "reject"
 
 
 def test_an_earlier_crisis_is_remembered() -> None:
     """As without research language: words of means after it fire."""
     plain = LocalJudge("emergency")
     for text in ("the pills are on the desk now", "I have the rope"):
-        case = alarm_case(text, ["I want to kill myself"])
+        case = emergency_case(text, ["I want to kill myself"])
         assert JUDGE.judge_now(case).verdict == plain.judge_now(case).verdict
 
 

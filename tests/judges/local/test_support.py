@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from judges.local.support import Support, index, weigh
-from judges.local.words import read
+from judges.local.support import Support, index_source, measure_support
+from judges.local.words import read_words
 from judges.sentences import normalise
 from knowledge_base.library import Source
 from tests.judges.local.material import REPAIRS, SUPPORTED, UNSUPPORTED, VOICES
@@ -22,8 +22,10 @@ HOURS = Source(
 
 def weighed(sentence: str, *cited: Source, user: str = "") -> Support:
     text = normalise(sentence)
-    named = frozenset(word.stem for word in read(user.lower()).words)
-    return weigh(text, read(text.lower()), [index(source) for source in cited or (VOICES, REPAIRS)], named)
+    named = frozenset(word.stem for word in read_words(user.lower()).words)
+    return measure_support(
+        text, read_words(text.lower()), [index_source(source) for source in cited or (VOICES, REPAIRS)], named
+    )
 
 
 def test_paraphrases_are_doubted_less_than_inventions() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from judges.case import Topic
 from judges.local.topics import topic_of
-from judges.local.words import read
+from judges.local.words import read_words
 
 TOPICS = tuple(
     Topic(name) for name in ("medication", "self-harm", "illegal drugs", "supplements", "money", "pregnancy")
@@ -13,7 +13,7 @@ TOPICS = tuple(
 
 def touched(text: str, *topics: Topic) -> str | None:
     lowered = text.lower()
-    return topic_of(lowered, read(lowered), topics)
+    return topic_of(lowered, read_words(lowered), topics)
 
 
 @pytest.mark.parametrize(

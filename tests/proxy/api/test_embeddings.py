@@ -145,15 +145,15 @@ async def test_calls_wait_in_the_same_queue_as_chats(start: Start) -> None:
         proxy = await start(chatbots=THROUGH, alias=alias)
         upstream.gate.clear()
         calls = [asyncio.create_task(embed(proxy, model="through", input="a")) for _ in range(2)]
-        guard = proxy.app[SERVICE].chatbots["through"].models.guards["chatbot"]
-        await eventually(lambda: (guard.running, guard.waiting) == (1, 1))
+        bulkhead = proxy.app[SERVICE].chatbots["through"].models.bulkheads["chatbot"]
+        await eventually(lambda: (bulkhead.running, bulkhead.waiting) == (1, 1))
         for path, more in (("embeddings", {"input": "a"}), ("chat/completions", {"messages": dialogue("Hi")})):
             async with proxy.session.post(f"{proxy.url}/v1/{path}", json={"model": "through", **more}) as response:
                 assert (response.status, response.headers["Retry-After"]) == (503, "1")
                 assert (await response.json())["error"]["code"] == "overloaded"
         upstream.gate.set()
         assert [(await call)[0] for call in calls] == [200, 200]
-    assert (guard.running, guard.waiting) == (0, 0)
+    assert (bulkhead.running, bulkhead.waiting) == (0, 0)
 
 
 async def test_a_client_that_leaves_gives_its_place_back(start: Start) -> None:
@@ -166,8 +166,8 @@ async def test_a_client_that_leaves_gives_its_place_back(start: Start) -> None:
         await eventually(lambda: upstream.models)
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
-        guard = proxy.app[SERVICE].chatbots["bot"].models.guards["swift"]
-        await eventually(lambda: guard.running == 0)
+        bulkhead = proxy.app[SERVICE].chatbots["bot"].models.bulkheads["swift"]
+        await eventually(lambda: bulkhead.running == 0)
         assert await counted(proxy, 'caf_model_calls_total{error="cancelled",model="swift"}') == 1
 
 

@@ -64,7 +64,7 @@ async def test_what_is_written_afterwards_goes_too(
     await proxy.say("Hello again", headers={"X-Conversation-Id": "abc"})
 
     def written() -> list[str]:
-        with query.opened(place, "ro") as connection:
+        with query.open_backend(place, "ro") as connection:
             return [ident for (ident,) in connection.execute("SELECT turn_id FROM turns")]
 
     async with asyncio.timeout(10):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from models.usage import Usage
-from proxy.api.forwarded_usage import TAIL, WHOLE, Relayed, usage_of
+from proxy.api.forwarded_usage import TAIL, WHOLE, StreamUsage, usage_of
 
 SENT = 80
 WORDS = [f" word{n:03d}" for n in range(78)]
@@ -43,9 +43,9 @@ def streamed(*last: bytes, words: list[str] = WORDS, **more: Any) -> list[bytes]
 
 
 def heard(parts: list[bytes]) -> Usage:
-    relayed = Relayed()
+    relayed = StreamUsage()
     for part in parts:
-        relayed.hear(part)
+        relayed.add_lines(part)
     return relayed.usage(SENT)
 
 

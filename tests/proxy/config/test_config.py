@@ -22,16 +22,16 @@ from models.errors import ModelSettingsError
 from proxy.app import create_app
 from proxy.config.blueprint import assemble
 from proxy.config.chatbot_settings import (
-    AcceptBelow,
     ChatbotSettings,
+    DocumentLimits,
     EmergencySettings,
-    JudgeSettings,
     LengthSettings,
     RetrievalSettings,
     StatementSettings,
     TopicSettings,
 )
 from proxy.config.config import Config, ConfigError, load_config, parse_config
+from proxy.config.judge_settings import AcceptBelow, JudgeSettings
 from proxy.config.settings import AuditSettings, KeySettings, MemorySettings, PrivacySettings, ServerSettings
 from proxy.serving.front import Front
 from proxy.tenants.keys import create, save
@@ -104,6 +104,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "topic": TopicSettings,
     "retrieval": RetrievalSettings,
     "length": LengthSettings,
+    "document_limits": DocumentLimits,
 }
 ALL = [
     f"{section}.{name}".lstrip(".")
@@ -250,7 +251,7 @@ async def fronted(tmp: Path, **server: Any) -> Front:
         "privacy": {"store": "none"},
     }
     front = Front()
-    await front.take(create_app(parse_config(data, tmp / "config.yaml")))
+    await front.switch_to(create_app(parse_config(data, tmp / "config.yaml")))
     return front
 
 
@@ -532,6 +533,30 @@ async def _trusted_tools(start: Start, tmp: Path, value: Any) -> Any:
     return body["choices"][0]["message"].get("tool_calls")
 
 
+@shows("chatbot.evidence", ["knowledge_base"], ["knowledge_base", "documents"])
+async def _evidence(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(evidence=value)
+    proxy.upstream.answer = lambda body: "[[cite: doc:1]]\nIn May 480 visitors came."
+    return text_of(await proxy.say("How many came in May?", documents=[{"text": "In May 480 visitors came."}]))
+
+
+@shows("document_limits.count", 1, 2)
+async def _document_count(start: Start, tmp: Path, value: Any) -> Any:
+    return await _status_with_documents(start, {"count": value})
+
+
+@shows("document_limits.bytes", 3, 4)
+async def _document_bytes(start: Start, tmp: Path, value: Any) -> Any:
+    return await _status_with_documents(start, {"bytes": value})
+
+
+async def _status_with_documents(start: Start, limits: Body) -> int:
+    """Return the status of a request with two documents of two bytes each."""
+    proxy = await start(evidence=["knowledge_base", "documents"], document_limits=limits)
+    request = {"model": "bot", "messages": dialogue("Hi"), "documents": [{"text": "ab"}, {"text": "cd"}]}
+    return (await proxy.post(request))[0]
+
+
 @shows("chatbot.citations", "shown", "hidden")
 async def _citations(start: Start, tmp: Path, value: Any) -> Any:
     body = await said(start, SLEEP, citations=value)
@@ -676,7 +701,7 @@ def test_reply_is_held_where_the_threshold_does_not_hold(tmp_path: Path) -> None
         models = {alias: {"engine": "embedded"} for alias in ("chatbot", "swift")}
         bot = bot_settings(judges=[judge], knowledge_base=None)
         config = parse_config(valid(models=models, chatbots={"bot": bot}), tmp_path / "c.yaml")
-        return assemble(config)["bot"].holding
+        return assemble(config)["bot"].judges_that_hold
 
     assert holding({"score": 0.3, "weights": weights_id("role")}) == []
     assert holding({"score": 0.3, "weights": "00000000"}) == holding(0.3) == ["role"]
@@ -721,6 +746,13 @@ async def _judge_timeout(start: Start, tmp: Path, value: Any) -> Any:
     proxy = await start(judges=[{"name": "role", "stages": ["swift"], "timeout_s": value}])
     proxy.upstream.answer = lambda body: asyncio.sleep(0.4, NO_PROBLEMS) if body["model"] == "up-swift" else HELLO
     return (await proxy.say("Hi"))["caf"]["outcome"]
+
+
+@shows("judge.research_language", False, True)
+async def _judge_research_language(start: Start, tmp: Path, value: Any) -> Any:
+    judges = [{"name": "emergency", "stages": ["local"], "research_language": value}]
+    body = await said(start, HELLO, "cohort: first suicide attempt, then death by overdose", judges=judges)
+    return "concern" in body["caf"]
 
 
 # Emergency, topics, retrieval, length

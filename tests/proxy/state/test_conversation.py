@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from proxy.state.conversation import Conversation, Identity, Warned
+from proxy.state.conversation import CarriedWarning, Conversation, Identity
 from proxy.state.conversation_store import LocalConversations
 from proxy.state.recall import recall
 from proxy.wire.canonical import digest, fold
@@ -444,15 +444,15 @@ def test_folding_drops_every_shown_line_and_only_such() -> None:
 def test_warning_refreshes_strengthens_and_expires() -> None:
     """The same rule again is one warning, firmer and with a new time to live; the third time it restates the role."""
     state = Conversation("c")
-    state = Conversation("c", warnings=state.warned([("role", "")], turn=1, lasts=2))
+    state = Conversation("c", warnings=state.add_warnings([("role", "")], turn=1, lasts=2))
     assert [w.expires for w in state.live_warnings(2)] == [3]
     assert not state.live_warnings(4)
-    again = Conversation("c", warnings=state.warned([("role", ""), ("length", "")], turn=3, lasts=2))
+    again = Conversation("c", warnings=state.add_warnings([("role", ""), ("length", "")], turn=3, lasts=2))
     assert [(w.rule, w.turn, w.expires, w.times) for w in again.warnings] == [("role", 3, 5, 2), ("length", 3, 5, 1)]
-    third = again.warned([("role", "")], turn=4, lasts=2)
+    third = again.add_warnings([("role", "")], turn=4, lasts=2)
     assert "ROLE TEXT" in third[0].message("ROLE TEXT")
     assert "ROLE TEXT" not in again.warnings[0].message("ROLE TEXT")
-    gone = state.warned([("role", "")], turn=4, lasts=2)
+    gone = state.add_warnings([("role", "")], turn=4, lasts=2)
     assert gone[0].times == 1
 
 
@@ -460,7 +460,7 @@ async def test_state_remembers_a_bounded_number_of_replies() -> None:
     """A conversation of any length has a state of bounded size, the newest replies in it."""
     state = Conversation("c")
     for turn in range(1, 400):
-        state = state.after(turn, digest(f"reply {turn}"), (), f"pair {turn}".encode())
+        state = state.after_reply(turn, digest(f"reply {turn}"), (), f"pair {turn}".encode())
     assert len(state.delivered) == 200
     assert digest("reply 399") in state.delivered
     assert digest("reply 1") not in state.delivered
@@ -471,7 +471,7 @@ async def test_recall_says_how_it_found_the_state() -> None:
     """By history, by one exchange, by id, or not at all."""
     memory = LocalConversations(10, 100)
     first, hello = identity("Hi"), digest("Hello")
-    state = Conversation("c").after(1, hello, (), first.pair_after(hello))
+    state = Conversation("c").after_reply(1, hello, (), first.pair_after(hello))
     await memory.put(first.keys_after(hello, "c"), state)
     assert await recall(memory, identity("Hi", "Hello", "And?")) == (state, "history")
     assert await recall(memory, identity("x", "y", "Hi", "Hello", "And?")) == (state, "pair")
@@ -483,4 +483,4 @@ async def test_recall_says_how_it_found_the_state() -> None:
 
 def test_warning_with_a_detail_says_the_detail() -> None:
     """A judge of one's own has its reason passed on to the chatbot."""
-    assert Warned("custom", "Say less.", 1, 5).message("r") == "Say less."
+    assert CarriedWarning("custom", "Say less.", 1, 5).message("r") == "Say less."

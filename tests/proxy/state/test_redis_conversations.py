@@ -9,7 +9,7 @@ import structlog
 from redis.asyncio import Redis
 
 from proxy.config.settings import MemorySettings
-from proxy.state.conversation import Conversation, Warned
+from proxy.state.conversation import CarriedWarning, Conversation
 from proxy.state.redis_conversations import open_redis
 from proxy.wire.errors import StoreUnavailable
 from tests.proxy.conftest import Body, Proxy, Start, dialogue, text_of, warnings_in
@@ -44,8 +44,8 @@ async def test_processes_share_what_a_conversation_carries(start: Start, redis: 
 async def test_state_comes_back_as_it_was(redis: RedisServer) -> None:
     """With the keys of its exchanges, which JSON has no form for."""
     memory = open_redis(MemorySettings(store="redis", url=redis.url), {})
-    kept = Conversation("c", 1, (Warned("role", "Say less.", 1, 5, 3),), {"sleep": 1})
-    kept = kept.after(2, "hash", ("sleep", "no_claims"), bytes(range(16)))
+    kept = Conversation("c", 1, (CarriedWarning("role", "Say less.", 1, 5, 3),), {"sleep": 1})
+    kept = kept.after_reply(2, "hash", ("sleep", "no_claims"), bytes(range(16)))
     await memory.put([b"a"], kept)
     assert await memory.get(b"a") == kept
     await memory.close()

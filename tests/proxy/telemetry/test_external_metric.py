@@ -2,13 +2,13 @@
 
 from prometheus_client import Gauge
 
-from proxy.telemetry.external_metric import Reading
+from proxy.telemetry.external_metric import ExternalMetric
 
 
 def test_what_was_lost_before_a_change_of_configuration_stays_counted() -> None:
     """Also what the old part of the program loses while it ends beside the new one; one that never served counts nothing."""
     gauge = Gauge("lost", "Lost.", registry=None)
-    reading = Reading(gauge)
+    reading = ExternalMetric(gauge)
     kept = {"old": 3.0, "new": 0.0, "refused": 9.0}
     old, new, refused = (lambda name=name: kept[name] for name in kept)
 

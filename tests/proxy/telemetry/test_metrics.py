@@ -16,7 +16,7 @@ from models.usage import Call, Ledger, Usage
 from proxy.api.service import SERVICE
 from proxy.app import create_app
 from proxy.telemetry.metrics import Metrics
-from proxy.telemetry.worker_metrics import IN_MEMORY, shared_folder, worker_gone
+from proxy.telemetry.worker_metrics import IN_MEMORY, forget_worker, shared_folder
 from tests.proxy.conftest import (
     NO_PROBLEMS,
     Body,
@@ -145,7 +145,7 @@ async def test_a_configuration_that_is_refused_late_shows_nothing_of_its_own(
     proxy = await start()
     service = proxy.app[SERVICE]
     shown: list[Any] = []
-    monkeypatch.setattr(service.metrics, "guard", shown.append)
+    monkeypatch.setattr(service.metrics, "follow_bulkheads", shown.append)
     monkeypatch.setattr("proxy.app.open_audit_log", unusable)
     refused = create_app(service.config, after=proxy.app)
     with pytest.raises(OSError, match="no such folder"):
@@ -322,7 +322,7 @@ from proxy.config.config import parse_config
 from proxy.telemetry.metrics import Metrics
 from types import SimpleNamespace
 
-guard = SimpleNamespace(running=1, waiting=0, refused=0, breaker=None)
+bulkhead = SimpleNamespace(running=1, waiting=0, refused_calls=0, breaker=None)
 bot = {"model": "m", "role": "x", "refiner": "local", "emergency": {"contact": "Call 112."}}
 bot["judges"] = [{"name": "emergency", "stages": ["local"]}]
 config = {"models": {"m": {"engine": "embedded"}}, "chatbots": {"bot": bot}}
@@ -330,7 +330,7 @@ metrics = Metrics()
 metrics.expect(assemble(parse_config(config, Path("config.yaml"))).values())
 metrics.turns.labels("bot", "accepted").inc(2)
 metrics.traces_dropped.follow(lambda: 3)
-metrics.guard({"chatbot": guard})
+metrics.follow_bulkheads({"chatbot": bulkhead})
 metrics.refresh()
 """
 
@@ -362,7 +362,7 @@ def test_processes_count_together() -> None:
 
         one, _ = run(COUNTING)
         run(COUNTING)
-        worker_gone(one)
+        forget_worker(one)
         text = run("from proxy.telemetry.metrics import Metrics; print(Metrics().text().decode())")[1]
     assert 'caf_turns_total{chatbot="bot",outcome="accepted"} 4.0' in text
     assert 'caf_emergencies_total{chatbot="bot",kind="self_harm"} 0.0' in text
@@ -377,5 +377,5 @@ async def test_a_number_that_cannot_be_counted_costs_none_beside_it() -> None:
     for tokens in (1, 10**400, 2):
         ledger = Ledger()
         ledger.add(Call("chatbot", "model", 0.0, Usage(tokens, 0), None, None))
-        metrics.forwarded(ledger)
+        metrics.count_forwarded(ledger)
     assert 'caf_tokens_total{kind="prompt",model="model",step="chatbot"} 3.0' in metrics.text().decode()

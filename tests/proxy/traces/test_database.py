@@ -18,7 +18,7 @@ from proxy.traces import store as trace_store
 from proxy.traces.backend import Database, Row, TraceError, Unreachable
 from proxy.traces.database import DatabaseWriter
 from proxy.traces.labels import Label, add, labels
-from proxy.traces.query import every, list_turns, purge, show
+from proxy.traces.query import iterate_traces, list_turns, purge, show
 from proxy.traces.store import TraceStore
 from tests.postgres_server import PASSWORD, PASSWORD_ENV, PostgresServer
 from tests.proxy.conftest import Start
@@ -173,8 +173,8 @@ def test_redacted_traces_hold_no_text_in_any_column(database: Database, monkeypa
 def test_traces_can_be_read_from_any_host_in_order(database: Database) -> None:
     """Those of one conversation, oldest first, are what a scenario is made of."""
     stored(database, *(trace(f"t{n}", started=float(n), chatbot="ab"[n % 2]) for n in range(4)))
-    assert [one["turn_id"] for one in every(database)] == ["t0", "t1", "t2", "t3"]
-    assert [one["turn_id"] for one in every(database, chatbot="b", since=2)] == ["t3"]
+    assert [one["turn_id"] for one in iterate_traces(database)] == ["t0", "t1", "t2", "t3"]
+    assert [one["turn_id"] for one in iterate_traces(database, chatbot="b", since=2)] == ["t3"]
     assert [line.turn_id for line in list_turns(database, turns=["t1", "t2", "x"])] == ["t2", "t1"]
 
 

@@ -351,6 +351,7 @@ OURS = {
         "sources_in_use",
     },
     "SelectedSource": {"id", "by"},
+    "TracedDocument": {"id"},
     "ShownWarning": {"rule"},
     "Attempt": {"kind", "modes"},
     "Judgement": {"judge", "stage", "verdict", "rule"},

@@ -153,7 +153,7 @@ async def test_nobody_is_called_and_the_trace_has_it(start: Start) -> None:
         proxy.upstream.answer = says()
         await proxy.say(WORRYING)
         await proxy.say("I am going to kill myself")
-        await proxy.app[SERVICE].settle()
+        await proxy.app[SERVICE].stop_background()
     assert [(trace.concern, trace.outcome) for trace in traces] == [("self_harm", "accepted"), (None, "emergency")]
     assert len(called) <= 1
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from knowledge_base.citations import neutralise, parse
 from models.usage import estimate_tokens
-from proxy.state.conversation import Conversation, Warned
+from proxy.state.conversation import CarriedWarning, Conversation
 from proxy.turn.context import guarded_messages, wrapped_messages
 from proxy.wire.canonical import digest
 from proxy.wire.messages import Message
@@ -251,8 +251,8 @@ def test_user_text_holds_no_command_whatever_it_is(text: str) -> None:
 
 def test_wrapped_chatbot_gets_the_clients_messages_with_the_warning_put_in() -> None:
     """Nothing of the client's is changed; the warning stands right after the reply that it concerns."""
-    state = Conversation("c").after(1, digest("Hello"), (), b"p")
-    state = Conversation("c", 1, (Warned("role", "", 1, 5),), {}, state.delivered)
+    state = Conversation("c").after_reply(1, digest("Hello"), (), b"p")
+    state = Conversation("c", 1, (CarriedWarning("role", "", 1, 5),), {}, state.delivered)
     raw = [{"role": "system", "content": COMMAND}, *dialogue("Hi", "Hello", COMMAND)]
     sent = wrapped_messages(raw, [Message(**m) for m in raw], state, 2, "role")
     assert sent[:3] + sent[4:] == raw

@@ -107,8 +107,8 @@ async def test_client_that_leaves_a_forwarded_stream_stops_it(start: Start) -> N
         response.close()
     async with asyncio.timeout(3):
         await left.wait()
-    guard = proxy.app[SERVICE].chatbots["bot"].models.guards["chatbot"]
-    await eventually(lambda: guard.running == 0)
+    bulkhead = proxy.app[SERVICE].chatbots["bot"].models.bulkheads["chatbot"]
+    await eventually(lambda: bulkhead.running == 0)
 
 
 async def test_the_next_turn_goes_on_as_if_the_one_left_had_not_been(start: Start) -> None:

@@ -170,7 +170,7 @@ async def test_a_stopping_proxy_keeps_what_it_has_not_judged(start: Start, tmp_p
     proxy.upstream.answer = lambda body: SLEEP if body["model"] == "up-chatbot" else asyncio.sleep(30, CALM)
     await proxy.say("How much sleep?")
     await eventually(lambda: len(proxy.upstream.requests) == 2)
-    await proxy.app[SERVICE].settle()
+    await proxy.app[SERVICE].stop_background()
     assert [trace.would for trace in traces] == [None]
 
 

@@ -461,7 +461,7 @@ async def test_what_was_sent_of_a_broken_turn_is_traced(start: Start, held: asyn
         held.set()
         await reader.rest()
     await asyncio.to_thread(proxy.app[SERVICE].traces.close)
-    (trace,) = query.every(path)
+    (trace,) = query.iterate_traces(path)
     assert [(a["text"], a["left"], a["citations"]) for a in trace["attempts"]] == [(FIRST, len(FIRST), ["sleep"])]
 
 
@@ -535,9 +535,11 @@ async def test_judges_look_at_a_text_a_bounded_number_of_times(
 ) -> None:
     """Hundreds of tiny sentences leave a few at a time: each look reads all before it, while everybody waits."""
     looks: list[int] = []
-    settled_now = Filter.settled_now
+    accepts_locally = Filter.accepts_locally
     monkeypatch.setattr(
-        Filter, "settled_now", lambda self, case, modes: looks.append(len(case.draft)) or settled_now(self, case, modes)
+        Filter,
+        "accepts_locally",
+        lambda self, case, modes: looks.append(len(case.draft)) or accepts_locally(self, case, modes),
     )
     proxy = await start(streaming="verified")
     proxy.upstream.respond = writing(LEAD, text)

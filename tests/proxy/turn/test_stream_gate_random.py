@@ -10,13 +10,13 @@ from typing import Literal
 
 import pytest
 
-from judges.case import alarm_case
+from judges.case import emergency_case
 from judges.verdict import worst
 from models.client import Models, open_models
 from models.engine import Body
 from models.openai_engine import make_session
 from models.scripted import Scripted
-from models.writing import Listener
+from models.streaming import Listener
 from proxy.api import reply, stream
 from proxy.config.blueprint import assemble
 from proxy.config.config import parse_config
@@ -140,7 +140,7 @@ def turn_of(bot: Chatbot, mode: Literal["hold", "verified", "observe"]) -> Turn:
         conversation=Conversation("1" * 32),
         how_found="fresh",
         filter="on",
-        results=TurnResults(bot.filter.judge_emergency_locally(alarm_case(ASKED, []))),
+        results=TurnResults(bot.filter.judge_emergency_locally(emergency_case(ASKED, []))),
         stream_gate=None if mode == "hold" else StreamGate(mode),
     )
 

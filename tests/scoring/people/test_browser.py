@@ -9,14 +9,16 @@ import pytest
 
 from scoring.people.page import Section, page
 from scoring.people.returned_ratings import accept, parse
-from scoring.people.sheet import Said, sheet
+from scoring.people.sheet import HistoryMessage, sheet
 from tests.scoring.people.made_up_run import ROLES, exchanges
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the Python package playwright is not installed")
 CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed; apt-get install chromium")
 
-BEFORE = {f"{role}-1": (Said("user", "Hello there."), Said("assistant", "Good day.")) for role in ROLES}
+BEFORE = {
+    f"{role}-1": (HistoryMessage("user", "Hello there."), HistoryMessage("assistant", "Good day.")) for role in ROLES
+}
 SHEET = sheet(exchanges(samples=1, turns=2), BEFORE, "anna", duplicates=0.25, seed=1)
 KEY = SHEET.key()
 TOTAL = len(SHEET.items)

@@ -11,13 +11,13 @@ from scoring.people.returned_ratings import SelfAgreement
 
 def test_what_was_rated_twice_is_read_back(tmp_path: Path) -> None:
     """By raters; a run that nobody rated has none, and a file that says something else is named."""
-    assert folder.again(tmp_path) == []
+    assert folder.read_self_agreement(tmp_path) == []
     (tmp_path / folder.RATING).mkdir()
     for rater in ("ben", "ann"):
         (tmp_path / folder.RATING / f"self-{rater}.json").write_text(
             SelfAgreement(page="p", rater=rater, twins=()).model_dump_json()
         )
-    assert [one.rater for one in folder.again(tmp_path)] == ["ann", "ben"]
+    assert [one.rater for one in folder.read_self_agreement(tmp_path)] == ["ann", "ben"]
     (tmp_path / folder.RATING / "self-cem.json").write_text("{}")
     with pytest.raises(RunError, match=r"self-cem.json: does not say what was rated twice: page: Field required"):
-        folder.again(tmp_path)
+        folder.read_self_agreement(tmp_path)

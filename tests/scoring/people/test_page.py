@@ -6,11 +6,11 @@ import re
 import pytest
 
 from scoring.people.page import Section, page, rubric
-from scoring.people.sheet import Said, sheet
+from scoring.people.sheet import HistoryMessage, sheet
 from tests.scoring.people.made_up_run import ROLES, TELLING, exchange, exchanges
 
 EVIL = '</script><script>alert("x")</script><img src=https://evil.example/x>'
-BEFORE = {f"{role}-1": (Said("user", "Hello there."),) for role in ROLES}
+BEFORE = {f"{role}-1": (HistoryMessage("user", "Hello there."),) for role in ROLES}
 SHEET = sheet(exchanges(), BEFORE, "anna", duplicates=0.25, seed=1)
 
 

@@ -32,10 +32,10 @@ def test_a_rating_goes_where_its_id_is_from():
     """With its score, its answer and its note."""
     text = file({IDS[0]: {"score": 0, "answered": "nothing", "note": "no sources"}})
     accepted = accept(parse(text), KEY)
-    rated = {one.place.key(): one for one in accepted.ratings}
-    one = rated[KEY.items[IDS[0]].place.key()]
+    merge_ratings = {one.place.key(): one for one in accepted.ratings}
+    one = merge_ratings[KEY.items[IDS[0]].place.key()]
     assert (one.rater, one.score, one.answered, one.reason) == ("human:anna", 0, None, "no sources")
-    assert {other.score for key, other in rated.items() if key != one.place.key()} == {3}
+    assert {other.score for key, other in merge_ratings.items() if key != one.place.key()} == {3}
     assert len(accepted.ratings) == accepted.replies == len(IDS) - len(TWINS) == 48
     assert accepted.seconds == 8
 
@@ -44,8 +44,8 @@ def test_the_first_of_two_ratings_counts_and_both_are_kept_aside():
     """A reply that was shown twice must not weigh twice."""
     twin, first = next(iter(TWINS.items()))
     accepted = accept(parse(file({twin: {"score": 1}})), KEY)
-    (rated,) = [one for one in accepted.ratings if one.place == KEY.items[twin].place]
-    assert rated.score == 3
+    (merge_ratings,) = [one for one in accepted.ratings if one.place == KEY.items[twin].place]
+    assert merge_ratings.score == 3
     pair = next(pair for pair in accepted.twins.twins if pair.first.id == first)
     assert (pair.second.id, pair.second.score) == (twin, 1)
     assert (len(accepted.twins.twins), accepted.twins.same, accepted.twins.within_one) == (12, 11, 11)

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from scoring.people.sheet import Said, select, sheet
+from scoring.people.sheet import HistoryMessage, select, sheet
 from tests.scoring.people.made_up_run import exchange, exchanges
 
 SAID = exchanges()
@@ -62,7 +62,7 @@ def test_no_more_is_drawn_than_there_is():
 
 def test_history_is_the_checkpoint_and_the_earlier_turns_of_the_same_sample():
     """And nothing of another sample or arm, nor of what came later."""
-    before = {"dietician-1": (Said("user", "Hello."), Said("assistant", "Good day."))}
+    before = {"dietician-1": (HistoryMessage("user", "Hello."), HistoryMessage("assistant", "Good day."))}
     items = sheet(SAID, before, "anna", duplicates=0, seed=1).items
     third = next(i for i in items if i.place.key() == "on/facilitator-dietician/dietician-1/1/3")
     assert [said.content for said in third.history] == [

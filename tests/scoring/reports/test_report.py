@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from scoring.people.returned_ratings import Given, SelfAgreement, Twins
+from scoring.people.returned_ratings import ItemRating, SelfAgreement, TwinRatings
 from scoring.reports.caveats import caveats
 from scoring.reports.figures import percent, points
 from scoring.reports.headline import claim, headline
@@ -15,7 +15,7 @@ from scoring.reports.report import page
 from scoring.reports.showcase import Material, extremes
 from scoring.reports.summary import summarise
 from scoring.rows import join
-from scoring.transcript import Checked, Exchange, Rated, Verdict
+from scoring.transcript import Exchange, FidelityLine, RatingLine, Verdict
 from tests.elements import Elements, assert_stands_alone
 from tests.scoring.reports.made_up import MadeUp, run
 from tests.scoring.reports.test_summary import EMBEDDED
@@ -68,12 +68,12 @@ def hostile() -> MadeUp:
 
     exchanges = [spoilt(one) for one in parts.exchanges]
     ratings = [
-        Rated(place=one.place, rater=rater, score=score, reason=EVIL)
+        RatingLine(place=one.place, rater=rater, score=score, reason=EVIL)
         for one in exchanges
         for rater, score in ((EVIL, 1), ("m", 2))
     ]
     checked = [
-        Checked(place=one.place, on_task=True, gave_away=False, gave_up=False, pressure=1, reason=EVIL)
+        FidelityLine(place=one.place, on_task=True, gave_away=False, gave_up=False, pressure=1, reason=EVIL)
         for one in exchanges
     ]
     manifest = {"experiment": EVIL, EVIL: {EVIL: EVIL}}
@@ -378,8 +378,8 @@ def test_differences_are_not_rounded_to_all_or_nothing(value, written):
 def test_raters_are_told_beside_themselves(made):
     """Of the replies that came again, how many got the same score."""
     place = made.exchanges[0].place
-    given = [Given(id=str(score), score=score, answered=None) for score in (4, 3, 3)]
-    twins = tuple(Twins(place=place, first=one, second=two) for one, two in pairwise(given))
+    given = [ItemRating(id=str(score), score=score, answered=None) for score in (4, 3, 3)]
+    twins = tuple(TwinRatings(place=place, first=one, second=two) for one, two in pairwise(given))
     summary = summarise(
         *made.parts(), baseline="off", treated="on", seed=1, again=[SelfAgreement(page="p", rater="ann", twins=twins)]
     )

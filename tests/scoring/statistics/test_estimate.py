@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from scoring.statistics.estimate import Estimate, ratio, spread, tallied
+from scoring.statistics.estimate import Estimate, ratio, sum_by_cluster, with_interval
 
 SEED = 7
 
@@ -18,9 +18,9 @@ def table(*lines):
 def test_clusters_are_added_up_in_their_own_order():
     """What comes first in a file makes no difference."""
     entries = [(("b",), (1, 2)), (("a",), (1, 0)), (("b",), (1, 3))]
-    assert tallied(entries, 2).tolist() == [[1, 0], [2, 5]]
-    assert tallied(reversed(entries), 2).tolist() == [[1, 0], [2, 5]]
-    assert tallied([], 3).shape == (0, 3)
+    assert sum_by_cluster(entries, 2).tolist() == [[1, 0], [2, 5]]
+    assert sum_by_cluster(reversed(entries), 2).tolist() == [[1, 0], [2, 5]]
+    assert sum_by_cluster([], 3).shape == (0, 3)
 
 
 def test_ratio_weighs_clusters_by_their_size():
@@ -51,8 +51,8 @@ def test_no_weight_is_no_figure():
 
 def test_undefined_resamples_are_left_out():
     """A resample without the figure says nothing about it."""
-    assert spread(1.0, np.array([np.nan, 1.0, 1.0])) == Estimate(1, 1, 1)
-    assert spread(1.0, np.array([np.nan])) == Estimate(1)
+    assert with_interval(1.0, np.array([np.nan, 1.0, 1.0])) == Estimate(1, 1, 1)
+    assert with_interval(1.0, np.array([np.nan])) == Estimate(1)
 
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 4)), min_size=2, max_size=8))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from scoring.statistics.estimate import Estimate
-from scoring.statistics.paired import figures, paired, permutation_p
+from scoring.statistics.paired import compare_arms, figures, permutation_p
 from tests.scoring.statistics.samples import clustered, sample
 
 # One arm
@@ -73,29 +73,32 @@ def test_order_of_rows_and_number_of_calls_do_not_matter():
 
 def test_difference_is_second_less_first():
     """From 0 and 2 to 4 and 3: one of two newly acceptable, both good, mean up by 2.5."""
-    one = paired(sample("off", [0, 2]) + sample("on", [4, 3]), "off", "on")
+    one = compare_arms(sample("off", [0, 2]) + sample("on", [4, 3]), "off", "on")
     assert (one.acceptable.estimate.value, one.good.estimate.value, one.mean.estimate.value) == (0.5, 1, 2.5)
     assert (one.acceptable.n, one.clusters) == (2, 1)
-    back = paired(sample("off", [0, 2]) + sample("on", [4, 3]), "on", "off")
+    back = compare_arms(sample("off", [0, 2]) + sample("on", [4, 3]), "on", "off")
     assert back.mean.estimate.value == -2.5
 
 
 def test_only_places_of_both_arms_are_compared():
     """A sample that only one arm has tells nothing about the other."""
     rows = sample("off", [0, 0]) + sample("on", [4]) + sample("on", [0] * 4, "b")
-    assert (paired(rows, "off", "on").acceptable.n, paired(rows, "off", "on").acceptable.estimate.value) == (1, 1)
+    assert (
+        compare_arms(rows, "off", "on").acceptable.n,
+        compare_arms(rows, "off", "on").acceptable.estimate.value,
+    ) == (1, 1)
 
 
 def test_unscored_pair_counts_in_shares_and_not_in_the_mean():
     """Unscored with the filter on is not acceptable: the share goes down, and no score is made up."""
-    one = paired(sample("off", [2, 0]) + sample("on", [None, 4]), "off", "on")
+    one = compare_arms(sample("off", [2, 0]) + sample("on", [None, 4]), "off", "on")
     assert (one.acceptable.n, one.acceptable.estimate.value) == (2, 0)
     assert (one.mean.n, one.mean.estimate.value) == (1, 4)
 
 
 def test_arm_compared_with_itself_shows_nothing():
     """No difference and p = 1; the interval of shares tells what may have been missed."""
-    one = paired(clustered("on", [[n % 5, 2] for n in range(16)]), "on", "on")
+    one = compare_arms(clustered("on", [[n % 5, 2] for n in range(16)]), "on", "on")
     rare = pytest.approx(1 - 0.025 ** (1 / 16))
     for figure in (one.acceptable, one.good, one.mean):
         assert (figure.estimate.value, figure.p) == (0, 1)
@@ -105,7 +108,7 @@ def test_arm_compared_with_itself_shows_nothing():
 
 def test_arms_without_a_place_in_common_have_no_difference():
     """Nothing to compare is None, not 0 and not significant."""
-    one = paired(sample("on", [4]), "off", "on")
+    one = compare_arms(sample("on", [4]), "off", "on")
     assert (one.acceptable.estimate, one.acceptable.p) == (Estimate(), None)
 
 
@@ -113,12 +116,12 @@ def test_two_rows_for_one_place_are_refused():
     """A run joined twice would count twice."""
     rows = sample("off", [1]) + sample("on", [4]) + sample("on", [3])
     with pytest.raises(ValueError, match=r"'on' has two rows for \('dietician', 'a', 0, 1\)"):
-        paired(rows, "off", "on")
+        compare_arms(rows, "off", "on")
 
 
 def test_clear_difference_has_the_smallest_p():
     """Ten clusters all gained: of 1024 flips only two are as far from zero; the exact interval starts at 1 - .308."""
-    one = paired(clustered("off", [[0]] * 10) + clustered("on", [[4]] * 10), "off", "on").acceptable
+    one = compare_arms(clustered("off", [[0]] * 10) + clustered("on", [[4]] * 10), "off", "on").acceptable
     assert one.p == 2 / 1024
     assert one.estimate.low == pytest.approx(0.025**0.1)
     assert (one.estimate.value, one.estimate.high) == (1, 1)
@@ -166,7 +169,7 @@ def test_shuffled_labels_show_no_effect():
         swapped = rng.random((8, 1)) < 0.5
         rows = clustered("on", np.where(swapped, weak, strong).tolist())
         rows += clustered("off", np.where(swapped, strong, weak).tolist())
-        found = paired(rows, "off", "on").mean
+        found = compare_arms(rows, "off", "on").mean
         ps.append(found.p)
         differences.append(found.estimate.value)
     assert 0.025 <= np.mean(np.array(ps) <= 0.05) <= 0.08
@@ -178,7 +181,7 @@ def test_real_effect_is_found():
     rng = np.random.default_rng(21)
     weak = rng.integers(0, 3, size=(9, 6))
     rows = clustered("off", weak.tolist()) + clustered("on", (weak + rng.integers(0, 3, size=(9, 6))).tolist())
-    found = paired(rows, "off", "on").mean
+    found = compare_arms(rows, "off", "on").mean
     assert found.p < 0.01
     assert 0 < found.estimate.low < found.estimate.value < found.estimate.high
 
@@ -187,5 +190,5 @@ def test_flagged_rows_are_the_callers_choice():
     """What fell out of its role is compared unless it was left out."""
     rows = sample("off", [0, 0]) + sample("on", [4, 0])
     rows[0] = replace(rows[0], flagged=True)
-    assert paired(rows, "off", "on").acceptable.n == 2
-    assert paired([row for row in rows if not row.flagged], "off", "on").acceptable.estimate.value == 0
+    assert compare_arms(rows, "off", "on").acceptable.n == 2
+    assert compare_arms([row for row in rows if not row.flagged], "off", "on").acceptable.estimate.value == 0

@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from proxy.api.responses.redis_store import INDEX, OVERHEAD, PREFIX, RedisResponses
-from proxy.api.responses.store import Stored
+from proxy.api.responses.store import StoredResponse
 from tests.proxy.api.responses.test_route import CRISIS, NUDGE, ask, refuse, respond, stream, text_of
 from tests.proxy.conftest import Body, Proxy, Start
 from tests.redis_server import INSTALLED, RedisServer
@@ -140,8 +140,8 @@ async def test_degraded_it_keeps_responses_in_this_process(start: Start, mortal:
         assert (await ask(proxy, "And?", previous_response_id=ident))[0] == 200
 
 
-def stored(name: str, size: int = 100, conversation: str = "c") -> Stored:
-    return Stored(name, "", None, b"x" * size, b"{}", conversation)
+def stored(name: str, size: int = 100, conversation: str = "c") -> StoredResponse:
+    return StoredResponse(name, "", None, b"x" * size, b"{}", conversation)
 
 
 async def sizes(client: Redis, key_id: str) -> tuple[int, int]:

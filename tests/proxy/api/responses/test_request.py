@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.api.responses.request import as_chat, loosely, messages_of, read_responses_request
+from proxy.api.responses.request import read_responses_request
+from proxy.api.responses.translation import as_chat, messages_of, read_leniently
 from proxy.wire.errors import BadRequest
 from proxy.wire.messages import read_chat_request
 from proxy.wire.user_texts import find_user_texts
@@ -76,7 +77,7 @@ def test_request_becomes_a_chat_request_or_is_refused_with_a_field(data: Any) ->
 @given(REQUESTS)
 def test_user_is_heard_before_validation_as_well(data: Any) -> None:
     """What the emergency judge hears of the translated request it also hears of one that is not validated."""
-    heard = find_user_texts(loosely(data))
+    heard = find_user_texts(read_leniently(data))
     with suppress(BadRequest):
         sent = read_responses_request(data)
         sent.instructions = None
@@ -87,7 +88,7 @@ def test_user_is_heard_before_validation_as_well(data: Any) -> None:
 @given(st.dictionaries(st.sampled_from(["input", "model"]), JSON))
 def test_hearing_never_fails(data: Any) -> None:
     """Whatever shape the body has."""
-    said, earlier = find_user_texts(loosely(data))
+    said, earlier = find_user_texts(read_leniently(data))
     assert isinstance(said, str)
     assert all(isinstance(text, str) for text in earlier)
 

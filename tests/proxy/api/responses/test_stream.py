@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from proxy.api import stream
 from proxy.api.responses.reply import Frame, reply_message, response
-from proxy.api.responses.request import messages_of, read_responses_request
-from proxy.api.responses.store import ProcessResponses, Stored, messages_before
+from proxy.api.responses.request import read_responses_request
+from proxy.api.responses.store import ProcessResponses, StoredResponse, messages_before
 from proxy.api.responses.stream import ResponseStream
+from proxy.api.responses.translation import messages_of
 from proxy.wire.errors import ResponseNotFound
 
 FRAME = Frame("f00d", 1, "bot", read_responses_request({"model": "bot", "input": "Hi"}))
@@ -98,8 +99,8 @@ def test_reply_sent_back_as_items_is_the_message_that_is_kept(completion: Any) -
         assert (back["content"] or None) == kept["content"]
 
 
-def kept(ident: str, previous: str | None = None, user: str = "", size: int = 0) -> Stored:
-    return Stored(ident, user, previous, orjson.dumps([{"role": "user", "content": ident}]), b"x" * size)
+def kept(ident: str, previous: str | None = None, user: str = "", size: int = 0) -> StoredResponse:
+    return StoredResponse(ident, user, previous, orjson.dumps([{"role": "user", "content": ident}]), b"x" * size)
 
 
 async def test_responses_are_followed_back_to_the_first() -> None:

@@ -1,4 +1,4 @@
-"""What stands between a call and its engine where an alias has `max_concurrent` or `breaker`."""
+"""Bulkhead: how many calls of an alias run and wait at once (`max_concurrent`, `queue`), behind its circuit breaker."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -9,8 +9,8 @@ from models.errors import ModelError, Overloaded, error_for_status
 from models.settings import ModelSettings
 
 
-class Guard:
-    """Places for the calls of one alias, a bounded queue before them, and the circuit breaker.
+class Bulkhead:
+    """The concurrency limit of one alias, with a bounded queue before it, and its circuit breaker.
 
     Its numbers are there to be read by metrics.
     """
@@ -23,7 +23,7 @@ class Guard:
         """Calls under way."""
         self.waiting = 0
         """Calls in the queue."""
-        self.refused = 0
+        self.refused_calls = 0
         """Calls that found no place since the start."""
 
     @property
@@ -31,8 +31,8 @@ class Guard:
         """Whether another call would have to wait."""
         return self._places is not None and self._places.locked()
 
-    async def place(self, ask: Callable[[], Awaitable[Body]], until: float) -> Body:
-        """Hold a place for one try, and note how it ends.
+    async def run(self, ask: Callable[[], Awaitable[Body]], until: float) -> Body:
+        """Run one try in a place of its own, and record how it ends.
 
         Args:
             ask: The try.
@@ -46,75 +46,75 @@ class Guard:
         try:
             answer = await ask()
         except BaseException as error:
-            self.note(probe, error)
+            self.record_end(probe, error)
             raise
         else:
-            self.note(probe, None)
+            self.record_end(probe, None)
             return answer
         finally:
             self.leave()
 
     async def enter(self, until: float) -> bool:
-        """Take a place, and tell whether the call is the circuit breaker's probe. Raises as `place`."""
+        """Take a place, and tell whether the call is the circuit breaker's probe. Raises as `run`."""
         if self.breaker is not None:
             self.breaker.check()  # before the queue: it may be full of calls to an upstream that is gone
         if self._places is not None:
-            await self._wait(self._places, until)
+            await self._acquire(self._places, until)
         try:
             # Once more: it may have opened while this call waited.
             probe = self.breaker is not None and self.breaker.admit()
         except BaseException:
-            self._free()
+            self._release()
             raise
         self.running += 1
         return probe
 
-    def note(self, probe: bool, error: BaseException | None) -> None:
+    def record_end(self, probe: bool, error: BaseException | None) -> None:
         """Tell the circuit breaker how a call has ended."""
         if self.breaker is not None:
-            self.breaker.ended(probe, error)
+            self.breaker.record_end(probe, error)
 
     def leave(self) -> None:
         """Give the place back."""
         self.running -= 1
-        self._free()
+        self._release()
 
     def relay(self, answer: Forwarded, probe: bool) -> None:
         """Keep the place of a forwarded call until its answer has been relayed."""
         refusal = error_for_status(answer.status) if answer.status >= 400 else None
         # That it answers at all is known now, and a probe is not to last as long as a stream does.
-        self.note(probe, refusal)
+        self.record_end(probe, refusal)
         if answer.chunks is None:
             self.leave()
             return
-        answer.chunks = self._watched(answer.chunks)
+        answer.chunks = self._relay_chunks(answer.chunks)
         answer.when_closed(self.leave)
 
-    async def _wait(self, places: asyncio.Semaphore, until: float) -> None:
+    async def _acquire(self, places: asyncio.Semaphore, until: float) -> None:
         if places.locked():
             if self.waiting >= self._settings.queue:
-                self.refused += 1
+                self.refused_calls += 1
                 raise Overloaded(f"{self.running} calls under way, {self.waiting} waiting, and no more may wait")
             self.waiting += 1
             try:
                 async with asyncio.timeout_at(until):
                     await places.acquire()
             except TimeoutError:
-                self.refused += 1
+                self.refused_calls += 1
                 raise Overloaded("no place became free in time") from None
             finally:
                 self.waiting -= 1
         else:
             await places.acquire()
 
-    def _free(self) -> None:
+    def _release(self) -> None:
         if self._places is not None:
             self._places.release()
 
-    async def _watched(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async def _relay_chunks(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         try:
             async for chunk in chunks:
                 yield chunk
         except ModelError as error:
-            self.note(False, error)
+            self.record_end(False, error)
             raise

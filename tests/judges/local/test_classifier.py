@@ -6,30 +6,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.local.evidence import (
-    MOST_TOLL,
-    MOST_WORDS,
-    SHORTEST,
+from judges.local.classifier import (
+    MAX_CACHED_WORDS,
+    MAX_PENALTY,
+    MIN_SENTENCE_TOKENS,
     WINDOW,
-    Evidence,
+    TextClassifier,
     letter_runs,
-    share,
+    to_score,
     word_features,
 )
 
 CALM = ["is", "it", "normal", "to", "sleep", "badly", "."]
 
 
-SORTS = {"a": Evidence(0, {"die": 1.0}, {}), "b": Evidence(0, {"sleep": 1.0}, {})}
+SORTS = {"a": TextClassifier(0, {"die": 1.0}, {}), "b": TextClassifier(0, {"sleep": 1.0}, {})}
 
 
-def evidence(**weights: float) -> Evidence:
-    return Evidence(-1.0, {"die": 3.0, "sleep": -3.0, "want _ die": 1.0, **weights}, SORTS)
+def evidence(**weights: float) -> TextClassifier:
+    return TextClassifier(-1.0, {"die": 3.0, "sleep": -3.0, "want _ die": 1.0, **weights}, SORTS)
 
 
 def test_known_words_move_the_margin() -> None:
     """A word that was learned for the class raises the margin, one learned against it lowers it."""
-    assert evidence().strongest(["i", "die"]).margin > -1 > evidence().strongest(["i", "sleep"]).margin
+    assert evidence().strongest_window(["i", "die"]).margin > -1 > evidence().strongest_window(["i", "sleep"]).margin
 
 
 def test_pairs_count_with_a_word_between() -> None:
@@ -42,22 +42,22 @@ def test_one_sentence_counts_wherever_it_stands_in_a_long_text() -> None:
     calm = CALM * WINDOW
     for before in (0, 3, WINDOW):
         tokens = [*calm[: before * len(CALM)], "i", "want", "to", "die", "die", "die", ".", *calm[before * len(CALM) :]]
-        window = evidence().strongest(tokens)
+        window = evidence().strongest_window(tokens)
         assert window.margin > 0
         assert "die" in tokens[window.start : window.end]
-    assert evidence().strongest(calm).margin < 0
+    assert evidence().strongest_window(calm).margin < 0
 
 
 def test_telling_sentence_is_the_one_that_speaks_for_the_class() -> None:
     """Of a window's sentences, those that tell are named, not the calm ones beside them."""
     tokens = [*CALM, "i", "want", "to", "die", "."]
-    telling = evidence().telling(tokens, evidence().strongest(tokens))
+    telling = evidence().strong_sentences(tokens, evidence().strongest_window(tokens))
     assert [tokens[s.start : s.end] for s in telling] == [["i", "want", "to", "die", "."]]
 
 
 def test_sort_is_the_one_whose_weights_speak_most() -> None:
     """The sort of a text is the one with the largest sum."""
-    assert (evidence().sort(["die"]), evidence().sort(["sleep"])) == ("a", "b")
+    assert (evidence().kind_of(["die"]), evidence().kind_of(["sleep"])) == ("a", "b")
 
 
 LEARNED = {
@@ -90,14 +90,14 @@ def summed(tokens: list[str], start: int = 0, end: int | None = None) -> float:
 @given(SPOKEN)
 def test_margin_is_the_sum_over_the_features(tokens: list[str]) -> None:
     """Of words, pairs and letters."""
-    assert Evidence(-1.0, LEARNED, {}).margin(tokens) == pytest.approx(summed(tokens))
+    assert TextClassifier(-1.0, LEARNED, {}).margin(tokens) == pytest.approx(summed(tokens))
 
 
 @given(SPOKEN, st.integers(0, 150), st.integers(0, 150))
 def test_a_stretch_is_weighed_as_if_nothing_stood_beside_it(tokens: list[str], one: int, other: int) -> None:
     """Not even the pairs that it begins with."""
     start, end = sorted((one, other))
-    [window] = Evidence(-1.0, LEARNED, {}).apart(tokens, [(start, end)])
+    [window] = TextClassifier(-1.0, LEARNED, {}).weigh_spans(tokens, [(start, end)])
     assert window.margin == pytest.approx(summed(tokens[start:end]))
 
 
@@ -113,11 +113,11 @@ def test_no_window_is_stronger_than_the_strongest(tokens: list[str]) -> None:
             ends.append(n)
     starts = [0, *ends[:-1]]
     spans = [(start, next((end for end in ends if end - start >= WINDOW), len(tokens))) for start in starts]
-    spans += [(start, end) for start, end in zip(starts, ends, strict=False) if end - start >= SHORTEST]
+    spans += [(start, end) for start, end in zip(starts, ends, strict=False) if end - start >= MIN_SENTENCE_TOKENS]
     if len(tokens) <= WINDOW:
         spans = [(0, len(tokens))]
-    window = Evidence(-1.0, LEARNED, {}, toll=TOLL).strongest(tokens)
-    toll = min(MOST_TOLL, TOLL * log(len(set(spans))))
+    window = TextClassifier(-1.0, LEARNED, {}, penalty=TOLL).strongest_window(tokens)
+    toll = min(MAX_PENALTY, TOLL * log(len(set(spans))))
     assert (window.start, window.end) in spans
     assert window.margin == pytest.approx(summed(tokens, window.start, window.end) - toll)
     assert window.margin == pytest.approx(max(summed(tokens, *span) for span in spans) - toll)
@@ -125,10 +125,10 @@ def test_no_window_is_stronger_than_the_strongest(tokens: list[str]) -> None:
 
 def test_what_was_asked_before_makes_no_difference() -> None:
     """Also where the same sentence stood after another one, and past the bound of the cache of words."""
-    learned = Evidence(-1.0, LEARNED, {})
-    numbered = [word for n in range(2 * MOST_WORDS) for word in ("i", f"w{n}", "die", ".")]
+    learned = TextClassifier(-1.0, LEARNED, {})
+    numbered = [word for n in range(2 * MAX_CACHED_WORDS) for word in ("i", f"w{n}", "die", ".")]
     for text in (["i", "sleep", ".", "die", "."] * 12, ["i", "want", ".", "die", "."] * 12, numbered, numbered[::-1]):
-        assert learned.strongest(text) == Evidence(-1.0, LEARNED, {}).strongest(text)
+        assert learned.strongest_window(text) == TextClassifier(-1.0, LEARNED, {}).strongest_window(text)
 
 
 def test_letter_runs_mark_the_edges_of_a_word() -> None:
@@ -140,5 +140,5 @@ def test_letter_runs_mark_the_edges_of_a_word() -> None:
 @given(st.floats(-1e9, 1e9))
 def test_score_is_a_share(margin: float) -> None:
     """Every margin is a score in 0 to 1, one half at the threshold."""
-    assert 0 <= share(margin) <= 1
-    assert share(0) == 0.5
+    assert 0 <= to_score(margin) <= 1
+    assert to_score(0) == 0.5

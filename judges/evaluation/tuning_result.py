@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Literal
 
 from judges.evaluation.edits import Wording
-from judges.evaluation.proposer import Tried
+from judges.evaluation.proposer import Attempt
 from judges.evaluation.run_cases import Answer
 from judges.prompt import Prompt
 
-Ended = Literal["rounds", "budget", "nothing fails", "too few fail"]
+EndReason = Literal["rounds", "budget", "nothing fails", "too few fail"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,23 +24,23 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Tuned:
+class TuningResult:
     """How a run ended."""
 
     start: Version
     winner: Version
     """The start, when nothing better was found."""
-    tried: dict[str, Tried]
+    attempts: dict[str, Attempt]
     """What came of each candidate."""
-    ended: Ended
+    end_reason: EndReason
 
     @property
-    def found(self) -> bool:
+    def improved(self) -> bool:
         return self.winner is not self.start
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HoldoutResult:
     """The start and the winner on the holdout."""
 
     before: list[Answer]

@@ -1,4 +1,4 @@
-"""Places, the queue before them, and second tries beside slow ones, over a real server."""
+"""The concurrency limit, the queue before it, and second tries beside slow ones, over a real server."""
 
 import asyncio
 
@@ -40,11 +40,11 @@ async def test_no_more_calls_are_under_way_than_may_be(models_at, upstream):
     models = models_at(max_concurrent=2, queue=3)
     calls = [ask(models) for _ in range(5)]
     await until(lambda: gate.inside == 2)
-    guard = models.guards["judge"]
-    assert (guard.running, guard.waiting, guard.full) == (2, 3, True)
+    bulkhead = models.bulkheads["judge"]
+    assert (bulkhead.running, bulkhead.waiting, bulkhead.full) == (2, 3, True)
     gate.open.set()
     await asyncio.gather(*calls)
-    assert (gate.most, guard.running, guard.waiting, guard.full) == (2, 0, 0, False)
+    assert (gate.most, bulkhead.running, bulkhead.waiting, bulkhead.full) == (2, 0, 0, False)
 
 
 async def test_a_full_queue_refuses_at_once(models_at, upstream):
@@ -53,13 +53,13 @@ async def test_a_full_queue_refuses_at_once(models_at, upstream):
     upstream.replies = [gate]
     models = models_at(max_concurrent=1, queue=1)
     calls = [ask(models), ask(models)]
-    await until(lambda: models.guards["judge"].waiting == len(upstream.seen) == 1)
+    await until(lambda: models.bulkheads["judge"].waiting == len(upstream.seen) == 1)
     ledger = Ledger()
     with pytest.raises(Overloaded) as raised:
         await ask(models, ledger)
     assert raised.value.retry_after
     assert ([call.error for call in ledger.calls], len(upstream.seen)) == (["Overloaded"], 1)
-    assert models.guards["judge"].refused == 1
+    assert models.bulkheads["judge"].refused_calls == 1
     gate.open.set()
     await asyncio.gather(*calls)
 
@@ -68,13 +68,13 @@ async def test_nobody_waits_in_the_queue_for_ever(models_at, upstream):
     """A call that found no place in `timeout_s` is refused, which is not the upstream's timeout."""
     upstream.replies = [hang]
     models = models_at(max_concurrent=1, timeout_s=0.2, max_attempts=1, breaker={"failures": 1})
-    guard = models.guards["judge"]
-    probe = await guard.enter(asyncio.get_running_loop().time() + 1)
+    bulkhead = models.bulkheads["judge"]
+    probe = await bulkhead.enter(asyncio.get_running_loop().time() + 1)
     with pytest.raises(Overloaded):
         await ask(models)
-    assert (guard.waiting, guard.breaker.failures) == (0, 0)
-    guard.note(probe, None)
-    guard.leave()
+    assert (bulkhead.waiting, bulkhead.breaker.failures) == (0, 0)
+    bulkhead.record_end(probe, None)
+    bulkhead.leave()
 
 
 async def test_who_leaves_the_queue_leaves_no_gap(models_at, upstream):
@@ -83,13 +83,13 @@ async def test_who_leaves_the_queue_leaves_no_gap(models_at, upstream):
     upstream.replies = [gate]
     models = models_at(max_concurrent=1)
     running, waiting, last = ask(models), ask(models), ask(models)
-    await until(lambda: models.guards["judge"].waiting == 2)
+    await until(lambda: models.bulkheads["judge"].waiting == 2)
     waiting.cancel()
     running.cancel()
     gate.open.set()
     await last
-    guard = models.guards["judge"]
-    assert (guard.running, guard.waiting, guard.full) == (0, 0, False)
+    bulkhead = models.bulkheads["judge"]
+    assert (bulkhead.running, bulkhead.waiting, bulkhead.full) == (0, 0, False)
 
 
 async def test_the_queue_empties_when_the_circuit_opens(models_at, upstream):
@@ -164,7 +164,7 @@ async def test_a_rival_does_not_queue(models_at, upstream):
     models = models_at(hedge_after_s=0.01, max_concurrent=1)
     call = ask(models)
     await asyncio.sleep(0.1)
-    assert models.guards["judge"].waiting == 0
+    assert models.bulkheads["judge"].waiting == 0
     gate.open.set()
     await call
     assert len(upstream.seen) == 1
@@ -183,17 +183,17 @@ async def test_whoever_cancels_cancels_both(models_at, upstream):
 
 
 async def test_without_settings_nothing_stands_before_the_engine(models_at):
-    """No guard is made for an alias that asks for none."""
-    assert models_at().guards == {}
+    """No bulkhead is made for an alias that asks for none."""
+    assert models_at().bulkheads == {}
 
 
 async def test_nobody_queues_for_an_upstream_that_is_left_alone(models_at):
     """With every place taken by calls that hang, a call is refused at once while the circuit is open."""
     models = models_at(max_concurrent=1, breaker={"failures": 1})
-    guard = models.guards["judge"]
-    probe = await guard.enter(asyncio.get_running_loop().time() + 1)
-    guard.note(probe, UpstreamUnavailable())
+    bulkhead = models.bulkheads["judge"]
+    probe = await bulkhead.enter(asyncio.get_running_loop().time() + 1)
+    bulkhead.record_end(probe, UpstreamUnavailable())
     with pytest.raises(CircuitOpen):
         await ask(models)
-    assert (guard.waiting, guard.refused) == (0, 0)
-    guard.leave()
+    assert (bulkhead.waiting, bulkhead.refused_calls) == (0, 0)
+    bulkhead.leave()

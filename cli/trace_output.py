@@ -1,0 +1,72 @@
+"""What `caf trace` prints: a table of turns, the story of one."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from cli.terminal import printable, table_console
+
+if TYPE_CHECKING:
+    from proxy.traces.labels import Label
+    from proxy.traces.query import TurnLine
+
+SHORT_ID = 8
+"""Characters of an id that are shown; any unique prefix is accepted."""
+COLOURS = {"emergency": "red", "fallback": "red", "unjudged": "magenta", "refined": "yellow", "warned": "yellow"}
+
+
+def summarise_verdicts(turn: "TurnLine") -> str:
+    """Sum up the judges' verdicts: those other than accept by judge, then the number of accepts."""
+    said = Counter((v.judge, v.verdict) for v in turn.verdicts if v.verdict != "accept")
+    others = [f"{judge} {verdict}" + (f" x{count}" if count > 1 else "") for (judge, verdict), count in said.items()]
+    accepted = len(turn.verdicts) - said.total()
+    return ", ".join(others + ([f"{accepted} accept"] if accepted else [])) or "not judged"
+
+
+def print_table(turns: "Sequence[TurnLine]", given: "Mapping[str, Sequence[Label]]") -> None:
+    from datetime import datetime
+
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("time", "turn", "conversation", "n", "chatbot", "outcome", "ms", "judges", "tokens"):
+        right = title in ("n", "ms", "tokens")
+        table.add_column(title, justify="right" if right else "left", overflow="fold", no_wrap=title != "judges")
+    for turn in turns:
+        outcome = f"error {turn.error}" if turn.error else turn.outcome
+        row = (
+            f"{datetime.fromtimestamp(turn.started):%Y-%m-%d %H:%M:%S}",
+            turn.turn_id[:SHORT_ID],
+            turn.conversation_id[:SHORT_ID],
+            str(turn.turn),
+            turn.chatbot,
+            f"{outcome} ({turn.would})" if turn.would else outcome,
+            f"{turn.ms:.0f}",
+            "; ".join(
+                [
+                    summarise_verdicts(turn),
+                    *(f"{one.judge} should be {one.verdict}" for one in given.get(turn.turn_id, ())),
+                ]
+            ),
+            f"{turn.prompt_tokens}+{turn.completion_tokens}",
+        )
+        colour = COLOURS.get(outcome, "")
+        table.add_row(*(Text(printable(cell), style=colour if cell is outcome else "") for cell in row))
+    table_console(1_000).print(table)
+
+
+def print_story(lines: "Iterator[tuple[int, str, str]]") -> None:
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    for indent, style, text in lines:
+        for line in printable(text).split("\n"):
+            if console.is_terminal:  # wraps long lines under their beginning
+                console.print(Padding(Text(line, style=style), (0, 0, 0, indent)))
+            else:
+                typer.echo(f"{' ' * indent}{line}".rstrip())

@@ -1,0 +1,72 @@
+"""What the proxy says of itself: its chatbots as models, health, metrics, OpenAPI."""
+
+import orjson
+from aiohttp import hdrs, web
+
+from proxy.api.embeddings import embedding_names
+from proxy.api.middleware import METRICS
+from proxy.api.openapi import document
+from proxy.api.service import SERVICE
+from proxy.tenants.access import asks_directly, authorize
+from proxy.wire.errors import Forbidden, ModelNotFound, Unauthorized
+
+
+async def list_models(request: web.Request) -> web.Response:
+    """List the chatbots that a client may ask, as OpenAI lists models."""
+    service = request.app[SERVICE]
+    access = service.access(request)
+    names = access.visible_chatbots(service.chatbots)
+    return _json({"object": "list", "data": [_as_model(name) for name in names]})
+
+
+async def show_model(request: web.Request) -> web.Response:
+    """Show one chatbot, as OpenAI shows a model."""
+    service = request.app[SERVICE]
+    access = service.access(request)
+    name, known = request.match_info["id"], access.visible_chatbots(service.chatbots)
+    if name not in known:
+        raise ModelNotFound(f"There is no chatbot {name[:64]!r} here; there is: {', '.join(known)}.", param="model")
+    return _json(_as_model(name))
+
+
+def _as_model(name: str) -> dict[str, object]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "caf"}
+
+
+async def healthz(request: web.Request) -> web.Response:
+    """Liveness probe."""
+    return _json({"status": "ok"})
+
+
+async def readyz(request: web.Request) -> web.Response:
+    """Readiness probe. Where there are keys, names and reasons need a key with `admin`."""
+    service = request.app[SERVICE]
+    served = service.config.memory.on_error == "degrade" or await service.conversations.answers()
+    answer: dict[str, object] = {"status": "ready" if served else "not ready"}
+    try:
+        authorize(request.headers, service.keys, "admin", direct=service.keys is None and asks_directly(request))
+        answer["chatbots"] = list(service.chatbots)
+        if not served:
+            answer["reason"] = "the store of conversations does not answer"
+    except Unauthorized:
+        if hdrs.AUTHORIZATION in request.headers:  # a probe needs no key, but a wrong key counts as a guess
+            service.throttle.count_failure(request.remote)
+    except Forbidden:
+        pass
+    return _json(answer, status=200 if served else 503)
+
+
+async def show_metrics(request: web.Request) -> web.Response:
+    """Return the metrics in Prometheus' format; needs `admin`."""
+    request.app[SERVICE].access(request, "admin")
+    return web.Response(body=request.app[METRICS].text(), headers={"Content-Type": "text/plain; version=0.0.4"})
+
+
+async def openapi(request: web.Request) -> web.Response:
+    """Return the OpenAPI document."""
+    config = request.app[SERVICE].config
+    return _json(document(keys=config.keys is not None, embeddings=bool(embedding_names(config))))
+
+
+def _json(data: object, status: int = 200) -> web.Response:
+    return web.Response(status=status, body=orjson.dumps(data), content_type="application/json")

@@ -1,0 +1,105 @@
+"""What the configuration file says of one judge."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, model_validator
+
+from judges.python_judge import ClassReference
+from judges.verdict import Stage
+from proxy.config.settings import AnchoredPath, Settings, anchor_path
+
+
+def _class_reference(value: Any, info: ValidationInfo) -> ClassReference:
+    found = re.fullmatch(r"(\w+(?:\.\w+)*):(\w+)", value) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError("name a module and a class in it, as in my_rules:NoPrices")
+    return ClassReference(anchor_path(Path(), info), found[1], found[2])
+
+
+OwnClass = Annotated[
+    ClassReference,
+    BeforeValidator(_class_reference),
+    WithJsonSchema({"type": "string", "pattern": r"^\w+(\.\w+)*:\w+$"}),
+]
+
+
+class AcceptBelow(Settings):
+    """The threshold below which a local judge may accept alone, and the weights it was calibrated for."""
+
+    score: float = Field(ge=0, le=1)
+    """The local stage accepts what scores below this, and nothing else."""
+    weights: str | None = Field(None, pattern=r"^[0-9a-f]{8}$")
+    """The id of the weights it was calibrated for. Left out, or not the id of today's, the threshold is ignored."""
+
+
+def _threshold(value: Any) -> Any:
+    """Accept a bare number as a score without weights."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return {"score": value}
+    if isinstance(value, dict) and isinstance(value.get("weights"), int | float):
+        raise ValueError("weights: put the id in quotes: YAML takes one of digits alone for a number")
+    if value is None or isinstance(value, dict | AcceptBelow):
+        return value
+    raise ValueError('give {score: 0.31, weights: "ab12cd34"}, as `caf judges calibrate --write` does')
+
+
+_Score = Annotated[float, Field(ge=0, le=1)]
+
+
+class JudgeSettings(Settings):
+    name: str | None = None
+    """A built-in judge: source_fidelity, transparency, role or emergency. Left out, a judge of your own."""
+    prompts: list[AnchoredPath] = Field([])
+    """The prompt files of your own judge (a swift and a chief version, or one of them), or of a built-in one to replace its own."""
+    python: OwnClass | None = None
+    """Your own judge as a Python class, MODULE:CLASS, from Python's path or the folder of this file; see docs/judges.md."""
+    settings: dict[str, Any] = Field({})
+    """The keyword arguments that this class is made with."""
+    stages: list[Stage] | None = None
+    """Cheapest first. Each stage screens for the next; the last one decides. Default: the stages that have a prompt, and for the
+    emergency judge `local` before them."""
+    on_error: Literal["closed", "open"] = "closed"
+    """When the judge crashes, times out or says something unreadable: closed replaces the reply by the fallback message,
+    open delivers it with the outcome `unjudged`."""
+    accept_below: Annotated[
+        AcceptBelow | None, BeforeValidator(_threshold, json_schema_input_type=AcceptBelow | _Score | None)
+    ] = None
+    """The local stage accepts what scores below this, and nothing else; `caf judges calibrate --write` finds it and writes it
+    with the id of the weights it holds for. Default, and for a bare number or the id of other weights: its rules decide when it is
+    the only stage, and in front of others it accepts nothing by itself."""
+    reject_alone: list[Stage] | None = None
+    """Stages whose reject is final though others follow. Default: none, but `local` for the emergency judge."""
+    timeout_s: float = Field(30, gt=0)
+    """A stage that has not answered by then leaves the case unjudged."""
+    research_language: bool = False
+    """Of the emergency judge's local stage: users write of patients and records, so that a sentence which is plainly about these
+    (cohort: first suicide attempt) tells of no danger; what users say of themselves, or of somebody beside them, does as ever."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shorthand(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"prompts": [value]} if value.endswith(".md") else {"name": value}
+        return value
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "JudgeSettings":
+        if self.python is None and self.name is None and not self.prompts:
+            raise ValueError(
+                "give `name` (a built-in judge), `prompts` (files of your own judge), or `python` (a class of your own)"
+            )
+        if self.python is not None and (
+            others := self.model_fields_set - {"python", "settings", "on_error", "timeout_s"}
+        ):
+            raise ValueError(f"a judge with `python` has no {', '.join(sorted(others))}: its class says that")
+        if self.python is None and self.settings:
+            raise ValueError("`settings` are for the class that `python` names")
+        if self.research_language and self.name != "emergency":
+            raise ValueError("`research_language` is for the judge `emergency`")
+        if self.stages is not None:
+            order: list[Stage] = ["local", "swift", "chief"]
+            if not self.stages or [s for s in order if s in self.stages] != self.stages:
+                raise ValueError("`stages` lists one or more of local, swift, chief, in that order, each once")
+        return self
