@@ -735,12 +735,6 @@ async def _reject_alone(start: Start, tmp: Path, value: Any) -> Any:
     return [j["stage"] for j in (await proxy.say(ASKED))["caf"]["judges"]]
 
 
-@shows("judge.research_language", False, True)
-async def _research_language(start: Start, tmp: Path, value: Any) -> Any:
-    proxy = await start(judges=[{"name": "emergency", "stages": ["local"], "research_language": value}])
-    return (await proxy.say("I need patients who attempted suicide by hanging"))["caf"]["outcome"]
-
-
 @shows("judge.timeout_s", 0.1, 5)
 async def _judge_timeout(start: Start, tmp: Path, value: Any) -> Any:
     proxy = await start(judges=[{"name": "role", "stages": ["swift"], "timeout_s": value}])
