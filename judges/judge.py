@@ -93,8 +93,6 @@ class LocalJudge:
     name: str
     accept_below: float | None = None
     """Score below which, and only below which, it accepts; None: the rules decide."""
-    research_language: bool = False
-    """Of the emergency judge: users write of patients and records, and only what they say of themselves tells of danger."""
 
     @property
     def stage(self) -> Stage:
@@ -109,8 +107,7 @@ class LocalJudge:
         started = time.perf_counter()
         part = _readable_part(case)
         try:
-            observe = _observe_emergency_in_research if self.research_language else OBSERVERS[self.name]
-            observation, score = observe(part)
+            observation, score = OBSERVERS[self.name](part)
             finding = self._apply_threshold(rule_on(observation, part), score)
             is_shortened = part is not case and (part.user_message, part.draft) != (case.user_message, case.draft)
             if not is_shortened or finding.verdict != "accept":
@@ -203,12 +200,6 @@ def _observe_emergency(case: Case) -> tuple[Observation, float]:
     from judges.local import emergency
 
     return emergency.observe(case)
-
-
-def _observe_emergency_in_research(case: Case) -> tuple[Observation, float]:
-    from judges.local import research
-
-    return research.observe(case)
 
 
 OBSERVERS: dict[str, Callable[[Case], tuple[Observation, float]]] = {

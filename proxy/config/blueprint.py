@@ -56,7 +56,7 @@ class JudgePlan:
 
     def _judge(self, stage: Stage, models: Models) -> Judge:
         if stage == "local":
-            return LocalJudge(self.name, self.accept_below, self.settings.research_language)
+            return LocalJudge(self.name, self.accept_below)
         prompt = self.prompts[stage]
         if prompt.name != SHARED:
             return ModelJudge(prompt, models, self.settings.timeout_s)

@@ -73,9 +73,6 @@ class JudgeSettings(Settings):
     """Stages whose reject is final though others follow. Default: none, but `local` for the emergency judge."""
     timeout_s: float = Field(30, gt=0)
     """A stage that has not answered by then leaves the case unjudged."""
-    research_language: bool = False
-    """Of the emergency judge's local stage: users write of patients and records, so that a sentence which is plainly about these
-    (cohort: first suicide attempt) tells of no danger; what users say of themselves, or of somebody beside them, does as ever."""
 
     @model_validator(mode="before")
     @classmethod
@@ -96,8 +93,6 @@ class JudgeSettings(Settings):
             raise ValueError(f"a judge with `python` has no {', '.join(sorted(others))}: its class says that")
         if self.python is None and self.settings:
             raise ValueError("`settings` are for the class that `python` names")
-        if self.research_language and self.name != "emergency":
-            raise ValueError("`research_language` is for the judge `emergency`")
         if self.stages is not None:
             order: list[Stage] = ["local", "swift", "chief"]
             if not self.stages or [s for s in order if s in self.stages] != self.stages:

@@ -742,13 +742,6 @@ async def _judge_timeout(start: Start, tmp: Path, value: Any) -> Any:
     return (await proxy.say("Hi"))["caf"]["outcome"]
 
 
-@shows("judge.research_language", False, True)
-async def _judge_research_language(start: Start, tmp: Path, value: Any) -> Any:
-    judges = [{"name": "emergency", "stages": ["local"], "research_language": value}]
-    body = await said(start, HELLO, "cohort: first suicide attempt, then death by overdose", judges=judges)
-    return "concern" in body["caf"]
-
-
 # Emergency, topics, retrieval, length
 
 
