@@ -87,8 +87,8 @@ def test_the_proxy_alone_answers(environment: dict[str, str], tmp_path: Path) ->
 def test_the_proxy_alone_checks_experiments_and_scenarios_too(environment: dict[str, str]) -> None:
     """`caf check` only reads."""
     ended = alone(environment, "check")
-    count = len(list((ROOT / "scenarios" / "experiments").glob("*.yaml")))
-    assert (ended.returncode, f"{count} experiments" in ended.stdout) == (0, True), ended.stderr
+    assert ended.returncode == 0, ended.stderr
+    assert re.search(r"\b[1-9]\d* experiments\b", ended.stdout)
 
 
 def test_a_database_without_its_extra_is_told_in_a_line(environment: dict[str, str], tmp_path: Path) -> None:
