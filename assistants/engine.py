@@ -47,7 +47,7 @@ class AssistantEngine:
         scope = SCOPE.get() or TurnScope()
         request = self._read(body, scope)
         reply = await self._guard(self._assistant.reply(request))
-        cites = request.view.cites and request.options.get("response_format", {}).get("type", "text") == "text"
+        cites = request.view.cites and not _wants_json(request.options)
         response = wrap_message(body, _message(reply, cites, request.options))
         for choice in response["choices"]:
             content, limit = choice["message"]["content"], body.get("max_completion_tokens") or body.get("max_tokens")
@@ -70,9 +70,10 @@ class AssistantEngine:
         scope = SCOPE.get() or TurnScope()
         if not isinstance(self._assistant, ActingAssistant):
             raise AssistantFailed("it does not act")
-        return await self._guard(
-            self._assistant.act(Action(action["name"], action["arguments"], True), scope.principal)
-        )
+        confirmed = Action(action["name"], action["arguments"], True)
+        if confirmed.code != action["code"]:
+            raise AssistantFailed("its code is that of something else")
+        return await self._guard(self._assistant.act(confirmed, scope.principal))
 
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
         return await forward_by_completing(self.complete, raw)
@@ -121,7 +122,7 @@ def _message(reply: AssistantReply, cites: bool, options: Body) -> Body:
     if reply.requested_section and cites:
         return {"content": f"[[source: {reply.requested_section}]]"}
     content: str | None = reply.text
-    if options.get("response_format", {}).get("type", "text") != "text":
+    if _wants_json(options):
         content = orjson.dumps({"answer": reply.text}).decode()
     elif cites:
         content = f"{cite_command([ids.get(one, one) for one in reply.citations] or ['no_claims'])}\n{reply.text}"
@@ -133,6 +134,10 @@ def _message(reply: AssistantReply, cites: bool, options: Body) -> Body:
     if reply.action is not None:
         message["action"] = asdict(reply.action) | {"code": reply.action.code}
     return message
+
+
+def _wants_json(options: Body) -> bool:
+    return ((options.get("response_format") or {}).get("type") or "text") != "text"
 
 
 def _tool_call(request: ToolRequest) -> Body:

@@ -230,9 +230,12 @@ class Models:
         return answer
 
     def acting_engine(self, alias: str) -> ActingEngine | None:
-        """Return the engine of an alias if it can act outside."""
+        """Return the engine of an alias if it can act outside.
+
+        Where others stand in for it there is none: an action in an answer may then be one that another server made up.
+        """
         engine = self._alias(alias).engine
-        return engine if isinstance(engine, ActingEngine) else None
+        return engine if isinstance(engine, ActingEngine) and alias not in self._chains else None
 
     async def close(self) -> None:
         """Close all engines; the session stays its owner's."""

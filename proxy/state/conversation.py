@@ -187,8 +187,11 @@ class Identity:
         return [after.digest(), self.pair_after(reply), self.id_key(conversation_id)]
 
     def action_key(self, code: str) -> bytes:
-        """Return the key under which an action is claimed that is confirmed here: the same when the request is sent again."""
-        return self._key("action", code, (self.history_key or b"").hex(), self._user_text)
+        """Return the key under which an action is claimed that is confirmed here: the same however the user words that.
+
+        What was proposed once is done once, also when the request is sent again with its last message edited.
+        """
+        return self._key("action", code, (self.history_key or b"").hex())
 
     def id_key(self, conversation_id: str) -> bytes:
         return self._key("id", conversation_id)

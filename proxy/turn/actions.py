@@ -1,9 +1,12 @@
 """What an assistant proposes to do outside: done once, after the verdict, on a user's confirmation of exactly that."""
 
+import asyncio
 from dataclasses import replace
 
 import structlog
 
+from models.client import Body
+from models.engine import ActingEngine
 from models.errors import ModelError
 from models.turn_scope import Note
 from proxy.state.conversation import Identity
@@ -17,12 +20,14 @@ log = structlog.get_logger()
 NOT_ALLOWED = "This was not done: the key that asks may not act (it needs the permission `act`)."
 NOT_CONFIRMED = "This was not done: please confirm it with the code that was shown for exactly this."
 NOT_JUDGED = "This was not done: the reply was not accepted by this service's filter."
-DONE_BEFORE = "This has been done already, and was not done again."
-FAILED = "This was not done. Nothing of what we have put together is lost; you can ask for it again."
+DONE_BEFORE = "This was confirmed before, and was not done again. If it did not come about then, ask for it again."
+FAILED = "This was not done, or not wholly. Nothing of what we have put together is lost; you can ask for it again."
 
 
 async def act(store: ConversationStore, turn: Turn, identity: Identity, answer: Answer) -> Answer:
     """Do what the user has confirmed by the delivered reply, and tell in it what came of that; ask to confirm what is proposed.
+
+    What has begun goes on to its end, also when the client leaves meanwhile: half an action is worse than none.
 
     Nothing is done for a reply that the judges did not accept as it was drafted first, for one of several choices, without the
     permission `act`, or when the last reply of ours did not show the code of exactly this action. A request that is sent
@@ -36,20 +41,35 @@ async def act(store: ConversationStore, turn: Turn, identity: Identity, answer: 
     if first.text_outcome in ("emergency", "fallback"):
         return answer
     if not action["confirmed"]:
-        may = _objection(turn, answer, None) is None
+        may = _objection(turn, answer, None) is None and _is_whole(first)
         return _with_line(answer, action["prompt"].replace("{code}", action["code"])) if may else answer
     told = _objection(turn, answer, str(action["code"]))
     if told is None:
-        try:
-            with turn.step("act"):
-                done = await store.claim(identity.action_key(action["code"]))
-                told = await engine.act(action) if done else DONE_BEFORE
-            log.info("acted", turn_id=turn.id, action=action["name"], done=done)
-        except ModelError as error:
-            log.warning("action failed", turn_id=turn.id, action=action["name"], error=error.kind)
-            told = f"{FAILED}\n{error.reason}" if error.reason else FAILED
+        acting = asyncio.create_task(_act_once(store, turn, identity, engine, action))
+        _under_way.add(acting)
+        acting.add_done_callback(_under_way.discard)
+        with turn.step("act"):
+            told = await asyncio.shield(acting)
     turn.results.notes.append(Note("act", f"{action['name']}: {told}"))
     return _with_line(answer, told)
+
+
+_under_way: set[asyncio.Task[str]] = set()
+"""What acts now; the event loop itself would not keep it."""
+
+
+async def _act_once(
+    store: ConversationStore, turn: Turn, identity: Identity, engine: ActingEngine, action: Body
+) -> str:
+    """Do it, unless it has been claimed before; return what to tell the user."""
+    done = await store.claim(identity.action_key(action["code"]))
+    try:
+        told = await engine.act(action) if done else DONE_BEFORE
+    except ModelError as error:
+        log.warning("action failed", turn_id=turn.id, action=action["name"], error=error.kind)
+        return f"{FAILED}\n{error.reason}" if error.reason else FAILED
+    log.info("acted", turn_id=turn.id, action=action["name"], done=done)
+    return told
 
 
 def _with_line(answer: Answer, line: str) -> Answer:
@@ -68,6 +88,13 @@ def _objection(turn: Turn, answer: Answer, code: str | None) -> str | None:
         return None
     last = next((message for message in reversed(turn.request.messages) if message.is_reply), None)
     return None if last is not None and _is_ours(turn, last) and code in last.text else NOT_CONFIRMED
+
+
+def _is_whole(delivery: Delivery) -> bool:
+    """Tell whether the user sees all that was drafted: nobody confirms what a `stop` or a limit of the client's cut off."""
+    drafted = delivery.message.get("content")
+    cut = delivery.choice.get("finish_reason") == "length"
+    return not cut and isinstance(drafted, str) and drafted.rstrip().endswith(delivery.text or "")
 
 
 def _accepted(delivery: Delivery) -> bool:

@@ -1,5 +1,6 @@
 """Assistants behind the proxy: documents, tools, models of their own, and what they do once it is confirmed."""
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -8,6 +9,9 @@ from typing import Any
 import pytest
 
 from assistants import registry
+from assistants.assistant import Action, AssistantError
+from models.errors import AssistantFailed
+from models.turn_scope import Principal
 from proxy.api.service import SERVICE
 from proxy.traces.trace import Trace
 from tests.assistants.clerk import CLERKS, TOUR, Clerk
@@ -22,8 +26,9 @@ def serve(start: Start, monkeypatch: pytest.MonkeyPatch) -> Open:
     """Start a proxy whose chatbot is the clerk."""
     monkeypatch.setitem(registry.OURS, "clerk", "tests.assistants.clerk:open_assistant")  # type: ignore[arg-type]
 
-    async def begin(config: Body | None = None, **changes: Any) -> tuple[Proxy, Clerk]:
-        clerk = {"engine": "assistant", "name": "clerk", "models": {"writer": "chatbot"}}
+    async def begin(config: Body | None = None, stand_in: str = "", **changes: Any) -> tuple[Proxy, Clerk]:
+        clerk: Body = {"engine": "assistant", "name": "clerk", "models": {"writer": "chatbot"}}
+        clerk |= {"fallback": [stand_in]} if stand_in else {}
         bot = bot_settings(model="clerk", evidence=["knowledge_base", "upstream"], **changes)
         proxy = await start(config, {"bot": bot}, models={"clerk": clerk})
         return proxy, CLERKS[-1]
@@ -58,6 +63,87 @@ async def test_an_action_is_done_once_after_its_confirmation(serve: Open) -> Non
     again = await proxy.say(*said)
     assert "not done again" in text_of(again)
     assert len(clerk.booked) == 1
+
+
+async def test_a_proposal_is_acted_on_once_however_it_is_confirmed(serve: Open) -> None:
+    """Also when the message that confirms it is edited and sent again, or sent twice at once."""
+    proxy, clerk = await serve()
+    _, said = await confirm(proxy)
+    edits = [proxy.say(*said[:2], word) for word in ("yes please", "yes please", "yes.")]
+    assert all("not done again" in text_of(body) for body in await asyncio.gather(*edits))
+    assert len(clerk.booked) == 1
+
+
+async def test_an_action_that_failed_is_not_said_to_be_done(serve: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same request does not try it again, and says what will; a new proposal can be confirmed."""
+
+    async def fail(self: Clerk, action: Action, principal: Principal) -> str:
+        raise AssistantError("The office is closed.")
+
+    proxy, clerk = await serve()
+    with monkeypatch.context() as closed:
+        closed.setattr(Clerk, "act", fail)
+        body, said = await confirm(proxy)
+    assert text_of(body).endswith("The office is closed.")
+    assert text_of(await proxy.say(*said)).endswith("If it did not come about then, ask for it again.")
+    said += [text_of(body), "a tour please"]
+    said += [text_of(await proxy.say(*said)), "yes"]
+    await proxy.say(*said)
+    assert len(clerk.booked) == 1
+
+
+async def test_an_action_goes_on_when_the_client_leaves(serve: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not left half done."""
+    begun, end, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def act(self: Clerk, action: Action, principal: Principal) -> str:
+        begun.set()
+        await end.wait()
+        done.set()
+        return "The tour is booked."
+
+    monkeypatch.setattr(Clerk, "act", act)
+    proxy, _ = await serve()
+    first = text_of(await proxy.say("a tour please"))
+    leaving = asyncio.create_task(proxy.stream("a tour please", first, "yes"))
+    await begun.wait()
+    leaving.cancel()
+    await asyncio.gather(leaving, return_exceptions=True)
+    await asyncio.sleep(0.1)
+    end.set()
+    async with asyncio.timeout(1):
+        await done.wait()
+
+
+async def test_what_the_client_cut_off_cannot_be_confirmed(serve: Open) -> None:
+    """Its user has not seen what it is."""
+    proxy, _ = await serve()
+    assert TOUR.code not in text_of(await proxy.say("a tour please", stop=["Monday"]))
+
+
+async def test_an_alias_with_a_fallback_does_not_act(serve: Open) -> None:
+    """Its answer may be another server's, and so the action in it."""
+    for stand_in in ("", "chatbot"):
+        proxy, _ = await serve(stand_in=stand_in)
+        engine = proxy.app[SERVICE].chatbots["bot"].models.acting_engine("clerk")
+        assert (engine is None) == bool(stand_in)
+
+
+async def test_nothing_is_done_by_the_code_of_something_else(serve: Open) -> None:
+    """Nor by none."""
+    proxy, clerk = await serve()
+    engine = proxy.app[SERVICE].chatbots["bot"].models.acting_engine("clerk")
+    assert engine is not None
+    for code in ("", TOUR.code):
+        with pytest.raises(AssistantFailed):
+            await engine.act({"name": "book_tour", "arguments": {"day": "Friday"}, "code": code})
+    assert clerk.booked == []
+
+
+async def test_no_response_format_may_be_said_by_null(serve: Open) -> None:
+    """As some clients do."""
+    proxy, _ = await serve()
+    assert "4,310" in text_of(await proxy.say("count", response_format=None))
 
 
 @pytest.mark.parametrize("stream", [False, True])
