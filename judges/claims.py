@@ -208,9 +208,14 @@ def _verified(assertion: Assertion, source: Source | None, case: Case) -> Assert
         return _downgraded(assertion, 2)
     if source.is_document and not numbers_hold(assertion.text, case):
         return _downgraded(assertion, 3)
-    if not source.trusted and (_is_sensitive(assertion, case) or touches_topic(assertion.text, case.topics)):
+    # Also by the rest of the reply and what was asked: "you can stop it" names no topic of its own.
+    if not source.trusted and (_is_sensitive(assertion, case) or _on_a_topic(case)):
         return _downgraded(assertion, 3)
     return assertion if not named or named <= doses(source.text) else _downgraded(assertion, 2)
+
+
+def _on_a_topic(case: Case) -> bool:
+    return touches_topic(f"{case.draft}\n{case.user_message}", case.topics)
 
 
 def _downgraded(assertion: Assertion, severity: Severity) -> Assertion:

@@ -103,8 +103,9 @@ def _values_in(text: str) -> Values:
     values = {value for number in _numbers_in(text) for reading in number.readings for value in reading}
     values |= {value for words in NUMBER_WORDS.finditer(text) for value in spelled(words[0])}
     values |= {Decimal(part) for time in _TIME.finditer(text) for part in time[0].split(":")}
+    written = [value for value in values if value.adjusted() < MAX_DIGITS]
     for scale in {match[1].lower() for match in _IN_SCALE.finditer(text)}:
-        values |= {value * SCALES[scale] for value in values}
+        values |= {value * SCALES[scale] for value in written}
     return frozenset(chain(values, chain.from_iterable(map(_rounded_silently, values))))
 
 

@@ -24,6 +24,11 @@ DONE_BEFORE = "This was confirmed before, and was not done again. If it did not 
 FAILED = "This was not done, or not wholly. Nothing of what we have put together is lost; you can ask for it again."
 
 
+TOO_LONG = "This took too long and was broken off. It may have been done: look there before you ask for it again."
+LIMIT_S = 120.0
+"""How long an action may take."""
+
+
 async def act(store: ConversationStore, turn: Turn, identity: Identity, answer: Answer) -> Answer:
     """Do what the user has confirmed by the delivered reply, and tell in it what came of that; ask to confirm what is proposed.
 
@@ -64,7 +69,11 @@ async def _act_once(
     """Do it, unless it has been claimed before; return what to tell the user."""
     done = await store.claim(identity.action_key(action["code"]))
     try:
-        told = await engine.act(action) if done else DONE_BEFORE
+        async with asyncio.timeout(LIMIT_S):
+            told = await engine.act(action) if done else DONE_BEFORE
+    except TimeoutError:
+        log.warning("action failed", turn_id=turn.id, action=action["name"], error="TimeoutError")
+        return TOO_LONG
     except ModelError as error:
         log.warning("action failed", turn_id=turn.id, action=action["name"], error=error.kind)
         return f"{FAILED}\n{error.reason}" if error.reason else FAILED
@@ -98,7 +107,10 @@ def _is_whole(delivery: Delivery) -> bool:
 
 
 def _accepted(delivery: Delivery) -> bool:
-    return delivery.outcome in ("accepted", "warned")
+    """Tell whether the judges had nothing to object; length is no objection."""
+    return delivery.outcome == "accepted" or (
+        delivery.outcome == "warned" and all(rule in ("length", "concern") for rule, _ in delivery.warnings)
+    )
 
 
 def _is_ours(turn: Turn, message: Message) -> bool:

@@ -195,3 +195,10 @@ def test_long_texts_are_read_in_time_that_grows_with_them(form: str) -> None:
 def test_a_megabyte_is_read() -> None:
     """Identifiers of any length are numbers, too."""
     assert unsupported_numbers(case("1" * 1_000_000 + " million", "1" * 999_999 + "2 million"))
+
+
+def test_heads_of_tables_scale_what_is_written_once() -> None:
+    """Whatever a client writes: many heads do not multiply, and an endless number is none."""
+    text = "in thousands, in millions, in billions: 5 and " + "1" * 50_000
+    assert unsupported_numbers(case("There are 5 million.", text)) == frozenset()
+    assert unsupported_numbers(case("There are 5,000,000,000,000,000.", text))

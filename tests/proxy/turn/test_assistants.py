@@ -219,3 +219,19 @@ async def test_the_trace_has_what_an_assistant_did(serve: Open) -> None:
         ("read", "yes"),
         ("act", "book_tour: The tour is booked."),
     ]
+
+
+async def test_an_action_that_takes_too_long_is_broken_off_and_told(
+    serve: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows whether it was done, and the reply says so."""
+    proxy, _ = await serve()
+
+    async def act(self: Clerk, action: object, principal: object) -> str:
+        await asyncio.sleep(60)
+        return "done"
+
+    monkeypatch.setattr(Clerk, "act", act)
+    monkeypatch.setattr("proxy.turn.actions.LIMIT_S", 0.05)
+    body, _ = await confirm(proxy)
+    assert "took too long" in text_of(body)

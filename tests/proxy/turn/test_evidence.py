@@ -499,3 +499,14 @@ async def test_the_api_describes_documents(start: Start) -> None:
     for request in ("ChatRequest", "ResponsesRequest"):
         assert "permission `evidence`" in schemas[request]["properties"]["documents"]["description"]
     assert "doc:1" in schemas["Caf"]["properties"]["citations"]["description"]
+
+
+@pytest.mark.parametrize(
+    "claim", ["You can take twice as much of it without any risk.", "Nothing happens when you stop it."]
+)
+async def test_documents_license_nothing_that_points_to_a_sensitive_topic(start: Start, claim: str) -> None:
+    """Though the sentence itself names none."""
+    proxy = await start(evidence=ALL)
+    asked = "I take sertraline. What about my medication?"
+    body = await say(proxy, f"[[cite: doc:1]]\n{claim}", asked, documents=[{"text": claim}])
+    assert claim not in text_of(body)
