@@ -2,7 +2,7 @@
 
 A raw asyncio protocol, because it must never be what limits a run. The request's `seed` is the number of the reply; a model name
 that ends in `-paced` streams PACED tokens, one every GAP_S. A model `late-20-flagging` answers after 20 ms, what a judge of that
-name would: see OBSERVED; `late-20-draft` answers with the reply.
+name would: see `observations`; `late-20-draft` answers with the reply.
 
     python -m bench.upstream REPLIES.json     prints its address; ends with its standard input
 """
@@ -25,19 +25,21 @@ _LATE = re.compile(rb'"model":"late-(\d+)-(\w+)"')
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
-_BASIC: dict[str, object] = {"text": "A claim.", "support": "basic", "source_id": None, "quote": None, "topic": None}
-OBSERVED = {
-    "flagging": {"problems": [{"kind": "beyond", "quote": "the", "severity": 3}], "adds": True},
-    "assessment": {
-        "assertions": [_BASIC],
-        "admits_not_from_sources": "clear",
-        "asks_to_verify": "clear",
-        "played": [],
-    },
-    "opinion": {"verdict": "accept", "reason": ""},
-    "crisis": {"signs": []},
-}
-"""What judges say: a screening call that flags a word of any reply, a chief that accepts it, and two that see nothing."""
+def observations(reply: str) -> dict[str, dict[str, object]]:
+    """Return what judges say: a screening call that flags a word of any reply, a chief that accepts it, and two that see nothing.
+
+    Args:
+        reply: The one that the chief reads: what it lists must stand there.
+    """
+    text = next((part for part in re.findall(r"[^.\n]+\.", reply) if not re.search(r"[\d\[]", part)), reply).strip()
+    basic = {"text": text, "support": "basic", "source_id": None, "quote": None, "topic": None}
+    chief = {"admits_not_from_sources": "clear", "asks_to_verify": "clear", "played": []}
+    return {
+        "flagging": {"problems": [{"kind": "beyond", "quote": "the", "severity": 3}], "adds": True},
+        "assessment": {"assertions": [basic], **chief},
+        "opinion": {"verdict": "accept", "reason": ""},
+        "crisis": {"signs": []},
+    }
 
 
 def completion(model: str, text: str) -> bytes:
@@ -83,7 +85,8 @@ class Replies:
     def __init__(self, texts: list[str]) -> None:
         self.whole = [completion("bench", text) for text in texts]
         self.observed = {
-            name.encode(): completion("late", orjson.dumps(one).decode()) for name, one in OBSERVED.items()
+            name.encode(): completion("late", orjson.dumps(one).decode())
+            for name, one in observations(texts[0]).items()
         }
         self.streamed = [b"".join(stream("bench", _TOKEN.findall(text))) for text in texts]
         head, *self.paced, end = stream("bench-paced", [f" token{n:03d}" for n in range(PACED)])
