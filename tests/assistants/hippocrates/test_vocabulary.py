@@ -1,5 +1,7 @@
 """Words to concepts."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -161,3 +163,25 @@ def test_cdm_without_tables_is_named(tmp_path: Path) -> None:
     duckdb.connect(str(tmp_path / "empty.duckdb")).close()
     with pytest.raises(DataError, match=r"empty\.duckdb, table concept: it is missing; point to"):
         Vocabulary.open(tmp_path / "empty.duckdb")
+
+
+def test_database_is_opened_read_only(export: Path) -> None:
+    """Another process may have it open too, which DuckDB refuses to whoever would write."""
+    import duckdb
+
+    path = export / "cdm.duckdb"
+    with duckdb.connect(str(path)) as store:
+        for name in FILES:
+            store.execute(
+                f"CREATE TABLE {Path(name).stem} AS SELECT * FROM read_csv('{export / name}', delim='\t', quote='')"
+            )
+    code = (
+        "import duckdb, sys; store = duckdb.connect(sys.argv[1], read_only=True); print(flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        assert ids(Vocabulary.open(path).find("warfarin")) == [5, 4]
+        other.communicate()
