@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from assistants.assistant import Document
 from assistants.hippocrates.catalogue import SMALL_CELL, SUPPRESSED, Catalogue, Counts, Database, shown
 from assistants.hippocrates.query import How, Query, Wanted, parse_query
 from assistants.hippocrates.vocabulary import Vocabulary
@@ -72,15 +73,6 @@ class DatabaseMatch:
     def covered(self) -> int:
         """How many of the wanted concepts it has."""
         return sum(one is not None for one in self.patients)
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A passage that a reply about databases rests on."""
-
-    id: str
-    title: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,6 @@ NOT_CONFIRMED = "This was not done: please confirm it with the code that was sho
 NOT_JUDGED = "This was not done: the reply was not accepted by this service's filter."
 DONE_BEFORE = "This was confirmed before, and was not done again. If it did not come about then, ask for it again."
 FAILED = "This was not done, or not wholly. Nothing of what we have put together is lost; you can ask for it again."
-
-
 TOO_LONG = "This took too long and was broken off. It may have been done: look there before you ask for it again."
 LIMIT_S = 120.0
 """How long an action may take."""
@@ -60,7 +58,7 @@ async def act(store: ConversationStore, turn: Turn, identity: Identity, answer: 
 
 
 _under_way: set[asyncio.Task[str]] = set()
-"""What acts now; the event loop itself would not keep it."""
+"""Actions that are being done. An event loop keeps only weak references to its tasks."""
 
 
 async def _act_once(
