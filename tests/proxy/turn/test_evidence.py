@@ -502,7 +502,7 @@ async def test_the_api_describes_documents(start: Start) -> None:
 
 
 @pytest.mark.parametrize(
-    "claim", ["You can take twice as much of it without any risk.", "Nothing happens when you stop it."]
+    "claim", ["You can take twice as much of it without any risk.", "Nothing happens when somebody stops it overnight."]
 )
 async def test_documents_license_nothing_that_points_to_a_sensitive_topic(start: Start, claim: str) -> None:
     """Though the sentence itself names none."""
