@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from models.fallback import fallback_problems
 from models.settings import ModelSettings
@@ -58,6 +58,20 @@ class Config(Settings):
     in any case, under their own name."""
     expose: Literal["caf", "none"] = "caf"
     """none leaves the `caf` object out of replies."""
+
+    console: Literal["auto", "on", "off"] = "auto"
+    """Whether /console shows conversations, judges and figures to people in a browser. auto: on a loopback address without keys.
+    on: with keys as well, for those with the permission `console`."""
+
+    @field_validator("console", mode="before")
+    @classmethod
+    def _accept_booleans(cls, value: Any) -> Any:
+        return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+
+    @property
+    def serves_console(self) -> bool:
+        """Whether there is a console."""
+        return self.console == "on" or (self.console == "auto" and self.keys is None)
 
     @model_validator(mode="after")
     def _aliases_exist(self) -> "Config":

@@ -149,6 +149,11 @@ async def _chatbots(start: Start, tmp: Path, value: Any) -> Any:
     return await (await start(chatbots={value: bot_settings()})).get("/v1/models")
 
 
+@shows("console", "auto", "off")
+async def _console(start: Start, tmp: Path, value: Any) -> Any:
+    return (await (await start(config={"console": value})).get("/console/playground"))[0]
+
+
 @shows("expose", "caf", "none")
 async def _expose(start: Start, tmp: Path, value: Any) -> Any:
     return "caf" in await (await start(config={"expose": value})).say("Hi")
