@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from proxy.config.config import Config, ConfigError
 from proxy.config.settings import PrivacySettings
 from proxy.tenants.loopback import is_loopback
+from proxy.traces.facts import TurnFacts
 
 
 class TraceError(ConfigError):
@@ -47,6 +48,8 @@ class Row(NamedTuple):
     chatbot: str
     outcome: str
     body: bytes
+    facts: TurnFacts | None = None
+    """None: they are derived later."""
 
 
 KEEP = """

@@ -14,6 +14,7 @@ from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError
 
 from proxy.traces import backend
 from proxy.traces.backend import KEEP, Database, Row, TraceError, Unreachable
+from proxy.traces.fact_tables import add_facts
 from proxy.traces.schema import VERSION, migrate, version
 
 CONNECT_S = 3
@@ -95,7 +96,7 @@ class DatabaseWriter:
         self.open()
         with connect(self._database) as connection:
             if connection.execute("DELETE FROM turns WHERE started < :before", {"before": before}).rowcount:
-                connection.execute("VACUUM turns")
+                connection.execute("VACUUM turns, turn_facts, turn_texts")
 
     def close(self) -> None:
         """Close the connection."""
@@ -109,6 +110,17 @@ class DatabaseWriter:
         if rows:
             with self._connection.begin():
                 self._connection.execute(text(KEEP), [row._asdict() for row in rows])
+                statements: dict[str, list[Mapping[str, Any]]] = {}
+                for row in rows:
+                    if row.facts is not None:
+                        add_facts(
+                            lambda one, values: statements.setdefault(one, []).append(values),
+                            row.turn_id,
+                            row.started,
+                            row.facts,
+                        )
+                for statement, values in statements.items():
+                    self._connection.execute(text(statement), values)
 
 
 class _SqlConnection:

@@ -20,6 +20,7 @@ import orjson
 from pydantic import BaseModel
 
 from proxy.traces.backend import KEEP, Row, TraceError
+from proxy.traces.fact_tables import FILE_TABLES, add_facts
 from proxy.traces.trace import Trace
 
 SCHEMA_VERSION = 1
@@ -81,6 +82,8 @@ class FileWriter:
             connection.execute("BEGIN IMMEDIATE")
             for row in rows:  # not executemany: each step lets the event loop's thread run
                 connection.execute(KEEP, row._asdict())
+                if row.facts is not None:
+                    add_facts(connection.execute, row.turn_id, row.started, row.facts)
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
@@ -136,10 +139,17 @@ def create(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous = NORMAL")  # a power cut may cost the last turns, never the file
         if new:
             connection.executescript(_SCHEMA)
+        if not has_facts(connection):
+            connection.executescript(";".join(("BEGIN IMMEDIATE", *FILE_TABLES, "COMMIT")))
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def has_facts(connection: sqlite3.Connection) -> bool:
+    """Tell whether the file has the tables of facts, which those of an older caf get when a proxy opens them."""
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'deletions'").fetchone() is not None
 
 
 def scrub(connection: sqlite3.Connection) -> bool:

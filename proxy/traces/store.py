@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from proxy.traces import file as trace_file
 from proxy.traces.backend import Database, Row, TraceBackend, TraceError, Unreachable, Writer
+from proxy.traces.facts import derive_facts, emergency_kind
 from proxy.traces.redaction import redact
 from proxy.traces.trace import Trace
 
@@ -185,7 +186,11 @@ class TraceStore:
             body = trace_file.encode(kept)
         except Exception:  # a trace of some odd shape must not cost the others of its batch
             return None
-        return Row(kept.turn_id, kept.conversation_id, kept.started, kept.chatbot, kept.outcome, body)
+        row = Row(kept.turn_id, kept.conversation_id, kept.started, kept.chatbot, kept.outcome, body)
+        try:
+            return row._replace(facts=derive_facts(trace_file.decode(body), emergency_kind(trace)))
+        except Exception:  # nor must its facts cost it
+            return row
 
     def _expire(self) -> bool:
         try:

@@ -1,0 +1,98 @@
+"""The tables of the facts of turns, in a file and in a database: derived from the traces, and gone with them.
+
+turn_facts    a row for each turn; `id` grows with its start, and is what lists go along
+turn_texts    what is searched for words, where texts are stored
+fact_values   values that many turns share, by `value_id`; ids and names of ours, nothing of a turn
+deletions     how many turns were deleted, when and why
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from proxy.traces.facts import TurnFacts, value_id
+
+TABLES = ("turn_facts", "turn_texts", "fact_values", "deletions")
+ROWID_BITS = 20
+"""Of an id, those that tell turns apart which began in the same millisecond; the others hold that."""
+_COLUMNS = {
+    "chatbot": "text", "key_id": "text", "outcome": "text", "would": "text", "error": "text", "filter": "text",
+    "number": "bigint", "ms": "double precision", "alarm": "text", "kind": "text", "layer": "text", "mended": "bigint",
+    "no_source": "bigint", "calls": "bigint", "prompt_tokens": "bigint", "completion_tokens": "bigint",
+    "cost": "double precision", "verdicts": "bigint", "flagged": "bigint", "chosen": "bigint", "cited": "bigint",
+    "steps": "bigint", "times": "text",
+}  # fmt: skip
+_SHARED = ("verdicts", "flagged", "chosen", "cited", "steps")
+"""Columns that hold the number of a value in `fact_values`."""
+
+
+def _create_statements(key: str, turn: str, fact: str) -> list[str]:
+    """Return the statements that make the tables.
+
+    Args:
+        key: The type of the key.
+        turn: The type of the id of a turn, and what ties facts to it where the backend does so itself.
+        fact: What ties a text to its facts.
+    """
+    columns = ", ".join(
+        f"{name} {type_}" + ("" if name in ("would", "error", "alarm", "kind", "layer", "cost") else " NOT NULL")
+        for name, type_ in _COLUMNS.items()
+    )
+    return [
+        f"CREATE TABLE IF NOT EXISTS turn_facts (id {key} PRIMARY KEY, turn_id {turn} NOT NULL UNIQUE, "
+        f"started double precision NOT NULL, {columns})",
+        "CREATE INDEX IF NOT EXISTS turn_alarms ON turn_facts (id) WHERE alarm IS NOT NULL",
+        f"CREATE TABLE IF NOT EXISTS turn_texts (id {key} PRIMARY KEY {fact}, text text NOT NULL)",
+        "CREATE TABLE IF NOT EXISTS fact_values (id bigint PRIMARY KEY, value text NOT NULL)",
+        "CREATE TABLE IF NOT EXISTS deletions (at double precision NOT NULL, why text NOT NULL, turns bigint NOT NULL)",
+    ]
+
+
+FILE_TABLES = [
+    *_create_statements("INTEGER", "text", ""),
+    # In the file, so that it holds whatever deletes a turn, also an older caf.
+    """CREATE TRIGGER IF NOT EXISTS facts_go_with_their_turn AFTER DELETE ON turns
+    BEGIN DELETE FROM turn_facts WHERE turn_id = OLD.turn_id; END""",
+    """CREATE TRIGGER IF NOT EXISTS texts_go_with_their_facts AFTER DELETE ON turn_facts
+    BEGIN DELETE FROM turn_texts WHERE id = OLD.id; END""",
+]
+DATABASE_TABLES = _create_statements(
+    "bigint", 'text COLLATE "C" REFERENCES turns ON DELETE CASCADE', "REFERENCES turn_facts ON DELETE CASCADE"
+)
+
+ADD_VALUE = "INSERT INTO fact_values (id, value) VALUES (:id, :value) ON CONFLICT (id) DO NOTHING"
+ADD_FACTS = (
+    f"INSERT INTO turn_facts (id, turn_id, started, {', '.join(_COLUMNS)}) "
+    f"SELECT (CAST(:start_ms AS bigint) << {ROWID_BITS}) | (rowid & {(1 << ROWID_BITS) - 1}), turn_id, started, "
+    f"{', '.join(f'CAST(:{name} AS {type_})' for name, type_ in _COLUMNS.items())} "
+    "FROM turns WHERE turn_id = :turn_id ON CONFLICT (turn_id) DO NOTHING"
+)
+ADD_TEXT = (
+    "INSERT INTO turn_texts (id, text) SELECT id, CAST(:text AS text) FROM turn_facts "
+    "WHERE turn_id = :turn_id ON CONFLICT (id) DO NOTHING"
+)
+ADD_DELETION = "INSERT INTO deletions (at, why, turns) VALUES (:at, :why, :turns)"
+
+Execute = Callable[[str, Mapping[str, Any]], Any]
+
+
+def add_facts(execute: Execute, turn_id: str, started: float, facts: TurnFacts) -> None:
+    """Write the facts of a turn that is in `turns`; facts that it has stay."""
+    values: dict[str, Any] = {name: getattr(facts, name) for name in _COLUMNS}
+    for name in _SHARED:
+        number = value_id(values[name])
+        execute(ADD_VALUE, {"id": number, "value": values[name]})
+        values[name] = number
+    values |= {"mended": int(facts.mended), "no_source": int(facts.no_source)}
+    execute(ADD_FACTS, values | {"turn_id": turn_id, "start_ms": start_ms(started)})
+    if facts.text:
+        execute(ADD_TEXT, {"turn_id": turn_id, "text": facts.text})
+
+
+def start_ms(started: float) -> int:
+    """Return the start of a turn in whole milliseconds, within what an id has room for."""
+    return int(min(max(started * 1000, 0.0), 2.0**42))
+
+
+def first_id(started: float) -> int:
+    """Return an id that no turn which began at that Unix time, or later, lies below."""
+    return start_ms(started) << ROWID_BITS
