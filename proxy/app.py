@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from typing import assert_never
 
 from aiohttp import web
+from cachetools import TTLCache
 
 from assistants.registry import ENGINES
 from models.client import EngineFactory, EngineWrapper, open_models, unwrapped
@@ -26,6 +27,7 @@ from proxy.config.blueprint import assemble
 from proxy.config.config import Config
 from proxy.config.settings import MemorySettings
 from proxy.console.admission import SESSIONS
+from proxy.console.emergencies import FRESH_S, OPEN_COUNTS
 from proxy.console.routes import console_routes
 from proxy.console.session_store import open_sessions
 from proxy.state.conversation_store import ConversationStore, LocalConversations
@@ -140,6 +142,7 @@ def create_app(
     if embedding_names(config):
         app.add_routes([web.post("/v1/embeddings", embeddings)])
     if config.serves_console:
+        app[OPEN_COUNTS] = TTLCache(100, FRESH_S)
         app.add_routes(console_routes())
     return app
 

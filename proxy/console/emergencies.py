@@ -1,14 +1,204 @@
-"""Emergencies."""
+"""Emergencies: an inbox of turns in which somebody may be in danger, and what people say of each."""
 
-from aiohttp import web
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from aiohttp import hdrs, web
+from cachetools import TTLCache
 
 from proxy.console.admission import admit
+from proxy.console.alarm_cards import KINDS, LAYERS, UNKNOWN_LAYER, AlarmCard, make_card
+from proxy.console.journal import record_action
+from proxy.console.period import PERIODS
+from proxy.console.trace_reading import explain_no_traces, read_traces
 from proxy.console.visit import Visit
+from proxy.traces.alarm_counts import count_alarms, count_open
+from proxy.traces.backend import trace_backend
+from proxy.traces.emergencies import EMERGENCY_JUDGE, Inbox, search_emergencies
+from proxy.traces.labels import Label, RightVerdict, add, withdraw
+from proxy.traces.search import TurnFilter, read_turn
+from proxy.wire.errors import BadRequest
+
+PAGE = 30
+FRESH_S = 5.0
+"""How long a number of open ones is good for: every page of the console asks for it."""
+OPEN_COUNTS = web.AppKey("console_open_counts", TTLCache[frozenset[str], int])
+STATES = {"all": "open, then done", "open": "open", "done": "done", "false": "false alarms"}
+ALARMS = {"any": "either", "emergency": "emergencies", "concern": "concerns"}
+VERDICTS: Mapping[str, Mapping[str, RightVerdict]] = {
+    "emergency": {"right": "reject", "false": "accept"},
+    "concern": {"right": "warn", "emergency": "reject", "false": "accept"},
+}
+"""What a button means as a label of the judge, by what the judge had raised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What somebody wants to see."""
+
+    chatbot: str = ""
+    kind: str = ""
+    alarm: str = "any"
+    state: str = "all"
+    period: str = ""
+    before: int | None = None
+
+    @classmethod
+    def of(cls, query: Mapping[str, str], chatbots: list[str]) -> "Choice":
+        """Read a query; what is not one of the answers counts as not given."""
+
+        def one_of(name: str, answers: Any, default: str = "") -> str:
+            value = query.get(name, default)
+            return value if value in answers else default
+
+        before = query.get("before", "")
+        return cls(
+            one_of("chatbot", chatbots), one_of("kind", KINDS), one_of("alarm", ALARMS, "any"), one_of("state", STATES, "all"),
+            one_of("period", PERIODS), int(before) if before.isdecimal() and len(before) < 20 else None,
+        )  # fmt: skip
+
+    def turns(self, chatbots: list[str], now: float) -> TurnFilter:
+        """Return the turns that it means, whatever their state."""
+        return TurnFilter(
+            chatbots=frozenset([self.chatbot] if self.chatbot else chatbots),
+            emergencies=frozenset([self.kind] if self.kind and self.alarm != "concern" else []),
+            concerns=frozenset([self.kind] if self.kind and self.alarm != "emergency" else []),
+            alarm=self.alarm,  # type: ignore[arg-type]  # one of ALARMS
+            since=now - PERIODS[self.period].seconds if self.period else None,
+        )
+
+    def query(self, **changes: str) -> str:
+        """Return it as a query, with changes."""
+        given = {name: getattr(self, name) for name in ("chatbot", "kind", "alarm", "state", "period")}
+        defaults = {"alarm": "any", "state": "all"}
+        return urlencode(
+            {name: value for name, value in {**given, **changes}.items() if value != defaults.get(name, "")}
+        )
+
+    @property
+    def is_default(self) -> bool:
+        return replace(self, before=None) == Choice()
 
 
 async def show_emergencies(visit: Visit) -> web.Response:
-    """Show the screen."""
-    return visit.render("emergencies/index.html")
+    """Show the inbox: open ones first, each part the newest first."""
+    choice = Choice.of(visit.request.query, visit.chatbots)
+    wanted = choice.turns(visit.chatbots, time.time())
+    texts = visit.may("trace")
+    undone = done = None
+    if choice.state in ("all", "open"):
+        undone = await read_traces(
+            visit, search_emergencies, wanted, only_open=True, before=choice.before, limit=PAGE, texts=texts
+        )
+    if choice.state != "open" and not (choice.state == "all" and undone and undone.next):
+        labelling = replace(
+            wanted,
+            labelling="false_alarm" if choice.state == "false" else "labelled",
+            labelled_judge=EMERGENCY_JUDGE,
+        )
+        before = choice.before if choice.state != "all" else None
+        done = await read_traces(visit, search_emergencies, labelling, before=before, limit=PAGE, texts=texts)
+    inbox = undone or done
+    counts = await read_traces(visit, count_alarms, wanted) if inbox else None
+    parts = [(name, one, _cards(visit, one)) for name, one in (("Open", undone), ("Done", done)) if one is not None]
+    shown = [card for _, _, cards in parts for card in cards]
+    _record_reading(visit, shown)
+    return visit.render(
+        "emergencies/index.html",
+        choice=choice,
+        open_count=(await _count_open(visit)) if inbox else 0,
+        parts=parts,
+        has_cards=bool(shown),
+        counts=counts or [],
+        to_index=inbox.to_index if inbox else 0,
+        why_none="" if inbox else explain_no_traces(visit),
+        kinds=KINDS, layers=LAYERS, unknown_layer=UNKNOWN_LAYER, alarms=ALARMS, states=STATES, periods=PERIODS,
+    )  # fmt: skip
 
 
-ROUTES = [web.get("/console/emergencies", admit(show_emergencies))]
+async def show_item(visit: Visit) -> web.Response:
+    """Show one item of the inbox."""
+    turn_id = visit.request.query.get("turn", "")
+    wanted = TurnFilter(chatbots=frozenset(visit.chatbots), id_begins=turn_id)
+    texts = visit.may("trace")
+    inbox = await read_traces(visit, search_emergencies, wanted, limit=PAGE, texts=texts) if turn_id else None
+    card = next((one for one in _cards(visit, inbox) if one.turn_id == turn_id), None) if inbox else None
+    if card is None:
+        raise web.HTTPNotFound
+    _record_reading(visit, [card])
+    return visit.render("emergencies/_item.html", card=card, choice=Choice())
+
+
+async def count_open_ones(visit: Visit) -> web.Response:
+    """Answer with the number of open ones, which every page shows."""
+    return web.json_response({"count": await _count_open(visit)}, headers={"Cache-Control": "no-store"})
+
+
+async def label_item(visit: Visit) -> web.Response:
+    """Write down what a person says of an alarm, as a label of the judge."""
+    form = await visit.request.post()
+    turn_id, said = str(form.get("turn", "")), str(form.get("said", ""))
+    trace = await read_traces(visit, read_turn, turn_id, visit.chatbots)
+    if trace is None or not trace["emergency"]:
+        raise web.HTTPNotFound
+    alarm = "emergency" if "emergency" in (trace["outcome"], trace.get("would")) else "concern"
+    verdict = VERDICTS[alarm].get(said)
+    if verdict is None:
+        raise BadRequest(f"An answer is one of {', '.join(VERDICTS[alarm])}.", param="said")
+    label = Label(EMERGENCY_JUDGE, verdict, labelled=time.time())
+    await asyncio.to_thread(add, trace_backend(visit.service.config.privacy), turn_id, label)
+    return _changed(visit, form, turn_id, verdict)
+
+
+async def undo_item(visit: Visit) -> web.Response:
+    """Take a label back."""
+    form = await visit.request.post()
+    turn_id = str(form.get("turn", ""))
+    if await read_traces(visit, read_turn, turn_id, visit.chatbots) is None:
+        raise web.HTTPNotFound
+    await asyncio.to_thread(withdraw, trace_backend(visit.service.config.privacy), turn_id, EMERGENCY_JUDGE)
+    return _changed(visit, form, turn_id, "none")
+
+
+def _changed(visit: Visit, form: Mapping[str, Any], turn_id: str, verdict: str) -> web.Response:
+    record_action(
+        visit.service, "console_label", visit.access.key, turn=turn_id, judge=EMERGENCY_JUDGE, verdict=verdict
+    )
+    visit.request.app[OPEN_COUNTS].clear()
+    if "text/html" not in visit.request.headers.get(hdrs.ACCEPT, "text/html"):
+        return web.Response(status=204)
+    where = Choice.of(dict(parse_qsl(str(form.get("list", "")))), visit.chatbots)
+    return visit.see_other(f"/console/emergencies?{where.query()}")
+
+
+def _cards(visit: Visit, inbox: Inbox) -> list[AlarmCard]:
+    contacts = {
+        bot.name: list(bot.settings.emergency.contact.values()) if bot.settings.emergency else [] for bot in visit.bots
+    }
+    return [make_card(one, contacts.get(one.turn.line.chatbot, [])) for one in inbox.emergencies]
+
+
+def _record_reading(visit: Visit, cards: list[AlarmCard]) -> None:
+    read = [card.turn_id for card in cards if card.message or card.delivery.reply or card.delivery.key_text]
+    if visit.may("trace") and read:
+        record_action(visit.service, "console_read", visit.access.key, screen="emergencies", turns=read)
+
+
+async def _count_open(visit: Visit) -> int:
+    counts, chatbots = visit.request.app[OPEN_COUNTS], frozenset(visit.chatbots)
+    if chatbots not in counts:
+        counts[chatbots] = await read_traces(visit, count_open, chatbots) or 0
+    return counts[chatbots]
+
+
+ROUTES = [
+    web.get("/console/emergencies", admit(show_emergencies)),
+    web.get("/console/emergencies/item", admit(show_item)),
+    web.get("/console/emergencies/open", admit(count_open_ones)),
+    web.post("/console/emergencies/label", admit(label_item, "admin")),
+    web.post("/console/emergencies/undo", admit(undo_item, "admin")),
+]

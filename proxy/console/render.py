@@ -1,12 +1,14 @@
 """Templates, and the headers of every answer. Every value is escaped, whatever it is: drafts may hold markup."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
+
+from proxy.traces.redaction import is_redacted
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -44,7 +46,15 @@ def environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"when": when, "ms": ms, "count": count, "share": share, "plain": plain}
+    made.filters |= {
+        "when": when,
+        "ms": ms,
+        "count": count,
+        "share": share,
+        "plain": plain,
+        "is_redacted": is_redacted,
+        "options": to_options,
+    }
     return made
 
 
@@ -78,3 +88,8 @@ def share(part: float, whole: float) -> str:
 def plain(name: str) -> str:
     """Write an identifier as words: `source_fidelity` as `source fidelity`."""
     return name.replace("_", " ")
+
+
+def to_options(values: Iterable[str]) -> dict[str, str]:
+    """Return names as answers of a field, each under itself."""
+    return {value: value for value in values}

@@ -21,6 +21,8 @@ class SeenSign:
     verdict: str
     kind: str | None
     """None: it named none, or the trace is redacted."""
+    who: str | None
+    """`user`, or `someone_else` whom the user tells of; None as for the kind."""
     quote: str
     """The user's words; empty unless texts are asked for and stored."""
     score: float | None
@@ -33,7 +35,7 @@ class Emergency:
     turn: ListedTurn
     """`alarm`, `kind` and `layer` are what it came to; `labels` what people say of it."""
     signs: tuple[SeenSign, ...]
-    """What each layer that flagged something, or could not tell, has seen, in order."""
+    """What each layer that was asked has seen, in order; a layer that has seen several signs is there several times."""
     is_open: bool
     """Whether nobody has labelled the emergency judge's verdict on it."""
 
@@ -98,14 +100,13 @@ def _emergency(turn: ListedTurn, trace: dict[str, Any], texts: bool) -> Emergenc
 
 def _signs(trace: dict[str, Any], texts: bool) -> Iterator[SeenSign]:
     for judgement in trace["emergency"]:
-        if judgement["verdict"] == "accept":
-            continue
         seen = (judgement["observation"] or {}).get("signs", ())
-        present = next((sign for sign in seen if sign["when"] == "now"), None)
-        yield SeenSign(
-            layer=layer_of(judgement),
-            verdict=judgement["verdict"],
-            kind=None if present is None else present["kind"],
-            quote=present["quote"] if present is not None and texts else "",
-            score=judgement["score"],
-        )
+        for sign in [sign for sign in seen if sign["when"] == "now"] or [{}]:
+            yield SeenSign(
+                layer=layer_of(judgement),
+                verdict=judgement["verdict"],
+                kind=sign.get("kind"),
+                who=sign.get("who"),
+                quote=sign.get("quote", "") if texts else "",
+                score=judgement["score"],
+            )

@@ -70,6 +70,21 @@ def add(backend: TraceBackend, turn_id: str, label: Label) -> None:
             connection.execute("COMMIT")
 
 
+def withdraw(backend: TraceBackend, turn_id: str, judge: str) -> None:
+    """Take back the last label of a judge on a turn; an earlier one counts again. Without any, nothing happens.
+
+    Args:
+        turn_id: The whole id of the turn.
+
+    Raises:
+        TraceError: The traces are not there or not writable.
+    """
+    with open_backend(backend, "rw") as connection:
+        if isinstance(backend, Database) or _has_labels(connection):
+            last = "SELECT max(rowid) FROM labels WHERE turn_id = :turn_id AND judge = :judge"
+            connection.execute(f"DELETE FROM labels WHERE rowid = ({last})", {"turn_id": turn_id, "judge": judge})
+
+
 def labels(backend: TraceBackend) -> dict[str, list[Label]]:
     """Return the labels that count, by the turn's id: of each judge on each choice the last.
 
@@ -98,8 +113,7 @@ def _rows(
     connection: Connection, backend: TraceBackend | str, sections: str, turns: Collection[str] | None = None
 ) -> Iterator[tuple[str, Label]]:
     is_file = isinstance(connection, sqlite3.Connection)
-    there = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'labels'"
-    if is_file and connection.execute(there).fetchone() is None:
+    if is_file and not _has_labels(connection):
         return
     which, values = "", {}
     if turns is not None:
@@ -113,6 +127,10 @@ def _rows(
         except (ValueError, TypeError) as error:
             raise TraceError(f"{backend}: a label of the turn {turn_id} is damaged: {error}") from error
         yield turn_id, Label(judge, verdict, choice, note, labelled, cited)
+
+
+def _has_labels(file: Connection) -> bool:
+    return file.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'labels'").fetchone() is not None
 
 
 def as_data(given: Iterable[Label]) -> list[dict[str, Any]]:

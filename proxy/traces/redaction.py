@@ -1,5 +1,6 @@
 """Removes texts from a trace (`privacy.store: redacted`). Pure."""
 
+import re
 from collections.abc import Collection
 
 from judges.verdict import Exchange, Judgement
@@ -7,6 +8,8 @@ from knowledge_base.citations import CLASSES
 from models.turn_scope import Note
 from models.usage import Call
 from proxy.traces.trace import Attempt, DroppedCall, SelectedSource, ShownWarning, Trace, TracedDocument
+
+_LENGTH = re.compile(r"\[\d+ characters\]")
 
 
 def redact(trace: Trace) -> Trace:
@@ -54,6 +57,11 @@ def redact(trace: Trace) -> Trace:
         calls=[_call(call) for call in trace.calls],
         ms=trace.ms,
     )
+
+
+def is_redacted(text: str) -> bool:
+    """Return whether a text of a trace is only its length. What a person wrote may look the same; it is not shown then."""
+    return _LENGTH.fullmatch(text) is not None
 
 
 def _length(text: str) -> str:

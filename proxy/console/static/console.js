@@ -37,14 +37,14 @@ export async function loadFragment(element, url = element.dataset.fragment) {
   if (again) setTimeout(() => element.isConnected && loadFragment(element, url), 1000 * Number(again));
 }
 
-async function showCount(element) {
+export async function showCount(element) {
   const response = await fetch(element.dataset.count, { headers: { Accept: "application/json" } }).catch(() => null);
   if (!response?.ok) return;
   const { count } = await response.json();
   element.hidden = !count;
   element.textContent = count;
   element.setAttribute("aria-label", `${count} open`);
-  if (count) document.title = `(${count}) ${document.title.replace(/^\(\d+\) /, "")}`;
+  document.title = (count ? `(${count}) ` : "") + document.title.replace(/^\(\d+\) /, "");
 }
 
 export function enhance(root) {
@@ -98,4 +98,6 @@ document.addEventListener("click", (event) => {
 document.addEventListener("change", (event) => event.target.closest("form[data-auto]")?.requestSubmit());
 
 enhance(document);
-for (const element of document.querySelectorAll("[data-count]")) showCount(element);
+const showCounts = () => { for (const element of document.querySelectorAll("[data-count]")) showCount(element); };
+showCounts();
+setInterval(() => document.hidden || showCounts(), 30_000);

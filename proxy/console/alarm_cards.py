@@ -1,0 +1,193 @@
+"""What the inbox says of an emergency or a concern, in plain words. Pure."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from proxy.traces.emergencies import EMERGENCY_JUDGE, Emergency, SeenSign
+from proxy.traces.redaction import is_redacted
+
+KINDS: Mapping[str, str] = {
+    "self_harm": "Self-harm or suicide",
+    "harm_to_others": "Harm to others",
+    "psychosis": "Acute psychosis",
+    "disorientation": "Disorientation or incoherence",
+    "medical": "Medical emergency",
+    "unknown": "Danger, kind not named",
+}
+LAYERS: Mapping[str, tuple[str, str]] = {
+    "explicit": ("explicit patterns", "Reviewed words and phrases, in several languages, that fire by themselves"),
+    "learned": ("learned classifier", "A small classifier on this machine; below a score of 0.5 it is only concerned"),
+    "swift": ("screening model", "The swift stage: a fast model that reads every message which the local layers do not settle"),
+    "chief": ("deciding model", "The chief stage: a strong model that decides what the screening model has flagged"),
+}  # fmt: skip
+UNKNOWN_LAYER = ("another judge", "A judge that is not one of the built-in layers")
+CONTEXT_CHARS = 600
+"""How much of a long message is shown around what was quoted of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Part of a message."""
+
+    text: str
+    is_quote: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What one layer made of the message."""
+
+    layer: str
+    about_layer: str
+    said: str
+    score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What the user got."""
+
+    said: str
+    """In our words."""
+    key_text: str = ""
+    """The emergency text, or the contact; empty where it is not stored, not to be seen, or not in the reply."""
+    reply: str = ""
+    """What stands before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmCard:
+    """One item of the inbox."""
+
+    turn_id: str
+    started: float
+    chatbot: str
+    is_concern: bool
+    is_shadow: bool
+    kind: str
+    layer: str
+    about_layer: str
+    about_somebody_else: bool
+    heard: tuple[Heard, ...]
+    message: tuple[Piece, ...]
+    """Empty where it may not be seen."""
+    message_is_redacted: bool
+    is_cut: bool
+    """Whether the message is longer than what is shown of it."""
+    elsewhere: tuple[str, ...]
+    """Quotes that do not stand in the message itself but in an earlier one."""
+    delivery: Delivery
+    mark: str | None
+    """What a person says: `right`, `emergency` (of a concern: it was one), `false`; None: nobody has said."""
+    marked: float
+
+
+def make_card(emergency: Emergency, contacts: Iterable[str]) -> AlarmCard:
+    """Return an emergency as the inbox shows it.
+
+    Args:
+        emergency: With texts, if they may be seen.
+        contacts: The emergency contact of its chatbot, in each language.
+    """
+    turn, line = emergency.turn, emergency.turn.line
+    layer, about = LAYERS.get(turn.layer or "", UNKNOWN_LAYER)
+    label = next((one for one in reversed(turn.labels) if one.judge == EMERGENCY_JUDGE), None)
+    quotes = list(dict.fromkeys(sign.quote for sign in emergency.signs if sign.quote and sign.verdict != "accept"))
+    redacted = is_redacted(turn.message)
+    spans = [] if redacted else merge_spans(span for quote in quotes if (span := find_quote(turn.message, quote)))
+    pieces, is_cut = excerpt(turn.message, spans)
+    return AlarmCard(
+        turn_id=line.turn_id,
+        started=line.started,
+        chatbot=line.chatbot,
+        is_concern=turn.alarm == "concern",
+        is_shadow=turn.filter == "shadow",
+        kind=KINDS.get(turn.kind or "", KINDS["unknown"]),
+        layer=layer,
+        about_layer=about,
+        about_somebody_else=any(sign.who == "someone_else" for sign in emergency.signs),
+        heard=tuple(dict.fromkeys(_heard(sign) for sign in emergency.signs)),
+        message=() if redacted else tuple(pieces),
+        message_is_redacted=redacted,
+        is_cut=is_cut and not redacted,
+        elsewhere=tuple(quote for quote in quotes if not redacted and find_quote(turn.message, quote) is None),
+        delivery=describe_delivery(emergency, contacts),
+        mark=None if label is None else _mark(label.verdict, turn.alarm == "concern"),
+        marked=0.0 if label is None else label.labelled,
+    )
+
+
+def describe_delivery(emergency: Emergency, contacts: Iterable[str]) -> Delivery:
+    """Say what the user got."""
+    turn, line = emergency.turn, emergency.turn.line
+    is_concern = turn.alarm == "concern"
+    reply = turn.reply
+    if line.error:
+        return Delivery(f"No reply: the turn ended in an error ({line.error.replace('_', ' ')}).")
+    if turn.filter == "shadow":
+        would = "added the emergency contact" if is_concern else "sent the emergency text instead"
+        return Delivery(
+            f"The chatbot's own reply. The filter only watches (shadow); it would have {would}.", reply=reply
+        )
+    if not is_concern:
+        return Delivery("The emergency text, and nothing else.", key_text=reply)
+    if line.outcome == "fallback":
+        return Delivery("The fallback message, which names the emergency contact.", key_text=reply)
+    contact = next((one for one in contacts if one and reply.endswith(one)), "")
+    if contact or not reply or is_redacted(reply):
+        rest = reply.removesuffix(contact).rstrip() if contact else reply
+        return Delivery("The reply, with the emergency contact as its last paragraph.", contact, rest)
+    return Delivery("The reply. Its last paragraph is not the contact as it is configured today.", reply=reply)
+
+
+def find_quote(message: str, quote: str) -> tuple[int, int] | None:
+    """Return where a quote stands in a message; case and white space make no difference."""
+    words = [re.escape(word) for word in quote.split()]
+    found = re.search(r"\s+".join(words), message, re.IGNORECASE) if words else None
+    return None if found is None else found.span()
+
+
+def merge_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return spans in order, those that touch each other as one."""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def excerpt(message: str, spans: Sequence[tuple[int, int]]) -> tuple[list[Piece], bool]:
+    """Return a message in pieces, quotes apart, and whether it was cut: of a long one what stands around the first quote."""
+    first = spans[0][0] if spans else 0
+    start = 0 if first <= CONTEXT_CHARS else first - CONTEXT_CHARS // 2
+    end = len(message) if len(message) <= start + 2 * CONTEXT_CHARS else start + 2 * CONTEXT_CHARS
+    pieces, at = [Piece("…")] if start else [], start
+    for left, right in spans:
+        left, right = max(left, at), min(right, end)
+        if left < right:
+            pieces += [Piece(message[at:left]), Piece(message[left:right], is_quote=True)]
+            at = right
+    pieces += [Piece(message[at:end]), *([Piece("…")] if end < len(message) else [])]
+    return [piece for piece in pieces if piece.text], start > 0 or end < len(message)
+
+
+def _heard(sign: SeenSign) -> Heard:
+    layer, about = LAYERS.get(sign.layer or "", UNKNOWN_LAYER)
+    if sign.verdict == "unjudged":
+        said = "could not tell"
+    elif sign.verdict == "accept":
+        said = "saw no danger"
+    else:
+        said = KINDS[sign.kind].lower() if sign.kind in KINDS else "danger"
+        said += ", not sure" if sign.verdict == "warn" else ""
+        said += ", to somebody else" if sign.who == "someone_else" else ""
+    return Heard(layer, about, said, sign.score)
+
+
+def _mark(verdict: str, is_concern: bool) -> str:
+    if verdict == "accept":
+        return "false"
+    return "emergency" if is_concern and verdict == "reject" else "right"
