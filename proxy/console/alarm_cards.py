@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from proxy.traces.emergencies import EMERGENCY_JUDGE, Emergency, SeenSign
-from proxy.traces.redaction import is_redacted
+from proxy.traces.redaction import redacted_length
 
 KINDS: Mapping[str, str] = {
     "self_harm": "Self-harm or suicide",
@@ -94,7 +94,7 @@ def make_card(emergency: Emergency, contacts: Iterable[str]) -> AlarmCard:
     layer, about = LAYERS.get(turn.layer or "", UNKNOWN_LAYER)
     label = next((one for one in reversed(turn.labels) if one.judge == EMERGENCY_JUDGE), None)
     quotes = list(dict.fromkeys(sign.quote for sign in emergency.signs if sign.quote and sign.verdict != "accept"))
-    redacted = is_redacted(turn.message)
+    redacted = redacted_length(turn.message) is not None
     spans = [] if redacted else merge_spans(span for quote in quotes if (span := find_quote(turn.message, quote)))
     pieces, is_cut = excerpt(turn.message, spans)
     return AlarmCard(
@@ -135,7 +135,7 @@ def describe_delivery(emergency: Emergency, contacts: Iterable[str]) -> Delivery
     if line.outcome == "fallback":
         return Delivery("The fallback message, which names the emergency contact.", key_text=reply)
     contact = next((one for one in contacts if one and reply.endswith(one)), "")
-    if contact or not reply or is_redacted(reply):
+    if contact or not reply or redacted_length(reply) is not None:
         rest = reply.removesuffix(contact).rstrip() if contact else reply
         return Delivery("The reply, with the emergency contact as its last paragraph.", contact, rest)
     return Delivery("The reply. Its last paragraph is not the contact as it is configured today.", reply=reply)
@@ -181,7 +181,7 @@ def _heard(sign: SeenSign) -> Heard:
     elif sign.verdict == "accept":
         said = "saw no danger"
     else:
-        said = KINDS[sign.kind].lower() if sign.kind in KINDS else "danger"
+        said = KINDS.get(sign.kind or "", "danger").lower()
         said += ", not sure" if sign.verdict == "warn" else ""
         said += ", to somebody else" if sign.who == "someone_else" else ""
     return Heard(layer, about, said, sign.score)

@@ -1,6 +1,5 @@
 """Emergencies: an inbox of turns in which somebody may be in danger, and what people say of each."""
 
-import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,13 +13,12 @@ from proxy.console.admission import admit
 from proxy.console.alarm_cards import KINDS, LAYERS, UNKNOWN_LAYER, AlarmCard, make_card
 from proxy.console.journal import record_action
 from proxy.console.period import PERIODS
-from proxy.console.trace_reading import explain_no_traces, read_traces
+from proxy.console.trace_reading import NoTraces, read_traces
 from proxy.console.visit import Visit
-from proxy.traces.alarm_counts import count_alarms, count_open
-from proxy.traces.backend import trace_backend
+from proxy.traces.alarm_counts import AlarmCount, count_alarms, count_open
 from proxy.traces.emergencies import EMERGENCY_JUDGE, Inbox, search_emergencies
 from proxy.traces.labels import Label, RightVerdict, add, withdraw
-from proxy.traces.search import TurnFilter, read_turn
+from proxy.traces.search import Labelling, TurnFilter, read_turn
 from proxy.wire.errors import BadRequest
 
 PAGE = 30
@@ -84,49 +82,72 @@ class Choice:
         return replace(self, before=None) == Choice()
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some items of the inbox under a heading."""
+
+    name: str
+    inbox: Inbox
+    cards: list[AlarmCard]
+
+
 async def show_emergencies(visit: Visit) -> web.Response:
     """Show the inbox: open ones first, each part the newest first."""
     choice = Choice.of(visit.request.query, visit.chatbots)
     wanted = choice.turns(visit.chatbots, time.time())
-    texts = visit.may("trace")
-    undone = done = None
-    if choice.state in ("all", "open"):
-        undone = await read_traces(
-            visit, search_emergencies, wanted, only_open=True, before=choice.before, limit=PAGE, texts=texts
-        )
-    if choice.state != "open" and not (choice.state == "all" and undone and undone.next):
-        labelling = replace(
-            wanted,
-            labelling="false_alarm" if choice.state == "false" else "labelled",
-            labelled_judge=EMERGENCY_JUDGE,
-        )
-        before = choice.before if choice.state != "all" else None
-        done = await read_traces(visit, search_emergencies, labelling, before=before, limit=PAGE, texts=texts)
-    inbox = undone or done
-    counts = await read_traces(visit, count_alarms, wanted) if inbox else None
-    parts = [(name, one, _cards(visit, one)) for name, one in (("Open", undone), ("Done", done)) if one is not None]
-    shown = [card for _, _, cards in parts for card in cards]
-    _record_reading(visit, shown)
+    parts: list[Part] = []
+    counts: list[AlarmCount] = []
+    trouble: NoTraces | None = None
+    try:
+        parts = await _read_parts(visit, choice, wanted)
+        counts = await read_traces(visit.service, count_alarms, wanted)
+    except NoTraces as error:
+        trouble = error
+    _record_reading(visit, [card for part in parts for card in part.cards])
     return visit.render(
         "emergencies/index.html",
-        choice=choice,
-        open_count=(await _count_open(visit)) if inbox else 0,
-        parts=parts,
-        has_cards=bool(shown),
-        counts=counts or [],
-        to_index=inbox.to_index if inbox else 0,
-        why_none="" if inbox else explain_no_traces(visit),
+        status=503 if trouble and trouble.failed else 200,
+        choice=choice, parts=parts, counts=counts, trouble=trouble, has_cards=any(part.cards for part in parts),
+        to_index=parts[0].inbox.to_index if parts else 0,
         kinds=KINDS, layers=LAYERS, unknown_layer=UNKNOWN_LAYER, alarms=ALARMS, states=STATES, periods=PERIODS,
     )  # fmt: skip
+
+
+async def _read_parts(visit: Visit, choice: Choice, wanted: TurnFilter) -> list[Part]:
+    parts = []
+    if choice.state in ("all", "open"):
+        parts.append(await _read_part(visit, "Open", wanted, only_open=True, before=choice.before))
+    if choice.state in ("done", "false") or (choice.state == "all" and parts[0].inbox.next is None):
+        labelling: Labelling = "false_alarm" if choice.state == "false" else "labelled"
+        of_judge = replace(wanted, labelling=labelling, labelled_judge=EMERGENCY_JUDGE)
+        name = "False alarms" if choice.state == "false" else "Done"
+        parts.append(await _read_part(visit, name, of_judge, before=None if choice.state == "all" else choice.before))
+    return parts
+
+
+async def _read_part(
+    visit: Visit, name: str, wanted: TurnFilter, *, only_open: bool = False, before: int | None = None
+) -> Part:
+    texts = visit.may("trace")
+    inbox = await read_traces(
+        visit.service, search_emergencies, wanted, only_open=only_open, before=before, limit=PAGE, texts=texts
+    )
+    contacts = {
+        bot.name: list(bot.settings.emergency.contact.values()) if bot.settings.emergency else [] for bot in visit.bots
+    }
+    cards = [make_card(one, contacts.get(one.turn.line.chatbot, [])) for one in inbox.emergencies]
+    return Part(name, inbox, cards)
 
 
 async def show_item(visit: Visit) -> web.Response:
     """Show one item of the inbox."""
     turn_id = visit.request.query.get("turn", "")
     wanted = TurnFilter(chatbots=frozenset(visit.chatbots), id_begins=turn_id)
-    texts = visit.may("trace")
-    inbox = await read_traces(visit, search_emergencies, wanted, limit=PAGE, texts=texts) if turn_id else None
-    card = next((one for one in _cards(visit, inbox) if one.turn_id == turn_id), None) if inbox else None
+    try:
+        cards = (await _read_part(visit, "", wanted)).cards if turn_id else []
+    except NoTraces:
+        cards = []
+    card = next((one for one in cards if one.turn_id == turn_id), None)
     if card is None:
         raise web.HTTPNotFound
     _record_reading(visit, [card])
@@ -141,27 +162,31 @@ async def count_open_ones(visit: Visit) -> web.Response:
 async def label_item(visit: Visit) -> web.Response:
     """Write down what a person says of an alarm, as a label of the judge."""
     form = await visit.request.post()
-    turn_id, said = str(form.get("turn", "")), str(form.get("said", ""))
-    trace = await read_traces(visit, read_turn, turn_id, visit.chatbots)
-    if trace is None or not trace["emergency"]:
-        raise web.HTTPNotFound
+    trace = await _find_turn(visit, form)
+    said = str(form.get("said", ""))
     alarm = "emergency" if "emergency" in (trace["outcome"], trace.get("would")) else "concern"
     verdict = VERDICTS[alarm].get(said)
     if verdict is None:
         raise BadRequest(f"An answer is one of {', '.join(VERDICTS[alarm])}.", param="said")
     label = Label(EMERGENCY_JUDGE, verdict, labelled=time.time())
-    await asyncio.to_thread(add, trace_backend(visit.service.config.privacy), turn_id, label)
-    return _changed(visit, form, turn_id, verdict)
+    await read_traces(visit.service, add, trace["turn_id"], label)
+    return _changed(visit, form, trace["turn_id"], verdict)
 
 
 async def undo_item(visit: Visit) -> web.Response:
     """Take a label back."""
     form = await visit.request.post()
-    turn_id = str(form.get("turn", ""))
-    if await read_traces(visit, read_turn, turn_id, visit.chatbots) is None:
+    trace = await _find_turn(visit, form)
+    await read_traces(visit.service, withdraw, trace["turn_id"], EMERGENCY_JUDGE)
+    return _changed(visit, form, trace["turn_id"], "none")
+
+
+async def _find_turn(visit: Visit, form: Mapping[str, Any]) -> dict[str, Any]:
+    """Raises: web.HTTPNotFound: the visitor may see no such turn, or the emergency judge did not judge it."""
+    trace = await read_traces(visit.service, read_turn, str(form.get("turn", "")), visit.chatbots)
+    if trace is None or not trace["emergency"]:
         raise web.HTTPNotFound
-    await asyncio.to_thread(withdraw, trace_backend(visit.service.config.privacy), turn_id, EMERGENCY_JUDGE)
-    return _changed(visit, form, turn_id, "none")
+    return trace
 
 
 def _changed(visit: Visit, form: Mapping[str, Any], turn_id: str, verdict: str) -> web.Response:
@@ -175,13 +200,6 @@ def _changed(visit: Visit, form: Mapping[str, Any], turn_id: str, verdict: str) 
     return visit.see_other(f"/console/emergencies?{where.query()}")
 
 
-def _cards(visit: Visit, inbox: Inbox) -> list[AlarmCard]:
-    contacts = {
-        bot.name: list(bot.settings.emergency.contact.values()) if bot.settings.emergency else [] for bot in visit.bots
-    }
-    return [make_card(one, contacts.get(one.turn.line.chatbot, [])) for one in inbox.emergencies]
-
-
 def _record_reading(visit: Visit, cards: list[AlarmCard]) -> None:
     read = [card.turn_id for card in cards if card.message or card.delivery.reply or card.delivery.key_text]
     if visit.may("trace") and read:
@@ -191,7 +209,10 @@ def _record_reading(visit: Visit, cards: list[AlarmCard]) -> None:
 async def _count_open(visit: Visit) -> int:
     counts, chatbots = visit.request.app[OPEN_COUNTS], frozenset(visit.chatbots)
     if chatbots not in counts:
-        counts[chatbots] = await read_traces(visit, count_open, chatbots) or 0
+        try:
+            counts[chatbots] = await read_traces(visit.service, count_open, chatbots)
+        except NoTraces:
+            counts[chatbots] = 0
     return counts[chatbots]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from proxy.traces.redaction import is_redacted
+from proxy.traces.redaction import redacted_length
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -52,7 +52,7 @@ def environment() -> "Environment":
         "count": count,
         "share": share,
         "plain": plain,
-        "is_redacted": is_redacted,
+        "redacted_length": redacted_length,
         "options": to_options,
     }
     return made

@@ -1,34 +1,65 @@
-"""Reads traces for a screen, beside the event loop."""
+"""Reading traces for a screen: beside the event loop, and with words for when there are none."""
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 import structlog
 
-from proxy.console.visit import Visit
+from proxy.api.service import Service
 from proxy.traces.backend import TraceBackend, TraceError, trace_backend, trace_detail
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
+Given = ParamSpec("Given")
+Read = TypeVar("Read")
 log = structlog.get_logger()
 
 
+class NoTraces(Exception):
+    """There is nothing to read."""
+
+    def __init__(self, title: str, advice: str, *, failed: bool = False) -> None:
+        super().__init__(title)
+        self.title = title
+        self.advice = advice
+        self.failed = failed
+        """Whether it should have been there."""
+
+
 async def read_traces(
-    visit: Visit, read: Callable[Concatenate[TraceBackend, P], T], *args: P.args, **kwargs: P.kwargs
-) -> T | None:
-    """Return what a function reads of the traces; None: there are none, or they cannot be read, which is logged."""
-    backend = trace_backend(visit.service.config.privacy)
+    service: Service,
+    query: Callable[Concatenate[TraceBackend, Given], Read],
+    /,
+    *args: Given.args,
+    **options: Given.kwargs,
+) -> Read:
+    """Run a query of `proxy.traces` on the traces of this proxy.
+
+    Raises:
+        NoTraces: None are kept, there are none yet, or they cannot be read.
+    """
+    backend = trace_backend(service.config.privacy)
+    if isinstance(backend, Path) and not await asyncio.to_thread(backend.exists):
+        if trace_detail(service.config) == "none":
+            raise NoTraces(
+                "Turns are not stored here",
+                "The configuration says `privacy.store: none`. With `redacted` the next turns are stored without texts, "
+                "with `full` with them.",
+            )
+        raise NoTraces(
+            "No turns yet",
+            "They appear here as soon as somebody talks to a chatbot: try the playground, or send a request.",
+        )
     try:
-        return await asyncio.to_thread(read, backend, *args, **kwargs)
+        return await asyncio.to_thread(query, backend, *args, **options)
     except TraceError as error:
-        log.warning("console cannot read the traces", error=str(error))
-        return None
-
-
-def explain_no_traces(visit: Visit) -> str:
-    """Return why a screen may have no traces to show."""
-    if trace_detail(visit.service.config) == "none":
-        return "This proxy keeps no traces (privacy.store: none). With redacted or full it would."
-    return "No turn is kept yet. If the chatbots have answered some, the proxy's log says why they cannot be read."
+        log.error("traces not read", error=str(error))
+        advice = (
+            f"The file {backend.name} is not readable, or holds something else."
+            if isinstance(backend, Path)
+            else "The database does not answer, or refuses. Chatbots go on answering."
+        )
+        raise NoTraces(
+            "The stored turns cannot be read", f"{advice} The log of the proxy says why; `caf check` tests the configuration.",
+            failed=True,
+        ) from error  # fmt: skip

@@ -9,8 +9,6 @@ from models.turn_scope import Note
 from models.usage import Call
 from proxy.traces.trace import Attempt, DroppedCall, SelectedSource, ShownWarning, Trace, TracedDocument
 
-_LENGTH = re.compile(r"\[\d+ characters\]")
-
 
 def redact(trace: Trace) -> Trace:
     """Return the trace with texts of people and models replaced by their lengths.
@@ -59,9 +57,13 @@ def redact(trace: Trace) -> Trace:
     )
 
 
-def is_redacted(text: str) -> bool:
-    """Return whether a text of a trace is only its length. What a person wrote may look the same; it is not shown then."""
-    return _LENGTH.fullmatch(text) is not None
+def redacted_length(text: str) -> int | None:
+    """Return how many characters a text had that was removed; None: this is a text."""
+    match = _LENGTH.fullmatch(text)
+    return int(match[1]) if match else None
+
+
+_LENGTH = re.compile(r"\[(\d{1,9}) characters\]")
 
 
 def _length(text: str) -> str:

@@ -70,6 +70,8 @@ document.addEventListener("keydown", (event) => {
   else meant.click();
 });
 
+const wordsOf = (element) => [...element.childNodes].filter((one) => one.nodeName !== "KBD").map((one) => one.textContent).join("");
+
 function listKeys() {
   const list = document.querySelector("#keys dl.keys");
   list.replaceChildren();
@@ -82,7 +84,7 @@ function listKeys() {
       name.append(cap, " ");
     }
     const what = document.createElement("dd");
-    what.textContent = one.getAttribute("aria-label") ?? one.labels?.[0]?.textContent ?? one.textContent;
+    what.textContent = one.getAttribute("aria-label") ?? one.labels?.[0]?.textContent ?? wordsOf(one);
     list.append(name, what);
   }
 }

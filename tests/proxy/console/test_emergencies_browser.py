@@ -1,0 +1,64 @@
+"""The inbox of emergencies in a browser: by keyboard alone, and how it looks."""
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.proxy.console.conftest import LOOKS, Console, check_look
+
+expect = pytest.importorskip("playwright.sync_api", reason="the Python package playwright is not installed").expect
+
+SAID = (
+    "I want to kill myself tonight.",
+    "My brother says he will stab the neighbour. What should I do?",
+    "I feel like there is no point in anything any more and everyone would be better off",
+    "I want to die. <b>alert(1)</b>",
+)
+
+
+@pytest.fixture(scope="module")
+def inbox(console: Console) -> str:
+    """The address of an inbox with four open items, one of them a concern."""
+    for text in SAID:
+        console.say(text)
+    time.sleep(0.6)
+    return f"{console.url}/console/emergencies"
+
+
+def expect_open(page: Any, count: int) -> None:
+    """Wait until the title of the page tells how many items are open."""
+    expect(page).to_have_title(re.compile(rf"^\({count}\) "))
+
+
+@pytest.mark.parametrize(("size", "scheme"), LOOKS)
+def test_looks(inbox: str, open_page: Callable[..., Any], size: str, scheme: str) -> None:
+    """No faults for axe-core, no horizontal scroll, in both sizes and schemes."""
+    page = open_page(inbox, size, scheme)
+    page.wait_for_selector("nav .badge:not([hidden])")
+    check_look(page, f"emergencies-{size}-{scheme}")
+
+
+def test_keyboard_alone_goes_through_the_inbox(inbox: str, open_page: Callable[..., Any]) -> None:
+    """j and k move, r and f answer, u takes back; the number of open ones in the title follows."""
+    page = open_page(inbox)
+    expect_open(page, 4)
+    page.keyboard.press("j")
+    assert page.locator(".inbox > li").nth(1).locator(".alarm[aria-current]").count() == 1
+    page.keyboard.press("f")
+    expect_open(page, 3)
+    assert "False alarm" in page.locator(".alarm:focus strong").inner_text()
+    page.keyboard.press("j")
+    page.keyboard.press("r")
+    expect_open(page, 2)
+    page.keyboard.press("k")
+    page.keyboard.press("u")
+    expect_open(page, 3)
+    page.keyboard.press("j")
+    page.keyboard.press("u")
+    expect_open(page, 4)
+    page.keyboard.press("?")
+    keys = page.locator("#keys dl").inner_text()
+    assert all(word in keys for word in ("Next", "Right", "False alarm", "Open the turn"))
