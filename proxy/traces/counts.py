@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from proxy.traces.backend import Connection, TraceBackend
 from proxy.traces.fact_tables import first_id
 from proxy.traces.facts import decode_ms
-from proxy.traces.query import open_backend
-from proxy.traces.search import FactQuery, TurnFilter, count_to_index, has_facts, items_of
+from proxy.traces.query import has_facts, open_backend
+from proxy.traces.search import FactQuery, TurnFilter, count_to_index, items_of
 
 MOST_BUCKETS = 1_000
 

@@ -7,8 +7,8 @@ from typing import Any
 from proxy.traces.backend import TraceBackend
 from proxy.traces.facts import Layer, layer_of
 from proxy.traces.file import decode
-from proxy.traces.query import open_backend
-from proxy.traces.search import FactQuery, ListedTurn, TurnFilter, has_facts, items_of, search_turns
+from proxy.traces.query import has_facts, open_backend
+from proxy.traces.search import FactQuery, ListedTurn, TurnFilter, items_of, search_turns
 
 EMERGENCY_JUDGE = "emergency"
 

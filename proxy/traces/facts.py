@@ -114,6 +114,15 @@ def derive_facts(trace: dict[str, Any], kind: str | None = None) -> TurnFacts:
     )
 
 
+def bare_facts(chatbot: str, outcome: str) -> TurnFacts:
+    """Return the facts of a turn whose trace cannot be read."""
+    return TurnFacts(
+        chatbot=chatbot, key_id="", outcome=outcome, would=None, error=None, filter="", number=0, ms=0.0, alarm=None,
+        kind=None, layer=None, mended=False, no_source=False, calls=0, prompt_tokens=0, completion_tokens=0, cost=None,
+        verdicts="[]", flagged="[]", chosen="[]", cited="[]", steps="[]", times="", text="",
+    )  # fmt: skip
+
+
 def emergency_kind(trace: Trace) -> str | None:
     """Return the kind of danger that the strongest judge saw who saw one, before anything is redacted."""
     present = signs(trace.emergency)
