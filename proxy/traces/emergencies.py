@@ -103,7 +103,7 @@ def _signs(trace: dict[str, Any], texts: bool) -> Iterator[SeenSign]:
         seen = (judgement["observation"] or {}).get("signs", ())
         present = next((sign for sign in seen if sign["when"] == "now"), None)
         yield SeenSign(
-            layer=layer_of(judgement),
+            layer=layer_of(judgement["stage"], judgement["score"]),
             verdict=judgement["verdict"],
             kind=None if present is None else present["kind"],
             quote=present["quote"] if present is not None and texts else "",

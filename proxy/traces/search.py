@@ -250,12 +250,12 @@ class FactQuery:
             yield f"{along}.id >= {self._value('since_id', first_id(wanted.since))}"
             yield f"t.started >= {self._value('since', wanted.since)}"
         if wanted.until is not None:
-            yield f"{along}.id < {self._value('until_id', first_id(wanted.until + 0.001))}"
+            yield f"{along}.id < {self._value('until_id', first_id(wanted.until + 0.002))}"
             yield f"t.started < {self._value('until', wanted.until)}"
 
     def _looked_up_conditions(self, wanted: TurnFilter) -> Iterable[str]:
         if (wanted.judge, wanted.rule, wanted.verdict) != (None, None, None):
-            yield f"t.verdicts IN ({self._list('verdicts', self._values_with(wanted))})"
+            yield f"t.verdicts IN ({self._items('verdicts', self._values_with(wanted))})"
         if wanted.conversation is not None:
             of = f"conversation_id = {self._value('conversation', wanted.conversation)}"
             yield f"t.turn_id IN (SELECT turn_id FROM turns WHERE {of})"
@@ -311,7 +311,7 @@ class FactQuery:
     def _list(self, name: str, values: Sequence[Any]) -> str:
         return ", ".join(self._value(f"{name}_{n}", value) for n, value in enumerate(values)) or "NULL"
 
-    def _items(self, name: str, values: Sequence[str]) -> str:
+    def _items(self, name: str, values: Collection[str] | Collection[int]) -> str:
         statement, more = items_of(self._connection, name, values)
         self.values |= more
         return statement

@@ -197,7 +197,7 @@ class TraceStore:
             return None
         row = Row(kept.turn_id, kept.conversation_id, kept.started, kept.chatbot, kept.outcome, body)
         try:
-            return row._replace(facts=derive_facts(trace_file.decode(body), emergency_kind(trace)))
+            return row._replace(facts=derive_facts(kept, emergency_kind(trace)))
         except Exception:  # nor must its facts cost it
             return row
 
