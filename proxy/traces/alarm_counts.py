@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from proxy.traces.backend import Connection, TraceBackend
 from proxy.traces.emergencies import EMERGENCY_JUDGE
 from proxy.traces.labels import labels_of
-from proxy.traces.query import open_backend
-from proxy.traces.search import FactQuery, TurnFilter, has_facts, items_of
+from proxy.traces.query import has_facts, open_backend
+from proxy.traces.search import FactQuery, TurnFilter, items_of
 
 Group = tuple[str, str, str | None]
 

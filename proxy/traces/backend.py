@@ -113,6 +113,21 @@ class Writer(Protocol):
         """
         ...
 
+    def index(self, at: float, limit: int) -> float | None:
+        """Derive the facts of turns that have none, the newest first, from those on that began at that Unix time.
+
+        Args:
+            at: Unix time, seconds.
+            limit: How many turns at most.
+
+        Returns:
+            Where to go on; None when no turn is left.
+
+        Raises:
+            Unreachable, TraceError, OSError, sqlite3.Error: That was not possible.
+        """
+        ...
+
     def expire(self, before: float) -> None:
         """Delete for good what started before that Unix time.
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from proxy.traces.backend import Connection, TraceBackend
 from proxy.traces.fact_tables import first_id
 from proxy.traces.facts import decode_ms
-from proxy.traces.query import open_backend
-from proxy.traces.search import FactQuery, TurnFilter, count_to_index, has_facts, items_of
+from proxy.traces.query import has_facts, open_backend
+from proxy.traces.search import FactQuery, TurnFilter, count_to_index, items_of
 
-MOST_BUCKETS = 1_000
+MOST_BUCKETS = 240
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def count_turns(backend: TraceBackend, wanted: TurnFilter, *, since: float, unti
     for bucket, times in zip(buckets, timed, strict=True):
         bucket.steps = _step_times(times)
         _add(total, bucket)
-        all_timed += times
+        all_timed.update(times)
     total.steps = _step_times(all_timed)
     return Counts(buckets, total, to_index)
 
@@ -189,8 +189,8 @@ def _count(
 
 
 def _add(bucket: Bucket, other: Bucket) -> None:
-    bucket.outcomes += other.outcomes
-    bucket.alarms += other.alarms
+    bucket.outcomes.update(other.outcomes)
+    bucket.alarms.update(other.alarms)
     bucket.mended += int(other.mended)
     bucket.calls += int(other.calls)
     bucket.prompt_tokens += int(other.prompt_tokens)

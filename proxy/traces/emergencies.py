@@ -7,8 +7,8 @@ from typing import Any
 from proxy.traces.backend import TraceBackend
 from proxy.traces.facts import Layer, layer_of
 from proxy.traces.file import decode
-from proxy.traces.query import open_backend
-from proxy.traces.search import FactQuery, ListedTurn, TurnFilter, has_facts, items_of, search_turns
+from proxy.traces.query import has_facts, open_backend
+from proxy.traces.search import FactQuery, ListedTurn, TurnFilter, items_of, search_turns
 
 EMERGENCY_JUDGE = "emergency"
 
@@ -103,7 +103,7 @@ def _signs(trace: dict[str, Any], texts: bool) -> Iterator[SeenSign]:
         seen = (judgement["observation"] or {}).get("signs", ())
         for sign in [sign for sign in seen if sign["when"] == "now"] or [{}]:
             yield SeenSign(
-                layer=layer_of(judgement),
+                layer=layer_of(judgement["stage"], judgement["score"]),
                 verdict=judgement["verdict"],
                 kind=sign.get("kind"),
                 who=sign.get("who"),

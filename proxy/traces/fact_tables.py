@@ -6,12 +6,11 @@ fact_values   values that many turns share, by `value_id`; ids and names of ours
 deletions     how many turns were deleted, when and why
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from proxy.traces.facts import TurnFacts, value_id
 
-TABLES = ("turn_facts", "turn_texts", "fact_values", "deletions")
 ROWID_BITS = 20
 """Of an id, those that tell turns apart which began in the same millisecond; the others hold that."""
 _COLUMNS = {
@@ -55,9 +54,12 @@ FILE_TABLES = [
     """CREATE TRIGGER IF NOT EXISTS texts_go_with_their_facts AFTER DELETE ON turn_facts
     BEGIN DELETE FROM turn_texts WHERE id = OLD.id; END""",
 ]
-DATABASE_TABLES = _create_statements(
-    "bigint", 'text COLLATE "C" REFERENCES turns ON DELETE CASCADE', "REFERENCES turn_facts ON DELETE CASCADE"
-)
+DATABASE_TABLES = [
+    "DROP TABLE IF EXISTS turn_texts, turn_facts",  # of turns that somebody dropped: nothing would delete from them
+    *_create_statements(
+        "bigint", 'text COLLATE "C" REFERENCES turns ON DELETE CASCADE', "REFERENCES turn_facts ON DELETE CASCADE"
+    ),
+]
 
 ADD_VALUE = "INSERT INTO fact_values (id, value) VALUES (:id, :value) ON CONFLICT (id) DO NOTHING"
 ADD_FACTS = (
@@ -70,22 +72,41 @@ ADD_TEXT = (
     "INSERT INTO turn_texts (id, text) SELECT id, CAST(:text AS text) FROM turn_facts "
     "WHERE turn_id = :turn_id ON CONFLICT (id) DO NOTHING"
 )
+NOT_INDEXED = """
+SELECT turn_id, started, chatbot, outcome, body FROM turns u
+WHERE started <= :at AND NOT EXISTS (SELECT 1 FROM turn_facts t WHERE t.turn_id = u.turn_id)
+ORDER BY started DESC LIMIT :limit
+"""
+"""Turns without facts: those of an older caf. The newest first, since they are looked at first."""
+COUNT_NOT_INDEXED = "SELECT (SELECT count(*) FROM turns) - (SELECT count(*) FROM turn_facts)"
 ADD_DELETION = "INSERT INTO deletions (at, why, turns) VALUES (:at, :why, :turns)"
+FORGET_DELETIONS = "DELETE FROM deletions WHERE at < :before"
 
-Execute = Callable[[str, Mapping[str, Any]], Any]
+
+class Turn(NamedTuple):
+    """A turn that is in `turns`, and its facts."""
+
+    turn_id: str
+    started: float
+    facts: TurnFacts
 
 
-def add_facts(execute: Execute, turn_id: str, started: float, facts: TurnFacts) -> None:
-    """Write the facts of a turn that is in `turns`; facts that it has stay."""
-    values: dict[str, Any] = {name: getattr(facts, name) for name in _COLUMNS}
-    for name in _SHARED:
-        number = value_id(values[name])
-        execute(ADD_VALUE, {"id": number, "value": values[name]})
-        values[name] = number
-    values |= {"mended": int(facts.mended), "no_source": int(facts.no_source)}
-    execute(ADD_FACTS, values | {"turn_id": turn_id, "start_ms": start_ms(started)})
-    if facts.text:
-        execute(ADD_TEXT, {"turn_id": turn_id, "text": facts.text})
+def add_statements(turns: Iterable[Turn]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return the statements that write the facts of turns, each with the values to run it with; facts that a turn has stay."""
+    shared: dict[int, str] = {}
+    rows, texts = [], []
+    for turn_id, started, facts in turns:
+        values: dict[str, Any] = {name: getattr(facts, name) for name in _COLUMNS}
+        for name in _SHARED:
+            number = value_id(values[name])
+            shared[number], values[name] = values[name], number
+        values |= {"mended": int(facts.mended), "no_source": int(facts.no_source)}
+        rows.append(values | {"turn_id": turn_id, "start_ms": start_ms(started)})
+        if facts.text:
+            texts.append({"turn_id": turn_id, "text": facts.text})
+    # In one order, or two that write the same ones at the same time might wait for each other.
+    ordered = [{"id": number, "value": shared[number]} for number in sorted(shared)]
+    return [(sql, values) for sql, values in ((ADD_VALUE, ordered), (ADD_FACTS, rows), (ADD_TEXT, texts)) if values]
 
 
 def start_ms(started: float) -> int:

@@ -10,13 +10,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from proxy.traces import file as trace_file
 from proxy.traces.backend import Connection, TraceBackend
-from proxy.traces.fact_tables import first_id
+from proxy.traces.fact_tables import COUNT_NOT_INDEXED, first_id
 from proxy.traces.facts import Alarm, Layer, fold
 from proxy.traces.file import decode
 from proxy.traces.labels import Label, labels_of
-from proxy.traces.query import TurnLine, Verdict, open_backend
+from proxy.traces.query import TurnLine, Verdict, has_facts, open_backend
 
 COUNT_TO = 1_000
 """How far the turns that match are counted."""
@@ -251,12 +250,12 @@ class FactQuery:
             yield f"{along}.id >= {self._value('since_id', first_id(wanted.since))}"
             yield f"t.started >= {self._value('since', wanted.since)}"
         if wanted.until is not None:
-            yield f"{along}.id < {self._value('until_id', first_id(wanted.until + 0.001))}"
+            yield f"{along}.id < {self._value('until_id', first_id(wanted.until + 0.002))}"
             yield f"t.started < {self._value('until', wanted.until)}"
 
     def _looked_up_conditions(self, wanted: TurnFilter) -> Iterable[str]:
         if (wanted.judge, wanted.rule, wanted.verdict) != (None, None, None):
-            yield f"t.verdicts IN ({self._list('verdicts', self._values_with(wanted))})"
+            yield f"t.verdicts IN ({self._items('verdicts', self._values_with(wanted))})"
         if wanted.conversation is not None:
             of = f"conversation_id = {self._value('conversation', wanted.conversation)}"
             yield f"t.turn_id IN (SELECT turn_id FROM turns WHERE {of})"
@@ -312,7 +311,7 @@ class FactQuery:
     def _list(self, name: str, values: Sequence[Any]) -> str:
         return ", ".join(self._value(f"{name}_{n}", value) for n, value in enumerate(values)) or "NULL"
 
-    def _items(self, name: str, values: Sequence[str]) -> str:
+    def _items(self, name: str, values: Collection[str] | Collection[int]) -> str:
         statement, more = items_of(self._connection, name, values)
         self.values |= more
         return statement
@@ -329,18 +328,11 @@ def items_of(
     return f"SELECT CAST(value AS {kind}) FROM {each}(CAST(:{name} AS {type_}))", {name: json.dumps([*values])}
 
 
-def has_facts(connection: Connection) -> bool:
-    """Tell whether the backend has the tables of facts; a file of an older caf that no proxy has opened has none."""
-    return not isinstance(connection, sqlite3.Connection) or trace_file.has_facts(connection)
-
-
 def count_to_index(connection: Connection) -> int:
     """Return how many turns have no facts yet."""
-    (turns,) = connection.execute("SELECT count(*) FROM turns").fetchone()
-    if not has_facts(connection):
-        return int(turns)
-    (indexed,) = connection.execute("SELECT count(*) FROM turn_facts").fetchone()
-    return int(turns) - int(indexed)
+    statement = COUNT_NOT_INDEXED if has_facts(connection) else "SELECT count(*) FROM turns"
+    (turns,) = connection.execute(statement).fetchone()
+    return int(turns)
 
 
 _SHOWN = (
