@@ -46,6 +46,8 @@ class TurnFilter:
     mended: bool | None = None
     no_source: bool | None = None
     """Turns whose reply says that the sources do not answer it, or that had no source at all."""
+    cited: str | None = None
+    """Turns whose delivered reply cites this section."""
     key: str | None = None
     since: float | None = None
     """Unix time, seconds: turns that began then or later."""
@@ -256,6 +258,8 @@ class FactQuery:
     def _looked_up_conditions(self, wanted: TurnFilter) -> Iterable[str]:
         if (wanted.judge, wanted.rule, wanted.verdict) != (None, None, None):
             yield f"t.verdicts IN ({self._items('verdicts', self._values_with(wanted))})"
+        if wanted.cited is not None:
+            yield f"t.cited IN ({self._items('cited', self._citations_of(wanted.cited))})"
         if wanted.conversation is not None:
             of = f"conversation_id = {self._value('conversation', wanted.conversation)}"
             yield f"t.turn_id IN (SELECT turn_id FROM turns WHERE {of})"
@@ -288,6 +292,11 @@ class FactQuery:
                 for judge, _, verdict, rule in json.loads(value)
             )
         ]
+
+    def _citations_of(self, section: str) -> list[int]:
+        """Return the sets of cited sections that one is in."""
+        used = self._connection.execute("SELECT id, value FROM fact_values WHERE id IN (SELECT cited FROM turn_facts)")
+        return [id for id, value in used if section in json.loads(value)]
 
     def _labelled(self, labelling: Labelling, judge: str | None) -> list[str]:
         """Return the ids of turns with a label; for false alarms, of those where a person denies what a judge has flagged."""

@@ -1,0 +1,79 @@
+"""The sections of a knowledge base with how often they were used, filtered and sorted. Pure."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from knowledge_base.library import Library, Source
+from proxy.traces.counts import SectionUse
+
+SHOWN = {"all": "all", "never": "never cited", "unreviewed": "not reviewed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """Whether a person answers for a section."""
+
+    words: str
+    style: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A section in the table."""
+
+    source: Source
+    review: Review
+    chosen: int
+    """In how many turns it was chosen."""
+    cited: int
+    """In how many turns the delivered reply cites it."""
+
+
+ORDERS: Mapping[str, Callable[[Row], Any]] = {
+    "title": lambda row: row.source.title.casefold(),
+    "tokens": lambda row: (-row.source.tokens, row.source.id),
+    "review": lambda row: (row.review.words, row.source.id),
+    "chosen": lambda row: (-row.chosen, -row.cited, row.source.id),
+    "cited": lambda row: (-row.cited, -row.chosen, row.source.id),
+}
+
+
+def make_rows(library: Library, use: SectionUse) -> list[Row]:
+    """Return all sections, in the order of their ids."""
+    return [
+        Row(source, describe_review(source), use.chosen.get(source.id, 0), use.cited.get(source.id, 0))
+        for source in library.sources
+    ]
+
+
+def select_rows(rows: Iterable[Row], *, words: str, shown: str, order: str) -> list[Row]:
+    """Return the rows that hold all words, in title, summary, text or id, in an order of `ORDERS`."""
+    wanted = words.casefold().split()
+    keep = [
+        row
+        for row in rows
+        if (shown != "never" or not row.cited)
+        and (shown != "unreviewed" or row.review.style != "good")
+        and all(word in _searched(row.source) for word in wanted)
+    ]
+    return sorted(keep, key=ORDERS[order])
+
+
+def describe_review(source: Source) -> Review:
+    """Say who has reviewed a section."""
+    imported_and_reviewed = getattr(source, "reviewed", None)  # a key that only imported sections have
+    if source.reviewed_by is not None:
+        return Review(f"by {source.reviewed_by}, {source.reviewed_on}", "good")
+    if imported_and_reviewed is not None:
+        return Review("reviewed", "good") if imported_and_reviewed else Review("imported, not reviewed", "bad")
+    return Review("no reviewer named", "warn")
+
+
+def missing_sections(library: Library, use: SectionUse) -> list[str]:
+    """Return the ids of sections that replies cite, and that the knowledge base no longer has."""
+    return [id for id in use.cited if id not in library and not id.startswith("doc:")]
+
+
+def _searched(source: Source) -> str:
+    return f"{source.id} {source.title} {source.summary} {source.text}".casefold()
