@@ -2,11 +2,16 @@
 
 import math
 from collections.abc import Iterable, Mapping
+
+
+import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
+from markupsafe import Markup
 
 from proxy.traces.redaction import redacted_length
 
@@ -43,6 +48,7 @@ def environment() -> "Environment":
         loader=PackageLoader("proxy.console"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=show_directions,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -93,3 +99,15 @@ def plain(name: str) -> str:
 def to_options(values: Iterable[str]) -> dict[str, str]:
     """Return names as answers of a field, each under itself."""
     return {value: value for value in values}
+=======
+DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+
+
+def show_directions(value: object) -> object:
+    """Write characters that turn the direction of what follows by their names: what is read as evidence hides none.
+
+    Every value of a template passes through here.
+    """
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return DIRECTIONS.sub(lambda found: f"\u27e6U+{ord(found[0]):04X}\u27e7", value)
