@@ -146,10 +146,11 @@ def make_turn(chance: random.Random, library: Library, conversation: str, number
         1.0 if chance.random() < 0.3 else 0.7, Crisis(signs=[sign] if is_danger else []),
     )  # fmt: skip
     problems = [] if outcome == "accepted" else [Problem(kind="beyond", quote=draft[-80:], severity=2)]
-    raw = Screening(problems=problems, adds=False).model_dump_json()
+    screening = Screening(problems=problems, adds=False)
+    raw = screening.model_dump_json()
     swift = [
         Judgement(judge, "swift", "reject" if problems else "accept", rule if problems else None, "",
-                  chance.lognormvariate(7, 0.5), None, Screening(problems=problems, adds=False), Exchange("swift", "4f2a" * 16, raw))
+                  chance.lognormvariate(7, 0.5), None, screening, Exchange("swift", "4f2a" * 16, raw))
         for judge, rule in (("source_fidelity", "unsupported"), ("transparency", "undisclosed"), ("role", "role"))
     ]  # fmt: skip
     claims = Claims(

@@ -28,7 +28,7 @@ from proxy.traces.search import COUNT_TO, TurnFilter, neighbours, read_turn, sea
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Attempt, SelectedSource, Trace
 from tests.postgres_server import PASSWORD, PASSWORD_ENV
-from tests.proxy.traces.test_store import SECRET, bytes_of, stored, trace, wait_for
+from tests.proxy.traces.test_store import SECRET, stored, trace, wait_for
 
 START = 1_700_000_000.0
 WORDS = ("Angst", "STRASSE", "straße", "ångström", "50%", "a_b", "back\\slash", "sleep", "sleepless", "薬", "it's")
@@ -338,22 +338,6 @@ def test_facts_and_texts_go_with_their_turn(place: TraceBackend, how: str) -> No
     assert [turn.line.turn_id for turn in search_turns(place, TurnFilter()).turns] == ["kept"]
     told = [(one.why, one.turns) for one in read_deletions(place)]
     assert told == {"purge": [("conversation", 1)], "age": [("age", 1)], "an older caf": []}[how]
-
-
-def test_a_word_is_gone_from_every_file_when_its_turn_is(path: Path) -> None:
-    """Also the copy that is searched, and while the proxy runs."""
-    store = TraceStore(path, "full", 30)
-    store.start()
-    for n in range(40):
-        store.record(trace(f"gone-{n}", "gone", user_message="Forgetmenot " * 200))
-        store.record(trace(f"kept-{n}", "kept", user_message="Rosemary " * 200))
-    wait_for(lambda: len(list_turns(path, limit=99)) == 80)
-    assert b"forgetmenot" in bytes_of(path)
-    purge(path, conversation="gone")
-    assert b"forgetmenot" not in bytes_of(path)
-    assert b"rosemary" in bytes_of(path)
-    store.close()
-    assert b"forgetmenot" not in bytes_of(path)
 
 
 def test_rebuilding_the_file_leaves_facts_with_their_turns(path: Path) -> None:
