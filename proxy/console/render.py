@@ -1,11 +1,8 @@
 """Templates, and the headers of every answer. Every value is escaped, whatever it is: drafts may hold markup."""
 
 import math
-from collections.abc import Iterable, Mapping
-
-
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -99,7 +96,8 @@ def plain(name: str) -> str:
 def to_options(values: Iterable[str]) -> dict[str, str]:
     """Return names as answers of a field, each under itself."""
     return {value: value for value in values}
-=======
+
+
 DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 

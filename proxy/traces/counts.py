@@ -229,6 +229,6 @@ def _sections(connection: Connection, counts: Counter[int]) -> Counter[str]:
 
 
 def _values(connection: Connection, numbers: Collection[int]) -> dict[int, list[str]]:
-    which, values = items_of(connection, "numbers", numbers)
+    which, values = items_of(connection, "numbers", numbers, "bigint")
     rows = connection.execute(f"SELECT id, value FROM fact_values WHERE id IN ({which})", values)
     return {number: json.loads(value) for number, value in rows}
