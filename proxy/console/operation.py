@@ -1,14 +1,69 @@
-"""Operation."""
+"""Operation: what happened over time, how long it took and what it cost, and how the proxy itself is."""
+
+import asyncio
+import time
+from urllib.parse import urlencode
 
 from aiohttp import web
 
+from proxy.console.activity import bucket_times, draw_activity, list_steps
 from proxy.console.admission import admit
+from proxy.console.period import PERIODS
+from proxy.console.process_figures import ProcessFigures, read_figures
+from proxy.console.trace_reading import NoTraces, read_traces
 from proxy.console.visit import Visit
+from proxy.traces.counts import Counts, count_turns
+from proxy.traces.search import TurnFilter
+
+HOME = "/console/operation"
+REFRESH_S = 15
 
 
 async def show_operation(visit: Visit) -> web.Response:
-    """Show the screen."""
-    return visit.render("operation/index.html")
+    """Show the screen, with its figures."""
+    return await _render(visit, "operation/index.html")
 
 
-ROUTES = [web.get("/console/operation", admit(show_operation))]
+async def show_figures(visit: Visit) -> web.Response:
+    """Show the figures alone, which the screen asks for again and again."""
+    return await _render(visit, "operation/_figures.html")
+
+
+async def _render(visit: Visit, template: str) -> web.Response:
+    query = visit.request.query
+    period = PERIODS.get(query.get("period", ""), PERIODS["day"])
+    chatbot = query.get("chatbot", "")
+    chatbots = [chatbot] if chatbot in visit.chatbots else visit.chatbots
+    now = time.time()
+    since, until = bucket_times(period, now)
+    counts, trouble = Counts([], None, 0), None  # type: ignore[arg-type]
+    try:
+        counts = await read_traces(
+            visit.service, count_turns, TurnFilter(chatbots=frozenset(chatbots)),
+            since=since, until=until, width=period.bucket_s,
+        )  # fmt: skip
+    except NoTraces as error:
+        trouble = error
+    return visit.render(
+        template,
+        period=period, periods=PERIODS, chatbot=chatbot if chatbot in visit.chatbots else "", trouble=trouble, now=now,
+        total=None if trouble else counts.all, to_index=counts.to_index,
+        plots=draw_activity(counts, period) if not trouble and counts.all.turns else [],
+        steps=[] if trouble else list_steps(counts.all.steps),
+        figures=await _read_figures(visit), refresh_s=REFRESH_S,
+        here=f"{HOME}/figures?{urlencode({'period': period.name, 'chatbot': chatbot})}",
+    )  # fmt: skip
+
+
+async def _read_figures(visit: Visit) -> ProcessFigures | None:
+    """Return the figures of the proxy; None: the visitor's key is for some chatbots, and they tell of all."""
+    key = visit.access.key
+    if key is not None and key.chatbots is not None:
+        return None
+    return read_figures(await asyncio.to_thread(visit.service.metrics.values))
+
+
+ROUTES = [
+    web.get(HOME, admit(show_operation)),
+    web.get(f"{HOME}/figures", admit(show_figures)),
+]

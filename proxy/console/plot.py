@@ -59,6 +59,16 @@ def count_axis(highest: float, title: str = "") -> Axis:
     )
 
 
+def fine_axis(highest: float, title: str = "") -> Axis:
+    """Return an axis of amounts from 0, which may be small, with round ticks."""
+    if highest <= 0:
+        return Axis(0, 1, [(0, "0")], title)
+    step = 10.0 ** math.floor(math.log10(highest / 2))
+    step *= next(n for n in (1, 2, 5, 10) if highest / (step * n) <= 5)
+    top = step * math.ceil(highest / step)
+    return Axis(0, top, [(n * step, f"{n * step:.6g}") for n in range(round(top / step) + 1)], title)
+
+
 def draw_lines(series: Sequence[Series], x: Axis, y: Axis, label: str, *, height: int = 190) -> Markup:
     """Draw lines; a point's interval is a vertical bar.
 
@@ -72,7 +82,12 @@ def draw_lines(series: Sequence[Series], x: Axis, y: Axis, label: str, *, height
 
 
 def draw_stacks(
-    names: Sequence[tuple[str, str]], columns: Sequence[tuple[str, Sequence[float]]], label: str, *, height: int = 190
+    names: Sequence[tuple[str, str]],
+    columns: Sequence[tuple[str, Sequence[float]]],
+    label: str,
+    *,
+    height: int = 190,
+    y: Axis | None = None,
 ) -> Markup:
     """Draw stacked bars.
 
@@ -81,10 +96,11 @@ def draw_stacks(
         columns: A label and the values of each bar.
         label: What a screen reader says of it.
         height: In the drawing's units.
+        y: The axis of the values; None: one of numbers.
     """
     shown_every = max(1, math.ceil(len(columns) / 6))
     ticks = [(n + 0.5, text) for n, (text, _) in enumerate(columns) if n % shown_every == 0]
-    axis = count_axis(max((sum(values) for _, values in columns), default=0))
+    axis = y or count_axis(max((sum(values) for _, values in columns), default=0))
     frame = _Frame(Axis(0, max(1, len(columns)), ticks), axis, height)
     return frame.wrap(
         label, (part for n, (text, values) in enumerate(columns) for part in _stack(frame, n, text, names, values))

@@ -192,6 +192,16 @@ class Metrics:
         for reading in self._readings:
             reading.refresh()
 
+    def values(self) -> dict[str, list[tuple[dict[str, str], float]]]:
+        """Return counters and gauges as they are now, by the names that they are scraped under, with their labels."""
+        self.refresh()
+        values: dict[str, list[tuple[dict[str, str], float]]] = {}
+        for family in self._all.collect():
+            if family.type in ("counter", "gauge"):
+                for sample in family.samples:
+                    values.setdefault(sample.name, []).append((sample.labels, sample.value))
+        return values
+
     def text(self) -> bytes:
         """Return the exposition format."""
         self.refresh()

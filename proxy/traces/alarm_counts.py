@@ -66,7 +66,7 @@ def _groups(connection: Connection, wanted: TurnFilter, turns: set[str] | None =
     query = FactQuery(connection, wanted)
     where, values = query.where, query.values
     if turns is not None:
-        which, more = items_of(connection, "of_turns", turns)
+        which, more = items_of(connection, "of_turns", turns, "text")
         where, values = f"{where} AND t.turn_id IN ({which})", values | more
     rows = connection.execute(
         f"SELECT t.alarm, t.kind, t.layer, count(*) FROM {query.tables} WHERE {where} GROUP BY 1, 2, 3", values

@@ -3,7 +3,8 @@
 //   data-key="j"                    that key clicks (or, for fields, focuses) the element; `?` lists the keys of the page
 //   data-opens="ID"                 opens that dialog
 //   data-fragment="URL"             is filled from there: at once, or when the <details> around it is opened;
-//                                   again every data-refresh seconds, for as long as what came says data-refresh
+//                                   again every data-refresh seconds, for as long as what came says data-refresh;
+//                                   with data-loaded the page itself came with it
 //   data-count="URL"                a number from there ({"count": 3}), also before the page's title
 //   <form data-auto>                is sent when a field of it changes
 
@@ -20,21 +21,42 @@ export function showTimes(root = document) {
 }
 
 // Fragments are pages of this server, written by templates that escape every value.
-export async function loadFragment(element, url = element.dataset.fragment) {
-  element.setAttribute("aria-busy", "true");
+//   options       of `fetch`, for fragments that are asked for with a body
+//   onSignedOut   for pages that hold what reloading would lose
+export async function loadFragment(element, url = element.dataset.fragment, options = {}, onSignedOut = () => location.reload()) {
+  const again = "loaded" in element.dataset;
+  if (!again) element.setAttribute("aria-busy", "true");
   try {
-    const response = await fetch(url, { headers: { Accept: "text/html" } });
-    if (response.redirected || response.status === 401) { location.reload(); return; }
+    const response = await fetch(url, { ...options, headers: { ...options.headers, Accept: "text/html" } });
+    if (response.redirected || response.status === 401) { onSignedOut(element); return; }
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
-    element.replaceChildren(...(page.querySelector("main") ?? page.body).childNodes);
+    replaceContent(element, (page.querySelector("main") ?? page.body).childNodes);
   } catch {
-    element.textContent = "The proxy does not answer. It may be restarting: reload the page.";
+    if (!again) element.textContent = "The proxy does not answer. It may be restarting: reload the page.";
   }
   element.removeAttribute("aria-busy");
   element.dataset.loaded = "";
   enhance(element);
-  const again = element.querySelector("[data-refresh]")?.dataset.refresh;
-  if (again) setTimeout(() => element.isConnected && loadFragment(element, url), 1000 * Number(again));
+  refreshLater(element, url);
+}
+
+// What has an id stays as the reader has it: a <details> open, a field or a link in focus.
+function replaceContent(element, nodes) {
+  const open = [...element.querySelectorAll("details[id][open]")].map((one) => one.id);
+  const focused = element.contains(document.activeElement) ? document.activeElement.id : "";
+  element.replaceChildren(...nodes);
+  for (const id of open) element.querySelector(`#${CSS.escape(id)}`)?.setAttribute("open", "");
+  if (focused) element.querySelector(`#${CSS.escape(focused)}`)?.focus({ preventScroll: true });
+}
+
+function refreshLater(element, url = element.dataset.fragment) {
+  const seconds = Number(element.querySelector("[data-refresh]")?.dataset.refresh);
+  if (!seconds) return;
+  setTimeout(() => {
+    if (!element.isConnected) return;
+    if (document.hidden) refreshLater(element, url);
+    else loadFragment(element, url);
+  }, 1000 * seconds);
 }
 
 export async function showCount(element) {
@@ -100,6 +122,7 @@ document.addEventListener("click", (event) => {
 document.addEventListener("change", (event) => event.target.closest("form[data-auto]")?.requestSubmit());
 
 enhance(document);
+for (const element of document.querySelectorAll("[data-fragment][data-loaded]")) refreshLater(element);
 const showCounts = () => { for (const element of document.querySelectorAll("[data-count]")) showCount(element); };
 showCounts();
 setInterval(() => document.hidden || showCounts(), 30_000);

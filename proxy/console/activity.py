@@ -1,0 +1,181 @@
+"""What happened over time, as plots with their tables. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from markupsafe import Markup
+
+from proxy.console.period import DAY, Period
+from proxy.console.plot import Axis, Point, Series, count_axis, draw_lines, draw_stacks, fine_axis
+from proxy.console.render import count, ms
+from proxy.traces.counts import Bucket, Counts, StepTimes
+
+OUTCOMES: Mapping[str, tuple[str, str]] = {
+    "accepted": ("delivered", "The reply was delivered as the chatbot wrote it"),
+    "warned": ("with a warning", "The reply was delivered, and the chatbot was warned for its next turns"),
+    "refined": ("corrected", "A corrected reply was delivered in place of the draft"),
+    "fallback": ("replaced", "The fallback message was delivered in place of a reply"),
+    "emergency": ("emergency", "The emergency text was delivered in place of a reply"),
+    "unjudged": ("not judged", "A judge failed, and the reply was delivered without its verdict"),
+    "unfiltered": ("filter off", "The filter was off or only watched"),
+    "error": ("error", "The turn ended in an error: there was no reply"),
+}
+"""What turns come to, in words and with an explanation, in the order of the bars from below."""
+STEPS: Mapping[str, str] = {
+    "turn": "Whole turn",
+    "select": "Sections chosen by a model",
+    "draft": "Draft of the chatbot",
+    "redraft": "Second draft",
+    "reply.swift": "Screening call (swift)",
+    "reply.chief": "Chief call",
+    "refine": "Reply rewritten",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A plot, its key, and the same numbers as a table."""
+
+    name: str
+    title: str
+    note: str
+    drawing: Markup
+    key: Sequence[tuple[str, str, str]]
+    """Style, name and explanation of each colour."""
+    heads: Sequence[str]
+    rows: Sequence[tuple[float, Sequence[str]]]
+    """The start of each bucket, and what stands under the heads; those in which nothing happened are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """How long a step took."""
+
+    name: str
+    times: StepTimes
+    share: float
+    """Of the longest p95 of all steps."""
+
+
+def bucket_times(period: Period, now: float) -> tuple[float, float]:
+    """Return since when and until when a period is counted: its buckets begin at whole hours or days."""
+    last = now // period.bucket_s * period.bucket_s
+    return last - period.seconds + period.bucket_s, last + period.bucket_s
+
+
+def draw_activity(counts: Counts, period: Period) -> list[Plot]:
+    """Return the plots of what happened."""
+    buckets = counts.buckets
+    labels = [_label(bucket.start, period) for bucket in buckets]
+    used = [name for name in OUTCOMES if counts.all.outcomes[name]]
+    plots = [
+        _stacks(
+            "outcomes", "What became of the replies", "Turns, by what was delivered.", buckets, labels,
+            [(f"o-{name}", *OUTCOMES[name]) for name in used], lambda bucket: [bucket.outcomes[name] for name in used],
+        ),
+        _draw_latency(buckets, labels),
+        _stacks(
+            "calls", "Calls of models", "All calls that turns made: drafts, judges, rewriting.", buckets, labels,
+            [("a1", "calls", "")], lambda bucket: [bucket.calls],
+        ),
+        _stacks(
+            "tokens", "Tokens", "What models read, and what they wrote.", buckets, labels,
+            [("a3", "read (prompt)", ""), ("a0", "written (completion)", "")],
+            lambda bucket: [bucket.prompt_tokens, bucket.completion_tokens],
+        ),
+    ]  # fmt: skip
+    if counts.all.cost is not None:
+        plots.append(
+            _stacks(
+                "money", "Money", "In the currency of the models' prices.", buckets, labels, [("a2", "money", "")],
+                lambda bucket: [bucket.cost or 0.0],
+                axis=fine_axis(max(bucket.cost or 0.0 for bucket in buckets)), write=lambda value: f"{value:,.4g}",
+            )
+        )  # fmt: skip
+    return plots
+
+
+def list_steps(steps: Mapping[str, StepTimes]) -> list[StepRow]:
+    """Return how long steps took, the whole turn first, then the slowest."""
+    longest = max((times.p95 for times in steps.values()), default=0.0) or 1.0
+    rows = [StepRow(_step_name(name), times, times.p95 / longest) for name, times in steps.items()]
+    return sorted(rows, key=lambda row: (row.name != STEPS["turn"], -row.times.p95))
+
+
+def _stacks(
+    name: str,
+    title: str,
+    note: str,
+    buckets: Sequence[Bucket],
+    labels: Sequence[str],
+    key: Sequence[tuple[str, str, str]],
+    values: Callable[[Bucket], Sequence[float]],
+    *,
+    axis: Axis | None = None,
+    write: Callable[[float], str] = count,
+) -> Plot:
+    columns = [(label, values(bucket)) for label, bucket in zip(labels, buckets, strict=True)]
+    drawing = draw_stacks(
+        [(words, style) for style, words, _ in key], columns, f"{title}; the numbers are in the table below", y=axis
+    )
+    rows = [
+        (bucket.start, [write(value) for value in values(bucket)])
+        for bucket in reversed(buckets)
+        if any(values(bucket))
+    ]
+    return Plot(name, title, note, drawing, key, [words for _, words, _ in key], rows)
+
+
+def _draw_latency(buckets: Sequence[Bucket], labels: Sequence[str]) -> Plot:
+    times = [bucket.steps.get("turn") for bucket in buckets]
+    highest = max((one.p95 for one in times if one), default=0.0)
+    unit, divisor = ("s", 1000.0) if highest >= 2000 else ("ms", 1.0)
+    every = -(-len(labels) // 6)
+    across = Axis(0, max(1, len(labels)), [(n + 0.5, text) for n, text in enumerate(labels) if n % every == 0])
+    up = count_axis(highest / divisor, unit) if highest / divisor >= 5 else fine_axis(highest / divisor, unit)
+    key = (
+        ("a1", "half of the turns", "p50: half of the turns took less"),
+        ("a0", "95 % of the turns", "p95: one turn in twenty took longer"),
+    )
+    series = [
+        *_runs("half of the turns", "a1", [None if one is None else one.p50 / divisor for one in times]),
+        *_runs("95 % of the turns", "a0", [None if one is None else one.p95 / divisor for one in times]),
+    ]
+    return Plot(
+        "latency",
+        "How long a turn took",
+        "From the request to the last word, with all judges.",
+        draw_lines(series, across, up, "How long a turn took; the numbers are in the table below"),
+        key,
+        ["half within", "95 % within"],
+        [
+            (bucket.start, [ms(one.p50), ms(one.p95)])
+            for bucket, one in zip(reversed(buckets), reversed(times), strict=True)
+            if one is not None
+        ],
+    )
+
+
+def _runs(name: str, style: str, values: Sequence[float | None]) -> list[Series]:
+    """Return a line in pieces: none goes through buckets without a value."""
+    runs: list[list[Point]] = [[]]
+    for n, value in enumerate(values):
+        if value is not None:
+            runs[-1].append(Point(n + 0.5, value))
+        elif runs[-1]:
+            runs.append([])
+    return [Series(name, run, style) for run in runs if run]
+
+
+def _label(start: float, period: Period) -> str:
+    at = datetime.fromtimestamp(start, UTC)
+    return f"{at:%H:%M}" if period.seconds <= DAY else f"{at.day} {at:%b}"
+
+
+def _step_name(name: str) -> str:
+    if name in STEPS:
+        return STEPS[name]
+    judge, _, stage = name.partition(".")
+    words = judge.replace("_", " ")
+    return f"Judge: {words}, {stage} stage" if stage else words.capitalize()
