@@ -1,7 +1,7 @@
 """What happened over time, as plots with their tables. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from markupsafe import Markup
@@ -115,6 +115,7 @@ def _stacks(
     axis: Axis | None = None,
     write: Callable[[float], str] = count,
 ) -> Plot:
+    axis = axis or _short(count_axis(max((sum(values(bucket)) for bucket in buckets), default=0)))
     columns = [(label, values(bucket)) for label, bucket in zip(labels, buckets, strict=True)]
     drawing = draw_stacks(
         [(words, style) for style, words, _ in key], columns, f"{title}; the numbers are in the table below", y=axis
@@ -127,10 +128,23 @@ def _stacks(
     return Plot(name, title, note, drawing, key, [words for _, words, _ in key], rows)
 
 
+def _short(axis: Axis) -> Axis:
+    """Return an axis whose numbers have room beside it: 20 k, 1.5 M."""
+
+    def short(value: float) -> str:
+        for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+            if axis.high >= size:
+                divisor = 1000.0 if letter == "k" else size
+                return f"{value / divisor:g} {letter}" if value else "0"
+        return count(value)
+
+    return replace(axis, ticks=[(value, short(value)) for value, _ in axis.ticks])
+
+
 def _draw_latency(buckets: Sequence[Bucket], labels: Sequence[str]) -> Plot:
     times = [bucket.steps.get("turn") for bucket in buckets]
     highest = max((one.p95 for one in times if one), default=0.0)
-    unit, divisor = ("s", 1000.0) if highest >= 2000 else ("ms", 1.0)
+    unit, divisor = ("seconds", 1000.0) if highest >= 2000 else ("milliseconds", 1.0)
     every = -(-len(labels) // 6)
     across = Axis(0, max(1, len(labels)), [(n + 0.5, text) for n, text in enumerate(labels) if n % every == 0])
     up = count_axis(highest / divisor, unit) if highest / divisor >= 5 else fine_axis(highest / divisor, unit)

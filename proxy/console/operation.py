@@ -32,8 +32,8 @@ async def show_figures(visit: Visit) -> web.Response:
 async def _render(visit: Visit, template: str) -> web.Response:
     query = visit.request.query
     period = PERIODS.get(query.get("period", ""), PERIODS["day"])
-    chatbot = query.get("chatbot", "")
-    chatbots = [chatbot] if chatbot in visit.chatbots else visit.chatbots
+    chatbot = query.get("chatbot", "") if query.get("chatbot", "") in visit.chatbots else ""
+    chatbots = [chatbot] if chatbot else visit.chatbots
     now = time.time()
     since, until = bucket_times(period, now)
     counts, trouble = Counts([], None, 0), None  # type: ignore[arg-type]
@@ -46,7 +46,7 @@ async def _render(visit: Visit, template: str) -> web.Response:
         trouble = error
     return visit.render(
         template,
-        period=period, periods=PERIODS, chatbot=chatbot if chatbot in visit.chatbots else "", trouble=trouble, now=now,
+        period=period, periods=PERIODS, chatbot=chatbot, trouble=trouble, now=now,
         total=None if trouble else counts.all, to_index=counts.to_index,
         plots=draw_activity(counts, period) if not trouble and counts.all.turns else [],
         steps=[] if trouble else list_steps(counts.all.steps),

@@ -1,0 +1,48 @@
+"""The screen of operation in a browser: how it looks, and how it is asked for again."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.proxy.console.conftest import LOOKS, Console, check_look
+
+
+@pytest.fixture(scope="module")
+def address(console: Console) -> str:
+    """The address of the screen, with turns of different outcomes."""
+    for text in ("What is schizophrenia?", "Which dose of olanzapine should I take?", "I want to kill myself tonight."):
+        console.say(text)
+    time.sleep(0.6)
+    return f"{console.url}/console/operation?period=hour"
+
+
+@pytest.mark.parametrize(("size", "scheme"), LOOKS)
+def test_looks(address: str, open_page: Callable[..., Any], size: str, scheme: str) -> None:
+    """No faults for axe-core, no horizontal scroll, in both sizes and schemes."""
+    page = open_page(address, size, scheme)
+    page.locator("#numbers-outcomes summary").click()
+    check_look(page, f"operation-{size}-{scheme}")
+
+
+def test_asked_again_everything_stays_where_it_is(
+    address: str, open_page: Callable[..., Any], console: Console
+) -> None:
+    """After a refresh there are new figures, what was open is open, and the page has not scrolled; all by keyboard."""
+    page = open_page("about:blank")
+    page.clock.install()
+    page.goto(address)
+    page.keyboard.press("t")
+    assert page.evaluate("document.activeElement.name") == "period"
+    page.keyboard.press("Escape")
+    page.locator("#numbers-tokens summary").focus()
+    page.keyboard.press("Enter")
+    page.evaluate("window.scrollTo(0, 400)")
+    console.say("What are antipsychotics?")
+    time.sleep(0.6)
+    with page.expect_response("**/operation/figures?**"):
+        page.clock.fast_forward(16_000)
+    page.wait_for_selector("text=4turns")
+    assert page.locator("#numbers-tokens").get_attribute("open") is not None
+    assert page.evaluate("window.scrollY") == 400
