@@ -8,6 +8,7 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from proxy.traces.backend import Connection, TraceBackend
@@ -275,8 +276,15 @@ class FactQuery:
     def _contains(self, name: str, word: str) -> str:
         if not self._database:
             return f"instr(x.text, {self._value(name, word)}) > 0"
+        if not self._has_trigrams:
+            return f"strpos(x.text, {self._value(name, word)}) > 0"  # takes half the time of LIKE
         escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        return f"x.text LIKE {self._value(name, f'%{escaped}%')}"  # which an index of pg_trgm serves, where somebody made one
+        return f"x.text LIKE {self._value(name, f'%{escaped}%')}"
+
+    @cached_property
+    def _has_trigrams(self) -> bool:
+        """Tell whether somebody has made an index of pg_trgm, which serves LIKE alone."""
+        return self._connection.execute(_TRIGRAMS).fetchone() is not None
 
     def _values_with(self, wanted: TurnFilter) -> list[int]:
         """Return the sets of verdicts that have one as wanted."""
@@ -343,6 +351,7 @@ def count_to_index(connection: Connection) -> int:
     return int(turns)
 
 
+_TRIGRAMS = "SELECT 1 FROM pg_indexes WHERE tablename = 'turn_texts' AND indexdef LIKE '%gin_trgm_ops%'"
 _SHOWN = (
     "t.id, t.turn_id, u.conversation_id, t.started, t.chatbot, t.number, t.outcome, t.would, t.error, t.ms, t.prompt_tokens, "
     "t.completion_tokens, t.key_id, t.filter, t.alarm, t.kind, t.layer, t.mended, t.no_source, t.calls, t.cost, v.value"

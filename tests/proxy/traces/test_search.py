@@ -248,6 +248,20 @@ def test_a_filter_returns_what_filtering_the_traces_would(corpus: TraceBackend, 
         assert beside.older == (turns[place_of + 1].line.turn_id if place_of + 1 < len(turns) else None)
 
 
+def test_an_index_of_trigrams_changes_no_result(database: Database) -> None:
+    """It makes words that are rare fast to search; an administrator may add it."""
+    stored(database, *some_traces(150))
+    wanted = [TurnFilter(words=word) for word in (*WORDS, "%", "_", "\\", "gst")]
+    before = [search_turns(database, one, limit=200) for one in wanted]
+    with open_backend(database, "rw") as connection:
+        there = connection.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'pg_trgm'").fetchone()
+        if there is None:
+            pytest.skip("needs pg_trgm: apt-get install postgresql-contrib")
+        connection.execute("CREATE EXTENSION pg_trgm")
+        connection.execute("CREATE INDEX ON turn_texts USING gin (text gin_trgm_ops)")
+    assert [search_turns(database, one, limit=200) for one in wanted] == before
+
+
 def test_an_exact_id_of_another_tenant_is_no_turn(place: TraceBackend) -> None:
     """Not even an error tells that it is there."""
     stored(place, trace("mine", chatbot="info"), trace("theirs", chatbot="clinic"))
