@@ -13,6 +13,11 @@ assets.py          style sheets and scripts
 plot.py            lines and bars as SVG
 evaluations.py     evaluations of judges, read and started; runs.py: experiments, read
 
+trace_reading.py   reads traces for a screen; period.py: the time it looks at
+alarm_cards.py     what the inbox of emergencies says of each, in plain words
+section_table.py   sections of a knowledge base with how often they were used
+activity.py        what happened over time, as plots with tables; process_figures.py: how the proxy itself is
+
 Its screens, a module and a folder of templates each: playground, conversations, emergencies, judges, experiments, knowledge,
 operation.
 """

@@ -19,7 +19,7 @@ from proxy.traces.alarm_counts import AlarmCount, count_alarms, count_open
 from proxy.traces.emergencies import EMERGENCY_JUDGE, Inbox, search_emergencies
 from proxy.traces.labels import Label, RightVerdict, add, withdraw
 from proxy.traces.search import Labelling, TurnFilter, read_turn
-from proxy.wire.errors import BadRequest
+from proxy.wire.errors import BadRequest, StoreUnavailable
 
 PAGE = 30
 FRESH_S = 5.0
@@ -169,7 +169,10 @@ async def label_item(visit: Visit) -> web.Response:
     if verdict is None:
         raise BadRequest(f"An answer is one of {', '.join(VERDICTS[alarm])}.", param="said")
     label = Label(EMERGENCY_JUDGE, verdict, labelled=time.time())
-    await read_traces(visit.service, add, trace["turn_id"], label)
+    try:
+        await read_traces(visit.service, add, trace["turn_id"], label)
+    except NoTraces as error:
+        raise StoreUnavailable from error
     return _changed(visit, form, trace["turn_id"], verdict)
 
 
@@ -177,13 +180,24 @@ async def undo_item(visit: Visit) -> web.Response:
     """Take a label back."""
     form = await visit.request.post()
     trace = await _find_turn(visit, form)
-    await read_traces(visit.service, withdraw, trace["turn_id"], EMERGENCY_JUDGE)
+    try:
+        await read_traces(visit.service, withdraw, trace["turn_id"], EMERGENCY_JUDGE)
+    except NoTraces as error:
+        raise StoreUnavailable from error
     return _changed(visit, form, trace["turn_id"], "none")
 
 
 async def _find_turn(visit: Visit, form: Mapping[str, Any]) -> dict[str, Any]:
-    """Raises: web.HTTPNotFound: the visitor may see no such turn, or the emergency judge did not judge it."""
-    trace = await read_traces(visit.service, read_turn, str(form.get("turn", "")), visit.chatbots)
+    """Return the turn that a form is about.
+
+    Raises:
+        web.HTTPNotFound: The visitor may see no such turn, or the emergency judge did not judge it.
+        StoreUnavailable: The traces cannot be read.
+    """
+    try:
+        trace = await read_traces(visit.service, read_turn, str(form.get("turn", "")), visit.chatbots)
+    except NoTraces as error:
+        raise StoreUnavailable from error
     if trace is None or not trace["emergency"]:
         raise web.HTTPNotFound
     return trace
