@@ -4,6 +4,7 @@ import { csrf, loadFragment, showCount } from "./console.js";
 const items = () => [...document.querySelectorAll(".inbox > li")];
 const said = document.getElementById("said");
 let current = null;
+let undoing = false;
 
 function choose(item, { focus = true } = {}) {
   if (!item) return;
@@ -30,6 +31,7 @@ async function send(form, button) {
   const body = new FormData(form, button);
   const headers = { Accept: "application/json", "X-CSRF-Token": csrf() };
   const response = await fetch(form.action, { method: "POST", body, headers }).catch(() => null);
+  if (response?.status === 401) { location.reload(); return; }
   if (!response?.ok) {
     const answer = await response?.json().catch(() => null);
     said.textContent = answer?.error?.message ?? "The proxy does not answer. Nothing was kept: try again.";
@@ -39,7 +41,9 @@ async function send(form, button) {
   said.textContent = `${name}: ${button.dataset.said ?? "open again"}.`;
   await loadFragment(item, item.dataset.item);
   choose(item);
-  for (const badge of document.querySelectorAll("[data-count]")) showCount(badge);
+  undoing = true;
+  await showCount(document.querySelector("nav [data-count]"));
+  setTimeout(() => { undoing = false; });
 }
 
 document.getElementById("next")?.addEventListener("click", () => move(1));
@@ -54,3 +58,12 @@ document.addEventListener("focusin", (event) => {
   if (item && item !== current) choose(item, { focus: false });
 });
 choose(items()[0], { focus: false });
+
+// The number of open ones is asked for again and again; when it grows, something has come in that this page does not show.
+const badge = document.querySelector("nav [data-count]");
+let open = null;
+new MutationObserver(() => {
+  const now = Number(badge.textContent);
+  if (open !== null && now > open && !undoing) document.getElementById("fresh").hidden = false;
+  open = now;
+}).observe(badge, { childList: true });

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from proxy.console.emergencies import OPEN_COUNTS
 from tests.proxy.console.conftest import LOOKS, Console, check_look
 
 expect = pytest.importorskip("playwright.sync_api", reason="the Python package playwright is not installed").expect
@@ -62,3 +63,24 @@ def test_keyboard_alone_goes_through_the_inbox(inbox: str, open_page: Callable[.
     page.keyboard.press("?")
     keys = page.locator("#keys dl").inner_text()
     assert all(word in keys for word in ("Next", "Right", "False alarm", "Open the turn"))
+
+
+def test_what_comes_in_meanwhile_is_told(inbox: str, open_page: Callable[..., Any], console: Console) -> None:
+    """A page that is open says that something new has come in, and shows it on a key; an undo is nothing new."""
+    page = open_page("about:blank")
+    page.clock.install()
+    page.goto(inbox)
+    expect_open(page, 4)
+    page.keyboard.press("f")
+    expect_open(page, 3)
+    page.keyboard.press("u")
+    expect_open(page, 4)
+    assert page.locator("#fresh").is_hidden()
+    console.say("The voices tell me to jump and I have to obey")
+    time.sleep(0.6)
+    console.app[OPEN_COUNTS].clear()  # the number is good for some seconds
+    page.clock.fast_forward(31_000)
+    page.wait_for_selector("#fresh:not([hidden])")
+    page.keyboard.press("n")
+    expect_open(page, 5)
+    assert page.locator(".inbox > li").count() == 5
