@@ -22,7 +22,7 @@ class SeenSign:
     kind: str | None
     """None: it named none, or the trace is redacted."""
     who: str | None
-    """`user`, or `someone_else` whom the user tells of; None as for the kind."""
+    """`user`, or `someone_else` whom the user tells of; None as for the kind, and unless texts are asked for."""
     quote: str
     """The user's words; empty unless texts are asked for and stored."""
     score: float | None
@@ -106,7 +106,7 @@ def _signs(trace: dict[str, Any], texts: bool) -> Iterator[SeenSign]:
                 layer=layer_of(judgement["stage"], judgement["score"]),
                 verdict=judgement["verdict"],
                 kind=sign.get("kind"),
-                who=sign.get("who"),
+                who=sign.get("who") if texts else None,
                 quote=sign.get("quote", "") if texts else "",
                 score=judgement["score"],
             )
