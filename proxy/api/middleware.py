@@ -79,7 +79,7 @@ def to_api_error(request: web.Request, error: Exception) -> ApiError:
         limit = request.client_max_size
         error = TooLarge(f"The request body is larger than {limit} bytes, the proxy's limit (server.max_body_bytes).")
     elif isinstance(error, web.HTTPException):
-        error = HttpError(error, f"{request.method} {request.path}")
+        error = HttpError(error, request.method, request.path)
     elif not isinstance(error, ApiError):
         # The frames without values or message: these may hold what somebody wrote.
         log.error("request failed", error=type(error).__name__, frames=traceback.format_tb(error.__traceback__))

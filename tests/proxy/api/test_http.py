@@ -363,6 +363,27 @@ async def test_unknown_route_gets_an_openai_error(start: Start, method: str, pat
         assert ("Allow" in response.headers) == (status == 405)
 
 
+@pytest.mark.parametrize(
+    ("path", "advice"),
+    [
+        ("/v1/completions", "/v1/chat/completions, with `messages` in place of `prompt`"),
+        ("/v1/assistants/asst_1", "POST /v1/responses"),
+        ("/v1/threads/thread_1/runs", "previous_response_id"),
+        ("/v1/images/generations", "the model's own server"),
+        ("/v1/embeddings", "the setting `embeddings`"),
+        ("/chat/completions", "(base_url) with /v1, once"),
+        ("/v1/v1/chat/completions", "(base_url) with /v1, once"),
+        ("/v1/completionsx", "/openapi.json"),
+    ],
+)
+async def test_a_route_of_other_servers_is_answered_with_what_to_use(start: Start, path: str, advice: str) -> None:
+    """Whoever comes with a program for another server, or with an address that lacks its end, is told what to change."""
+    proxy = await start()
+    async with proxy.session.post(proxy.url + path, json={"model": "bot", "prompt": "Hi"}) as response:
+        error = (await response.json())["error"]
+        assert (response.status, error["code"], advice in error["message"]) == (404, "http_404", True), error
+
+
 @pytest.mark.parametrize("value", ["", "maybe", "ON OFF", "on,off", "0", "true", "x" * 4000, "\u00ff"])
 async def test_filter_header_nonsense_gets_400(start: Start, value: str) -> None:
     """A filter mode that does not exist is refused and named; it is never taken for off."""
