@@ -73,7 +73,7 @@ def to_api_error(request: web.Request, error: Exception) -> ApiError:
     """Convert an error for the client, and bind its fields for the log line."""
     fields = request[FIELDS]
     if isinstance(error, ModelError):
-        fields.update(error=error.kind, model=error.alias, step=error.step)
+        fields.update(error=error.kind, cause=error.cause, model=error.alias, step=error.step)
         return from_model_error(error)
     if isinstance(error, web.HTTPRequestEntityTooLarge):
         limit = request.client_max_size
