@@ -123,6 +123,14 @@ async def test_a_page_may_chat_and_no_more_without_keys(start: Start, origin: st
     assert (await proxy.post(HI, {"X-CAF-Filter": "off"}))[0] == 200  # not from a page
 
 
+async def test_the_console_is_open_to_no_other_origin(start: Start) -> None:
+    """Also where the setting and the console are for the same machine."""
+    proxy = await start(config=listing("http://localhost:3000") | {"console": "on"})
+    for path in ("/console/playground", "/console/conversations"):
+        status, headers, _ = await ask(proxy, "GET", path, {"Origin": "http://localhost:3000"})
+        assert (status, opened(headers)) == (403, [])
+
+
 async def test_a_rebound_name_is_no_way_around(start: Start) -> None:
     """A page that reaches loopback under a name of its own gets what it got before: it is of no listed origin."""
     proxy = await start(config=listing(PAGE))
