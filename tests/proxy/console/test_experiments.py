@@ -89,6 +89,8 @@ def test_exchanges_stand_side_by_side(console: Console, runs: Path) -> None:
     assert "2 places" in page
     assert page.index("<b>off</b>") < page.index("<b>on</b>")
     assert "<script>alert" not in page
+    assert "\u202e" not in page
+    assert "⟦U+202E⟧" in page
     assert "1 places" in visitor.ask("GET", "/console/experiments/whole/exchanges?turn=2")[1]
     assert "Turn 1" in visitor.ask("GET", "/console/experiments/whole/exchanges?differ=1")[1]
     assert "Turn 2" not in visitor.ask("GET", "/console/experiments/whole/exchanges?differ=1")[1]
