@@ -56,9 +56,12 @@ async def _render(visit: Visit, template: str) -> web.Response:
 
 
 async def _read_figures(visit: Visit) -> ProcessFigures | None:
-    """Return the figures of the proxy; None: the visitor's key is for some chatbots, and they tell of all."""
+    """Return the figures of the proxy; None: the visitor's key is for some chatbots, and they tell of all.
+
+    With `admin` the same is at /metrics.
+    """
     key = visit.access.key
-    if key is not None and key.chatbots is not None:
+    if key is not None and key.chatbots is not None and not visit.may("admin"):
         return None
     return read_figures(await asyncio.to_thread(visit.service.metrics.values))
 
