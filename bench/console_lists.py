@@ -22,6 +22,7 @@ from judges.observation import Assertion, Claims, Crisis, Problem, Screening, Si
 from judges.verdict import Exchange, Judgement
 from knowledge_base.library import Library, load
 from models.usage import Call, Usage
+from proxy.traces.alarm_counts import count_alarms, count_open
 from proxy.traces.backend import Database, Row, TraceBackend
 from proxy.traces.counts import count_sections, count_turns
 from proxy.traces.emergencies import search_emergencies
@@ -254,6 +255,9 @@ def measure(where: TraceBackend, now: float) -> dict[str, tuple[float, float, fl
             ("emergencies", lambda: search_emergencies(where, every, texts=True)),
             ("open emergencies of one chatbot", lambda: search_emergencies(
                 where, TurnFilter(chatbots=frozenset({"clinic"})), only_open=True, texts=True)),
+            ("how many are open", lambda: count_open(where, frozenset(CHATBOTS))),
+            ("how often alarms were right", lambda: count_alarms(where, every)),
+            ("turns that cite a section", lambda: search_turns(where, TurnFilter(cited="medication-and-side-effects"), texts=True)),
             ("counts of a day by the hour", lambda: count_turns(where, every, since=now - 86_400, until=now, width=3_600)),
             ("counts of a month by the day", lambda: count_turns(where, every, since=month, until=now, width=86_400)),
             ("counts of a month by the hour", lambda: count_turns(where, every, since=month, until=now, width=3_600)),
