@@ -138,6 +138,8 @@ def describe_delivery(emergency: Emergency, contacts: Iterable[str]) -> Delivery
     if contact or not reply or redacted_length(reply) is not None:
         rest = reply.removesuffix(contact).rstrip() if contact else reply
         return Delivery("The reply, with the emergency contact as its last paragraph.", contact, rest)
+    if reply.lstrip().startswith(("{", "[")):
+        return Delivery("The reply in JSON. The concern was told to the client beside it (caf.concern).", reply=reply)
     return Delivery("The reply. Its last paragraph is not the contact as it is configured today.", reply=reply)
 
 
