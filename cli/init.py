@@ -4,8 +4,10 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -17,8 +19,9 @@ if TYPE_CHECKING:
 
 def init(
     folder: Annotated[
-        Path, typer.Argument(metavar="[FOLDER]", help="Where the files go; made if it is not there.")
-    ] = Path("."),
+        Path | None,
+        typer.Argument(metavar="[FOLDER]", help="Where the files go, made if it is not there; default: this folder, or asked."),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="What the chatbot is called; clients choose it by this.")] = None,
     about: Annotated[str | None, typer.Option(metavar="SENTENCE", help="What it is for.")] = None,
     sensitive: Annotated[
@@ -40,12 +43,16 @@ def init(
     ] = None,
     provider: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Where the model is: openai, azure, ollama, vllm, anthropic, litellm, url or none."),
+        typer.Option(
+            metavar="NAME", help="Where the model is: openai, azure, ollama, vllm, anthropic, litellm, url or none."
+        ),
     ] = None,
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="What the provider knows the model by; Azure: the deployment.")
     ] = None,
-    url: Annotated[str | None, typer.Option(metavar="URL", help="The provider's address, if it is not the usual one.")] = None,
+    url: Annotated[
+        str | None, typer.Option(metavar="URL", help="The provider's address, if it is not the usual one.")
+    ] = None,
     key_env: Annotated[
         str | None, typer.Option(metavar="VARIABLE", help="Environment variable with its key, never the key; or none.")
     ] = None,
@@ -76,7 +83,7 @@ def init(
     """
     from cli.starter.files import CONFIG, WriteError, check_folder, check_free, render, write_all
     from cli.starter.interview import Interview
-    from cli.starter.questions import OPTIONS, ask_all
+    from cli.starter.questions import OPTIONS, ask_all, ask_folder
 
     if contents and not dry_run:
         leave("--contents: is for --dry-run; without it the files themselves can be read")
@@ -86,6 +93,7 @@ def init(
     )  # fmt: skip
     interview = Interview(dict(zip(OPTIONS, said, strict=True)), asking=sys.stdin.isatty() and not yes, defaults=yes)
     try:
+        folder = folder or (ask_folder() if interview.asking else Path("."))
         if not dry_run:
             check_folder(folder)
             check_free(folder, [CONFIG])  # before anybody answers a dozen questions
@@ -101,8 +109,14 @@ def init(
         typer.echo("\ncaf: stopped; nothing was written", err=True)
         raise typer.Exit(PROBLEMS) from None
     _print_files(folder, answers, {}, "Wrote into")
-    _check_and_try(folder / CONFIG, answers)
+    if not answers.has_models and answers.language != "en":
+        typer.echo("\nWithout a model the judges read English alone: what they cannot read gets the fallback message. Give them a model.")
+    right = _passes_check(folder / CONFIG)
+    if right:
+        _try(folder / CONFIG, answers)
     _print_next_steps(folder, answers)
+    if not right:
+        raise typer.Exit(PROBLEMS)
 
 
 def _print_files(folder: Path, answers: "Answers", texts: dict[str, str], heading: str) -> None:
@@ -118,74 +132,96 @@ def _print_files(folder: Path, answers: "Answers", texts: dict[str, str], headin
             typer.echo("".join(f"    | {line}\n" for line in texts[path].splitlines()))
 
 
-def _check_and_try(config: Path, answers: "Answers") -> None:
-    """Check what was written like `caf check`, and take a turn if the keys for it are here."""
+def _passes_check(config: Path) -> bool:
     from cli.check import check
 
     typer.echo("\nChecking it, as `caf check` does:")
-    check(None, config)
+    try:
+        check(None, config)
+    except typer.Exit:
+        return False
+    return True
+
+
+def _try(config: Path, answers: "Answers") -> None:
+    """Take a turn if the keys for it are here."""
     unset = [variable for variable in answers.key_variables if not os.environ.get(variable)]
     typer.echo()
     if unset:
-        typer.echo(f"No turn was tried, since {' and '.join(unset)} is not set here. Export the key in it, then: caf chat")
+        typer.echo(
+            f"No turn was tried, since {' and '.join(unset)} is not set here. Export the key in it, then: {_command()} chat"
+        )
     else:
         _take_first_turn(config, answers)
 
 
 def _take_first_turn(config: Path, answers: "Answers") -> None:
     """Take a turn and print it; what fails is said, and no more: the files are written."""
-    from cli.conversation import ChatError, summarise_reply
+    from cli.conversation import summarise_reply
     from cli.starter.first_turn import QUESTION, take_turn
     from models.errors import ModelSettingsError
 
     typer.echo("A first turn through the proxy:")
     typer.echo(f"  you> {QUESTION}")
     try:
-        reply = take_turn(config, answers.name)
-    except (ChatError, ModelSettingsError) as error:
-        typer.echo(f"  No reply: {printable(str(error))}")
-        where = answers.endpoint or answers.judging
-        if address := where.settings().get("base_url"):
-            typer.echo(f"  Is {address} running, is that its address, and does it know the model {where.model!r}?")
-        typer.echo("  The files are written; correct `models` in config.yaml, and try again with: caf chat")
+        turn = take_turn(config, answers.name)
+    except ModelSettingsError as error:
+        _print_failures([str(error)], answers)
         return
     except KeyboardInterrupt:
         typer.echo("  Cancelled; the files are written.")
         return
+    if turn.failures or turn.reply is None:
+        _print_failures(turn.failures, answers)
+        return
+    reply = turn.reply
     for line in f"{answers.name}> {reply.text}".splitlines():
         typer.echo(f"  {printable(line)}")
     for line in summarise_reply(reply):
         typer.secho(f"  {printable(line)}", dim=True)
+    if reply.caf is not None and reply.caf.outcome != "accepted":
+        typer.echo(f"  Why it is {reply.caf.outcome}: {_command()} trace show {reply.caf.turn_id[:8]}, in that folder")
+
+
+def _print_failures(failures: Iterable[str], answers: "Answers") -> None:
+    """Say that the models could not be asked, and that nothing is lost."""
+    typer.echo("  A model could not be asked:")
+    for failure in failures:
+        typer.echo(f"    {printable(failure)}")
+    places = [place for place in (answers.endpoint, answers.judging) if place is not None and place.url]
+    for url in dict.fromkeys(place.url for place in places):
+        typer.echo(f"  Does a server run at {url}, and is that its address?" + _hint_at_path(url))
+    typer.echo("  The files are written. When `models` in config.yaml is right and the server runs, try again with:")
+    typer.echo(f"  {_command()} chat")
+
+
+def _hint_at_path(url: str) -> str:
+    return "" if urlsplit(url).path.strip("/") else " Most servers want /v1 at its end."
 
 
 def _print_next_steps(folder: Path, answers: "Answers") -> None:
-    from cli.starter.files import SECTION
+    """Print what to do next, as lines for a shell."""
     from cli.starter.languages import MARK
 
     command = _command()
-    steps = [
-        (f"cd {shlex.quote(str(folder))}", "") if folder.resolve() != Path.cwd() else None,
-        (f"grep -rn {MARK} .", "what is yours to write: the emergency contact first"),
-        _import_step(answers, command),
-        (f"{command} serve", f"http://127.0.0.1:8080/v1 for any OpenAI client, with the model {answers.name}; /console to look"),
-        (f"{command} chat", "talk to it here"),
-        (f"{command} trace list", "what happened; the next one says what a judge should have said:"),
-        (f"{command} trace label ID --judge role --verdict accept", ""),
-        (f"{command} judges eval --data scenarios/judges", "how good the judges are on your scenarios"),
-        (f"{command} drift run scenarios/experiments/first.yaml", "whether the filter helps: a report"),
-    ]
-    listed = [step for step in steps if step is not None]
-    width = min(max(len(step) for step, _ in listed), 60)
+    steps = {
+        f"grep -rn {MARK} .": "what is yours to write, the emergency contact first",
+        f"{command} serve": f"for OpenAI clients, with the model {answers.name}; to look: http://127.0.0.1:8080/console",
+        f"{command} chat": "talk to it in the terminal",
+        f"{command} trace list": "what happened in each turn",
+        f"{command} trace label ID --judge role --verdict accept": "correct a judge on a turn",
+        f"{command} judges eval --data scenarios/judges": "how good the judges are",
+        f"{command} drift run scenarios/experiments/first.yaml": "whether the filter helps: a report",
+    }
+    if answers.documents:
+        paths = " ".join(shlex.quote(str(path)) for path in answers.documents)
+        steps = {f"{command} kb import {paths} --into knowledge_base": "your documents, as sections"} | steps
     typer.echo("\nNext:")
-    for step, why in listed:
-        typer.echo(f"  {printable(step):{width}}  {why}".rstrip())
-
-
-def _import_step(answers: "Answers", command: str) -> tuple[str, str] | None:
-    if not answers.documents:
-        return None
-    paths = " ".join(shlex.quote(str(path)) for path in answers.documents)
-    return f"{command} kb import {paths} --into knowledge_base", "your documents, as sections"
+    if folder.resolve() != Path.cwd():
+        typer.echo(f"  cd {printable(shlex.quote(str(folder)))}")
+    for step, why in steps.items():
+        width = 24 if len(step) <= 24 else 52
+        typer.echo(f"  {printable(step):{width}}  # {why}")
 
 
 def _command() -> str:

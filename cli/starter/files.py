@@ -1,7 +1,8 @@
 """The files of a new chatbot: made of templates, and written all or not at all."""
 
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,8 @@ from cli.starter.answers import Answers
 from cli.starter.languages import TEXTS, language_name, texts_for
 
 CONFIG = "config.yaml"
+COMMENTS_AT = 34
+"""Characters of a line in front of its comment, at least."""
 SECTION = "about-this-service"
 """The id of the section that comes along."""
 FACILITATOR = "adviser-seeker"
@@ -56,13 +59,18 @@ def render(answers: Answers) -> dict[str, str]:
         autoescape=False,  # YAML and markdown; whatever a user said stands in YAML through the filter
     )
     environment.filters["yaml"] = as_yaml
-    texts = {path: "" for path in targets(answers)}
+    texts: dict[str, str] = {}
     for path, (template, _) in targets(answers).items():
         if path == "role.md" and answers.prompt is not None:
             texts[path] = answers.prompt
         else:
             texts[path] = environment.get_template(f"{template}.j2").render(_values(answers))
-    return texts
+    return texts | {CONFIG: _align_comments(texts[CONFIG])}
+
+
+def _align_comments(text: str) -> str:
+    """Put what stands behind values below each other; no answer holds two spaces, so nothing else looks like it."""
+    return re.sub(r"^( *[^ #\n].*?)  # ", lambda found: f"{found[1]:{COMMENTS_AT}}  # ", text, flags=re.M)
 
 
 def _values(answers: Answers) -> dict[str, Any]:
@@ -106,7 +114,7 @@ def check_folder(folder: Path) -> None:
         raise WriteError(f"{there}: cannot be written to; give another FOLDER")
 
 
-def check_free(folder: Path, paths: Iterator[str] | list[str]) -> None:
+def check_free(folder: Path, paths: Iterable[str]) -> None:
     """Check that no file is there already.
 
     Raises:
@@ -114,7 +122,8 @@ def check_free(folder: Path, paths: Iterator[str] | list[str]) -> None:
     """
     taken = [str(folder / path) for path in paths if os.path.lexists(folder / path)]
     if taken:
-        raise WriteError(f"{', '.join(taken)}: there already and not overwritten; give another FOLDER. Nothing was written")
+        verb = "is there already and is" if len(taken) == 1 else "are there already and are"
+        raise WriteError(f"{', '.join(taken)}: {verb} not overwritten; nothing was written. Give another FOLDER")
 
 
 def write_all(folder: Path, files: Mapping[str, str]) -> None:
@@ -141,5 +150,7 @@ def write_all(folder: Path, files: Mapping[str, str]) -> None:
             with suppress(OSError):
                 one.rmdir() if one.is_dir() else one.unlink()
         if isinstance(error, OSError):
-            raise WriteError(f"{error.filename or folder}: cannot be written: {error.strerror}. Nothing was written") from None
+            raise WriteError(
+                f"{error.filename or folder}: cannot be written: {error.strerror}. Nothing was written"
+            ) from None
         raise

@@ -56,8 +56,11 @@ class Interview:
     def leave_if_missing(self) -> None:
         """End the command if something is missing, and name all of it."""
         if self.missing:
-            hint = "" if self.defaults else "; or --yes, which takes a default for whatever has one"
-            leave(f"there is no terminal to ask at, and no {', '.join(self.missing)} was given; give it{hint}")
+            why = "with --yes nobody is asked" if self.defaults else "there is no terminal to ask at"
+            hint = "" if self.defaults else ", or --yes for the defaults of those that have one"
+            leave(
+                f"not given: {', '.join(self.missing)}; {why}. Give {'it' if len(self.missing) == 1 else 'them'}{hint}"
+            )
 
     def _ask(self, question: str, read: Callable[[str], T], default: str | None) -> T:
         def convert(text: str) -> T:

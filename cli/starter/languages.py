@@ -27,7 +27,7 @@ TEXTS = {
         f"US and Canada). {MARK}: name who helps your users, with a telephone number.",
     ),
     "de": Texts(
-        "Es tut mir leid, darauf kann ich Ihnen keine verlässliche Antwort geben. Bitte fragen Sie jemanden, der sich damit auskennt.",
+        "Es tut mir leid, darauf kann ich Ihnen keine verlässliche Antwort geben. Bitte fragen Sie jemanden, der sich auskennt.",
         "Wenn Sie oder jemand anderes in Gefahr sind, rufen Sie jetzt den Notruf 112 an. "
         f"{MARK}: Nennen Sie, wer Ihren Nutzern hilft, mit einer Telefonnummer.",
     ),
@@ -53,7 +53,7 @@ TEXTS = {
     ),
     "pt": Texts(
         "Lamento, não posso dar-lhe uma resposta fiável. Pergunte a uma pessoa que conheça o assunto.",
-        "Se você ou outra pessoa estiver em perigo, ligue agora para o número de emergência (112 em Portugal, 190 ou 192 no Brasil). "
+        "Se você ou outra pessoa estiver em perigo, ligue agora para o número de emergência (112 em Portugal, 190 no Brasil). "
         f"{MARK}: indique quem ajuda os seus utilizadores, com um número de telefone.",
     ),
     "no": Texts(

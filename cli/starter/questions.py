@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import cast
 
+import typer
+
 from cli.starter import answers as read
 from cli.starter.answers import NONE, SENSITIVE, Answers, chatbot_name
 from cli.starter.interview import Interview
@@ -37,13 +39,15 @@ def ask_all(interview: Interview, folder: Path) -> Answers:
         "--language", "Language of its users (en, de, fr ...)", read.read_language, default="en", optional=True
     )
     endpoint = _ask_endpoint(interview)
-    prompt = interview.answer(
-        "--prompt",
-        f"A file with its own prompt, which is copied; or {NONE}, and a skeleton is written.\nPrompt file",
-        read.read_prompt,
-        default=NONE,
-        optional=True,
-    )
+    prompt = None
+    if endpoint is None or interview.given["--prompt"] is not None:
+        prompt = interview.answer(
+            "--prompt",
+            f"A file with its own prompt, which is copied; or {NONE}, and a skeleton is written.\nPrompt file",
+            read.read_prompt,
+            default=NONE,
+            optional=True,
+        )
     judging = _ask_model(interview, wrapped=endpoint is not None)
     documents = interview.answer(
         "--documents",
@@ -56,6 +60,11 @@ def ask_all(interview: Interview, folder: Path) -> Answers:
     return Answers(
         title or "", about or "", topics or (), language or "en", cast(ModelPlace, judging), endpoint, prompt, documents or ()
     )  # fmt: skip
+
+
+def ask_folder() -> Path:
+    """Ask where the files are to go."""
+    return Path(typer.prompt("Folder for its files (made if it is not there)", default="my-chatbot")).expanduser()
 
 
 def _usual_title(folder: Path) -> str:
