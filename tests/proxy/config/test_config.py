@@ -32,7 +32,14 @@ from proxy.config.chatbot_settings import (
 )
 from proxy.config.config import Config, ConfigError, load_config, parse_config
 from proxy.config.judge_settings import AcceptBelow, JudgeSettings
-from proxy.config.settings import AuditSettings, KeySettings, MemorySettings, PrivacySettings, ServerSettings
+from proxy.config.settings import (
+    AuditSettings,
+    ConsoleSettings,
+    KeySettings,
+    MemorySettings,
+    PrivacySettings,
+    ServerSettings,
+)
 from proxy.serving.front import Front
 from proxy.tenants.keys import create, save
 from tests.proxy.conftest import (
@@ -96,6 +103,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "keys": KeySettings,
     "privacy": PrivacySettings,
     "audit": AuditSettings,
+    "console": ConsoleSettings,
     "chatbot": ChatbotSettings,
     "judge": JudgeSettings,
     "accept_below": AcceptBelow,
