@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 def init(
     folder: Annotated[
         Path | None,
-        typer.Argument(metavar="[FOLDER]", help="Where the files go, made if it is not there; default: this folder, or asked."),
+        typer.Argument(
+            metavar="[FOLDER]", help="Where the files go, made if it is not there; default: this folder, or asked."
+        ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="What the chatbot is called; clients choose it by this.")] = None,
     about: Annotated[str | None, typer.Option(metavar="SENTENCE", help="What it is for.")] = None,
@@ -110,7 +112,9 @@ def init(
         raise typer.Exit(PROBLEMS) from None
     _print_files(folder, answers, {}, "Wrote into")
     if not answers.has_models and answers.language != "en":
-        typer.echo("\nWithout a model the judges read English alone: what they cannot read gets the fallback message. Give them a model.")
+        typer.echo(
+            "\nWithout a model the judges read English alone, and what they cannot read gets the fallback message."
+        )
     right = _passes_check(folder / CONFIG)
     if right:
         _try(folder / CONFIG, answers)

@@ -66,6 +66,10 @@ def _failures(config: "Config") -> list[str]:
     calls = show(backend, turns[0].turn_id)["calls"] if turns else []
     aliases: dict[str, list[str]] = {}
     for call in calls:
-        if isinstance(getattr(errors, call["error"] or "", None), type):  # else it was cancelled, because its answer was not needed
+        if isinstance(
+            getattr(errors, call["error"] or "", None), type
+        ):  # else it was cancelled, because its answer was not needed
             aliases.setdefault(call["error"], []).append(call["alias"])
-    return [f"{', '.join(dict.fromkeys(names))}: {kind}; {getattr(errors, kind).hint}" for kind, names in aliases.items()]
+    return [
+        f"{', '.join(dict.fromkeys(names))}: {kind}; {getattr(errors, kind).hint}" for kind, names in aliases.items()
+    ]
