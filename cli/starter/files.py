@@ -90,15 +90,13 @@ def _values(answers: Answers) -> dict[str, Any]:
 
 
 def as_yaml(value: Any) -> str:
-    """Return a value as YAML on one line; texts stand in quotes unless they are plain words."""
+    """Return a value as YAML on one line, as it may stand anywhere: an item of a list in brackets may, a plain text may not."""
     import yaml
 
-    text: str = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=float("inf"), sort_keys=False)
-    line = text.removesuffix("\n").removesuffix("...").strip()
-    # What YAML takes for line breaks comes back as it is from double quotes alone.
-    if isinstance(value, str) and any(character in value for character in "\n\x85\u2028\u2029"):
-        line = yaml.safe_dump(value, default_style='"', allow_unicode=False, width=float("inf")).strip()
-    return line
+    text: str = yaml.safe_dump(
+        [value], default_flow_style=True, allow_unicode=True, width=float("inf"), sort_keys=False
+    )
+    return text.strip()[1:-1]
 
 
 def check_folder(folder: Path) -> None:
