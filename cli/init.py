@@ -21,7 +21,7 @@ def init(
     folder: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FOLDER]", help="Where the files go, made if it is not there; default: this folder, or asked."
+            metavar="FOLDER", help="Where the files go, made if it is not there; default: this folder, or asked."
         ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="What the chatbot is called; clients choose it by this.")] = None,
@@ -230,7 +230,6 @@ def _print_next_steps(folder: Path, answers: "Answers") -> None:
 
 def _command() -> str:
     """Return how this command is called from another folder."""
-    if shutil.which("caf"):
-        return "caf"
     beside = Path(sys.executable).with_name("caf")
-    return shlex.quote(str(beside)) if beside.exists() else "caf"
+    on_path = shutil.which("caf")
+    return shlex.quote(str(beside)) if beside.exists() and on_path != str(beside) else "caf"

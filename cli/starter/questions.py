@@ -25,7 +25,7 @@ def ask_all(interview: Interview, folder: Path) -> Answers:
         "--about",
         "In one sentence, what is it for? For example: Informs tenants about their rights.\nWhat it is for",
         read.read_sentence,
-        default=None if interview.asking else f"Informs about what its knowledge base says ({title}).",
+        default=None if interview.asking else "Informs about what its knowledge base says.",
     )
     topics = interview.answer(
         "--sensitive",

@@ -243,36 +243,33 @@ NASTY = [
 
 
 @pytest.mark.parametrize("text", NASTY, ids=lambda text: repr(text)[:24])
-def test_odd_names_end_up_where_they_belong(inside: Caf, tmp_path: Path, text: str) -> None:
+def test_odd_names_end_up_where_they_belong(
+    inside: Caf, tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever somebody calls it, says of it, or names as sensitive: every file is read, and none lies elsewhere."""
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
     topic = text.replace(",", "")
-    ended = inside(
-        "init",
-        f"{tmp_path}/a folder, ünusual",
-        "--name",
-        text,
-        "--about",
-        text,
-        "--sensitive",
-        topic,
-        "--yes",
-        "--dry-run",
-    )
-    assert ended.code == 0, ended.err
-    assert not [*tmp_path.iterdir()]
-    answers = ("init", "in here/ünusual folder", "--name", text, "--about", text, "--sensitive", topic, "--yes")
-    ended = inside(*answers, "--provider", "vllm", "--model", "m: #x 'y'", "--key-env", "NOT_SET")
+    said = ("--name", text, "--about", text, "--sensitive", topic, "--yes")
+    ended = inside("init", "../local: #1", *said)  # with a judge in Python, and a turn
+    assert ended.code == 0, ended.out + ended.err
+    assert "accepted | cites about-this-service" in ended.out
+    model = ("--provider", "vllm", "--model", "m: #x 'y'", "--key-env", "NOT_SET")
+    ended = inside("init", "in here/ünusual folder", *said, *model)
     assert ended.code == 0, ended.out + ended.err
     assert "\x1b" not in ended.out
-    folder = tmp_path / "in here" / "ünusual folder"
+    assert "cd 'in here/ünusual folder'" in ended.out
+    folder = here / "in here" / "ünusual folder"
     bot = load_everything(folder)
-    assert bot.name == chatbot_name(" ".join(text.replace("\x1b", "").split()))
-    plain = " ".join(topic.replace("\x1b", "").split())
-    assert [one.name for one in bot.settings.sensitive_topics] == ([plain] if plain != "none" else [])
+    plain = " ".join(text.replace("\x1b", "").split())
+    assert bot.name == chatbot_name(plain)
+    assert [one.name for one in bot.settings.sensitive_topics] == [" ".join(plain.replace(",", "").split())]
     assert plain in bot.settings.role
     assert load_config(folder / "config.yaml").models["swift"].model == "m: #x 'y'"
-    assert {path.name for path in tmp_path.iterdir()} == {"in here"}
-    assert f"cd '{Path('in here/ünusual folder')}'" in ended.out
+    assert load_everything(tmp_path / "local: #1").name == bot.name
+    assert {path.name for path in here.iterdir()} == {"in here"}
+    assert {path.name for path in tmp_path.iterdir()} == {"local: #1", "here"}
 
 
 @pytest.mark.parametrize(
