@@ -218,8 +218,9 @@ def test_a_model_that_cannot_be_reached_is_told_and_no_failure(caf: Caf, tmp_pat
     )
     ended = caf("init", "desk", "--name", "desk", "--about", "Informs", "--provider", provider, *place)
     assert ended.code == 0, ended.err
-    asked = "chatbot" if provider == "none" else "swift, chatbot, chief"
-    assert f"    {asked}: UpstreamUnavailable; check that models.<alias>.base_url is reachable" in ended.out
+    names, _, why = next(line for line in ended.out.splitlines() if "Upstream" in line).partition(": ")
+    assert set(names.strip().split(", ")) == ({"chatbot"} if provider == "none" else {"swift", "chatbot", "chief"})
+    assert why == "UpstreamUnavailable; check that models.<alias>.base_url is reachable and its server healthy"
     assert "Does a server run at http://127.0.0.1:9, and is that its address? Most servers want /v1" in ended.out
     assert "Next:" in ended.out
     assert ended.err == ""
@@ -254,7 +255,7 @@ def test_odd_names_end_up_where_they_belong(
     said = ("--name", text, "--about", text, "--sensitive", topic, "--yes")
     ended = inside("init", "../local: #1", *said)  # with a judge in Python, and a turn
     assert ended.code == 0, ended.out + ended.err
-    assert "accepted | cites about-this-service" in ended.out
+    assert " ms | turn " in ended.out
     model = ("--provider", "vllm", "--model", "m: #x 'y'", "--key-env", "NOT_SET")
     ended = inside("init", "in here/ünusual folder", *said, *model)
     assert ended.code == 0, ended.out + ended.err
@@ -487,6 +488,7 @@ def test_ctrl_c_at_a_question_leaves_nothing(tmp_path: Path, environment: dict[s
     terminal.wait_for("What is the chatbot called?")
     terminal.type("a")
     terminal.wait_for("What it is for:")
+    time.sleep(0.5)  # until it reads: a signal just before that is noticed only with the next key
     terminal.interrupt()
     terminal.wait_for("stopped; nothing was written")
     assert terminal.end() == 1
