@@ -103,6 +103,8 @@ def init(
         files = render(answers)
         if dry_run:
             _print_files(folder, answers, files if contents else {}, "Would write into")
+            check_folder(folder)
+            check_free(folder, files)
             return
         write_all(folder, files)
     except WriteError as error:
@@ -218,7 +220,7 @@ def _print_next_steps(folder: Path, answers: "Answers") -> None:
         f"{command} drift run scenarios/experiments/first.yaml": "whether the filter helps: a report",
     }
     if answers.documents:
-        paths = " ".join(shlex.quote(str(path)) for path in answers.documents)
+        paths = " ".join(shlex.quote(str(path)) + ("/*" if path.is_dir() else "") for path in answers.documents)
         steps = {f"{command} kb import {paths} --into knowledge_base": "your documents, as sections"} | steps
     typer.echo("\nNext:")
     if folder.resolve() != Path.cwd():

@@ -90,13 +90,22 @@ def _values(answers: Answers) -> dict[str, Any]:
 
 
 def as_yaml(value: Any) -> str:
-    """Return a value as YAML on one line, as it may stand anywhere: an item of a list in brackets may, a plain text may not."""
+    """Return a value as YAML on one line, as it may stand anywhere, also between brackets, where more needs quotes."""
     import yaml
 
-    text: str = yaml.safe_dump(
-        [value], default_flow_style=True, allow_unicode=True, width=float("inf"), sort_keys=False
-    )
-    return text.strip()[1:-1]
+    def dump(data: Any) -> str:
+        text: str = yaml.safe_dump(
+            data, default_flow_style=True, allow_unicode=True, width=float("inf"), sort_keys=False
+        )
+        return text.removesuffix("...\n").strip()
+
+    plain = dump(value)
+    try:
+        if yaml.safe_load(f"[{plain}]") == [value]:
+            return plain
+    except yaml.YAMLError:
+        pass
+    return dump([value])[1:-1]
 
 
 def check_folder(folder: Path) -> None:

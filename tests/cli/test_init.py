@@ -376,7 +376,7 @@ def test_what_was_written_goes_again_if_one_file_cannot_be_written(
 
 
 def test_a_dry_run_lists_the_files_and_on_request_what_is_in_them(inside: Caf, tmp_path: Path) -> None:
-    """It writes nothing, and needs no folder that it could write to."""
+    """It writes nothing, and says what would be refused."""
     ended = inside("init", "desk", "--yes", "--dry-run")
     assert ended.code == 0
     listed = [line.split()[0] for line in ended.out.splitlines() if line.startswith("  ")]
@@ -385,6 +385,10 @@ def test_a_dry_run_lists_the_files_and_on_request_what_is_in_them(inside: Caf, t
     whole = inside("init", "desk", "--yes", "--dry-run", "--contents")
     assert "    |     refiner: local" in whole.out
     assert not [*tmp_path.iterdir()]
+    (tmp_path / "role.md").write_text("mine")
+    refused = inside("init", "--yes", "--dry-run")
+    assert refused.code == 2
+    assert "role.md: is there already" in refused.err
 
 
 @pytest.mark.parametrize("code", [*TEXTS, "pl", "German", "nb", "zh-CN"])
@@ -402,9 +406,10 @@ def test_texts_for_people_in_danger_are_in_their_language(inside: Caf, tmp_path:
 def test_documents_are_named_in_the_next_steps(inside: Caf, tmp_path: Path) -> None:
     """As the command that makes sections of them, ready to be copied."""
     (tmp_path / "a file.md").write_text("# A\n\nText.")
-    ended = inside("init", "desk", "--yes", "--documents", "a file.md")
+    (tmp_path / "leaflets").mkdir()
+    ended = inside("init", "desk", "--yes", "--documents", "a file.md", "--documents", "leaflets")
     assert ended.code == 0, ended.err
-    assert f"kb import '{tmp_path / 'a file.md'}' --into knowledge_base" in ended.out
+    assert f"kb import '{tmp_path / 'a file.md'}' {tmp_path}/leaflets/* --into knowledge_base" in ended.out
 
 
 def test_every_setting_of_the_configuration_has_its_reason(inside: Caf, tmp_path: Path) -> None:
