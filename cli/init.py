@@ -154,9 +154,7 @@ def _try(config: Path, answers: "Answers") -> None:
     unset = [variable for variable in answers.key_variables if not os.environ.get(variable)]
     typer.echo()
     if unset:
-        typer.echo(
-            f"No turn was tried, since {' and '.join(unset)} is not set here. Export the key in it, then: {_command()} chat"
-        )
+        typer.echo(f"No turn was tried, since {' and '.join(unset)} is not set here: export the key in it.")
     else:
         _take_first_turn(config, answers)
 
@@ -172,13 +170,13 @@ def _take_first_turn(config: Path, answers: "Answers") -> None:
     try:
         turn = take_turn(config, answers.name)
     except ModelSettingsError as error:
-        _print_failures([str(error)], answers)
+        _print_failures([str(error)], config, answers)
         return
     except KeyboardInterrupt:
         typer.echo("  Cancelled; the files are written.")
         return
     if turn.failures or turn.reply is None:
-        _print_failures(turn.failures, answers)
+        _print_failures(turn.failures, config, answers)
         return
     reply = turn.reply
     for line in f"{answers.name}> {reply.text}".splitlines():
@@ -186,10 +184,11 @@ def _take_first_turn(config: Path, answers: "Answers") -> None:
     for line in summarise_reply(reply):
         typer.secho(f"  {printable(line)}", dim=True)
     if reply.caf is not None and reply.caf.outcome != "accepted":
-        typer.echo(f"  Why it is {reply.caf.outcome}: {_command()} trace show {reply.caf.turn_id[:8]}, in that folder")
+        show = f"{_command()} trace show {reply.caf.turn_id[:8]} --config {shlex.quote(str(config))}"
+        typer.echo(f"  Why it is {reply.caf.outcome}: {show}")
 
 
-def _print_failures(failures: Iterable[str], answers: "Answers") -> None:
+def _print_failures(failures: Iterable[str], config: Path, answers: "Answers") -> None:
     """Say that the models could not be asked, and that nothing is lost."""
     typer.echo("  A model could not be asked:")
     for failure in failures:
@@ -198,7 +197,7 @@ def _print_failures(failures: Iterable[str], answers: "Answers") -> None:
     for url in dict.fromkeys(place.url for place in places):
         typer.echo(f"  Does a server run at {url}, and is that its address?" + _hint_at_path(url))
     typer.echo("  The files are written. When `models` in config.yaml is right and the server runs, try again with:")
-    typer.echo(f"  {_command()} chat")
+    typer.echo(f"  {_command()} chat --config {shlex.quote(str(config))}")
 
 
 def _hint_at_path(url: str) -> str:
