@@ -4,7 +4,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
@@ -188,13 +188,14 @@ def _take_first_turn(config: Path, answers: "Answers") -> None:
         typer.echo(f"  Why it is {reply.caf.outcome}: {show}")
 
 
-def _print_failures(failures: Iterable[str], config: Path, answers: "Answers") -> None:
+def _print_failures(failures: Sequence[str], config: Path, answers: "Answers") -> None:
     """Say that the models could not be asked, and that nothing is lost."""
     typer.echo("  A model could not be asked:")
     for failure in failures:
         typer.echo(f"    {printable(failure)}")
     places = [place for place in (answers.endpoint, answers.judging) if place is not None and place.url]
-    for url in dict.fromkeys(place.url for place in places):
+    unreached = any("Upstream" in failure for failure in failures)
+    for url in dict.fromkeys(place.url for place in places if unreached):
         typer.echo(f"  Does a server run at {url}, and is that its address?" + _hint_at_path(url))
     typer.echo("  The files are written. When `models` in config.yaml is right and the server runs, try again with:")
     typer.echo(f"  {_command()} chat --config {shlex.quote(str(config))}")
