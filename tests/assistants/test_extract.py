@@ -45,7 +45,5 @@ def test_no_answer_is_made_up() -> None:
 
 def test_headings_within_a_section_are_no_sentences() -> None:
     """Imported documents have them; an answer is made of what stands below."""
-    rent = extract.section(
-        "rent", "Rent", "The rent is due on Mondays.\n\n## Raising the rent\n\nIt may rise once a year."
-    )
+    rent = section("rent", "Rent", "The rent is due on Mondays.\n\n## Raising the rent\n\nIt may rise once a year.")
     assert [sentence.text for sentence in rent.sentences] == ["The rent is due on Mondays.", "It may rise once a year."]
