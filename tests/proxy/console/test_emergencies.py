@@ -168,3 +168,23 @@ def test_label_needs_the_sessions_token_and_its_own_page(console: Console) -> No
     )
     assert visitor.post("/console/emergencies/label", {**form, "csrf": csrf, "said": "perhaps"}).status == 400
     assert labels(trace_backend(console.app[SERVICE].config.privacy)) == {}
+
+
+def test_reading_and_answers_go_to_the_audit_log_without_texts(tmp_path: Path) -> None:
+    """One record for a page of texts, and one for an answer, with the turn's id and no word of what was said."""
+    audit = tmp_path / "audit"
+    with serve_console(tmp_path, console_config(tmp_path, audit={"folder": str(audit), "sync": "turn"})) as console:
+        say(console, EMERGENCY)
+        visitor = Visitor(console.url)
+        page = visitor.get("/console/emergencies").text
+        turn = re.search(r"item\?turn=([0-9a-f]+)", page)[1]  # type: ignore[index]
+        csrf = visitor.csrf("/console/knowledge")
+        visitor.post(
+            "/console/emergencies/label", {"csrf": csrf, "turn": turn, "said": "right"}, Accept="application/json"
+        )
+    text = "".join(one.read_text() for one in audit.rglob("*") if one.is_file())
+    records = [json.loads(line) for line in text.splitlines()]
+    done = {one.get("action"): one for record in records for one in (record, *record.values()) if isinstance(one, dict)}
+    assert turn in json.dumps(done["console_read"])
+    assert turn in json.dumps(done["console_label"])
+    assert "kill" not in text
