@@ -1,6 +1,7 @@
 """An assistant as the engine of a model alias."""
 
 import hashlib
+import math
 import traceback
 from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import asdict
@@ -8,6 +9,7 @@ from typing import Any, TypeVar
 
 import orjson
 import structlog
+from pydantic import BaseModel
 
 from assistants import view
 from assistants.assistant import (
@@ -20,15 +22,19 @@ from assistants.assistant import (
     ToolRequest,
 )
 from knowledge_base.citations import cite_command
+from models.asks_models import Completer
 from models.completion import wrap_message
-from models.engine import Body, Completer, Forwarded, forward_by_completing
+from models.engine import Body, Forwarded, forward_by_completing
 from models.errors import AssistantFailed, ModelError
+from models.request import Message
 from models.settings import ModelSettings
+from models.structured import StructuredAnswer
 from models.turn_scope import SCOPE, Note, TurnScope
 from models.usage import BYTES_PER_TOKEN, estimate_tokens
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
+S = TypeVar("S", bound=BaseModel)
 
 
 class AssistantEngine:
@@ -85,11 +91,22 @@ class AssistantEngine:
         messages = body.get("messages") or []
 
         async def ask(role: str, request: Body, *, step: str = "assistant") -> Body:
-            if self._models is None or role not in self._roles:
-                raise AssistantError(
-                    f"no model is configured for {role!r}; add it to `models` of the assistant's alias"
-                )
-            return await self._models.complete(self._roles[role], request, step=step, ledger=scope.ledger)
+            models, alias = self._model(role)
+            return await models.complete(alias, request, step=step, ledger=scope.ledger)
+
+        async def ask_structured(
+            role: str,
+            messages: list[Message],
+            schema: type[S],
+            *,
+            step: str = "assistant",
+            options: Body | None = None,
+            timeout_s: float = math.inf,
+        ) -> StructuredAnswer[S]:
+            models, alias = self._model(role)
+            return await models.structured(
+                alias, messages, schema, step=step, ledger=scope.ledger, options=options, timeout_s=timeout_s
+            )
 
         return AssistantRequest(
             messages,
@@ -98,8 +115,19 @@ class AssistantEngine:
             scope.principal,
             {name: value for name, value in body.items() if name not in ("messages", "model")},
             ask if self._roles else None,
+            ask_structured if self._roles else None,
             lambda step, detail: scope.notes.append(Note(step, detail)),
         )
+
+    def _model(self, role: str) -> tuple[Completer, str]:
+        """Return the models, and the alias that the configuration names for a role.
+
+        Raises:
+            AssistantError: It names none.
+        """
+        if self._models is None or role not in self._roles:
+            raise AssistantError(f"no model is configured for {role!r}; add it to `models` of the assistant's alias")
+        return self._models, self._roles[role]
 
     async def _guard(self, work: Awaitable[T]) -> T:
         """Do what the assistant does; whatever goes wrong in it is a ModelError."""

@@ -25,12 +25,11 @@ from assistants.assistant import (
     ToolRequest,
 )
 from assistants.hippocrates import noted, read_back
-from assistants.hippocrates.asking import PLANNER, AskedModels
 from assistants.hippocrates.checks import check
 from assistants.hippocrates.cohort import CannotBuild, Json, build_cohort, digest
 from assistants.hippocrates.discovery import find_databases
 from assistants.hippocrates.grammar import Grammar
-from assistants.hippocrates.planner import plan
+from assistants.hippocrates.planner import PLANNER, plan
 from assistants.hippocrates.proof import Counter
 from assistants.hippocrates.query import Query, parse_query
 from assistants.hippocrates.settings import Sources, open_sources
@@ -39,7 +38,6 @@ from assistants.hippocrates.talk import TOOL, Said, Talk, Wish, read_turns
 from assistants.hippocrates.webapi import Confirmed, WebApiError
 from models.settings import ModelSettings
 from models.turn_scope import Principal
-from models.usage import Ledger
 
 DETAIL = "trace"
 """The permission with which a reply names the counts of each concept in each database."""
@@ -106,8 +104,8 @@ class Hippocrates:
     async def reply(self, request: AssistantRequest) -> AssistantReply:
         turns, choices = read_turns(request.messages)
         talk = Talk(self._grammar, self._sources.vocabulary, choices)
-        if self._plans and request.ask is not None:
-            study = await plan(AskedModels(request.ask), PLANNER, turns, talk, ledger=Ledger())
+        if self._plans and request.ask_structured is not None:
+            study = await plan(request.ask_structured, turns, talk)
         else:  # beside the event loop: conversations may be long
             study = await asyncio.to_thread(fold, turns, talk)
         last = len(turns) - 1

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from assistants import registry
 from assistants.assistant import Action, AssistantError
@@ -189,6 +190,24 @@ async def test_an_assistant_asks_models_of_its_own(serve: Open) -> None:
         ("assistant", "chatbot"),
         ("draft", "clerk"),
     ]
+
+
+async def test_a_model_is_asked_for_what_fits_a_schema(serve: Open) -> None:
+    """Less strictly where its server does not take `json_schema`; once more where the answer cannot be read."""
+    proxy, _ = await serve()
+    asked: list[str] = []
+
+    def answer(body: Body) -> Any:
+        asked.append(body.get("response_format", {}).get("type", "none"))
+        if asked[-1] == "json_schema":
+            return web.json_response({"error": {"message": "no such format", "param": "response_format"}}, status=400)
+        return "Monday." if len(asked) == 2 else '{"day": "Monday"}'
+
+    proxy.upstream.answer = answer
+    body = await proxy.say("ask for the day", headers={"X-CAF-Filter": "off"})
+    assert text_of(body) == "It is Monday."
+    assert asked == ["json_schema", "json_object", "json_object"]
+    assert [call["step"] for call in body["caf"]["usage"]] == ["assistant"] * 3 + ["draft"]
 
 
 async def test_only_declared_tools_are_called(serve: Open) -> None:
