@@ -111,7 +111,7 @@ class AssistantEngine:
         return AssistantRequest(
             messages,
             view.read(messages),
-            tuple(_names(body.get("tools"))),
+            tuple(_names(body.get("tools"))) if body.get("tool_choice") != "none" else (),
             scope.principal,
             {name: value for name, value in body.items() if name not in ("messages", "model")},
             ask if self._roles else None,

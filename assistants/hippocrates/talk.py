@@ -16,10 +16,25 @@ from assistants.hippocrates.terms import Terms
 from assistants.hippocrates.vocabulary import Vocabulary
 from models.request import Message, text_of
 
-TOOL = "choose_concepts"
+CHOOSE, CONFIRM, SEND = "choose_concepts", "confirm_cohort", "send_to_atlas"
+"""Tools that are called where a request declares them."""
 MOST_SENTENCES = 100
 """Of a message; what follows is not read."""
-Wish = Literal["confirm", "name", "json", "count", "send", "summary", "databases", "help", "courtesy", "question"]
+Wish = Literal[
+    "confirm",
+    "approve",
+    "decline",
+    "name",
+    "json",
+    "count",
+    "send",
+    "summary",
+    "databases",
+    "help",
+    "courtesy",
+    "question",
+]
+"""`approve` is the answer of `confirm_cohort`, `confirm` that of `send_to_atlas`, and `decline` a no to either."""
 _POLITE = (
     r"(?:(?:please|ok|okay|thanks|and|now|then|so|yes|can you|could you|would you|i want to|i would like to|let us|let's)"
     r"[\s,]+)*"
@@ -85,7 +100,7 @@ class Talk:
 
     grammar: Grammar
     vocabulary: Vocabulary
-    tool_turns: Mapping[int, "ToolChoice"] = field(default_factory=dict)
+    tool_turns: Mapping[int, "ToolChoice | Said"] = field(default_factory=dict)
     said: dict[int, tuple[Said, ...]] = field(default_factory=dict)
     before: dict[int, Study] = field(default_factory=dict)
     """The study before each message."""
@@ -97,6 +112,9 @@ class Talk:
     def read(self, study: Study, turn: int, text: str) -> Reading:
         self.before[turn] = study
         if (choice := self.tool_turns.get(turn)) is not None:
+            if isinstance(choice, Said):
+                self.said[turn] = (choice,)
+                return Reading()
             self.said[turn] = ()
             return choice.read(study, self.vocabulary)
         rest, said = [], []
@@ -172,33 +190,46 @@ def _ids(value: Any) -> list[int]:
     return [one for one in listed if isinstance(one, int) and not isinstance(one, bool)]
 
 
-def read_turns(messages: Sequence[Message]) -> tuple[list[Message], dict[int, ToolChoice]]:
-    """Return the user's messages, with answers of the tool `choose_concepts` among them, and which of them are such."""
+def read_turns(messages: Sequence[Message]) -> tuple[list[Message], dict[int, ToolChoice | Said]]:
+    """Return the user's messages, with answers of the tools among them, and which of them are such."""
     turns: list[Message] = []
-    choices: dict[int, ToolChoice] = {}
-    asked: dict[str, str] = {}
+    answers: dict[int, ToolChoice | Said] = {}
+    calls: dict[str, tuple[str, dict[str, Any]]] = {}
     for message in messages:
         role = message.get("role")
         if role == "assistant":
-            asked |= _asked(message)
-        elif role == "tool" and (words := asked.get(str(message.get("tool_call_id")))) is not None:
-            choices[len(turns)] = ToolChoice(words, _object(text_of(message)))
+            calls |= _calls(message)
+        elif role == "tool" and (call := calls.get(str(message.get("tool_call_id")))) is not None:
+            answers[len(turns)] = _read_answer(*call, _object(text_of(message)))
             turns.append({"role": "user", "content": text_of(message)})
         elif role == "user":
             turns.append(message)
-    return turns, choices
+    return turns, answers
 
 
-def _asked(message: Message) -> dict[str, str]:
-    """Return for which words the calls of a message have concepts chosen, by the calls' ids."""
-    asked = {}
+def _calls(message: Message) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return the names and arguments of a message's calls of our tools, by the calls' ids."""
     calls = message.get("tool_calls")
-    for call in calls if isinstance(calls, list) else ():
-        function = call.get("function") if isinstance(call, dict) else None
-        if isinstance(function, dict) and function.get("name") == TOOL:
-            words = _object(function.get("arguments")).get("words")
-            asked[str(call.get("id"))] = words if isinstance(words, str) else ""
-    return asked
+    functions = {
+        str(call.get("id")): call["function"]
+        for call in (calls if isinstance(calls, list) else ())
+        if isinstance(call, dict) and isinstance(call.get("function"), dict)
+    }
+    return {
+        ident: (function["name"], _object(function.get("arguments")))
+        for ident, function in functions.items()
+        if function.get("name") in (CHOOSE, CONFIRM, SEND)
+    }
+
+
+def _read_answer(tool: str, arguments: Mapping[str, Any], answer: Mapping[str, Any]) -> ToolChoice | Said:
+    """Read what a tool was answered. Only `"confirmed": true` confirms, and that what the call was about."""
+    if tool == CHOOSE:
+        words = arguments.get("words")
+        return ToolChoice(words if isinstance(words, str) else "", answer)
+    if answer.get("confirmed") is not True:
+        return Said("decline", "")
+    return Said("approve" if tool == CONFIRM else "confirm", "", str(arguments.get("code")))
 
 
 def _object(text: Any) -> dict[str, Any]:
