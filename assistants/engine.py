@@ -45,6 +45,11 @@ class AssistantEngine:
         self._roles: Mapping[str, str] = settings.models if settings is not None else {}
         self._models: Completer | None = None
 
+    @property
+    def acts(self) -> bool:
+        """Whether the assistant acts outside."""
+        return isinstance(self._assistant, ActingAssistant)
+
     def use_models(self, models: Completer) -> None:
         """Give it the models that it may ask."""
         self._models = models
@@ -82,7 +87,15 @@ class AssistantEngine:
         return await self._guard(self._assistant.act(confirmed, scope.principal))
 
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
-        return await forward_by_completing(self.complete, raw)
+        return await forward_by_completing(self._complete_for_client, raw)
+
+    async def _complete_for_client(self, body: Body) -> Body:
+        """Answer without what the proxy would take off: nothing is held against documents, and nothing is done."""
+        answer = await self.complete(body)
+        for choice in answer["choices"]:
+            for name in ("documents", "action"):
+                choice["message"].pop(name, None)
+        return answer
 
     async def close(self) -> None:
         await self._assistant.close()

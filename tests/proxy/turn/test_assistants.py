@@ -31,6 +31,8 @@ def serve(start: Start, monkeypatch: pytest.MonkeyPatch) -> Open:
         clerk: Body = {"engine": "assistant", "name": "clerk", "models": {"writer": "chatbot"}}
         clerk |= {"fallback": [stand_in]} if stand_in else {}
         bot = bot_settings(model="clerk", evidence=["knowledge_base", "upstream"], **changes)
+        if bot["kind"] == "passthrough":
+            bot = {"kind": "passthrough", "model": "clerk"}
         proxy = await start(config, {"bot": bot}, models={"clerk": clerk})
         return proxy, CLERKS[-1]
 
@@ -208,6 +210,29 @@ async def test_a_model_is_asked_for_what_fits_a_schema(serve: Open) -> None:
     assert text_of(body) == "It is Monday."
     assert asked == ["json_schema", "json_object", "json_object"]
     assert [call["step"] for call in body["caf"]["usage"]] == ["assistant"] * 3 + ["draft"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_assistant_that_is_only_forwarded_brings_nothing_and_does_nothing(serve: Open, stream: bool) -> None:
+    """Its documents and what it proposes are for the proxy, which does not read them here."""
+    proxy, clerk = await serve(kind="passthrough")
+    for said in (["count"], ["a tour please"], ["yes"]):
+        raw = await proxy.stream(*said) if stream else json.dumps(await proxy.say(*said)).encode()
+        assert b"documents" not in raw
+        assert b"book_tour" not in raw
+    assert clerk.booked == []
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_what_a_forwarded_assistant_asks_counts_for_the_key(serve: Open, tmp_path: Path, stream: bool) -> None:
+    """A key that has used up its tokens is refused."""
+    config, key = keyed(tmp_path, tokens_per_minute=10)
+    proxy, _ = await serve(config, kind="passthrough")
+    proxy.upstream.answer = lambda body: "Written by a model."
+    body = {"model": "bot", "messages": dialogue("ask"), "stream": stream}
+    await (proxy.stream if stream else proxy.say)("ask", headers=key)
+    status, _ = await proxy.error(body, key)
+    assert status == 429
 
 
 async def test_only_declared_tools_are_called(serve: Open) -> None:
