@@ -24,7 +24,7 @@ from assistants.hippocrates.reply_draft import ReplyDraft
 from assistants.hippocrates.settings import Sources, open_sources
 from assistants.hippocrates.study import Study, Term, fold
 from assistants.hippocrates.talk import CHOOSE, Said, Talk, Wish, read_turns
-from assistants.hippocrates.webapi import Confirmed, WebApiError
+from assistants.hippocrates.webapi import Confirmed, NotConfirmed, WebApiError
 from models.settings import ModelSettings
 from models.turn_scope import Principal
 
@@ -97,7 +97,7 @@ class Hippocrates:
             cohort = Confirmed.of(given["name"], given["expression"], given["digest"])
             async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
                 sent = await self._sources.webapi.send(session, cohort)
-        except (WebApiError, ValueError) as error:
+        except (WebApiError, NotConfirmed) as error:
             raise AssistantError(str(error)) from error
         sets = ", ".join(map(str, sent.concept_set_ids))
         with_sets = (

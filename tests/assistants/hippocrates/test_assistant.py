@@ -21,6 +21,7 @@ from assistants import registry
 from assistants.hippocrates.assistant import Hippocrates, open_assistant
 from assistants.hippocrates.cdm import Counts, Step
 from assistants.hippocrates.proof import shown as show_counts
+from assistants.hippocrates.webapi import Sent, WebApi
 from models.errors import ModelSettingsError
 from models.settings import ModelSettings
 from proxy.api.service import SERVICE
@@ -332,7 +333,21 @@ async def test_a_failing_webapi_loses_nothing_of_the_study(talk: Open, handler: 
         assert says in told
         assert "was not done" in told
         assert "abc" not in told
+        assert "127.0.0.1" not in told
         assert await proposal(chat, "send it to ATLAS") == code
+
+
+async def test_a_fault_of_ours_is_not_told(talk: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its words may hold anything."""
+
+    async def fail(self: WebApi, session: object, cohort: object) -> Sent:
+        raise ValueError("a secret")
+
+    monkeypatch.setattr(WebApi, "send", fail)
+    chat = await talk(webapi="http://127.0.0.1:9/WebAPI")
+    told = await chat.say(f"confirm {await proposal(chat)}")
+    assert "was not done" in told
+    assert "secret" not in told
 
 
 async def test_a_code_of_another_cohort_shows_the_one_there_is(talk: Open) -> None:
@@ -618,6 +633,8 @@ def test_bad_options_are_told_when_the_proxy_starts(tmp_path: Path, eunomia: Pat
         ({"vocabulary": str(tmp_path / "empty")}, "vocabulary: .*athena"),
         ({"webapi": "ftp://atlas"}, "webapi: .*http"),
         ({"webapi": "http://user:secret@atlas"}, "webapi_token_env"),
+        ({"webapi": "http://atlas/WebAPI?token=secret"}, "webapi: .*webapi_token_env"),
+        ({"webapi": "http://atlas/WebAPI#secret"}, "webapi: .*webapi_token_env"),
         ({"webapi": "http://atlas", "webapi_token_env": "NO_SUCH_VARIABLE"}, "NO_SUCH_VARIABLE is not set"),
         ({"catalog": "x"}, "catalog: "),
     ]:

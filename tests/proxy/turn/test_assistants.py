@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +168,32 @@ async def test_nothing_is_done_for_what_was_not_judged(serve: Open, fields: Body
     first = text_of(await proxy.say("a tour please"))
     body = await proxy.say("a tour please", first, "yes", **fields)
     assert "was not done" in text_of(body)
+    assert ("several were asked for" in text_of(body)) == ("n" in fields)
     assert clerk.booked == []
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_confirmation_that_wants_json_is_told_that_nothing_is_done(serve: Open, stream: bool) -> None:
+    """In the document; a proposal in JSON shows no code that could be confirmed."""
+    proxy, clerk = await serve()
+    first = text_of(await proxy.say("a tour please"))
+    fields = {"response_format": {"type": "json_object"}}
+    if stream:
+        assert b"was not done" in await proxy.stream("a tour please", first, "yes", **fields)
+    else:
+        told = json.loads(text_of(await proxy.say("a tour please", first, "yes", **fields)))
+        assert told["answer"].startswith("Thank you.\n\nThis was not done")
+    assert TOUR.code not in text_of(await proxy.say("a tour please", **fields))
+    assert clerk.booked == []
+
+
+async def test_a_code_within_another_word_was_not_shown(serve: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It must stand by itself in the reply."""
+    for prompt, booked in (("Answer: x{code}", 0), ("Answer: {code}s", 0), ("Answer: “{code}”.", 1)):
+        monkeypatch.setattr("tests.assistants.clerk.TOUR", replace(TOUR, prompt=prompt))
+        proxy, clerk = await serve()
+        await confirm(proxy)
+        assert len(clerk.booked) == booked
 
 
 async def test_acting_needs_the_permission(serve: Open, start: Start, tmp_path: Path) -> None:
