@@ -27,6 +27,10 @@ SERVICE = (
 )
 NO_DATABASES = "No database of the catalogue was found for that."
 NOT_NAMED = "Name a condition, a drug, a procedure, a country or a size to look for databases."
+NO_SQL = (
+    "This service runs no SQL and no other queries. It reads databases only through cohort definitions, and shows counts, "
+    "never rows of single persons. Say which patients a cohort should hold, or ask which databases have them."
+)
 ONE_AT_A_TIME = "Please ask about databases one question at a time."
 
 
@@ -49,6 +53,8 @@ class Answering:
         match one.wish:
             case "databases":
                 self._find(draft, one, request, talk, turn)
+            case "sql":
+                add_service(draft, NO_SQL)
             case "help":
                 add_service(draft)
             case "question":

@@ -23,7 +23,7 @@ from assistants.hippocrates.proposal import Cohort, Proposals
 from assistants.hippocrates.reply_draft import ReplyDraft
 from assistants.hippocrates.settings import Sources, open_sources
 from assistants.hippocrates.study import Study, Term, fold
-from assistants.hippocrates.talk import CHOOSE, Said, Talk, Wish, read_turns
+from assistants.hippocrates.talk import CHOOSE, HELLO, Said, Talk, Wish, courtesy, read_turns
 from assistants.hippocrates.webapi import Confirmed, NotConfirmed, WebApiError
 from models.settings import ModelSettings
 from models.turn_scope import Principal
@@ -126,7 +126,11 @@ class Hippocrates:
         told = [*dict.fromkeys(ask.text for ask in asks)]
         for text in told[:MOST_ASKS] + told[-1:] if len(told) > MOST_ASKS else told:
             draft.add("question", "What is asked next", text)
-        if study == Study(asks=study.asks) and not changed:
+        begins = study == Study(asks=study.asks) and not changed
+        if wishes == {"courtesy"} and not changed and not asks:
+            answer = courtesy(said[0].words)
+            draft.lines += [answer] if answer and (begins or answer != HELLO) else []
+        if begins:
             return self._begin(draft, bool(asks), wishes)
         if "summary" in wishes and isinstance(cohort, CannotBuild):
             draft.add("study", "The cohort so far", "\n".join(["The cohort so far:", *noted.lines(study)]))
@@ -151,9 +155,7 @@ class Hippocrates:
         """Say what this is for, where nothing of a cohort has been said."""
         if wishes & {"json", "send", "confirm", "approve", "count", "summary", "name"}:
             draft.add("question", "What is asked next", f"There is no cohort yet.\n{read_back.ask(Study())}")
-        elif not draft.lines or (asked_back and not wishes - {"courtesy"}):
-            if wishes == {"courtesy"}:
-                draft.lines.append("Hello.")
+        elif draft.lines in ([], [HELLO]) or (asked_back and not wishes - {"courtesy"}):
             add_service(draft)
         return draft.reply()
 

@@ -18,6 +18,7 @@ from models.request import Message, text_of
 
 CHOOSE, CONFIRM, SEND = "choose_concepts", "confirm_cohort", "send_to_atlas"
 """Tools that are called where a request declares them."""
+HELLO = "Hello."
 MOST_SENTENCES = 100
 """Of a message; what follows is not read."""
 Wish = Literal[
@@ -25,6 +26,7 @@ Wish = Literal[
     "approve",
     "decline",
     "name",
+    "sql",
     "json",
     "count",
     "send",
@@ -40,9 +42,23 @@ _POLITE = (
     r"[\s,]+)*"
 )
 _COHORT = r"(?:it|this|that|them|(?:the|this|my|our) (?:cohort|definition|cohort definition|study))"
+_TABLE = r"(?:\w+\.)?(?:person\b|concept\b|\w+_\w+|\*)"
+"""A table as SQL names it: the bare words among those of a CDM mean something else here ("death", "observation")."""
+_THANKS = (
+    r"(?:many )?thanks?(?: you)?|thx|cheers|great|perfect|excellent|wonderful|super|nice|good job|well done|"
+    r"(?:(?:that|this|it|you)(?:'s| is| was|'ve been| have been| were)? )?(?:(?:very|really|so|most) )*"
+    r"(?:helps?|helped|helpful|useful|interesting|kind|good to know)(?: me)?"
+)
 _PHRASES: dict[Wish, tuple[str, ...]] = {
     "confirm": (rf"{_POLITE}confirm (?P<code>[a-z]{{6}})",),
     "name": (rf"{_POLITE}(?:call|name) {_COHORT} (?P<name>.{{1,100}})",),
+    "sql": (
+        r".*\bselect\s+(?:\*|distinct\b|top \d|count\s*\().*",
+        rf".*\b(?:select\b.+\bfrom|insert into|delete from)\s+{_TABLE}.*",
+        rf".*\b(?:update\s+{_TABLE}\s+set\b|(?:drop|create|truncate|alter) (?:table|view)\b).*",
+        r"(?!(?:what|how|why|does|is)\b).*\b(?:run|execute|write|generate|give|send|accept|show|be|are)\b.*\bsql\b.*",
+        rf"{_POLITE}(?:run|execute|perform|try) (?:an?|the|this|that|my|some) (?:\w+ )?(?:query|queries|statement|script)\b.*",
+    ),
     "json": (
         rf"{_POLITE}(?:show|give|get|download|export|see|what is|send)\b.{{0,40}}\b(?:json|cohort expression)\b.{{0,30}}",
         "json",
@@ -71,9 +87,10 @@ _PHRASES: dict[Wish, tuple[str, ...]] = {
         r".*\b(?:what can you (?:do|help)|how can you help|who are you|what are you)\b.*",
         r".*\b(?:how does this work|how do i (?:start|begin))\b.*|help",
     ),
-    "courtesy": (
-        r"(?:(?:hi|hello|hey|good (?:morning|afternoon|evening|day)|(?:many )?thanks|thank you|thx|great|perfect|bye|goodbye|ok|"
-        r"okay|cheers)[\s,]*(?:there|a lot|very much|so much)?[\s,]*)+",
+    "courtesy": (  # atomic: a word that is none must not be tried with every way to part the words before it
+        rf"(?>(?:hi|hello|hey|good (?:morning|afternoon|evening|day)|{_THANKS}|bye|goodbye|see you|ok|okay|cool|fine|got it|"
+        r"i see|understood|sounds good)(?![^\s,])[\s,]*"
+        r"(?:(?:there|a lot|very much|so much|for (?:now|that|your help))(?![^\s,])[\s,]*)?)+",
     ),
     "question": (r".*\?",),
 }
@@ -82,6 +99,15 @@ _NOT_A_SEARCH = re.compile(
     r"\b(?:in|of) (?:the|this|my|our) (?:cohort|definition)\b|^(?:what|why) (?:is|are|does|do)\b", re.IGNORECASE
 )
 """A sentence with "database" in it that asks what one is."""
+
+
+def courtesy(words: str) -> str:
+    """Return what is said to a courtesy; nothing to a mere "ok"."""
+    if re.search(rf"\b(?:{_THANKS})\b", words, re.IGNORECASE):
+        return "You are welcome."
+    if re.search(r"\b(?:bye|goodbye|see you)\b", words, re.IGNORECASE):
+        return "Goodbye."
+    return HELLO if re.match(r"(?:hi|hello|hey|good \w+)\b", words, re.IGNORECASE) else ""
 
 
 @dataclass(frozen=True, slots=True)
