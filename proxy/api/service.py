@@ -13,7 +13,7 @@ from proxy.audit.log import AuditLog
 from proxy.config.config import Config
 from proxy.state.conversation_store import ConversationStore
 from proxy.telemetry.metrics import Metrics
-from proxy.tenants.access import Access, asks_directly, authorize
+from proxy.tenants.access import GRANTED, Access, asks_directly, authorize
 from proxy.tenants.key_ring import KeyRing
 from proxy.tenants.keys import Permission
 from proxy.tenants.limits import Meter, ProcessMeter
@@ -23,7 +23,7 @@ from proxy.traces.trace import Trace
 from proxy.turn.actions import Actions
 from proxy.turn.chatbot import Chatbot
 from proxy.turn.shadow import Shadows
-from proxy.wire.errors import TooManyFailures, Unauthorized
+from proxy.wire.errors import Forbidden, TooManyFailures, Unauthorized
 
 if TYPE_CHECKING:
     from proxy.telemetry.spans import Telemetry
@@ -58,13 +58,22 @@ class Service:
             TooManyFailures: The same, and its address has done so too often.
             Forbidden: Its key lacks the permission.
         """
+        if GRANTED in request:
+            granted = request[GRANTED]
+            if needed not in granted.permissions:
+                raise Forbidden(f"This needs the permission `{needed}`, which the key does not have.")
+            return granted
         try:
-            direct = self.keys is None and asks_directly(request)
-            return authorize(request.headers, self.keys, needed, direct=direct)
+            return self.authorize(request, needed)
         except Unauthorized:
             if wait_s := self.throttle.count_failure(request.remote):
                 raise TooManyFailures(wait_s) from None
             raise
+
+    def authorize(self, request: web.Request, needed: Permission) -> Access:
+        """Authenticate a request as `access` does, without counting a failure."""
+        direct = self.keys is None and asks_directly(request, self.config.server.cors_origins)
+        return authorize(request.headers, self.keys, needed, direct=direct)
 
     def run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
         """Start a background task that no reply waits for."""
