@@ -23,6 +23,7 @@ from proxy.console.render import HEADERS
 from proxy.console.reply_facts import (
     OUTCOMES,
     Asked,
+    ReplyFacts,
     Trace,
     facts_of_caf,
     facts_of_trace,
@@ -64,13 +65,14 @@ async def show_turn(visit: Visit) -> web.Response:
     asked = await _read_json(visit, Asked)
     bot = _find_bot(visit, asked.chatbot)
     trace = await _find_trace(visit, turn_id, patient=True) if visit.may("trace") else None
+    facts: ReplyFacts | None = None
     if trace is not None:
         if not is_redacted(trace):
             record_action(visit.service, "console_read", visit.access.key, turn=turn_id)
         titles = {id: section.title for id, section in bot.sections.items()}
         facts = await asyncio.to_thread(facts_of_trace, trace, asked.caf, asked.text, titles)
-    else:
-        facts = await asyncio.to_thread(facts_of_caf, asked.caf, asked.text) if asked.caf else None
+    elif asked.caf is not None:
+        facts = await asyncio.to_thread(facts_of_caf, asked.caf, asked.text)
     return visit.render("playground/_turn.html", facts=facts, turn_id=turn_id, bot=bot, traced=trace is not None)
 
 

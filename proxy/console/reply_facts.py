@@ -1,4 +1,4 @@
-"""What became of one reply, as the playground shows it: from the reply's own `caf` object, and more where its trace is kept. Pure."""
+"""What became of one reply: from its own `caf` object, and more where its trace is kept. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,7 +37,7 @@ OUTCOMES: dict[str, Wording] = {
     "emergency": Wording(
         "Answered with the emergency text", "The message tells of danger. The chatbot's own words were not sent."
     ),
-    "unfiltered": Wording("Not judged", "The filter is off: the chatbot's own words, whatever they are."),
+    "unfiltered": Wording("Not judged", "No judge stood before it: the chatbot's own words, whatever they are."),
 }
 """By the name of the outcome."""
 
@@ -253,7 +253,7 @@ def facts_of_trace(trace: Trace, caf: Caf | None, delivered: str, titles: Mappin
     attempts = [one for one in trace["attempts"] if one["choice"] == 0]
     return replace(
         numbered,
-        wording=_wording(trace["outcome"], attempts),
+        wording=_wording(trace, attempts),
         change=_change(trace["outcome"], attempts, delivered),
         checks=[problem for attempt in attempts for problem in attempt["problems"]],
         warnings=[_carried(one) for one in trace["warnings_added"]],
@@ -312,10 +312,14 @@ def _facts_without_caf(trace: Trace, titles: Mapping[str, str]) -> ReplyFacts:
     )
 
 
-def _wording(outcome: str, attempts: Sequence[Trace]) -> Wording:
-    if outcome == "refined" and attempts:
+def _wording(trace: Trace, attempts: Sequence[Trace]) -> Wording:
+    if trace["outcome"] == "refined" and attempts:
         return MENDED if attempts[-1]["kind"] == "mended" else REWRITTEN
-    return OUTCOMES[outcome]
+    if would := trace.get("would"):  # older traces have none
+        return Wording(
+            "Delivered as written, judged afterwards", f"With the filter on: {OUTCOMES[would].title.lower()}."
+        )
+    return OUTCOMES[trace["outcome"]]
 
 
 def _change(outcome: str, attempts: Sequence[Trace], delivered: str) -> Change | None:

@@ -8,7 +8,7 @@ from typing import Literal
 MOST_WORDS = 2_000
 """Words of both texts together: comparing many repeated words takes difflib seconds."""
 ISLAND_WORDS = 2
-"""As few words that stayed, between two changes, are shown as changed too: a reader cannot follow single words that happen to recur."""
+"""So few words that stayed between two changes are shown as changed too: nobody can follow single words that happen to recur."""
 _WORD = re.compile(r"\S+\s*|^\s+")
 
 Kind = Literal["same", "removed", "added"]
@@ -49,4 +49,5 @@ def diff_words(before: str, after: str) -> list[Piece] | None:
 
 
 def _change(removed: str, added: str) -> list[Piece]:
-    return [Piece(kind, text) for kind, text in (("removed", removed), ("added", added)) if text]
+    pieces = [Piece("removed", removed), Piece("added", added)]
+    return [piece for piece in pieces if piece.text]

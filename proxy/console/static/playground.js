@@ -147,8 +147,7 @@ async function ask(reply) {
   const { element } = reply;
   Object.assign(reply, { text: "", refusal: "", finished: false, caf: null, turn: null, controller: new AbortController() });
   const body = find(":scope > .text", element);
-  const written = document.createTextNode("");
-  body.replaceChildren(written);
+  body.replaceChildren(reply.written = document.createTextNode(""));
   find(".facts", element).replaceChildren();
   find(".fault", element).hidden = true;
   const waiting = find(".waiting", element);
@@ -158,15 +157,15 @@ async function ask(reply) {
   showRunning();
   try {
     for await (const chunk of chunksOf(reply)) {
-      const atEnd = nearEnd();
-      take(reply, chunk, written);
-      if (atEnd) scrollTo(0, document.documentElement.scrollHeight);
+      take(reply, chunk);
+      reply.frame ??= requestAnimationFrame(() => write(reply));
     }
     if (!reply.finished) throw new Problem("connection", "The reply was cut off.");
-    if (!reply.text) written.data = reply.text = reply.refusal;
+    reply.text ||= reply.refusal;
   } catch (error) {
     showProblem(reply, error);
   }
+  write(reply);
   clearInterval(clock);
   waiting.hidden = true;
   running.delete(reply);
@@ -177,18 +176,25 @@ async function ask(reply) {
   }
 }
 
-function take(reply, chunk, written) {
+// Shows what has come, at most once a frame: laying out a long reply takes longer than its next piece.
+function write(reply) {
+  cancelAnimationFrame(reply.frame);
+  reply.frame = null;
+  const atEnd = nearEnd();
+  reply.written.appendData(reply.text.slice(reply.written.length));
+  if (atEnd) scrollTo(0, document.documentElement.scrollHeight);
+}
+
+function take(reply, chunk) {
   if (chunk.error) throw new Problem(chunk.error.code, chunk.error.message);
   const id = /^chatcmpl-([0-9a-f]{32})$/.exec(chunk.id ?? "");
   if (id) reply.turn = id[1];
   const choice = chunk.choices?.find((one) => !one.index);
   const said = choice?.delta ?? choice?.message ?? {};
-  if (said.content) { reply.text += said.content; written.appendData(said.content); }
+  if (said.content) reply.text += said.content;
   if (said.refusal && said.refusal !== reply.text) reply.refusal += said.refusal;
   for (const call of said.tool_calls ?? []) {
-    const words = [call.function?.name && `[calls ${call.function.name}] `, call.function?.arguments].filter(Boolean).join("");
-    reply.text += words;
-    written.appendData(words);
+    reply.text += [call.function?.name && `[calls ${call.function.name}] `, call.function?.arguments].filter(Boolean).join("");
   }
   if (choice?.finish_reason) reply.finished = true;
   if (chunk.caf ?? choice?.caf) reply.caf = chunk.caf ?? choice.caf;
@@ -297,7 +303,8 @@ list.addEventListener("click", async (event) => {
   inside.textContent = "Loading…";
   dialog.showModal();
   await loadFragment(inside, button.dataset.source, {}, () => { inside.textContent = "Your session has ended: sign in again, in another tab."; });
-  dialog.scrollTop = 0;
+  const mark = find(".text mark", inside);
+  if (mark) mark.scrollIntoView({ block: "center" }); else dialog.scrollTop = 0;
 });
 
 // ---- What went wrong, and what to do
