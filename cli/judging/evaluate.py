@@ -113,7 +113,7 @@ def evaluate(
             cases = configured.cases(choice, unlabelled=bool(data))
             subjects = {name: configured.subject(spec, name) for name in dict.fromkeys(case.judge for case in cases)}
             looks = configured.count_holdout_use(cases, choice.data, uses_beside(answers))
-            saved = None if out is None else SavedEvaluation(out, {**about, "chatbot": configured.chatbot})
+            saved = None if out is None else SavedEvaluation(out, {**about, "chatbot": configured.blueprint.name})
             with show_progress(len(cases) * repeats, str(spec), saved) as advance:
                 given = await judge_by_subjects(
                     subjects, cases, repeats=repeats, at_once=concurrency, on_answer=advance
