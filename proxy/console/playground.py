@@ -33,7 +33,7 @@ from proxy.console.reply_facts import (
 from proxy.console.visit import Visit
 from proxy.tenants.access import GRANTED
 from proxy.traces.backend import TraceError, trace_backend, trace_detail
-from proxy.traces.query import show
+from proxy.traces.search import read_turn
 from proxy.turn.chatbot import Chatbot
 from proxy.wire.errors import BadRequest, Forbidden
 
@@ -62,6 +62,8 @@ async def ask(visit: Visit) -> web.StreamResponse:
 async def show_turn(visit: Visit) -> web.Response:
     """Show what became of a reply, which the page sends along: from its trace where there is one that the visitor may read."""
     turn_id = visit.request.match_info["turn"]
+    if not TURN_ID.fullmatch(turn_id):
+        raise web.HTTPNotFound
     asked = await _read_json(visit, Asked)
     bot = _find_bot(visit, asked.chatbot)
     trace = await _find_trace(visit, turn_id, patient=True) if visit.may("trace") else None
@@ -130,10 +132,11 @@ async def _find_trace(visit: Visit, turn_id: str, *, patient: bool = False) -> T
     for wait_s in WAITS_S if patient else WAITS_S[:1]:
         await asyncio.sleep(wait_s)
         try:
-            trace = await asyncio.to_thread(show, trace_backend(config.privacy), turn_id)
-        except TraceError:
+            trace = await asyncio.to_thread(read_turn, trace_backend(config.privacy), turn_id, visit.chatbots)
+        except TraceError:  # there may be no file yet
             continue
-        return trace if trace["chatbot"] in visit.chatbots else None
+        if trace is not None:
+            return trace
     return None
 
 
@@ -150,7 +153,7 @@ async def _read_json(visit: Visit, model: type[ModelT]) -> ModelT:
 ROUTES = [
     web.get("/console/playground", admit(show_playground)),
     web.post("/console/playground/chat", admit(ask, "chat")),
-    web.post("/console/playground/turns/{turn:[0-9a-f]{32}}", admit(show_turn)),
+    web.post("/console/playground/turns/{turn}", admit(show_turn)),
     web.get("/console/playground/sources/{chatbot}/{source}", admit(show_source)),
     web.post("/console/playground/checkpoint", admit(save_checkpoint)),
 ]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from proxy.console.word_diff import Piece, diff_words
+from proxy.console.word_diff import Piece, diff_words, join_islands
 
 Trace = Mapping[str, Any]
 """A trace as the JSON object that it is stored as."""
@@ -116,9 +116,13 @@ class Change:
     """What was written first, against what was delivered."""
 
     draft: str
-    delivered: str
     pieces: Sequence[Piece] | None
-    """None: one stands for the other as a whole, or they are too long to compare."""
+    """None: what was delivered has nothing to do with it."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether no word of the draft stayed."""
+        return all(piece.kind != "same" for piece in self.pieces or ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +275,7 @@ def facts_of_trace(trace: Trace, caf: Caf | None, delivered: str, titles: Mappin
 
 def compare(draft: str, delivered: str, *, replaced: bool) -> Change:
     """Compare a draft with what was delivered. Args: replaced: whether that has nothing to do with it."""
-    return Change(draft, delivered, None if replaced else diff_words(draft, delivered))
+    return Change(draft, None if replaced else join_islands(diff_words(draft, delivered)))
 
 
 def proving_quotes(trace: Trace, source: str) -> list[str]:
@@ -325,7 +329,7 @@ def _wording(trace: Trace, attempts: Sequence[Trace]) -> Wording:
 def _change(outcome: str, attempts: Sequence[Trace], delivered: str) -> Change | None:
     texts = [one["text"] for one in attempts if one["text"]]
     if outcome in ("fallback", "emergency"):
-        return Change(texts[0], delivered, None) if texts else None
+        return compare(texts[0], delivered, replaced=True) if texts else None
     if len(texts) < 2 or texts[0] == texts[-1]:
         return None
     # What follows it there, the line of sources and in a concern the contact, is no change of the words.
