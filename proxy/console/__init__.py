@@ -10,6 +10,9 @@ render.py          templates, and the headers of every answer
 journal.py         who looked at whose texts, labelled, deleted: to the audit log, or to the log
 assets.py          style sheets and scripts
 
+plot.py            lines and bars as SVG
+evaluations.py     evaluations of judges, read and started; runs.py: experiments, read
+
 Its screens, a module and a folder of templates each: playground, conversations, emergencies, judges, experiments, knowledge,
 operation. What they make of turns, without any handler:
 
