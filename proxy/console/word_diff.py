@@ -54,8 +54,8 @@ def join_islands(pieces: Sequence[Piece], words: int = 3) -> list[Piece]:
     joined: list[Piece] = []
     removed = added = ""
     for number, piece in enumerate(pieces):
-        inside = 0 < number < len(pieces) - 1
-        if piece.kind == "same" and not (inside and len(piece.text.split()) <= words):
+        inside = 0 < number < len(pieces) - 1 or not any(map(str.isalnum, piece.text))
+        if piece.kind == "same" and not (len(pieces) > 1 and inside and len(piece.text.split()) <= words):
             joined += [Piece("removed", removed), Piece("added", added), piece]
             removed = added = ""
         else:

@@ -9,6 +9,10 @@ const NAMES = { on: "Filter on", off: "Filter off", shadow: "Filter in shadow" }
 const find = (selector, root = document) => root.querySelector(selector);
 const copy = (id) => find(`template#${id}`).content.firstElementChild.cloneNode(true);
 
+// Characters that turn the direction of what follows, by their names, as on every page (render.py).
+const showDirections = (text) =>
+  text.replace(/[\u202a-\u202e\u2066-\u2069]/g, (one) => `\u27e6U+${one.charCodeAt(0).toString(16).toUpperCase()}\u27e7`);
+
 const chatbot = find("#chatbot");
 const message = find("#message");
 const list = find("#turns");
@@ -115,7 +119,7 @@ function send(text) {
   if (running.size || !text.trim()) return;
   find("#undo").hidden = true;
   const turn = { text, replies: {}, element: copy("turn") };
-  find(".said .text", turn.element).textContent = text;
+  find(".said .text", turn.element).textContent = showDirections(text);
   find(".edit", turn.element).onclick = () => edit(turn);
   fillTargets(turn);
   conversation.turns.push(turn);
@@ -145,7 +149,7 @@ function addReply(turn, name, mode, aside = false) {
 
 async function ask(reply) {
   const { element } = reply;
-  Object.assign(reply, { text: "", refusal: "", finished: false, caf: null, turn: null, controller: new AbortController() });
+  Object.assign(reply, { text: "", shown: 0, refusal: "", finished: false, caf: null, turn: null, controller: new AbortController() });
   const body = find(":scope > .text", element);
   body.replaceChildren(reply.written = document.createTextNode(""));
   find(".facts", element).replaceChildren();
@@ -181,7 +185,8 @@ function write(reply) {
   cancelAnimationFrame(reply.frame);
   reply.frame = null;
   const atEnd = nearEnd();
-  reply.written.appendData(reply.text.slice(reply.written.length));
+  reply.written.appendData(showDirections(reply.text.slice(reply.shown)));
+  reply.shown = reply.text.length;
   if (atEnd) scrollTo(0, document.documentElement.scrollHeight);
 }
 

@@ -166,7 +166,7 @@ def test_a_hostile_draft_is_text(keyed: Keyed, length: str) -> None:
     page = visitor.facts(visitor.chat(f"a {length} one", "hostile"), "hostile")
     assert "Delivered as written" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
-    assert "\u202eesrever" in page
+    assert "⟦U+202E⟧esrever" in page
     for markup in ("<script", "<img", "href=", "onerror=alert(1)>"):
         assert markup not in page.replace("onerror=alert(1)&gt;", "")
 
