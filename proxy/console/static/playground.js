@@ -6,6 +6,7 @@ import { csrf, loadFragment } from "./console.js";
 
 const HOME = "/console/playground";
 const NAMES = { on: "Filter on", off: "Filter off", shadow: "Filter in shadow" };
+const LONG = 8000; // characters
 const find = (selector, root = document) => root.querySelector(selector);
 const copy = (id) => find(`template#${id}`).content.firstElementChild.cloneNode(true);
 
@@ -175,9 +176,19 @@ async function ask(reply) {
   running.delete(reply);
   showRunning();
   if (reply.finished) {
+    fold(body, reply.text);
     announce(reply);
     await showFacts(reply);
   }
+}
+
+// A reply that is longer than anybody reads scrolls in itself, so that what became of it is not pages away.
+function fold(body, text) {
+  if (text.length <= LONG) return;
+  body.classList.add("clip");
+  body.tabIndex = 0;
+  body.setAttribute("role", "region");
+  body.setAttribute("aria-label", "The reply");
 }
 
 // Shows what has come, at most once a frame: laying out a long reply takes longer than its next piece.

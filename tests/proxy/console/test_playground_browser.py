@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from proxy.tenants.keys import create, save
 from scenarios.checkpoint import load
 from tests.proxy.console.conftest import LOOKS, Console, check_look, console_config, serve_console
 
@@ -200,9 +201,10 @@ def test_a_hostile_reply_of_200_kb_is_text(scripted: Console, open_page: Any) ->
     long = HOSTILE + "x" * 300 + " word" * 40_000
     answer_next(page, content_type="text/event-stream", body=stream_of(long, outcome="fallback", draft=long))
     turn = say(page, "hostile <b>me</b> \u202e")
-    page.get_by_text("characters", exact=False).click()
+    assert "All 200 " in turn.locator(".more summary").inner_text().replace("\u202f", " ")
     text = turn.locator(".reply > .text").inner_text()
     assert len(text) > 200_000
+    assert turn.locator(".reply > .text").bounding_box()["height"] < 400  # what became of it is not pages away
     assert "<script>alert(1)</script>" in text
     assert "⟦U+202E⟧esrever zero\u200bwidth" in text
     assert turn.locator("script, .said a, .text a, .facts a, b").count() == 0
@@ -298,3 +300,22 @@ def test_replies_of_any_form_are_shown(scripted: Console, open_page: Any) -> Non
     page.locator("#message").press("Enter")
     page.get_by_text("may tell of distress (self harm)").wait_for()
     assert "No trace of it is kept" in page.locator(".turn").last.locator(".judges").text_content()
+
+
+def test_a_key_that_may_only_chat_chats(open_page: Any, tmp_path: Path) -> None:
+    """It is offered no filter, sees what became of its replies, and is told which permissions show more."""
+    key = create("staff", ("chat", "console"))
+    save([key.record], tmp_path / "keys.json")
+    config = console_config(tmp_path, keys={"file": str(tmp_path / "keys.json")}, console="on")
+    with serve_console(tmp_path, config) as running:
+        page = open_page(f"{running.url}/console/playground")
+        page.keyboard.type(key.text)
+        page.keyboard.press("Enter")
+        page.locator("#message").wait_for()
+        turn = say(page, NUDGE)
+        assert (heads(turn), turn.locator("del, .draft").count()) == (["schizophrenia filter on"], 0)
+        assert "Corrected before delivery" in turn.inner_text()
+        assert page.locator("main > .soft code").all_inner_texts() == ["unfiltered", "trace"]
+        assert page.locator("[data-mode]").count() == 0
+        assert page.locator("#configured").inner_text() == "filter on"
+        check_look(page, "playground-plain")
