@@ -118,6 +118,8 @@ class Change:
     draft: str
     pieces: Sequence[Piece] | None
     """None: what was delivered has nothing to do with it."""
+    in_shadow: bool = False
+    """Whether the draft was delivered, and this is what the filter would have made of it."""
 
     @property
     def whole(self) -> bool:
@@ -258,7 +260,7 @@ def facts_of_trace(trace: Trace, caf: Caf | None, delivered: str, titles: Mappin
     return replace(
         numbered,
         wording=_wording(trace, attempts),
-        change=_change(trace["outcome"], attempts, delivered),
+        change=_change(trace, attempts, delivered),
         checks=[problem for attempt in attempts for problem in attempt["problems"]],
         warnings=[_carried(one) for one in trace["warnings_added"]],
         shown=[_carried(one) for one in trace["warnings_shown"]],
@@ -323,15 +325,19 @@ def _wording(trace: Trace, attempts: Sequence[Trace]) -> Wording:
         return Wording(
             "Delivered as written, judged afterwards", f"With the filter on: {OUTCOMES[would].title.lower()}."
         )
+    if trace["outcome"] == "unfiltered" and any(one["judgements"] for one in attempts):
+        return Wording("Delivered as written, judged afterwards", "It left while it was written (streaming: observe).")
     return OUTCOMES[trace["outcome"]]
 
 
-def _change(outcome: str, attempts: Sequence[Trace], delivered: str) -> Change | None:
+def _change(trace: Trace, attempts: Sequence[Trace], delivered: str) -> Change | None:
     texts = [one["text"] for one in attempts if one["text"]]
-    if outcome in ("fallback", "emergency"):
+    if trace["outcome"] in ("fallback", "emergency"):
         return compare(texts[0], delivered, replaced=True) if texts else None
     if len(texts) < 2 or texts[0] == texts[-1]:
         return None
+    if trace["filter"] == "shadow":
+        return replace(compare(texts[0], texts[-1], replaced=False), in_shadow=True)
     # What follows it there, the line of sources and in a concern the contact, is no change of the words.
     last = texts[-1] if delivered.startswith(texts[-1]) or not delivered else delivered
     return compare(texts[0], last, replaced=False)

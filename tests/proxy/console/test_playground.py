@@ -122,6 +122,27 @@ def test_what_was_rewritten_is_shown_word_by_word(chatter: Chatter) -> None:
     assert "1 call" in page
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"filter": "shadow"},
+            ["With the filter on: corrected", "What the filter would have changed", "<ins>I am sorry"],
+        ),
+        ({"streaming": "observe"}, ["It left while it was written", "go along to the next turns"]),
+    ],
+)
+def test_what_is_judged_afterwards_is_said_to_be(tmp_path: Path, changes: dict[str, Any], words: list[str]) -> None:
+    """A reply that was sent all the same is none that no judge has read."""
+    config = console_config(tmp_path)
+    config["chatbots"]["schizophrenia"] |= changes
+    with serve_console(tmp_path, config) as running:
+        chatter = Chatter(running.url)
+        page = chatter.facts(chatter.chat(NUDGE))
+        assert "Delivered as written, judged afterwards" in page
+        assert [one for one in words if one not in page] == []
+
+
 def test_a_citation_opens_the_section_with_the_quotes_marked(chatter: Chatter) -> None:
     """Quotes are those of the judges; without a turn the section stands alone, and there is none but those of the chatbot."""
     reply = chatter.chat("What causes schizophrenia?")
