@@ -77,7 +77,7 @@ def search_emergencies(
     open_ones = replace(wanted, labelling="unlabelled", labelled_judge=EMERGENCY_JUDGE)
     page = search_turns(backend, open_ones if only_open else wanted, before=before, limit=limit, texts=texts)
     with open_backend(backend, "ro") as connection:
-        which, values = items_of(connection, "turns", [turn.line.turn_id for turn in page.turns])
+        which, values = items_of(connection, "turns", [turn.line.turn_id for turn in page.turns], "text")
         rows = connection.execute(f"SELECT turn_id, body FROM turns WHERE turn_id IN ({which})", values)
         traces = {turn_id: decode(body) for turn_id, body in rows}
         count = FactQuery(connection, open_ones).count() if has_facts(connection) else 0
