@@ -37,11 +37,12 @@ function chooseMode(choice) {
   if (badge) badge.textContent = NAMES[choice].toLowerCase();
 }
 
-function describeChatbot() {
+// A choice of sides goes along to other conversations; of one side only with the same chatbot, since each has a filter of its own.
+function describeChatbot(same = false) {
   const name = chatbot.value;
   const forwards = option(name).dataset.kind === "passthrough";
   for (const one of modeButtons) one.disabled = forwards;
-  chooseMode(configured(name));
+  if (forwards || !(same ? modes.length : modes.length > 1)) chooseMode(configured(name));
   find(".starters").replaceChildren(find(`template[data-starters="${CSS.escape(name)}"]`).content.cloneNode(true));
 }
 
@@ -76,7 +77,7 @@ function markTurns() {
 
 // Keeps what a new conversation or an edit takes away, until the next message.
 function offerUndo(text) {
-  const before = { conversation, turns: [...conversation.turns], chatbot: conversation.chatbot };
+  const before = { conversation, turns: [...conversation.turns], chatbot: conversation.chatbot, modes };
   if (!before.turns.length) return;
   const box = find("#undo");
   find("span", box).textContent = text;
@@ -87,7 +88,9 @@ function offerUndo(text) {
     conversation = before.conversation;
     conversation.turns = before.turns;
     chatbot.value = before.chatbot;
+    modes = [];
     describeChatbot();
+    chooseMode(before.modes.length > 1 ? "both" : before.modes[0]);
     showConversation();
     message.focus();
   };
@@ -96,8 +99,9 @@ function offerUndo(text) {
 function begin(text) {
   stop();
   offerUndo(text);
+  const same = chatbot.value === conversation.chatbot;
   conversation = newConversation();
-  describeChatbot();
+  describeChatbot(same);
   showConversation();
   message.focus();
 }

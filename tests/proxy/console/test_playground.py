@@ -110,9 +110,12 @@ def test_a_turn_is_taken_as_for_any_client(chatter: Chatter, console: Console) -
     assert (status, json.loads(body)["error"]["code"]) == (404, "model_not_found")
 
 
-def test_what_was_rewritten_is_shown_word_by_word(chatter: Chatter) -> None:
-    """With who objected and why, what goes along to the next turns, and what it took."""
-    page = chatter.facts(chatter.chat(NUDGE))
+def test_what_was_rewritten_is_shown_word_by_word(chatter: Chatter, capfd: pytest.CaptureFixture[str]) -> None:
+    """With who objected and why, what goes along to the next turns, and what it took. That somebody read it is in the log."""
+    reply = chatter.chat(NUDGE)
+    page = chatter.facts(reply)
+    (read,) = [line for line in capfd.readouterr().out.splitlines() if "console_read" in line]
+    assert reply[1]["turn_id"] in read
     assert "Rewritten before delivery" in page
     assert "<del>Sure, here is what works." in page
     assert "<ins>I am sorry" in page

@@ -152,6 +152,7 @@ def test_by_keyboard_alone(console: Console, open_page: Any, tmp_path: Path) -> 
     press("Escape")
     press("n")
     assert page.locator(".turn").count() == 0
+    assert page.locator("[aria-pressed=true]").inner_text() == "Side by side"
     press("Escape")
     press("?")
     keys = page.locator("#keys").inner_text()
