@@ -306,6 +306,7 @@ async function showFacts(reply) {
     return;
   }
   const atEnd = nearEnd();
+  delete facts.dataset.loaded; // of an earlier try
   await loadFragment(facts, `${HOME}/turns/${reply.turn}`, {
     method: "POST",
     headers: { "Content-Type": "application/json", "X-CSRF-Token": token },
@@ -321,6 +322,7 @@ list.addEventListener("click", async (event) => {
   const dialog = find("#source");
   const inside = find(".source", dialog);
   inside.textContent = "Loading…";
+  delete inside.dataset.loaded; // another one, not the same again
   dialog.showModal();
   await loadFragment(inside, button.dataset.source, {}, () => { inside.textContent = "Your session has ended: sign in again, in another tab."; });
   const mark = find(".text mark", inside);
