@@ -14,5 +14,10 @@ plot.py            lines and bars as SVG
 evaluations.py     evaluations of judges, read and started; runs.py: experiments, read
 
 Its screens, a module and a folder of templates each: playground, conversations, emergencies, judges, experiments, knowledge,
-operation.
+operation. What they make of turns, without any handler:
+
+reply_facts.py     what became of one reply, from its `caf` object and its trace
+word_diff.py       a draft against what was delivered, word by word
+quote_marks.py     judges' quotes, marked in the section that they are from
+checkpoint_file.py a conversation as a checkpoint file
 """
