@@ -96,7 +96,9 @@ def examine(path: Path, given: list[Path]) -> Findings:
         findings.problems += error.problems
     else:
         chatbots = _check_chatbots(config, path, findings)
-        findings.problems += [f"{path}: {problem}" for problem in _check_models(config.models)]
+        acting: list[str] = []
+        findings.problems += [f"{path}: {problem}" for problem in _check_models(config.models, acting)]
+        findings.notes["actions"] += [f"{path}: {note}" for note in _fallbacks_of_acting(acting, config.models)]
         findings.notes["environment"] += [
             f"{path}: {note}" for note in (*_unset_variables(config), *_check_audit_folder(config))
         ]
@@ -167,20 +169,31 @@ def _evidence(bot: "ChatbotSettings", config: "Config") -> Iterator[str]:
 
     if "upstream" in bot.evidence:
         for alias in chain(bot.model, config.models):
-            if alias in config.models and not config.models[alias].trusted_evidence:
+            model = config.models.get(alias)
+            if model is not None and not model.trusted_evidence and model.engine != "assistant":
                 yield f"upstream, but models.{alias} has no `trusted_evidence: true`, so no documents of {bot.model} count"
     if not bot.judges and any(one != "knowledge_base" for one in bot.evidence):
         yield "there are no judges, so nothing is held against documents: they are shown to the chatbot and named, no more"
 
 
-def _check_models(models: "dict[str, ModelSettings]") -> list[str]:
-    """Open every model as serving would, with stand-ins for secrets, and return what fails."""
+def _check_models(models: "dict[str, ModelSettings]", acting: list[str]) -> list[str]:
+    """Open every model as serving would, with stand-ins for secrets, and return what fails.
+
+    Args:
+        acting: Gets the aliases of assistants that act outside.
+    """
     import asyncio
 
+    from assistants.engine import AssistantEngine
     from assistants.registry import ENGINES
-    from models.client import open_models
+    from models.client import Engine, open_models
     from models.errors import ModelSettingsError
     from models.openai_engine import make_session
+
+    def keep_acting(alias: str, engine: Engine) -> Engine:
+        if isinstance(engine, AssistantEngine) and engine.acts:
+            acting.append(alias)
+        return engine
 
     async def open_each() -> list[str]:
         problems = []
@@ -189,7 +202,8 @@ def _check_models(models: "dict[str, ModelSettings]") -> list[str]:
             for alias, settings in models.items():
                 secrets = dict.fromkeys(_secret_variables(settings), "stand-in")
                 try:
-                    await open_models({alias: settings}, session, ENGINES, secrets).close()
+                    opened = open_models({alias: settings}, session, ENGINES, secrets, wrap_engine=keep_acting)
+                    await opened.close()
                 except ModelSettingsError as error:
                     problems.append(str(error))
         finally:
@@ -197,6 +211,16 @@ def _check_models(models: "dict[str, ModelSettings]") -> list[str]:
         return problems
 
     return asyncio.run(open_each())
+
+
+def _fallbacks_of_acting(acting: list[str], models: "dict[str, ModelSettings]") -> Iterator[str]:
+    """Say which assistants do not act, since a `fallback` carries no actions."""
+    for alias in acting:
+        if models[alias].fallback:
+            yield f"models.{alias}.fallback: carries no actions, so what this assistant proposes is never done; leave one out"
+        for other, settings in models.items():
+            if alias in settings.fallback:
+                yield f"models.{other}.fallback: {alias} does not act where it stands in for another"
 
 
 def _unset_variables(config: "Config") -> Iterator[str]:

@@ -22,6 +22,7 @@ Subject = Literal[
     "safety",
     "environment",
     "evidence and streaming",
+    "actions",
     "thresholds",
     "knowledge bases",
     "scenarios",

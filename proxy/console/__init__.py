@@ -19,5 +19,10 @@ section_table.py   sections of a knowledge base with how often they were used
 activity.py        what happened over time, as plots with tables; process_figures.py: how the proxy itself is
 
 Its screens, a module and a folder of templates each: playground, conversations, emergencies, judges, experiments, knowledge,
-operation.
+operation. What they make of turns, without any handler:
+
+reply_facts.py     what became of one reply, from its `caf` object and its trace
+word_diff.py       a draft against what was delivered, word by word
+quote_marks.py     judges' quotes, marked in the section that they are from
+checkpoint_file.py a conversation as a checkpoint file
 """

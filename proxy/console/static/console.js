@@ -29,6 +29,7 @@ export async function loadFragment(element, url = element.dataset.fragment, opti
   try {
     const response = await fetch(url, { ...options, headers: { ...options.headers, Accept: "text/html" } });
     if (response.redirected || response.status === 401) { onSignedOut(element); return; }
+    if (again && response.status >= 500) throw new Error(response.statusText);  // what is there is better than an error page
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     replaceContent(element, (page.querySelector("main") ?? page.body).childNodes);
   } catch {
