@@ -14,6 +14,7 @@ VERBS = {
     "serve": "cli.serve:serve",
     "chat": "cli.chat:chat",
     "check": "cli.check:check",
+    "kb": "cli.knowledge_base:app",
     "schema": "cli.schema:schema",
     "trace": "cli.shadow:app",  # all of cli.trace, and one more
     "key": "cli.key:app",

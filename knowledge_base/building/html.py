@@ -11,7 +11,9 @@ from markdownify import MarkdownConverter
 from knowledge_base.building.document import Block, Document, DocumentError, heading
 
 _HEADING = re.compile(r"h[1-6]")
-_NO_TEXT = "script style noscript template iframe object svg canvas audio video button select input textarea head".split()
+_NO_TEXT = (
+    "script style noscript template iframe object svg canvas audio video button select input textarea head".split()
+)
 _NAVIGATION = "nav, [role=navigation], [role=banner], [role=contentinfo], [role=search], [role=dialog]"
 _BANNER = "[id*=cookie i], [class*=cookie i], [id*=consent i], [class*=consent i]"
 _LONGEST_BANNER = 100

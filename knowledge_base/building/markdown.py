@@ -33,7 +33,9 @@ def _read_blocks(text: str, parser: MarkdownIt) -> list[Block]:
     text = text.replace("\r\n", "\n").replace("\r", "\n")  # as the parser counts lines
     lines = text.split("\n")
     tokens = parser.parse(text)
-    starts = [(token.map[0], n) for n, token in enumerate(tokens) if token.level == 0 and token.map and token.nesting >= 0]
+    starts = [
+        (token.map[0], n) for n, token in enumerate(tokens) if token.level == 0 and token.map and token.nesting >= 0
+    ]
     blocks: list[Block] = []
     # A block goes on to the next: what is no token, as the target of a link, belongs to the one before.
     if starts and any(line.strip() for line in lines[: starts[0][0]]):

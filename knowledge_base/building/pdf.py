@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from io import BytesIO
+from itertools import pairwise
 from typing import Any
 
 import pdfplumber
@@ -46,7 +47,9 @@ def read_pdf(content: bytes) -> Document:
     except DocumentError:
         raise
     except Exception as error:  # a damaged file makes the library fail in any way there is
-        raise DocumentError(f"is damaged and cannot be read as a PDF ({type(error).__name__}). Print it to a PDF anew") from error
+        raise DocumentError(
+            f"is damaged and cannot be read as a PDF ({type(error).__name__}). Print it to a PDF anew"
+        ) from error
     words = [word for page in pages for line in page for word in line.text.split()]
     if not words:
         raise DocumentError(
@@ -55,10 +58,14 @@ def read_pdf(content: bytes) -> Document:
             else "holds no text"
         )
     if sum("(cid:" in word or "\ufffd" in word for word in words) > _MOST_UNREADABLE * len(words):
-        raise DocumentError("does not say which letters its signs are. Have its text recognised, as by `ocrmypdf --force-ocr`")
+        raise DocumentError(
+            "does not say which letters its signs are. Have its text recognised, as by `ocrmypdf --force-ocr`"
+        )
     document = Document(build_outline(pages))
     if scans:
-        document.notes.append(f"pages {', '.join(map(str, scans))} hold pictures and no text, and are not in the sections")
+        document.notes.append(
+            f"pages {', '.join(map(str, scans))} hold pictures and no text, and are not in the sections"
+        )
     return document
 
 
@@ -80,7 +87,9 @@ def _read_page(page: Any) -> list[Line]:
         elif table not in written:
             written.add(table)
             box, rows = tables[table]
-            lines.append(Line(_table(rows), box[0], box[2], box[1], box[3], word["size"], False, page.height, is_table=True))
+            lines.append(
+                Line(_table(rows), box[0], box[2], box[1], box[3], word["size"], False, page.height, is_table=True)
+            )
     if current:
         lines.append(_line(current, page))
     return lines
@@ -102,7 +111,7 @@ def _continues(last: dict[str, Any], word: dict[str, Any]) -> bool:
 def _line(words: list[dict[str, Any]], page: Any) -> Line:
     words[0]["text"] = _SIGN.sub("•", words[0]["text"])
     text = words[0]["text"]
-    for last, word in zip(words, words[1:], strict=False):
+    for last, word in pairwise(words):
         text += _gap(last, word) + word["text"]
     letters = sum(len(word["text"]) for word in words)
     bold = sum(len(word["text"]) for word in words if _is_bold(word["fontname"]))
@@ -138,5 +147,8 @@ def _table(rows: list[list[str | None]]) -> str:
         return f"| {' | '.join(cells)} |"
 
     width = max(map(len, rows))
-    texts = [[" ".join((cell or "").split()).replace("|", "\\|") for cell in [*one, *[""] * (width - len(one))]] for one in rows]
+    texts = [
+        [" ".join((cell or "").split()).replace("|", "\\|") for cell in [*one, *[""] * (width - len(one))]]
+        for one in rows
+    ]
     return "\n".join([row(iter(texts[0])), row(iter(["---"] * width)), *(row(iter(one)) for one in texts[1:])])

@@ -114,7 +114,7 @@ def _belongs(paragraph: list[Line], line: Line, levels: dict[float, int]) -> boo
         return False
     if line.size not in levels and last.bold != line.bold and len(paragraph) == 1:
         return False
-    if not 0 <= line.top - last.top:  # another column or page: only a sentence that is not at its end goes on there
+    if not line.top - last.top >= 0:  # another column or page: only a sentence that is not at its end goes on there
         return not _SENTENCE_END.search(last.text) and line.text[:1].islower()
     if line.size in levels:  # a heading goes on only where it had no room left
         return line.top - last.bottom <= 0.5 * line.size and last.x1 > 0.6 * last.right
@@ -134,7 +134,10 @@ def _level(paragraph: Sequence[Line], levels: dict[float, int], bold_level: int)
 
 def _join(paragraph: Sequence[Line], words: Counter[str]) -> str:
     """Join lines: with a line break where one ended early or a list begins anew, else as running text."""
-    lines = [replace(line, text=_BULLET.sub("- ", line.text, count=1) if _BULLET.match(line.text) else line.text) for line in paragraph]
+    lines = [
+        replace(line, text=_BULLET.sub("- ", line.text, count=1) if _BULLET.match(line.text) else line.text)
+        for line in paragraph
+    ]
     text = lines[0].text
     for nth, (last, line) in enumerate(pairwise(lines)):
         first_word = line.text.split(maxsplit=1)[0]
