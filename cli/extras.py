@@ -22,7 +22,7 @@ LIBRARIES = {
         "scipy",
         "sklearn",
     ),
-    "import": ("anyascii", "bs4", "lxml", "mammoth", "markdown_it", "markdownify", "pdfplumber"),
+    "import": ("anyascii", "bs4", "justhtml", "mammoth", "markdown_it", "markdownify", "pdfplumber"),
     "postgres": ("greenlet", "psycopg", "sqlalchemy"),
 }
 """By extra, the names under which its libraries are imported. The others are looked for where the configuration asks for them."""

@@ -36,7 +36,7 @@ def read_docx(content: bytes) -> Document:
     html = mammoth.convert_to_html(
         BytesIO(content), style_map=_STYLES, convert_image=mammoth.images.img_element(lambda image: {"src": ""})
     ).value
-    soup = BeautifulSoup(html, "lxml")
+    soup = BeautifulSoup(html, "html.parser")
     _place_footnotes(soup)
     return Document(read_fragment(str(soup)))
 

@@ -1,11 +1,12 @@
 """Pure: reads HTML. Scripts, menus, banners and what is hidden are left out; everything else of the main text stays."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from bs4 import BeautifulSoup, Comment, NavigableString, PageElement, Tag
-from bs4.element import PreformattedString
+from bs4 import BeautifulSoup, Tag
+from bs4.element import NavigableString, PageElement, PreformattedString
+from justhtml import JustHTML
 from markdownify import MarkdownConverter
 
 from knowledge_base.building.document import Block, Document, DocumentError, heading
@@ -24,6 +25,8 @@ _CONTAINERS = _WHOLE | set(
     "html body main article section div header footer aside nav form fieldset figure figcaption details summary center "
     "hgroup search dialog menu td th tr tbody thead tfoot caption li dd dt hr".split()
 )
+_DEEPEST = 120
+"""Elements within elements; what reads them calls itself for each."""
 _TARGET = re.compile(r"(?:https?://|mailto:|tel:)", re.IGNORECASE)
 
 
@@ -33,7 +36,7 @@ def read_html(content: bytes | str) -> Document:
     Raises:
         DocumentError: it is made by its scripts, or is nested too deeply.
     """
-    soup = BeautifulSoup(content, "lxml")
+    soup = _parse(content)
     title = " ".join(soup.title.get_text().split()) if soup.title else ""
     has_scripts = soup.find("script") is not None
     _remove(soup.find_all(_NO_TEXT))
@@ -48,13 +51,13 @@ def read_html(content: bytes | str) -> Document:
     document = Document(blocks, title or None)
     if left_out:
         words = " ".join(left_out).split()
-        document.notes.append(f"left out {len(words)} words of menus and banners: {' '.join(words[:12])} ...")
+        document.notes.append(f"left out {len(words)} words of menus and banners: {' '.join(words[:12])}{' ...' * (len(words) > 12)}")
     return document
 
 
 def read_fragment(content: str) -> list[Block]:
     """Read HTML that stands within a document, all of whose text belongs to it."""
-    soup = BeautifulSoup(content, "lxml")
+    soup = _parse(content)
     _remove(soup.find_all(_NO_TEXT))
     _remove(filter(_is_hidden, soup.find_all(True)))
     return _read_blocks(soup)
@@ -69,7 +72,8 @@ def _main_part(soup: BeautifulSoup) -> tuple[Tag, list[Tag]]:
         root = mains[0]
         inside = [*root.select(_NAVIGATION), *(one for one in menus if root in one.parents)]
         # A page's own header may hold its title.
-        outside = [one for one in soup.find_all(True) if one not in root.parents and one.parent in root.parents]
+        above = list(root.parents)
+        outside = [one for one in soup.find_all(True) if one not in above and one.parent in above]
         return root, [*inside, *(one for one in outside if one is not root)]
     root = soup.body or soup
     menus += soup.select(_NAVIGATION)
@@ -107,20 +111,27 @@ def _remove(elements: Iterable[Tag]) -> None:
 
 
 def _read_blocks(root: Tag) -> list[Block]:
-    try:
-        return [block for block in _walk(root) if block.text]
-    except RecursionError:
-        raise DocumentError("is nested too deeply; save its text as plain text") from None
+    return [block for block in _walk(root) if block.text]
+
+
+def _parse(content: bytes | str) -> BeautifulSoup:
+    """Return the elements as a browser has them, whatever end tags are missing; the other parsers lose text there."""
+    level: list[Any] = [page := JustHTML(content, sanitize=False).root]
+    for _ in range(_DEEPEST):
+        level = [child for element in level for child in element.children or ()]
+    if level:
+        raise DocumentError("is nested too deeply; save its text as plain text")
+    return BeautifulSoup(page.to_html(pretty=False), "html.parser")
 
 
 def _walk(container: Tag) -> Iterator[Block]:
     inline: list[PageElement] = []
-    for child in container.children:
+    for child in list(container.children):
         if isinstance(child, Tag) and (_HEADING.fullmatch(child.name) or _is_block(child)):
             yield _block(inline)
             inline = []
             yield from _walk_block(child)
-        elif not isinstance(child, (Comment, PreformattedString)):
+        elif not isinstance(child, PreformattedString):
             inline.append(child)
     yield _block(inline)
 
@@ -139,19 +150,16 @@ def _is_block(element: Tag) -> bool:
     return element.name in _CONTAINERS or element.find([*_CONTAINERS, _HEADING]) is not None
 
 
-def _block(elements: list[PageElement]) -> Block:
+def _block(elements: Sequence[PageElement]) -> Block:
     """Return what stands between two blocks as markdown."""
-    html = "".join(
-        str(one) if isinstance(one, Tag) else one.output_ready("minimal")
-        for one in elements
-        if isinstance(one, (Tag, NavigableString))
-    )
-    if not html.strip():
+    if all(isinstance(one, NavigableString) and not one.strip() for one in elements):
         return Block("")
-    return Block(_TO_MARKDOWN.convert(html).strip())
+    together = Tag(name="div")
+    together.extend(elements)
+    return Block(_TO_MARKDOWN.convert_soup(together).strip())
 
 
-class _ToMarkdown(MarkdownConverter):  # type: ignore[misc]  # it has no types
+class _ToMarkdown(MarkdownConverter):
     """Markdown for readers: emphasis, lists, tables; links whose target says something; of images the words."""
 
     def convert_a(self, element: Any, text: str, parent_tags: set[str]) -> str:
@@ -166,11 +174,8 @@ class _ToMarkdown(MarkdownConverter):  # type: ignore[misc]  # it has no types
     def convert_sup(self, element: Any, text: str, parent_tags: set[str]) -> str:
         return f"^{text}" if text and not text.startswith("[") else text  # 10 mg with a note 1 is not 10 mg1
 
-    def convert_td(self, element: Any, text: str, parent_tags: set[str]) -> str:
-        return super().convert_td(element, text.replace("|", "\\|"), parent_tags)  # type: ignore[no-any-return]
-
-    def convert_th(self, element: Any, text: str, parent_tags: set[str]) -> str:
-        return super().convert_th(element, text.replace("|", "\\|"), parent_tags)  # type: ignore[no-any-return]
+    def escape(self, text: str, parent_tags: set[str]) -> str:
+        return text.replace("|", "\\|") if parent_tags & {"td", "th"} else text
 
 
 _TO_MARKDOWN = _ToMarkdown(

@@ -46,9 +46,10 @@ def read_documents(
         except DocumentError as error:
             read.problems.append(f"{path}: {error}")
         else:
+            name = path.name.replace("#", "-")  # in `source` the heading comes after it
             taken = {section.id for section in read.sections}
-            read.sections += build_sections(document, path.name, prefix=prefix, taken=taken)
-            read.beginnings[path.name] = beginning
+            read.sections += build_sections(document, name, prefix=prefix, taken=taken)
+            read.beginnings[name] = beginning
             read.notes += [f"{path}: {note}" for note in document.notes]
         done(path)
     return read

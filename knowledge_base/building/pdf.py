@@ -97,7 +97,7 @@ def _read_page(page: Any) -> list[Line]:
 
 def _is_inside(word: dict[str, Any], box: tuple[float, float, float, float]) -> bool:
     x, y = (word["x0"] + word["x1"]) / 2, (word["top"] + word["bottom"]) / 2
-    return box[0] <= x <= box[2] and box[1] <= y <= box[3]
+    return bool(box[0] <= x <= box[2] and box[1] <= y <= box[3])
 
 
 def _continues(last: dict[str, Any], word: dict[str, Any]) -> bool:
