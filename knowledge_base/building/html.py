@@ -51,7 +51,8 @@ def read_html(content: bytes | str) -> Document:
     document = Document(blocks, title or None)
     if left_out:
         words = " ".join(left_out).split()
-        document.notes.append(f"left out {len(words)} words of menus and banners: {' '.join(words[:12])}{' ...' * (len(words) > 12)}")
+        excerpt = " ".join(words[:12]) + (" ..." if len(words) > 12 else "")
+        document.notes.append(f"left out {len(words)} words of menus and banners: {excerpt}")
     return document
 
 

@@ -64,6 +64,8 @@ def _is_free(one: str, taken: Collection[str]) -> bool:
 def _join(document: str, headings: list[str], room: int) -> str:
     """Join document and headings, without saying the document's name twice."""
     own = "-".join(filter(None, headings))
-    if own == document or own.startswith(f"{document}-"):
+    if f"-{document}".endswith(f"-{own}"):
+        return slug(document, room)
+    if own.startswith(f"{document}-"):
         return slug(own, room)
     return slug(f"{document}-{own}", room)

@@ -66,7 +66,8 @@ def with_footnote() -> bytes:
         f'<w:footnotes xmlns:w="{space}/wordprocessingml/2006/main"><w:footnote w:id="2"><w:p><w:r><w:t>Not for children.'
         "</w:t></w:r></w:p></w:footnote></w:footnotes>"
     )
-    relation = f'<Relationship Id="rId99" Type="{space}/officeDocument/2006/relationships/footnotes" Target="footnotes.xml"/></Relationships>'
+    kinds = f"{space}/officeDocument/2006/relationships"
+    relation = f'<Relationship Id="rId99" Type="{kinds}/footnotes" Target="footnotes.xml"/></Relationships>'
     kind = (
         '<Override PartName="/word/footnotes.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.'
         'footnotes+xml"/></Types>'

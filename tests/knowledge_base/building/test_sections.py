@@ -1,7 +1,7 @@
 """Documents into sections: no word is lost, order stays, none is too long, and no heading is parted from its text."""
 
 import re
-from itertools import count
+from itertools import count, pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -78,7 +78,7 @@ def test_no_word_is_lost_and_no_section_is_too_long(blocks: list[Block], max_tok
 def test_a_heading_is_never_parted_from_its_text(blocks: list[Block], max_tokens: int) -> None:
     """The section with the first words below a heading has that heading in its title, or in its text before them."""
     sections = build_sections(Document(blocks), "guide.md", max_tokens=max_tokens)
-    for heading, below in zip(blocks, blocks[1:], strict=False):
+    for heading, below in pairwise(blocks):
         if heading.level is not None and below.level is None:
             first = next(word for word in re.findall(r"w\d+", below.text))
             (section,) = [one for one in sections if first in one.text.replace("|", " ").replace(".", " ").split()][:1]
