@@ -130,9 +130,9 @@ def _divide(node: _Node, above: tuple[str, ...], max_tokens: int) -> Iterator[_P
     has_tiny_parts = node.parts and node.tokens <= 0.9 * max_tokens and node.tokens < _TINY_TOKENS * len(node.parts)
     if (is_short or has_tiny_parts) and not only_leads_on:
         texts, subheadings = _flatten(node, 2)
-        whole = _Piece(headings, tuple(texts), tuple(subheadings))
-        if estimate_tokens("\n\n".join(texts)) <= max_tokens:  # headings' marks and blank lines count too
-            yield whole
+        text = "\n\n".join(texts)
+        if estimate_tokens(text) < max_tokens:  # headings' marks and blank lines count too
+            yield _Piece(headings, (text,), tuple(subheadings))
             return
     if node.texts:
         yield _Piece(headings, tuple(node.texts))
@@ -141,12 +141,11 @@ def _divide(node: _Node, above: tuple[str, ...], max_tokens: int) -> Iterator[_P
 
 
 def _flatten(node: _Node, level: int) -> tuple[list[str], list[str]]:
-    """Return the texts of a tree with its headings, and the headings; a heading is in one text with what follows it."""
+    """Return the texts of a tree among its headings, and the headings."""
     texts, subheadings = list(node.texts), []
     for part in node.parts:
         own, below = _flatten(part, level + 1)
-        own[0] = f"{'#' * min(level, 6)} {part.heading}\n\n{own[0]}"
-        texts += own
+        texts += [f"{'#' * min(level, 6)} {part.heading}", *own]
         subheadings += [part.heading, *below]
     return texts, subheadings
 

@@ -61,7 +61,9 @@ def test_documents_become_a_knowledge_base(caf: Caf, folder: Path) -> None:
     assert library["sleep"].text == "Sleep helps you to recover well.\n\n## Naps\n\nNaps should be short ones."
     assert library["sleep"].summary == "Sleep helps you to recover well. Naps should be short ones. (Naps)"
     assert library["sleep"].origin == "sleep.md#Sleep"
-    assert "sections: 6 of 6 sections imported and unreviewed; read each" in caf("check", "sections").out
+    checked = caf("check", "sections").out
+    assert "sections: 6 of 6 sections imported and unreviewed; read each" in checked
+    assert "sections: no clinician" not in checked
 
 
 def test_a_file_that_cannot_be_read_does_not_keep_the_others_out(inside: Caf, folder: Path) -> None:
