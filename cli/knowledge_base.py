@@ -76,16 +76,21 @@ def import_(
     """
     from knowledge_base.building.importing import read_files
     from knowledge_base.building.plan import make_plan
+    from knowledge_base.building.slug import slug
     from knowledge_base.building.summary import EXTRACTED
 
     if into.exists() and not into.is_dir():
         leave(f"--into: {into} is a file; name a folder")
+    if prefix and not slug(prefix):
+        leave(f"--prefix: {prefix!r} has no letters or digits")
     if summaries is not None:
         _check_alias(summaries, config_path(config))
-    read = _read(files, prefix)
-    plan = make_plan(
-        read.sections, read.beginnings, read_files(into), overwrite=overwrite, summary_by=summaries or EXTRACTED
-    )
+    try:
+        present = read_files(into)
+    except OSError as error:
+        leave(f"{error.filename or into}: cannot be read: {error.strerror}")
+    read = _read(files, prefix, present)
+    plan = make_plan(read.sections, read.beginnings, present, overwrite=overwrite, summary_by=summaries or EXTRACTED)
     problems = [*read.problems]
     if not dry_run:
         try:
@@ -108,13 +113,13 @@ def _check_alias(alias: str, path: Path) -> None:
         leave(f"--summaries: {path} has no model alias {alias!r}; it has {', '.join(models) or 'none'}")
 
 
-def _read(files: list[Path], prefix: str) -> "ReadDocuments":
+def _read(files: list[Path], prefix: str, present: dict[str, str]) -> "ReadDocuments":
     from cli.progress import progress_bars
     from knowledge_base.building.importing import read_documents
 
     with progress_bars() as bars:
         bar = bars.add_task("documents", total=len(files), cost="")
-        return read_documents(files, prefix=prefix, done=lambda path: bars.advance(bar))
+        return read_documents(files, present, prefix=prefix, done=lambda path: bars.advance(bar))
 
 
 def _write(plan: "Plan", sections: "list[Section]", into: Path, alias: str | None, config: Path | None) -> list[str]:

@@ -7,9 +7,9 @@ from pathlib import Path
 from knowledge_base.building.document import DocumentError
 from knowledge_base.building.plan import Plan
 from knowledge_base.building.reading import read_document
-from knowledge_base.building.section_file import render_section
+from knowledge_base.building.section_file import document_of, parse_section, render_section
 from knowledge_base.building.sections import Section, build_sections
-from knowledge_base.building.slug import document_slug
+from knowledge_base.building.slug import document_slug, slug
 
 
 @dataclass(slots=True)
@@ -24,15 +24,21 @@ class ReadDocuments:
 
 
 def read_documents(
-    paths: Sequence[Path], *, prefix: str = "", done: Callable[[Path], None] = lambda path: None
+    paths: Sequence[Path],
+    files: Mapping[str, str],
+    *,
+    prefix: str = "",
+    done: Callable[[Path], None] = lambda path: None,
 ) -> ReadDocuments:
     """Read documents and divide them into sections; those that cannot be read become problems.
 
     Args:
+        files: what is in the folder, by id; what was imported from other documents keeps its ids, whichever are imported now.
         prefix: what all ids begin with.
         done: called after each.
     """
     read = ReadDocuments()
+    owners = {one: document_of(parsed[0]) for one, text in files.items() if (parsed := parse_section(text))}
     origins: dict[str, Path] = {}
     for path in {path.resolve(): path for path in paths}.values():
         beginning = document_slug(path.stem, prefix)
@@ -48,6 +54,8 @@ def read_documents(
         else:
             name = path.name.replace("#", "-")  # in `source` the heading comes after it
             taken = {section.id for section in read.sections}
+            # Of a document that has the same name in another format a section is no other one, but a clash.
+            taken |= {one for one, owner in owners.items() if owner and slug(Path(owner).stem) != slug(path.stem)}
             read.sections += build_sections(document, name, prefix=prefix, taken=taken)
             read.beginnings[name] = beginning
             read.notes += [f"{path}: {note}" for note in document.notes]

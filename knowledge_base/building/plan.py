@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from knowledge_base.building.section_file import is_edited, is_reviewed, parse_section, text_fingerprint
+from knowledge_base.building.section_file import document_of, is_edited, is_reviewed, parse_section, text_fingerprint
 from knowledge_base.building.sections import Section
 from knowledge_base.building.summary import EXTRACTED
 from knowledge_base.library import FrontMatter
@@ -65,7 +65,7 @@ def make_plan(
         parsed = parse_section(text) if one not in ids else None
         if parsed is None or parsed[0].imported is None:
             continue
-        beginning = documents.get(_document_of(parsed[0]))
+        beginning = documents.get(document_of(parsed[0]))
         if beginning is None or not f"{one}-".startswith(f"{beginning}-"):
             continue
         if why := _touched(*parsed):
@@ -82,7 +82,7 @@ def _decide(section: Section, text: str | None, overwrite: bool, summary_by: str
     if parsed is None or parsed[0].imported is None:
         return Decision(section.id, "clash", section, "it was written by hand")
     keys, body = parsed
-    if (document := _document_of(keys)) != section.document:
+    if (document := document_of(keys)) != section.document:
         return Decision(section.id, "clash", section, f"it is from {document or 'an unknown document'}")
     assert keys.imported is not None
     is_same = keys.imported.text == text_fingerprint(section.title, section.text)
@@ -91,10 +91,6 @@ def _decide(section: Section, text: str | None, overwrite: bool, summary_by: str
     if is_same and summary_by in (keys.imported.summary_by, EXTRACTED):  # no model's summary is given up for none
         return Decision(section.id, "none", section)
     return Decision(section.id, "replace" if overwrite else "outdated", section, "summary" if is_same else "text")
-
-
-def _document_of(keys: FrontMatter) -> str:
-    return (keys.source or "").partition("#")[0]
 
 
 def _touched(keys: FrontMatter, text: str) -> str:

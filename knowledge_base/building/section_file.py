@@ -38,6 +38,11 @@ def parse_section(text: str) -> tuple[FrontMatter, str] | None:
         return None
 
 
+def document_of(keys: FrontMatter) -> str:
+    """Return the name of the document that a section was imported from; empty: it was written by hand."""
+    return (keys.source or "").partition("#")[0]
+
+
 def text_fingerprint(title: str, text: str) -> str:
     return _fingerprint(f"{title}\n{text.strip()}")
 

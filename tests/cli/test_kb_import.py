@@ -134,6 +134,22 @@ def test_documents_whose_ids_would_be_the_same_are_not_mixed(inside: Caf, folder
     assert [*load(folder / "s")] == ["b-sleep", "sleep"]
 
 
+def test_ids_do_not_depend_on_what_is_imported_together(inside: Caf, folder: Path) -> None:
+    """A section whose id another document has is numbered, also when its own document comes alone."""
+    (folder / "guide.md").write_text("# A b\n\nOne text.")
+    (folder / "guide-a.md").write_text("# B\n\nAnother text.")
+    assert inside("kb", "import", "guide.md", "guide-a.md", "--into", "s").code == 0
+    assert [*load(folder / "s")] == ["guide-a-b", "guide-a-b-2"]
+    for name in ("guide-a.md", "guide.md"):
+        assert inside("kb", "import", name, "--into", "s", "--overwrite").out.endswith("s: 1 unchanged\n")
+
+
+def test_a_prefix_has_letters(inside: Caf, folder: Path) -> None:
+    """Else it would not be seen."""
+    ended = inside("kb", "import", "notes.txt", "--into", "s", "--prefix", "?!")
+    assert (ended.code, ended.err) == (2, "caf: --prefix: '?!' has no letters or digits\n")
+
+
 @pytest.fixture
 def upstream() -> Iterator[dict[str, Any]]:
     """A server of a model on loopback, and what it was asked."""
