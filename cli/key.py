@@ -57,7 +57,7 @@ def create(
             "--permission",
             "-p",
             metavar="WHAT",
-            help="chat (the default), trace, admin, unfiltered or evidence; may be repeated.",
+            help="chat (the default), trace, admin, unfiltered, evidence, act or console; may be repeated.",
         ),
     ] = None,
     chatbot: Annotated[

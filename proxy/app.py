@@ -25,6 +25,9 @@ from proxy.audit.records import open_audit_log
 from proxy.config.blueprint import assemble
 from proxy.config.config import Config
 from proxy.config.settings import MemorySettings
+from proxy.console.admission import SESSIONS
+from proxy.console.routes import console_routes
+from proxy.console.session_store import open_sessions
 from proxy.state.conversation_store import ConversationStore, LocalConversations
 from proxy.telemetry.external_metric import ExternalMetric
 from proxy.telemetry.metrics import SHARED, Metrics
@@ -118,6 +121,11 @@ def create_app(
             if after is not None:
                 hand_over(after[SERVICE], service)
             app[EMBEDDERS] = open_embedders(config, models, session)
+            if config.serves_console:
+                app[SESSIONS] = sessions = open_sessions(config.memory, os.environ)
+                stack.push_async_callback(sessions.close)
+                if after is not None and SESSIONS in after:
+                    sessions.take_over(after[SESSIONS])
             # After this point startup cannot fail: one that fails must leave no trace in the metrics.
             metrics.expect(blueprints.values())
             metrics.follow_bulkheads(models.bulkheads)
@@ -131,6 +139,8 @@ def create_app(
     app.add_routes(ROUTES)
     if embedding_names(config):
         app.add_routes([web.post("/v1/embeddings", embeddings)])
+    if config.serves_console:
+        app.add_routes(console_routes())
     return app
 
 

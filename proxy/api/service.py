@@ -13,7 +13,7 @@ from proxy.audit.log import AuditLog
 from proxy.config.config import Config
 from proxy.state.conversation_store import ConversationStore
 from proxy.telemetry.metrics import Metrics
-from proxy.tenants.access import Access, asks_directly, authorize
+from proxy.tenants.access import GRANTED, Access, asks_directly, authorize
 from proxy.tenants.key_ring import KeyRing
 from proxy.tenants.keys import Permission
 from proxy.tenants.limits import Meter, ProcessMeter
@@ -22,7 +22,7 @@ from proxy.traces.store import TraceStore
 from proxy.traces.trace import Trace
 from proxy.turn.chatbot import Chatbot
 from proxy.turn.shadow import Shadows
-from proxy.wire.errors import TooManyFailures, Unauthorized
+from proxy.wire.errors import Forbidden, TooManyFailures, Unauthorized
 
 if TYPE_CHECKING:
     from proxy.telemetry.spans import Telemetry
@@ -56,6 +56,11 @@ class Service:
             TooManyFailures: The same, and its address has done so too often.
             Forbidden: Its key lacks the permission.
         """
+        if GRANTED in request:
+            granted = request[GRANTED]
+            if needed not in granted.permissions:
+                raise Forbidden(f"This needs the permission `{needed}`, which the key does not have.")
+            return granted
         try:
             direct = self.keys is None and asks_directly(request)
             return authorize(request.headers, self.keys, needed, direct=direct)

@@ -11,7 +11,9 @@ from proxy.config.settings import AuditSettings
 from proxy.tenants.keys import KeyRecord
 
 
-def record_admin(audit: AuditLog, action: str, outcome: str, *, key: KeyRecord | None, by: KeyRecord | None) -> None:
+def record_admin(
+    audit: AuditLog, action: str, outcome: str, *, key: KeyRecord | None, by: KeyRecord | None, **ids: object
+) -> None:
     """Record an administrative action.
 
     Args:
@@ -19,8 +21,9 @@ def record_admin(audit: AuditLog, action: str, outcome: str, *, key: KeyRecord |
         outcome: Its result.
         key: The key that it was done to.
         by: The key that it was asked with; None: on the command line, or of a proxy without keys.
+        ids: What else it was done to: ids and numbers.
     """
-    audit.record("admin", action=action, outcome=outcome, key=key.id if key else None, by=by.id if by else None)
+    audit.record("admin", action=action, outcome=outcome, key=key.id if key else None, by=by.id if by else None, **ids)
 
 
 @contextmanager

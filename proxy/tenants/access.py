@@ -31,6 +31,10 @@ class Access:
     """Whether documents and results of tools that it sends may count as sources."""
     act: bool = False
     """Whether an assistant may do outside what it asks for."""
+    console: bool = False
+    """Whether it may look at the console."""
+    admin: bool = False
+    """Whether it may label and evaluate there."""
     key: KeyRecord | None = None
     """Its key, with its limits, on a proxy that has keys."""
 
@@ -39,8 +43,8 @@ class Access:
         """All that it may do, by the names of keys' permissions."""
         if self.key is not None:
             return frozenset(self.key.permissions)
-        rights = {"trace": self.trace, "unfiltered": self.unfiltered, "evidence": self.evidence, "act": self.act}
-        return frozenset({"chat", *(name for name, granted in rights.items() if granted)})
+        rights = ("trace", "unfiltered", "evidence", "act", "console", "admin")
+        return frozenset({"chat", *(name for name in rights if getattr(self, name))})
 
     def may_ask(self, chatbot: str) -> bool:
         """Return whether it may use, and see, a chatbot."""
@@ -49,6 +53,10 @@ class Access:
     def visible_chatbots(self, names: Iterable[str]) -> list[str]:
         """Return those chatbots that it may ask."""
         return [name for name in names if self.may_ask(name)]
+
+
+GRANTED = web.RequestKey("granted", Access)
+"""What a request may do whose sender was recognised before, and not by a key in its head."""
 
 
 def authorize(
@@ -77,10 +85,13 @@ def authorize(
         raise Unauthorized
     if needed not in record.permissions:
         raise Forbidden(f"This needs the permission `{needed}`, which the key does not have.")
-    allowed = record.permissions
-    return Access(
-        record.id, "unfiltered" in allowed, "trace" in allowed, "evidence" in allowed, "act" in allowed, record
-    )
+    return key_access(record)
+
+
+def key_access(record: KeyRecord) -> Access:
+    """Return what the owner of a key may do."""
+    rights = ("unfiltered", "trace", "evidence", "act", "console", "admin")
+    return Access(record.id, **{name: name in record.permissions for name in rights}, key=record)
 
 
 def keyless_access(headers: Mapping[str, str], *, direct: bool = False) -> Access:

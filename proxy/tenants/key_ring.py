@@ -39,9 +39,17 @@ class KeyRing:
 
     def find(self, text: str) -> KeyRecord | None:
         """Return the record of a key that is valid now."""
+        return find_valid(self._current(), text)
+
+    def find_id(self, key_id: str) -> KeyRecord | None:
+        """Return the record with this id, if its key is valid now: for somebody who has shown the key before."""
+        record = self._current().get(key_id)
+        return record if record is not None and record.revoked is None else None
+
+    def _current(self) -> Mapping[str, KeyRecord]:
         if time.monotonic() - self._checked_at > CHECK_EVERY_S:
             self._reload_if_changed()
-        return find_valid(ChainMap(self._file_records, self._environ_records), text)
+        return ChainMap(self._file_records, self._environ_records)
 
     def _reload_if_changed(self) -> None:
         """Read the file again if it has changed. One that cannot be read leaves the keys as they were."""

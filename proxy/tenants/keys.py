@@ -18,9 +18,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-Permission = Literal["chat", "trace", "admin", "unfiltered", "evidence", "act"]
+Permission = Literal["chat", "trace", "admin", "unfiltered", "evidence", "act", "console"]
 """chat: ask chatbots. trace: see reasons and rejected drafts. admin: read /metrics, erase. unfiltered: choose the filter. evidence:
-bring documents and results of tools that count as sources. act: have an assistant do what its user has confirmed."""
+bring documents and results of tools that count as sources. act: have an assistant do what its user has confirmed. console: look at
+/console; texts there need trace, the unfiltered side unfiltered, labels and evaluations admin."""
 
 _KEY = re.compile(r"caf-([0-9a-f]{8})-([A-Za-z0-9_-]{43})")
 

@@ -347,7 +347,7 @@ async def test_client_that_leaves_within_its_body_is_no_fault_of_ours(start: Sta
         ("GET", "/v1/chat/completions", 405),
         ("DELETE", "/v1/chat/completions", 405),
         ("POST", "/v1/models", 405),
-        ("GET", "/", 404),
+        ("GET", "/v2", 404),
         ("GET", "/v1/chat/completion", 404),
         ("POST", "/v1/completions", 404),
         ("GET", "/%ff%00", 404),

@@ -32,7 +32,14 @@ from proxy.config.chatbot_settings import (
 )
 from proxy.config.config import Config, ConfigError, load_config, parse_config
 from proxy.config.judge_settings import AcceptBelow, JudgeSettings
-from proxy.config.settings import AuditSettings, KeySettings, MemorySettings, PrivacySettings, ServerSettings
+from proxy.config.settings import (
+    AuditSettings,
+    ConsoleSettings,
+    KeySettings,
+    MemorySettings,
+    PrivacySettings,
+    ServerSettings,
+)
 from proxy.serving.front import Front
 from proxy.tenants.keys import create, save
 from tests.proxy.conftest import (
@@ -96,6 +103,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "keys": KeySettings,
     "privacy": PrivacySettings,
     "audit": AuditSettings,
+    "console": ConsoleSettings,
     "chatbot": ChatbotSettings,
     "judge": JudgeSettings,
     "accept_below": AcceptBelow,
@@ -147,6 +155,29 @@ async def _models(start: Start, tmp: Path, value: Any) -> Any:
 @shows("chatbots", "bot", "other")
 async def _chatbots(start: Start, tmp: Path, value: Any) -> Any:
     return await (await start(chatbots={value: bot_settings()})).get("/v1/models")
+
+
+async def _console(start: Start, path: str, **console: Any) -> tuple[int, str]:
+    return await (await start(config={"console": console})).get(path)
+
+
+@shows("console.show", "auto", "off")
+async def _console_show(start: Start, tmp: Path, value: Any) -> Any:
+    return (await _console(start, "/console/judges", show=value))[0]
+
+
+@shows("console.runs", "one", "two")
+async def _console_runs(start: Start, tmp: Path, value: Any) -> Any:
+    (tmp / "one/made-up").mkdir(parents=True, exist_ok=True)
+    (tmp / "one/made-up/manifest.json").write_text("{}")
+    return "made-up" in (await _console(start, "/console/experiments", runs=str(tmp / value)))[1]
+
+
+@shows("console.evaluations", "one", "two")
+async def _console_evaluations(start: Start, tmp: Path, value: Any) -> Any:
+    (tmp / "one").mkdir(exist_ok=True)
+    (tmp / "one/made-up.json").write_text("{}")
+    return "made-up" in (await _console(start, "/console/judges", evaluations=str(tmp / value)))[1]
 
 
 @shows("expose", "caf", "none")

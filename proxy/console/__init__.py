@@ -1,0 +1,18 @@
+"""/console: what happens in turns, for people who would rather look than read a terminal. Rendered here, by Jinja; a few lines of
+JavaScript stream, move by keyboard, and load fragments. Nothing of it is imported before somebody opens the console.
+
+routes.py          its pages as a list, each with the permissions it takes
+visit.py           one request to it: who looks, and what they may see
+admission.py       lets a request in: addresses, origin, session, CSRF token, permissions; errors as pages
+session_store.py   who is signed in: in this process, or in Redis
+sign_in.py         signing in with a key, and out
+render.py          templates, and the headers of every answer
+journal.py         who looked at whose texts, labelled, deleted: to the audit log, or to the log
+assets.py          style sheets and scripts
+
+plot.py            lines and bars as SVG
+evaluations.py     evaluations of judges, read and started; runs.py: experiments, read
+
+Its screens, a module and a folder of templates each: playground, conversations, emergencies, judges, experiments, knowledge,
+operation.
+"""

@@ -1,0 +1,96 @@
+"""Templates, and the headers of every answer. Every value is escaped, whatever it is: drafts may hold markup."""
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+from markupsafe import Markup
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'none'; "
+        "form-action 'self'; frame-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",  # with no-referrer browsers would send forms with `Origin: null`
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""No inline style or script runs, nothing comes from elsewhere, no page may frame it, nothing is kept in a browser's cache."""
+
+
+def render(template: str, context: Mapping[str, Any], *, status: int = 200) -> web.Response:
+    """Answer with a template of `proxy/console/templates`."""
+    text = environment().get_template(template).render(context)
+    return web.Response(status=status, text=text, content_type="text/html", charset="utf-8", headers=HEADERS)
+
+
+@cache
+def environment() -> "Environment":
+    """Return the templates. Imported here, since a proxy whose console nobody opens does without."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("proxy.console"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=show_directions,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"when": when, "ms": ms, "count": count, "share": share, "plain": plain}
+    return made
+
+
+def when(seconds: float) -> datetime:
+    """Return a Unix time as a moment: `.isoformat()` for machines; scripts show it in the reader's own time zone."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def ms(value: float | None) -> str:
+    """Write milliseconds: `840 ms`, `3.2 s`."""
+    if value is None:
+        return "–"
+    if value < 10:
+        return f"{value:.1f} ms"
+    return f"{value:.0f} ms" if value < 1000 else f"{value / 1000:.1f} s"
+
+
+def count(value: float | None) -> str:
+    """Write a number with thin spaces between thousands."""
+    return "–" if value is None else f"{value:,.0f}".replace(",", "\u202f")
+
+
+def share(part: float, whole: float) -> str:
+    """Write a share in per cent; a dash where there is nothing to share."""
+    if not whole or math.isnan(part):
+        return "–"
+    value = 100 * part / whole
+    return f"{value:.0f} %" if value >= 10 or value == 0 else f"{value:.1f} %"
+
+
+def plain(name: str) -> str:
+    """Write an identifier as words: `source_fidelity` as `source fidelity`."""
+    return name.replace("_", " ")
+
+
+DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+
+
+def show_directions(value: object) -> object:
+    """Write characters that turn the direction of what follows by their names: what is read as evidence hides none.
+
+    Every value of a template passes through here.
+    """
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return DIRECTIONS.sub(lambda found: f"\u27e6U+{ord(found[0]):04X}\u27e7", value)

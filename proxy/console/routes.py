@@ -1,0 +1,36 @@
+"""The routes of the console: those of its screens, each beside the screen, and what stands around them."""
+
+from aiohttp import web
+
+from proxy.console import conversations, emergencies, experiments, judges, knowledge, operation, playground
+from proxy.console.admission import SIGN_IN, admit
+from proxy.console.assets import asset
+from proxy.console.sign_in import HOME, show_form, sign_in, sign_out
+from proxy.console.visit import Visit
+
+SCREENS = (playground, conversations, emergencies, judges, experiments, knowledge, operation)
+
+
+def console_routes() -> list[web.RouteDef]:
+    """Return the routes of the console."""
+    return [
+        web.get("/", to_console),
+        web.get("/console", to_console),
+        web.get("/console/", to_console),
+        web.get("/console/static/{name}", asset),
+        web.get(SIGN_IN, show_form),
+        web.post(SIGN_IN, sign_in),
+        web.post("/console/sign-out", admit(sign_out)),
+        *(route for screen in SCREENS for route in screen.ROUTES),
+        web.get("/console/{rest:.*}", admit(refuse_unknown)),
+    ]
+
+
+async def to_console(request: web.Request) -> web.Response:
+    """Lead whoever opens the proxy's address in a browser to the console."""
+    return web.Response(status=302, headers={"Location": HOME})
+
+
+async def refuse_unknown(visit: Visit) -> web.Response:
+    """Raises: web.HTTPNotFound."""
+    raise web.HTTPNotFound

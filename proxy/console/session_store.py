@@ -1,0 +1,117 @@
+"""Who is signed in. The store holds a hash of each session's token, so that who reads it is not signed in by that."""
+
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from cachetools import TTLCache
+
+from proxy.config.settings import MemorySettings
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+SESSION_S = 8 * 3600
+"""How long a session lasts, in seconds: a day's work."""
+MOST_SESSIONS = 10_000
+"""Of this process; the oldest end first."""
+PREFIX = "caf:console:"
+
+
+class SessionStore(Protocol):
+    """Sessions by their token, each of the key with this id."""
+
+    async def begin(self, key_id: str) -> str:
+        """Begin a session of a key and return its token, which nobody knew before."""
+        ...
+
+    async def find(self, token: str) -> str | None:
+        """Return the id of the key whose session has this token; None: there is none, or it has ended."""
+        ...
+
+    async def end(self, token: str) -> None:
+        """End a session, if there is one."""
+        ...
+
+    def take_over(self, earlier: "SessionStore") -> None:
+        """Take over the sessions of a store that this one replaces, when the configuration is exchanged."""
+        ...
+
+    async def close(self) -> None:
+        """Close what connects to the store."""
+        ...
+
+
+class ProcessSessions:
+    """Sessions in this process."""
+
+    def __init__(self) -> None:
+        self._keys: TTLCache[str, str] = TTLCache(MOST_SESSIONS, SESSION_S, time.monotonic)
+
+    async def begin(self, key_id: str) -> str:
+        token = secrets.token_urlsafe(32)
+        self._keys[_name(token)] = key_id
+        return token
+
+    async def find(self, token: str) -> str | None:
+        return self._keys.get(_name(token))
+
+    async def end(self, token: str) -> None:
+        self._keys.pop(_name(token), None)
+
+    def take_over(self, earlier: SessionStore) -> None:
+        if isinstance(earlier, ProcessSessions):
+            self._keys = earlier._keys
+
+    async def close(self) -> None:
+        """Nothing is connected."""
+
+
+class RedisSessions:
+    """Sessions that several processes share."""
+
+    def __init__(self, client: "Redis") -> None:
+        self._client = client
+
+    async def begin(self, key_id: str) -> str:
+        token = secrets.token_urlsafe(32)
+        await self._client.set(PREFIX + _name(token), key_id, ex=SESSION_S)
+        return token
+
+    async def find(self, token: str) -> str | None:
+        found = await self._client.get(PREFIX + _name(token))
+        return found.decode() if isinstance(found, bytes) else found
+
+    async def end(self, token: str) -> None:
+        await self._client.delete(PREFIX + _name(token))
+
+    def take_over(self, earlier: SessionStore) -> None:
+        """They are where they were."""
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+
+def open_sessions(settings: MemorySettings, environ: Mapping[str, str]) -> SessionStore:
+    """Open the store of sessions, in the same place as conversation states.
+
+    Raises:
+        ModelSettingsError: A secret of it is missing.
+    """
+    if settings.store == "process":
+        return ProcessSessions()
+    from proxy.state.redis_conversations import connect  # a library that most proxies do without
+
+    return RedisSessions(connect(settings, environ))
+
+
+def csrf_token(token: str) -> str:
+    """Return what a form of this session has to send along: derived from its token, so that nothing else is to be kept."""
+    return hmac.new(token.encode(), b"csrf", hashlib.sha256).hexdigest()
+
+
+def _name(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

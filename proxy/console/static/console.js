@@ -1,0 +1,101 @@
+// What every page of the console does. Pages work without most of it: links are links, forms are forms.
+//   <time datetime>                 shown in the reader's own time zone
+//   data-key="j"                    that key clicks (or, for fields, focuses) the element; `?` lists the keys of the page
+//   data-opens="ID"                 opens that dialog
+//   data-fragment="URL"             is filled from there: at once, or when the <details> around it is opened;
+//                                   again every data-refresh seconds, for as long as what came says data-refresh
+//   data-count="URL"                a number from there ({"count": 3}), also before the page's title
+//   <form data-auto>                is sent when a field of it changes
+
+export const csrf = () => document.querySelector("meta[name=csrf]")?.content ?? "";
+
+export function showTimes(root = document) {
+  for (const time of root.querySelectorAll("time[datetime]:not([data-local])")) {
+    const at = new Date(time.dateTime);
+    if (Number.isNaN(at.valueOf())) continue;
+    time.title = time.textContent;
+    time.dataset.local = "";
+    time.textContent = at.toLocaleString([], { dateStyle: "short", timeStyle: "medium" });
+  }
+}
+
+// Fragments are pages of this server, written by templates that escape every value.
+export async function loadFragment(element, url = element.dataset.fragment) {
+  element.setAttribute("aria-busy", "true");
+  try {
+    const response = await fetch(url, { headers: { Accept: "text/html" } });
+    if (response.redirected || response.status === 401) { location.reload(); return; }
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    element.replaceChildren(...(page.querySelector("main") ?? page.body).childNodes);
+  } catch {
+    element.textContent = "The proxy does not answer. It may be restarting: reload the page.";
+  }
+  element.removeAttribute("aria-busy");
+  element.dataset.loaded = "";
+  enhance(element);
+  const again = element.querySelector("[data-refresh]")?.dataset.refresh;
+  if (again) setTimeout(() => element.isConnected && loadFragment(element, url), 1000 * Number(again));
+}
+
+async function showCount(element) {
+  const response = await fetch(element.dataset.count, { headers: { Accept: "application/json" } }).catch(() => null);
+  if (!response?.ok) return;
+  const { count } = await response.json();
+  element.hidden = !count;
+  element.textContent = count;
+  element.setAttribute("aria-label", `${count} open`);
+  if (count) document.title = `(${count}) ${document.title.replace(/^\(\d+\) /, "")}`;
+}
+
+export function enhance(root) {
+  showTimes(root);
+  for (const element of root.querySelectorAll("[data-fragment]:not([data-loaded])")) {
+    const around = element.closest("details");
+    if (!around || around.open) loadFragment(element);
+    else around.addEventListener("toggle", () => loadFragment(element), { once: true });
+  }
+}
+
+const typing = (target) => target.closest("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (typing(event.target)) { if (event.key === "Escape") event.target.blur(); return; }
+  const open = document.querySelector("dialog[open]");
+  const named = [...(open ?? document).querySelectorAll("[data-key]")].filter((one) => one.offsetParent !== null);
+  const meant = named.find((one) => one.dataset.key.split(" ").includes(event.key));
+  if (!meant || meant.disabled) return;
+  event.preventDefault();
+  if (meant.matches("input, textarea, select")) meant.focus();
+  else meant.click();
+});
+
+function listKeys() {
+  const list = document.querySelector("#keys dl.keys");
+  list.replaceChildren();
+  for (const one of document.querySelectorAll("[data-key]")) {
+    if (one.closest("dialog") || one.offsetParent === null) continue;
+    const name = document.createElement("dt");
+    for (const key of one.dataset.key.split(" ")) {
+      const cap = document.createElement("kbd");
+      cap.textContent = key;
+      name.append(cap, " ");
+    }
+    const what = document.createElement("dd");
+    what.textContent = one.getAttribute("aria-label") ?? one.labels?.[0]?.textContent ?? one.textContent;
+    list.append(name, what);
+  }
+}
+
+document.addEventListener("click", (event) => {
+  const opener = event.target.closest("[data-opens]");
+  if (!opener) return;
+  const dialog = document.getElementById(opener.dataset.opens);
+  if (dialog.id === "keys") listKeys();
+  dialog.showModal();
+});
+
+document.addEventListener("change", (event) => event.target.closest("form[data-auto]")?.requestSubmit());
+
+enhance(document);
+for (const element of document.querySelectorAll("[data-count]")) showCount(element);

@@ -1,0 +1,52 @@
+"""One request to the console: who looks, and what they may see."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from proxy.api.service import Service
+from proxy.console.render import render
+from proxy.tenants.access import Access
+from proxy.tenants.keys import Permission
+from proxy.turn.chatbot import Chatbot
+from proxy.wire.errors import Forbidden
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A request that was let in."""
+
+    request: web.Request
+    service: Service
+    access: Access
+    csrf: str
+    """What forms send back as `csrf`, and scripts as the header X-CSRF-Token."""
+
+    @property
+    def bots(self) -> list[Chatbot]:
+        """The chatbots that the visitor may see."""
+        return [self.service.chatbots[name] for name in self.chatbots]
+
+    @property
+    def chatbots(self) -> list[str]:
+        """The names of the chatbots that the visitor may see."""
+        return self.access.visible_chatbots(self.service.chatbots)
+
+    def may(self, permission: Permission) -> bool:
+        """Return whether the visitor has a permission. `trace` shows texts, `unfiltered` chooses the filter, `admin` labels."""
+        return permission in self.access.permissions
+
+    def require(self, *permissions: Permission) -> None:
+        """Raises: Forbidden: the visitor lacks one of these permissions."""
+        for permission in permissions:
+            if not self.may(permission):
+                raise Forbidden(f"This needs the permission `{permission}`, which the key does not have.")
+
+    def render(self, template: str, /, *, status: int = 200, **context: Any) -> web.Response:
+        """Answer with a page or, where the name begins with `_`, a fragment of one."""
+        return render(template, {"visit": self, **context}, status=status)
+
+    def see_other(self, location: str) -> web.Response:
+        """Answer a form that has done its work: the browser goes there."""
+        return web.Response(status=303, headers={"Location": location})
