@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from aiohttp import web
+
 from proxy.app import create_app
 from proxy.config.config import parse_config
 from proxy.config.settings import MemorySettings
@@ -44,11 +46,11 @@ async def test_workers_share_sessions_through_redis(redis: RedisServer) -> None:
 async def test_a_reload_keeps_who_is_signed_in(tmp_path: Path) -> None:
     """The new configuration knows the sessions of the old one."""
     config = parse_config(console_config(tmp_path), tmp_path / "config.yaml")
-    old = create_app(config)
-    await old.startup()
-    token = await old[SESSIONS].begin("key")
-    new = create_app(config, after=old)
-    await new.startup()
-    assert await new[SESSIONS].find(token) == "key"
+    old = web.AppRunner(create_app(config))
+    await old.setup()
+    token = await old.app[SESSIONS].begin("key")
+    new = web.AppRunner(create_app(config, after=old.app))
+    await new.setup()
+    assert await new.app[SESSIONS].find(token) == "key"
     await new.cleanup()
     await old.cleanup()
