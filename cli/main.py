@@ -55,6 +55,7 @@ app = typer.Typer(
     Begin here:
       caf serve                    the proxy, on http://127.0.0.1:8080/v1 for any OpenAI client
       caf chat                     talk to a chatbot in this terminal
+      caf kb import FILE...        documents into sections of a knowledge base
       caf trace list               what happened in each turn
       caf judges eval              how good the judges are, on labelled scenarios
       caf drift run FILE           whether the filter helps: an experiment, with a report

@@ -73,6 +73,7 @@ def build_sections(
     """
     stem = name.rpartition(".")[0] or name
     whole = document.title or stem.replace("_", " ").replace("-", " ").strip() or name
+    whole = whole[:1].upper() + whole[1:]
     ids = {*taken}
     sections = []
     blocks = [Block(text, block.level) for block in document.blocks if (text := _clean(block.text))]

@@ -171,7 +171,7 @@ def test_a_document_without_headings_has_its_own_title() -> None:
     """Else its name."""
     (section,) = build_sections(read_markdown("---\ntitle: All about sleep\n---\nText."), "a_b-c.md")
     assert (section.id, section.title, section.origin) == ("a-b-c", "All about sleep", "a_b-c.md")
-    assert build(("Text.", None), name="on_sleep.txt")[0].title == "on sleep"
+    assert build(("Text.", None), name="on_sleep.txt")[0].title == "On sleep"
 
 
 def test_ids_are_readable_and_unique() -> None:
