@@ -61,7 +61,10 @@ def read_pdf(content: bytes) -> Document:
         raise DocumentError(
             "does not say which letters its signs are. Have its text recognised, as by `ocrmypdf --force-ocr`"
         )
-    document = Document(build_outline(pages))
+    blocks, running = build_outline(pages)
+    document = Document(blocks)
+    if running:
+        document.notes.append(f"left out at the edges of pages: {'; '.join(running)}")
     if scans:
         document.notes.append(
             f"pages {', '.join(map(str, scans))} hold pictures and no text, and are not in the sections"

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from statistics import median
 
 from knowledge_base.building.document import LONGEST_HEADING, Block, heading
 
@@ -19,7 +20,6 @@ _BULLET = re.compile(r"[•◦▪●‣■□○·–-]\s+")
 _NUMBER = re.compile(r"(?:\d{1,2}[.)]|[a-z]\))\s+")
 CELL = " | "
 """Between the columns of a table without lines."""
-_PAGE_NUMBER = re.compile(r"(?:page |side |seite )?\d{1,4}(?: ?(?:/|of|av|von) ?\d{1,4})?", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?:;…][\"'”’)\]]*$")
 
 
@@ -40,32 +40,45 @@ class Line:
     """Where lines end that begin where it does."""
 
 
-def build_outline(pages: Sequence[Sequence[Line]]) -> list[Block]:
-    """Return headings and texts; what recurs at the edges of pages is left out."""
-    pages = _drop_running_lines(pages)
+def build_outline(pages: Sequence[Sequence[Line]]) -> tuple[list[Block], list[str]]:
+    """Return headings and texts, and what recurs at the edges of pages and is left out, digits as #."""
+    running = _running_lines(pages)
+    pages = [[line for line in page if not (_is_at_edge(line) and _key(line) in running)] for page in pages]
     sizes: Counter[float] = Counter()
     for line in (line for page in pages for line in page if not line.is_table):
         sizes[line.size] += len(line.text)
     body = sizes.most_common(1)[0][0] if sizes else 10.0
-    # Nobody sets a document in headings: what is larger than the text and still a large part of it is text.
     larger = sorted({size for size in sizes if size >= _LARGER * body}, reverse=True)
-    levels = {size: level for level, size in enumerate(larger, 1)}
-    words = Counter(word for page in pages for line in page for word in line.text.lower().split())
-    return [*_blocks(pages, levels, len(levels) + 1, words)]
+    style = _Style(
+        {size: level for level, size in enumerate(larger, 1)},
+        _usual_gap(pages),
+        Counter(word for page in pages for line in page for word in line.text.lower().split()),
+    )
+    return [*_blocks(pages, style)], running
 
 
-def _drop_running_lines(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
-    """Drop headers, footers and page numbers: what is the same on half of the pages, but for its digits."""
-    recurring = Counter(key for page in pages for key in {_key(line) for line in page if _is_at_edge(line)})
-    often = {key for key, count in recurring.items() if count >= max(2, len(pages) / 2)}
-    return [
-        [
-            line
-            for line in page
-            if not (_is_at_edge(line) and (_key(line) in often or _PAGE_NUMBER.fullmatch(line.text.strip())))
-        ]
-        for page in pages
-    ]
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How a document is set."""
+
+    levels: dict[float, int]
+    """Levels of headings by the size of their letters."""
+    gap: float
+    """Between the lines of a paragraph."""
+    words: Counter[str]
+
+
+def _usual_gap(pages: Sequence[Sequence[Line]]) -> float:
+    gaps = [line.top - last.bottom for page in pages for last, line in pairwise(page) if line.size == last.size]
+    return median([gap for gap in gaps if gap > 0] or [0.0])
+
+
+def _running_lines(pages: Sequence[Sequence[Line]]) -> list[str]:
+    """Return headers, footers and page numbers: what is the same on half of the pages, but for its digits."""
+    recurring = Counter(
+        key for page in pages for key in dict.fromkeys(_key(line) for line in page if _is_at_edge(line))
+    )
+    return [key for key, count in recurring.items() if count >= max(2, len(pages) / 2)]
 
 
 def _is_at_edge(line: Line) -> bool:
@@ -77,15 +90,13 @@ def _key(line: Line) -> str:
     return re.sub(r"\d+", "#", line.text.strip())
 
 
-def _blocks(
-    pages: Sequence[Sequence[Line]], levels: dict[float, int], bold_level: int, words: Counter[str]
-) -> Iterator[Block]:
+def _blocks(pages: Sequence[Sequence[Line]], style: _Style) -> Iterator[Block]:
     paragraph: list[Line] = []
 
     def end_paragraph() -> Iterator[Block]:
         if paragraph:
-            text = _join(paragraph, words)
-            level = _level(paragraph, levels, bold_level)
+            text = _join(paragraph, style.words)
+            level = _level(paragraph, style.levels)
             yield Block(text) if level is None else heading(text.replace("\n", " "), level)
             paragraph.clear()
 
@@ -95,7 +106,7 @@ def _blocks(
                 yield from end_paragraph()
                 yield Block(line.text)
                 continue
-            if paragraph and not _belongs(paragraph, line, levels):
+            if paragraph and not _belongs(paragraph, line, style):
                 yield from end_paragraph()
             paragraph.append(replace(line, right=_right_edge(line, page)))
     yield from end_paragraph()
@@ -107,28 +118,28 @@ def _right_edge(line: Line, page: Sequence[Line]) -> float:
     return ends[int(0.85 * (len(ends) - 1))]
 
 
-def _belongs(paragraph: list[Line], line: Line, levels: dict[float, int]) -> bool:
+def _belongs(paragraph: list[Line], line: Line, style: _Style) -> bool:
     """Tell whether a line goes on with a paragraph, list or heading."""
     last = paragraph[-1]
-    if levels.get(last.size) != levels.get(line.size):
+    if style.levels.get(last.size) != style.levels.get(line.size):
         return False
-    if line.size not in levels and last.bold != line.bold and len(paragraph) == 1:
+    if line.size not in style.levels and last.bold != line.bold and len(paragraph) == 1:
         return False
-    if not line.top - last.top >= 0:  # another column or page: only a sentence that is not at its end goes on there
+    if line.top < last.top:  # another column or page: only a sentence that is not at its end goes on there
         return not _SENTENCE_END.search(last.text) and line.text[:1].islower()
-    if line.size in levels:  # a heading goes on only where it had no room left
+    if line.size in style.levels:  # a heading goes on only where it had no room left
         return line.top - last.bottom <= 0.5 * line.size and last.x1 > 0.6 * last.right
-    return line.top - last.bottom <= 0.75 * line.size
+    return line.top - last.bottom <= max(0.75 * line.size, 1.25 * style.gap)
 
 
-def _level(paragraph: Sequence[Line], levels: dict[float, int], bold_level: int) -> int | None:
+def _level(paragraph: Sequence[Line], levels: dict[float, int]) -> int | None:
     text = " ".join(line.text for line in paragraph)
     if len(text) > LONGEST_HEADING or not re.search(r"[^\W\d_]", text) or _BULLET.match(text):
         return None
     if (level := levels.get(paragraph[0].size)) is not None:
         return level
     if all(line.bold for line in paragraph) and len(paragraph) <= 2 and not text.endswith((".", ",", ";", ":")):
-        return bold_level
+        return len(levels) + 1
     return None
 
 

@@ -44,6 +44,7 @@ def test_documents_become_a_knowledge_base(caf: Caf, folder: Path) -> None:
     assert (ended.code, ended.err) == (0, "")
     assert re.sub(r"[\d,]+ tokens", "N tokens", ended.out) == (
         "note     page.html: left out 8 words of menus and banners: Home About us We use cookies. Copyright Clinic\n"
+        "note     guide.pdf: left out at the edges of pages: Clinic guide, page #\n"
         "sleep.md: 1 section, N tokens\n"
         "page.html: 1 section, N tokens\n"
         "leaflet.docx: 1 section, N tokens\n"

@@ -112,6 +112,18 @@ def guide() -> bytes:
     return file.getvalue()
 
 
+def spaced(*paragraphs: str) -> bytes:
+    """Return a PDF of one page whose lines are two lines apart, with a number at its foot."""
+    style = getSampleStyleSheet()["Normal"].clone("spaced", leading=24, spaceAfter=20)
+    file = BytesIO()
+
+    def foot(canvas: Canvas, template: Any) -> None:
+        canvas.drawString(100, 30, "5")
+
+    SimpleDocTemplate(file).build([Paragraph(one, style) for one in paragraphs], onFirstPage=foot)
+    return file.getvalue()
+
+
 def two_columns() -> bytes:
     """Return a PDF with a title over two columns."""
     styles = getSampleStyleSheet()

@@ -111,7 +111,9 @@ def test_a_footnote_stands_below_the_paragraph_that_refers_to_it() -> None:
 
 def test_a_pdf_is_read_with_headings_paragraphs_and_tables() -> None:
     """A heading may have two lines, a paragraph two pages; footers are left out; a raised 1 is no part of the number."""
-    texts = outline(read_pdf(documents.guide()))
+    document = read_pdf(documents.guide())
+    texts = outline(document)
+    assert document.notes == ["left out at the edges of pages: Clinic guide, page #"]
     assert texts[:3] == [
         "# Medication guide",
         "# What it is",
@@ -124,6 +126,12 @@ def test_a_pdf_is_read_with_headings_paragraphs_and_tables() -> None:
         "# Warnings",
     ]
     assert " ".join(texts[7:]) == ("Do not stop suddenly. " * 250).strip()
+
+
+def test_a_double_spaced_pdf_is_read_in_paragraphs() -> None:
+    """Whatever the distance of lines, a larger one parts paragraphs; at the foot of a single page, text is text."""
+    one, two = "One paragraph of some lines. " * 12, "Another one follows it here. " * 12
+    assert outline(read_pdf(documents.spaced(one, two))) == ["5", one.strip(), two.strip()]
 
 
 def test_columns_are_read_one_after_the_other() -> None:
