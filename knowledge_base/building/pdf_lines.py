@@ -74,11 +74,11 @@ def _usual_gap(pages: Sequence[Sequence[Line]]) -> float:
 
 
 def _running_lines(pages: Sequence[Sequence[Line]]) -> list[str]:
-    """Return headers, footers and page numbers: what is the same on half of the pages, but for its digits."""
+    """Return headers, footers and page numbers: what is the same on half of the pages, or four, but for its digits."""
     recurring = Counter(
         key for page in pages for key in dict.fromkeys(_key(line) for line in page if _is_at_edge(line))
     )
-    return [key for key, count in recurring.items() if count >= max(2, len(pages) / 2)]
+    return [key for key, count in recurring.items() if count >= max(2, min(4, len(pages) / 2))]
 
 
 def _is_at_edge(line: Line) -> bool:

@@ -1,8 +1,11 @@
 """Reading documents: headings, lists, tables and notes in their order; and what is said of a file that cannot be read."""
 
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from knowledge_base.building.document import Block, Document, DocumentError
 from knowledge_base.building.docx import read_docx
@@ -53,6 +56,16 @@ def test_plain_text_is_parted_by_blank_lines() -> None:
     assert outline(read_plain_text(text)) == [
         "# Naps", "Short <b>naps</b>.\n    Indented.", "<div>x</div>", " ".join(long.split())
     ]  # fmt: skip
+
+
+@given(text=st.text(alphabet="ab1#-=>*|`[]:_<. \t\n\r", max_size=120))
+@settings(max_examples=500, deadline=None)
+def test_no_word_of_a_text_is_lost(text: str) -> None:
+    """Whatever it looks like as markdown: tables, links, rules, code, quotes; markdown itself may hide HTML alone."""
+    words = re.findall(r"[ab1]+", text)
+    assert re.findall(r"[ab1]+", "\n".join(block.text for block in read_plain_text(text).blocks)) == words
+    if "<" not in text and not text.startswith("---"):
+        assert re.findall(r"[ab1]+", "\n".join(block.text for block in read_markdown(text).blocks)) == words
 
 
 def test_a_page_is_read_without_its_menus_and_scripts() -> None:
