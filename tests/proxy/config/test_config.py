@@ -328,6 +328,13 @@ async def _body_timeout(start: Start, tmp: Path, value: Any) -> Any:
         return response.status
 
 
+@shows("server.cors_origins", [], ["https://chat.example"])
+async def _cors_origins(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(config={"server": {"cors_origins": value}})
+    async with proxy.session.get(f"{proxy.url}/v1/models", headers={"Origin": "https://chat.example"}) as response:
+        return response.headers.get("Access-Control-Allow-Origin")
+
+
 @shows("server.grace_s", 0, 5)
 async def _grace(start: Start, tmp: Path, value: Any) -> Any:
     front = await fronted(tmp, grace_s=value)

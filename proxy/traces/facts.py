@@ -1,0 +1,249 @@
+"""The facts of a turn: what lists filter on and count, derived from its trace as it is stored. Pure.
+
+Nothing here is a text of a person or a model but `text`, which is empty where the trace holds none.
+"""
+
+import hashlib
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, Literal, cast
+
+import orjson
+
+from judges.review import signs
+from judges.verdict import Judgement
+from knowledge_base.citations import CLASSES
+from proxy.traces.trace import Attempt, Trace
+
+Alarm = Literal["emergency", "concern"]
+Layer = Literal["explicit", "learned", "swift", "chief"]
+"""What decided that a message tells of danger: explicit words, learned weights, or a stage that asks a model."""
+
+SEARCHED_CHARACTERS = 10_000
+"""How far words are searched for in a user's message, and in what was delivered."""
+FLAGS = ("warn", "reject")
+TURN = "turn"
+"""The step that is the whole turn."""
+
+_REDACTED = re.compile(r"\[\d+ characters\]")
+_SHORTEST_MS, _GROWTH = 0.05, math.log(1.05)
+_LONGEST_BIN = 400
+_FIRST_CHARACTER = 48
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFacts:
+    """What lists filter on and count of one turn."""
+
+    chatbot: str
+    key_id: str
+    outcome: str
+    would: str | None
+    error: str | None
+    filter: str
+    number: int
+    """Of the turn in its conversation, from 1."""
+    ms: float
+    alarm: Alarm | None
+    """In shadow: what the filter would have raised."""
+    kind: str | None
+    """The kind of danger."""
+    layer: Layer | None
+    mended: bool
+    no_source: bool
+    """Whether the reply cites that its sources say nothing, or no section was in use and it cites nothing at all."""
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None
+    verdicts: str
+    """The different (judge, stage, verdict, rule) of the turn, as JSON."""
+    flagged: str
+    """The judges whose last word on the message or on a draft was `warn` or `reject`, as JSON."""
+    chosen: str
+    """The ids of the sections that were selected, as JSON."""
+    cited: str
+    """The ids of the sections that the delivered reply cites, as JSON."""
+    steps: str
+    """The steps that were timed, as JSON, the whole turn first."""
+    times: str
+    """How long each of them took: a character for each, see `encode_ms`."""
+    text: str
+    """The words of the user's message and of what was delivered, as `fold` writes them; empty if they are not stored."""
+
+
+def derive_facts(trace: Trace, kind: str | None) -> TurnFacts:
+    """Return the facts of a trace as it is stored, redacted or not.
+
+    Args:
+        trace: The trace.
+        kind: The kind of danger that the emergency judge saw, of which redaction leaves no sign.
+    """
+    alarm = _alarm(trace)
+    judgements = trace.judgements
+    last = _delivered_attempts(trace)
+    in_use = {*trace.sources_in_use, *[source.id for source in trace.selected]}
+    citations = [citation for attempt in last for citation in attempt.citations]
+    usages = [call.usage for call in trace.calls]
+    costs = [call.cost for call in trace.calls if call.cost is not None]
+    steps = [
+        TURN,
+        *[f"{one.judge}.local" for one in judgements if one.stage == "local"],
+        *[c.step for c in trace.calls],
+    ]
+    times = [trace.ms, *[one.ms for one in judgements if one.stage == "local"], *[call.ms for call in trace.calls]]
+    return TurnFacts(
+        chatbot=_plain(trace.chatbot),
+        key_id=_plain(trace.key_id),
+        outcome=trace.outcome,
+        would=trace.would,
+        error=trace.error and _plain(trace.error),
+        filter=trace.filter,
+        number=trace.turn,
+        ms=trace.ms,
+        alarm=alarm,
+        kind=None if alarm is None else _plain(trace.concern or kind or "unknown"),
+        layer=_layer(trace.emergency) if alarm else None,
+        mended=trace.filter != "shadow" and any(attempt.kind == "mended" for attempt in trace.attempts),
+        no_source="not_in_sources" in citations or bool(last and not in_use and not citations),
+        calls=len(trace.calls),
+        prompt_tokens=sum([usage.prompt_tokens for usage in usages]),
+        completion_tokens=sum([usage.completion_tokens for usage in usages]),
+        cost=sum(costs) if costs else None,
+        verdicts=_json({(one.judge, one.stage, one.verdict, one.rule or "") for one in judgements}),
+        flagged=_json(_flagged_judges(trace, alarm)),
+        chosen=_json({source.id for source in trace.selected}),
+        cited=_json({one for one in citations if one in in_use and one not in CLASSES}),
+        steps=_dumps(steps),
+        times="".join([encode_ms(ms) for ms in times]),
+        text=_searched_text(trace),
+    )
+
+
+def derive_stored_facts(data: dict[str, Any]) -> TurnFacts:
+    """Return the facts of a trace that was stored without any."""
+    read = _namespace({"would": None, "concern": None} | data)  # which older traces do not have
+    read.judgements = [*read.emergency, *[one for attempt in read.attempts for one in attempt.judgements]]
+    return derive_facts(cast(Trace, read), _stored_kind(data))
+
+
+def bare_facts(chatbot: str, outcome: str) -> TurnFacts:
+    """Return the facts of a turn whose trace cannot be read."""
+    return TurnFacts(
+        chatbot=chatbot, key_id="", outcome=outcome, would=None, error=None, filter="", number=0, ms=0.0, alarm=None,
+        kind=None, layer=None, mended=False, no_source=False, calls=0, prompt_tokens=0, completion_tokens=0, cost=None,
+        verdicts="[]", flagged="[]", chosen="[]", cited="[]", steps="[]", times="", text="",
+    )  # fmt: skip
+
+
+def emergency_kind(trace: Trace) -> str | None:
+    """Return the kind of danger that the strongest judge saw who saw one, before anything is redacted."""
+    present = signs(trace.emergency)
+    return present[0].kind if present else None
+
+
+def fold(text: str) -> str:
+    """Return a text as it is searched: forms of a character, case and white space make no difference."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", _plain(text)).casefold())
+    return " ".join(text.replace("\0", " ").lower().split())
+
+
+def encode_ms(ms: float) -> str:
+    """Return the character for a time, exact to 2.5 %."""
+    step = round(math.log(max(ms, _SHORTEST_MS) / _SHORTEST_MS) / _GROWTH) if math.isfinite(ms) else _LONGEST_BIN
+    return chr(_FIRST_CHARACTER + min(step, _LONGEST_BIN))
+
+
+def decode_ms(character: str) -> float:
+    """Return the time that `encode_ms` wrote, in milliseconds."""
+    step = ord(character) - _FIRST_CHARACTER
+    return _SHORTEST_MS * math.exp(step * _GROWTH) if step else 0.0
+
+
+def value_id(value: str) -> int:
+    """Return the number that stands for a value which many turns share: 63 bits of its hash."""
+    return int.from_bytes(hashlib.blake2b(value.encode(), digest_size=8).digest(), "big") >> 1
+
+
+def layer_of(stage: str, score: float | None) -> Layer | None:
+    """Return the layer of a judgement of the emergency judge; None: it is none of ours."""
+    if stage == "local":
+        return "explicit" if score == 1.0 else "learned"
+    return cast(Layer, stage) if stage in ("swift", "chief") else None
+
+
+def _alarm(trace: Trace) -> Alarm | None:
+    if "emergency" in (trace.outcome, trace.would):
+        return "emergency"
+    return "concern" if trace.concern else None
+
+
+def _layer(of_emergency: Sequence[Judgement]) -> Layer | None:
+    """Return the layer of the last judgement that flagged the message."""
+    last = next((one for one in reversed(of_emergency) if one.verdict in FLAGS), None)
+    return None if last is None else layer_of(last.stage, last.score)
+
+
+def _delivered_attempts(trace: Trace) -> list[Attempt]:
+    """Return the last attempt of each choice, which is what was delivered unless a text of ours stood in for it."""
+    if trace.error or trace.outcome in ("emergency", "fallback"):
+        return []
+    return [*{attempt.choice: attempt for attempt in trace.attempts}.values()]
+
+
+def _flagged_judges(trace: Trace, alarm: Alarm | None) -> set[str]:
+    """Return the judges whose last word on the message or on a draft was `warn` or `reject`."""
+    flagged = {"emergency"} if alarm else set()
+    for attempt in trace.attempts:
+        last = {one.judge: one.verdict for one in attempt.judgements}
+        flagged.update([judge for judge, verdict in last.items() if verdict in FLAGS])
+    return flagged
+
+
+def _searched_text(trace: Trace) -> str:
+    delivered = "\n".join([reply for reply in trace.replies if reply and not _is_redacted(reply)])
+    message = "" if _is_redacted(trace.user_message) else trace.user_message
+    return fold(f"{message[:SEARCHED_CHARACTERS]}\n{delivered[:SEARCHED_CHARACTERS]}")
+
+
+def _is_redacted(text: str) -> bool:
+    return text.startswith("[") and _REDACTED.fullmatch(text) is not None
+
+
+def _stored_kind(data: dict[str, Any]) -> str | None:
+    for judgement in reversed(data["emergency"]):
+        for sign in (judgement["observation"] or {}).get("signs", ()):
+            if sign["when"] == "now":
+                return str(sign["kind"])
+    return None
+
+
+def _namespace(value: Any) -> Any:
+    """Return JSON with its fields as attributes."""
+    if isinstance(value, dict):
+        return SimpleNamespace(**{name: _namespace(one) for name, one in value.items()})
+    return [_namespace(one) for one in value] if isinstance(value, list) else value
+
+
+def _json(values: Collection[Any]) -> str:
+    return _dumps(sorted(values)) if values else "[]"
+
+
+def _dumps(value: Any) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # a lone surrogate
+        return json.dumps(value)
+
+
+def _plain(text: str) -> str:
+    """Return a text without what a database cannot hold: zero bytes and lone surrogates."""
+    if text.isascii():
+        return text.replace("\0", "")
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
