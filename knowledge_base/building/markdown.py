@@ -42,15 +42,15 @@ def _read_blocks(text: str, parser: MarkdownIt) -> list[Block]:
         blocks.append(Block("\n".join(lines[: starts[0][0]]).strip("\n")))
     for (start, n), (end, _) in pairwise([*starts, (len(lines), -1)]):
         token = tokens[n]
-        if token.type == "heading_open":
-            assert token.map is not None
-            if title := tokens[n + 1].content.strip():
-                blocks.append(heading(title, int(token.tag[1])))
+        assert token.map is not None
+        if token.type == "heading_open" and (title := tokens[n + 1].content.strip()):
+            blocks.append(heading(title, int(token.tag[1])))
+        if token.type in ("heading_open", "hr"):
             start = token.map[1]
         rest = "\n".join(lines[start:end]).strip("\n").rstrip()
         if token.type == "html_block":
             blocks += read_fragment(rest)
-        elif rest.strip() and token.type != "hr":
+        elif rest.strip():
             blocks.append(Block(rest))
     if not starts and text.strip():
         blocks.append(Block(text.strip()))
