@@ -1,6 +1,7 @@
 """The `caf` command, one file per group of verbs.
 
 * `main.py` is the entry point and lists the verbs.
+* `init.py` makes a chatbot of one's own; `starter/` has its questions, files and templates.
 * `serve.py`, `chat.py`, `check.py`, `key.py`, `trace.py`, `audit.py` and `schema.py` hold them; `shadow.py` is `caf trace shadow`.
 * `judging/` holds the verbs of `caf judges`, `drifting/` those of `caf drift`, `rate.py` those of `caf rate`.
 * `knowledge_base.py` holds the verbs of `caf kb`.

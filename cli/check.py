@@ -100,7 +100,9 @@ def examine(path: Path, given: list[Path]) -> Findings:
         findings.notes["environment"] += [
             f"{path}: {note}" for note in (*_unset_variables(config), *_check_audit_folder(config))
         ]
-        findings.notes["safety"] += [f"{path}: {note}" for note in _literal_secrets(config.models)]
+        findings.notes["safety"] += [
+            f"{path}: {note}" for note in (*_literal_secrets(config.models), *_unwritten_contacts(config))
+        ]
         keys, problems = _check_keys(config)
         findings.problems += [f"{path}: {problem}" for problem in problems]
         from proxy.serving.unsafe_settings import unsafe_settings
@@ -235,6 +237,15 @@ def _literal_secrets(models: "dict[str, ModelSettings]") -> Iterator[str]:
                     f"models.{alias}.headers.{name}: holds a secret that everybody who reads this file can see; put it "
                     "into an environment variable, and write `env:` and its name here"
                 )
+
+
+def _unwritten_contacts(config: "Config") -> Iterator[str]:
+    """Name the chatbots whose emergency contact is still the one of `caf init`."""
+    from cli.starter.languages import MARK
+
+    for name, bot in config.chatbots.items():
+        if bot.emergency is not None and any(MARK in text for text in bot.emergency.contact.values()):
+            yield f"chatbots.{name}.emergency.contact: still says {MARK}, and people in danger would be sent that; write yours"
 
 
 def _secret_variables(settings: "ModelSettings") -> Iterator[str]:

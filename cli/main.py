@@ -11,6 +11,7 @@ from typer.main import get_group
 from cli.extras import missing_extras
 
 VERBS = {
+    "init": "cli.init:init",
     "serve": "cli.serve:serve",
     "chat": "cli.chat:chat",
     "check": "cli.check:check",
@@ -53,6 +54,7 @@ app = typer.Typer(
 
     \b
     Begin here:
+      caf init FOLDER              a chatbot of your own, by a few questions
       caf serve                    the proxy, on http://127.0.0.1:8080/v1 for any OpenAI client
       caf chat                     talk to a chatbot in this terminal
       caf kb import FILE...        documents into sections of a knowledge base
