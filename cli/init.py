@@ -117,11 +117,12 @@ def init(
         typer.echo(
             "\nWithout a model the judges read English alone, and what they cannot read gets the fallback message."
         )
+    imported = _import_documents(folder, answers)
     right = _passes_check(folder / CONFIG)
     if right:
         _try(folder / CONFIG, answers)
-    _print_next_steps(folder, answers)
-    if not right:
+    _print_next_steps(folder, answers, imported=imported)
+    if not (right and imported):
         raise typer.Exit(PROBLEMS)
 
 
@@ -136,6 +137,27 @@ def _print_files(folder: Path, answers: "Answers", texts: dict[str, str], headin
         typer.echo(f"  {path:{width}}  {purpose}")
         if path in texts:
             typer.echo("".join(f"    | {line}\n" for line in texts[path].splitlines()))
+
+
+def _import_documents(folder: Path, answers: "Answers") -> bool:
+    """Make sections of the documents; return whether all could be read."""
+    from importlib.util import find_spec
+
+    from cli.extras import LIBRARIES
+    from cli.knowledge_base import import_
+
+    if not answers.documents:
+        return True
+    typer.echo("\nMaking sections of the documents, as `caf kb import` does:")
+    if missing := [library for library in LIBRARIES["import"] if find_spec(library) is None]:
+        typer.echo(f"  this needs {missing[0]}, which is not installed: pip install 'critical-analysis-filter[import]'")
+        return False
+    files = [file for path in answers.documents for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
+    try:
+        import_([file for file in files if file.is_file() and not file.name.startswith(".")], folder / "knowledge_base")
+    except typer.Exit:
+        return False
+    return True
 
 
 def _passes_check(config: Path) -> bool:
@@ -205,7 +227,7 @@ def _hint_at_path(url: str) -> str:
     return "" if urlsplit(url).path.strip("/") else " Most servers want /v1 at its end."
 
 
-def _print_next_steps(folder: Path, answers: "Answers") -> None:
+def _print_next_steps(folder: Path, answers: "Answers", *, imported: bool) -> None:
     """Print what to do next, as lines for a shell."""
     from cli.starter.languages import MARK
 
@@ -219,7 +241,7 @@ def _print_next_steps(folder: Path, answers: "Answers") -> None:
         f"{command} judges eval --data scenarios/judges": "how good the judges are",
         f"{command} drift run scenarios/experiments/first.yaml": "whether the filter helps: a report",
     }
-    if answers.documents:
+    if not imported:
         paths = " ".join(shlex.quote(str(path)) + ("/*" if path.is_dir() else "") for path in answers.documents)
         steps = {f"{command} kb import {paths} --into knowledge_base": "your documents, as sections"} | steps
     typer.echo("\nNext:")
