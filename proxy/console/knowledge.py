@@ -108,7 +108,6 @@ async def show_section(visit: Visit) -> web.Response:
     return visit.render(
         "knowledge/section.html",
         choice=choice, section=section, review=describe_review(section), use=use, turns=turns, trouble=trouble, periods=PERIODS,
-        origin=getattr(section, "origin", None),
         previous=ids[at - 1] if at else None, next=ids[at + 1] if at + 1 < len(ids) else None,
     )  # fmt: skip
 

@@ -62,11 +62,10 @@ def select_rows(rows: Iterable[Row], *, words: str, shown: str, order: str) -> l
 
 def describe_review(source: Source) -> Review:
     """Say who has reviewed a section."""
-    imported_and_reviewed = getattr(source, "reviewed", None)  # a key that only imported sections have
     if source.reviewed_by is not None:
         return Review(f"by {source.reviewed_by}, {source.reviewed_on}", "good")
-    if imported_and_reviewed is not None:
-        return Review("reviewed", "good") if imported_and_reviewed else Review("imported, not reviewed", "bad")
+    if source.reviewed is not None:
+        return Review("reviewed", "good") if source.reviewed else Review("imported, not reviewed", "bad")
     return Review("no reviewer named", "warn")
 
 

@@ -119,3 +119,26 @@ def test_without_a_knowledge_base_the_screen_says_so(tmp_path: Path) -> None:
     config["chatbots"] = {"plain": {"kind": "passthrough", "model": config["chatbots"]["schizophrenia"]["model"]}}
     with serve_console(tmp_path, config) as console:
         assert "No chatbot here has a knowledge base" in Visitor(console.url).get("/console/knowledge").text
+
+
+def test_imported_sections_tell_where_they_are_from_and_that_nobody_has_reviewed_them(tmp_path: Path) -> None:
+    """What was imported is marked until somebody has looked at it, and its page names the document."""
+    folder = tmp_path / "kb"
+    folder.mkdir()
+    for id, keys in {
+        "new": "reviewed: false\nsource: leaflet.pdf#Sleep\n",
+        "seen": "reviewed: true\n",
+        "old": "",
+    }.items():
+        text = f"---\nid: {id}\ntitle: {id}\nsummary: About {id}.\n{keys}---\nText of {id}.\n"
+        (folder / f"{id}.md").write_text(text)
+    config = console_config(tmp_path)
+    config["chatbots"]["schizophrenia"]["knowledge_base"] = str(folder)
+    with serve_console(tmp_path, config) as console:
+        visitor = Visitor(console.url)
+        sections = rows(visitor.get("/console/knowledge").text)
+        assert "imported, not reviewed" in sections["new"]
+        assert ">reviewed<" in sections["seen"]
+        assert "no reviewer named" in sections["old"]
+        assert list(rows(visitor.get("/console/knowledge?shown=unreviewed&order=title").text)) == ["new", "old"]
+        assert "leaflet.pdf#Sleep" in visitor.get("/console/knowledge/section?chatbot=schizophrenia&id=new").text
