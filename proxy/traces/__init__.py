@@ -7,4 +7,7 @@ backend.py    where they are: file.py (SQLite), database.py and schema.py (Postg
 query.py      queries and purging
 shadow.py     what the filter would have done, counted
 labels.py     what a person says of a traced turn
+facts.py      what lists filter on and count, derived from a trace; fact_tables.py keeps it beside the traces
+search.py     lists with filters, page by page; emergencies.py the inbox of emergencies
+counts.py     what happened over time, sections that are used, deletions
 """

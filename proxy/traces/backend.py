@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from proxy.config.config import Config, ConfigError
 from proxy.config.settings import PrivacySettings
 from proxy.tenants.loopback import is_loopback
+from proxy.traces.facts import TurnFacts
 
 
 class TraceError(ConfigError):
@@ -47,6 +48,8 @@ class Row(NamedTuple):
     chatbot: str
     outcome: str
     body: bytes
+    facts: TurnFacts | None = None
+    """None: they are derived later."""
 
 
 KEEP = """
@@ -107,6 +110,21 @@ class Writer(Protocol):
         Raises:
             Unreachable: It does not answer; the rows should be written again.
             Exception: They are lost.
+        """
+        ...
+
+    def index(self, at: float, limit: int) -> float | None:
+        """Derive the facts of turns that have none, the newest first, from those on that began at that Unix time.
+
+        Args:
+            at: Unix time, seconds.
+            limit: How many turns at most.
+
+        Returns:
+            Where to go on; None when no turn is left.
+
+        Raises:
+            Unreachable, TraceError, OSError, sqlite3.Error: That was not possible.
         """
         ...
 

@@ -4,8 +4,10 @@ What is deleted is gone from the tables at once. PostgreSQL does not overwrite i
 log and its backups for as long as those are kept.
 """
 
+import math
 import os
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -14,6 +16,8 @@ from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError
 
 from proxy.traces import backend
 from proxy.traces.backend import KEEP, Database, Row, TraceError, Unreachable
+from proxy.traces.fact_tables import ADD_DELETION, COUNT_NOT_INDEXED, FORGET_DELETIONS, NOT_INDEXED, add_statements
+from proxy.traces.file import derive_missing, turns_of
 from proxy.traces.schema import VERSION, migrate, version
 
 CONNECT_S = 3
@@ -86,6 +90,25 @@ class DatabaseWriter:
             return 1
         return sum(self.write([row]) for row in rows)
 
+    def index(self, at: float, limit: int) -> float | None:
+        """Derive the facts of turns that have none, the newest first.
+
+        Raises:
+            TraceError, Unreachable: See `open`.
+        """
+        self.open()
+        assert self._connection is not None
+        try:
+            with self._connection.begin():
+                if at == math.inf and not self._connection.execute(text(COUNT_NOT_INDEXED)).scalar_one():
+                    return None
+                found = self._connection.execute(text(NOT_INDEXED), {"at": at, "limit": limit}).fetchall()
+            self._run(add_statements(derive_missing(found)))
+        except SQLAlchemyError as error:
+            self.close()
+            raise Unreachable(describe_error(error)) from None
+        return float(found[-1][1]) if len(found) == limit else None
+
     def expire(self, before: float) -> None:
         """Delete what started before that Unix time.
 
@@ -94,8 +117,11 @@ class DatabaseWriter:
         """
         self.open()
         with connect(self._database) as connection:
-            if connection.execute("DELETE FROM turns WHERE started < :before", {"before": before}).rowcount:
-                connection.execute("VACUUM turns")
+            gone = connection.execute("DELETE FROM turns WHERE started < :before", {"before": before}).rowcount
+            connection.execute(FORGET_DELETIONS, {"before": before})
+            if gone:
+                connection.execute(ADD_DELETION, {"at": time.time(), "why": "age", "turns": gone})
+                connection.execute("VACUUM turns, turn_facts, turn_texts")
 
     def close(self) -> None:
         """Close the connection."""
@@ -104,11 +130,15 @@ class DatabaseWriter:
             _close(connection)
 
     def _commit(self, rows: list[Row]) -> None:
+        self._run([(KEEP, [row._asdict() for row in rows]), *add_statements(turns_of(rows))])
+
+    def _run(self, statements: Sequence[tuple[str, Sequence[dict[str, Any]]]]) -> None:
         self.open()
         assert self._connection is not None
-        if rows:
-            with self._connection.begin():
-                self._connection.execute(text(KEEP), [row._asdict() for row in rows])
+        with self._connection.begin():
+            for statement, values in statements:
+                if values:
+                    self._connection.execute(text(statement), values)
 
 
 class _SqlConnection:

@@ -5,11 +5,12 @@ word. (Copies that the file system or a backup makes are out of reach.)
 """
 
 import json
+import math
 import os
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import cache
@@ -20,6 +21,16 @@ import orjson
 from pydantic import BaseModel
 
 from proxy.traces.backend import KEEP, Row, TraceError
+from proxy.traces.fact_tables import (
+    ADD_DELETION,
+    COUNT_NOT_INDEXED,
+    FILE_TABLES,
+    FORGET_DELETIONS,
+    NOT_INDEXED,
+    Turn,
+    add_statements,
+)
+from proxy.traces.facts import bare_facts, derive_facts
 from proxy.traces.trace import Trace
 
 SCHEMA_VERSION = 1
@@ -76,23 +87,41 @@ class FileWriter:
         Raises:
             TraceError, OSError, sqlite3.Error: They are lost.
         """
+        self._commit([(KEEP, [row._asdict() for row in rows]), *add_statements(turns_of(rows))])
+        return 0
+
+    def index(self, at: float, limit: int) -> float | None:
+        """Derive the facts of turns that have none."""
+        connection = self._usable()
+        if (
+            at == math.inf and not connection.execute(COUNT_NOT_INDEXED).fetchone()[0]
+        ):  # which is much the faster question
+            return None
+        found = connection.execute(NOT_INDEXED, {"at": at, "limit": limit}).fetchall()
+        self._commit(add_statements(derive_missing(found)))
+        return found[-1][1] if len(found) == limit else None
+
+    def _commit(self, statements: Sequence[tuple[str, Sequence[dict[str, Any]]]]) -> None:
         connection = self._usable()
         try:
             connection.execute("BEGIN IMMEDIATE")
-            for row in rows:  # not executemany: each step lets the event loop's thread run
-                connection.execute(KEEP, row._asdict())
+            for statement, rows in statements:
+                for row in rows:  # not executemany: each step lets the event loop's thread run
+                    connection.execute(statement, row)
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 with suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
             raise
-        return 0
 
     def expire(self, before: float) -> None:
         """Delete for good what started before that Unix time."""
         connection = self._usable()
-        if connection.execute("DELETE FROM turns WHERE started < ?", (before,)).rowcount:
+        gone = connection.execute("DELETE FROM turns WHERE started < ?", (before,)).rowcount
+        connection.execute(FORGET_DELETIONS, {"before": before})
+        if gone:
+            connection.execute(ADD_DELETION, {"at": time.time(), "why": "age", "turns": gone})
             scrub(connection)
 
     def close(self) -> None:
@@ -136,10 +165,17 @@ def create(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous = NORMAL")  # a power cut may cost the last turns, never the file
         if new:
             connection.executescript(_SCHEMA)
+        if not has_facts(connection):
+            connection.executescript(";".join(("BEGIN IMMEDIATE", *FILE_TABLES, "COMMIT")))
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def has_facts(connection: sqlite3.Connection) -> bool:
+    """Tell whether the file has the tables of facts, which those of an older caf get when a proxy opens them."""
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'deletions'").fetchone() is not None
 
 
 def scrub(connection: sqlite3.Connection) -> bool:
@@ -175,6 +211,21 @@ def decode(body: bytes) -> dict[str, Any]:
     text = body if body.startswith(b"{") else zlib.decompress(body)
     data: dict[str, Any] = json.loads(text, parse_constant=lambda _: None)  # takes what the slow way of `encode` makes
     return data
+
+
+def turns_of(rows: Iterable[Row]) -> list[Turn]:
+    """Return the facts of those rows that have some."""
+    return [Turn(row.turn_id, row.started, row.facts) for row in rows if row.facts is not None]
+
+
+def derive_missing(turns: Iterable[Sequence[Any]]) -> Iterator[Turn]:
+    """Derive the facts of turns (id, start, chatbot, outcome, body), also of those that cannot be read."""
+    for turn_id, started, chatbot, outcome, body in turns:
+        try:
+            facts = derive_facts(decode(body))
+        except Exception:  # of another shape than ours: it must not stop those behind it
+            facts = bare_facts(chatbot, outcome)
+        yield Turn(turn_id, started, facts)
 
 
 def _plain(value: Any) -> Any:

@@ -5,7 +5,8 @@ trigger stands in the file: whatever deletes a turn, `caf trace purge`, age, or 
 """
 
 import json
-from collections.abc import Iterable, Iterator
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -75,24 +76,40 @@ def labels(backend: TraceBackend) -> dict[str, list[Label]]:
     Raises:
         TraceError: The traces are not there or not readable.
     """
-    found: dict[str, dict[tuple[str, int], Label]] = {}
     with open_backend(backend, "ro") as connection:
-        for turn_id, label in _rows(connection, backend):
-            of_turn = found.setdefault(turn_id, {})
-            of_turn.pop((label.judge, label.choice), None)
-            of_turn[label.judge, label.choice] = label
+        return _last_of_each(_rows(connection, backend, "sections"))
+
+
+def labels_of(connection: Connection, turns: Collection[str] | None = None) -> dict[str, list[Label]]:
+    """Return the labels that count of some turns, or of all, by the turn's id, without the sections that they hold."""
+    return _last_of_each(_rows(connection, "", "'[]'", turns))
+
+
+def _last_of_each(rows: Iterable[tuple[str, Label]]) -> dict[str, list[Label]]:
+    found: dict[str, dict[tuple[str, int], Label]] = {}
+    for turn_id, label in rows:
+        of_turn = found.setdefault(turn_id, {})
+        of_turn.pop((label.judge, label.choice), None)
+        of_turn[label.judge, label.choice] = label
     return {turn_id: list(of_turn.values()) for turn_id, of_turn in found.items()}
 
 
-def _rows(connection: Connection, backend: TraceBackend) -> Iterator[tuple[str, Label]]:
+def _rows(
+    connection: Connection, backend: TraceBackend | str, sections: str, turns: Collection[str] | None = None
+) -> Iterator[tuple[str, Label]]:
+    is_file = isinstance(connection, sqlite3.Connection)
     there = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'labels'"
-    if not isinstance(backend, Database) and connection.execute(there).fetchone() is None:
+    if is_file and connection.execute(there).fetchone() is None:
         return
-    columns = "turn_id, judge, verdict, choice, note, labelled, sections"
-    rows = connection.execute(f"SELECT {columns} FROM labels ORDER BY rowid")
-    for turn_id, judge, verdict, choice, note, labelled, sections in rows:
+    which, values = "", {}
+    if turns is not None:
+        items = "json_each" if is_file else "json_array_elements_text"
+        which, values = f"WHERE turn_id IN (SELECT value FROM {items}(:turns))", {"turns": json.dumps(list(turns))}
+    columns = f"turn_id, judge, verdict, choice, note, labelled, {sections}"
+    rows = connection.execute(f"SELECT {columns} FROM labels {which} ORDER BY rowid", values)
+    for turn_id, judge, verdict, choice, note, labelled, texts in rows:
         try:
-            cited = tuple(Source(id, title, "", text) for id, title, text in json.loads(sections))
+            cited = tuple(Source(id, title, "", text) for id, title, text in json.loads(texts))
         except (ValueError, TypeError) as error:
             raise TraceError(f"{backend}: a label of the turn {turn_id} is damaged: {error}") from error
         yield turn_id, Label(judge, verdict, choice, note, labelled, cited)

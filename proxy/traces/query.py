@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from proxy.traces import file as trace_file
 from proxy.traces.backend import Connection, Database, TraceBackend, TraceError
+from proxy.traces.fact_tables import ADD_DELETION
 from proxy.traces.file import decode
 from proxy.traces.trace import Outcome
 
@@ -152,20 +153,27 @@ def purge(
         TraceError: The traces are not there, not writable or held by another program, or the id is not unique.
     """
     with open_backend(backend, "rw") as connection:
-        condition: tuple[str, str | float] = ("TRUE", 0)
+        condition: tuple[str, str, str | float] = ("all", "TRUE", 0)
         if conversation is not None:
-            condition = "conversation_id = :value", resolve(connection, "conversation_id", conversation)
+            condition = "conversation", "conversation_id = :value", resolve(connection, "conversation_id", conversation)
         elif turn is not None:
-            condition = "turn_id = :value", resolve(connection, "turn_id", turn)
+            condition = "turn", "turn_id = :value", resolve(connection, "turn_id", turn)
         elif older_than_days is not None:
-            condition = "started < :value", time.time() - older_than_days * 86_400
+            condition = "age", "started < :value", time.time() - older_than_days * 86_400
         elif not everything:
             raise TypeError("purge needs to be told what")
-        where, value = condition
+        why, where, value = condition
         chosen = {"value": value, "before": begun_before}
         gone = connection.execute(f"DELETE FROM turns WHERE {where} AND started < :before", chosen).rowcount
+        if gone and has_facts(connection):
+            connection.execute(ADD_DELETION, {"at": time.time(), "why": why, "turns": gone})
         _scrub(backend, connection, gone)
         return gone
+
+
+def has_facts(connection: Connection) -> bool:
+    """Tell whether the backend has the tables of facts; a file of an older caf that no proxy has opened has none."""
+    return not isinstance(connection, sqlite3.Connection) or trace_file.has_facts(connection)
 
 
 def resolve(connection: Connection, column: Literal["turn_id", "conversation_id"], begins: str) -> str:
@@ -207,7 +215,7 @@ def open_backend(backend: TraceBackend, mode: Literal["ro", "rw"]) -> Iterator[C
 def _scrub(backend: TraceBackend, connection: Connection, gone: int) -> None:
     """Raises: TraceError: the text of what was deleted is still there."""
     if not isinstance(connection, sqlite3.Connection):
-        connection.execute("VACUUM turns")
+        connection.execute("VACUUM turns, turn_facts, turn_texts")
     elif not trace_file.scrub(connection):
         raise TraceError(
             f"{backend}: {gone} turns are deleted, but their text is still in {backend}-wal, because another "

@@ -3,6 +3,7 @@
 from sqlalchemy import Connection, text
 
 from proxy.traces.backend import Database, TraceError
+from proxy.traces.fact_tables import DATABASE_TABLES
 
 STEPS: list[list[str]] = [
     [
@@ -23,6 +24,7 @@ STEPS: list[list[str]] = [
         )""",
         "CREATE INDEX IF NOT EXISTS labels_by_turn ON labels (turn_id)",
     ],
+    DATABASE_TABLES,
 ]
 """A step that was released does not change; what it got wrong, a later one mends."""
 VERSION = len(STEPS)

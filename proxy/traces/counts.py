@@ -1,0 +1,234 @@
+"""What happened, counted from the facts of turns: over time, by section, and what was deleted."""
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from proxy.traces.backend import Connection, TraceBackend
+from proxy.traces.fact_tables import first_id
+from proxy.traces.facts import decode_ms
+from proxy.traces.query import has_facts, open_backend
+from proxy.traces.search import FactQuery, TurnFilter, count_to_index, items_of
+
+MOST_BUCKETS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class StepTimes:
+    """How long a step took, in milliseconds, to within 2.5 %."""
+
+    count: int
+    p50: float
+    p95: float
+
+
+@dataclass(slots=True)
+class Bucket:
+    """What happened in some time."""
+
+    start: float
+    """Unix time, seconds."""
+    outcomes: Counter[str] = field(default_factory=Counter)
+    """Turns by outcome; those that ended in an error are `error` and nothing else."""
+    alarms: Counter[str] = field(default_factory=Counter)
+    """Turns by `emergency` and `concern`."""
+    mended: int = 0
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = None
+    """None: no model that was asked has a price."""
+    steps: dict[str, StepTimes] = field(default_factory=dict)
+    """By step: `turn` is the whole; of calls, their step as in the trace (`draft`, `reply.swift`, `reply.chief`, `refine`,
+    `select`); `NAME.local` a judge without a model. A step that a turn takes twice counts twice."""
+
+    @property
+    def turns(self) -> int:
+        return self.outcomes.total()
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What happened over time."""
+
+    buckets: list[Bucket]
+    """One after the other without gaps, oldest first; those in which nothing happened are there too."""
+    all: Bucket
+    """All of them together."""
+    to_index: int
+    """How many turns are still without facts, and so not counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class SectionUse:
+    """How often the sections of a chatbot's knowledge base were used."""
+
+    turns: int
+    chosen: Mapping[str, int]
+    """In how many turns each was selected, by id, the most frequent first. Sections that never were are not there."""
+    cited: Mapping[str, int]
+    """In how many turns the delivered reply cites it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """Turns that were deleted."""
+
+    at: float
+    """Unix time, seconds."""
+    why: str
+    """age, conversation, turn, or all."""
+    turns: int
+
+
+def count_turns(backend: TraceBackend, wanted: TurnFilter, *, since: float, until: float, width: float) -> Counts:
+    """Return what happened between two times, in buckets of equal width.
+
+    Args:
+        backend: Where the traces are.
+        wanted: Which turns; its own `since` and `until` hold as well.
+        since: Unix time, seconds, where the first bucket begins.
+        until: Where the last ends, at the latest.
+        width: Seconds of a bucket, at least one; longer where there would be more than `MOST_BUCKETS`.
+
+    Raises:
+        TraceError: The traces are not there or not readable.
+    """
+    width = max(width, 1.0, (until - since) / MOST_BUCKETS)
+    buckets: list[Bucket] = []
+    while (start := since + len(buckets) * width) < until:
+        buckets.append(Bucket(start))
+    timed: list[Counter[tuple[str, str]]] = [Counter() for _ in buckets]
+    with open_backend(backend, "ro") as connection:
+        to_index = count_to_index(connection)
+        if has_facts(connection):
+            _count(connection, wanted, since, until, width, buckets, timed)
+    total, all_timed = Bucket(since), Counter[tuple[str, str]]()
+    for bucket, times in zip(buckets, timed, strict=True):
+        bucket.steps = _step_times(times)
+        _add(total, bucket)
+        all_timed += times
+    total.steps = _step_times(all_timed)
+    return Counts(buckets, total, to_index)
+
+
+def count_sections(
+    backend: TraceBackend, chatbot: str, *, since: float = 0.0, until: float | None = None
+) -> SectionUse:
+    """Return how often the sections of a chatbot's knowledge base were chosen and cited.
+
+    Raises:
+        TraceError: The traces are not there or not readable.
+    """
+    with open_backend(backend, "ro") as connection:
+        if not has_facts(connection):
+            return SectionUse(0, {}, {})
+        query = FactQuery(connection, TurnFilter(chatbots=frozenset({chatbot}), since=since, until=until))
+        rows = connection.execute(
+            f"SELECT t.chosen, t.cited, count(*) FROM {query.tables} WHERE {query.where} GROUP BY t.chosen, t.cited",
+            query.values,
+        )
+        counts = {"chosen": Counter[int](), "cited": Counter[int]()}
+        for chosen, cited, turns in rows:
+            counts["chosen"][chosen] += turns
+            counts["cited"][cited] += turns
+        ids = {use: _sections(connection, of) for use, of in counts.items()}
+    return SectionUse(counts["chosen"].total(), dict(ids["chosen"].most_common()), dict(ids["cited"].most_common()))
+
+
+def read_deletions(backend: TraceBackend, *, since: float = 0.0) -> list[Deletion]:
+    """Return what was deleted since a Unix time, oldest first.
+
+    Raises:
+        TraceError: The traces are not there or not readable.
+    """
+    with open_backend(backend, "ro") as connection:
+        if not has_facts(connection):
+            return []
+        rows = connection.execute(
+            "SELECT at, why, turns FROM deletions WHERE at >= :since ORDER BY at", {"since": since}
+        )
+        return [Deletion(*row) for row in rows]
+
+
+def _count(
+    connection: Connection,
+    wanted: TurnFilter,
+    since: float,
+    until: float,
+    width: float,
+    buckets: list[Bucket],
+    timed: list[Counter[tuple[str, str]]],
+) -> None:
+    query = FactQuery(connection, wanted)
+    join = "group_concat(t.times, '')" if isinstance(connection, sqlite3.Connection) else "string_agg(t.times, '')"
+    names: dict[int, list[str]] = {}
+    for bucket, times in zip(buckets, timed, strict=True):
+        # Bucket by bucket: grouping all at once would sort all.
+        rows = connection.execute(
+            "SELECT CASE WHEN t.error IS NULL THEN t.outcome ELSE 'error' END, t.alarm, t.steps, count(*), sum(t.mended), "
+            f"sum(t.calls), sum(t.prompt_tokens), sum(t.completion_tokens), sum(t.cost), {join} FROM {query.tables} "
+            f"WHERE t.id >= :bucket AND t.id < :bucket_end AND {query.where} GROUP BY 1, 2, 3",
+            query.values | {"bucket": first_id(bucket.start), "bucket_end": first_id(min(bucket.start + width, until))},
+        )
+        for outcome, alarm, steps, turns, mended, calls, prompt, completion, cost, characters in rows:
+            bucket.outcomes[outcome] += turns
+            if alarm is not None:
+                bucket.alarms[alarm] += turns
+            part = Bucket(
+                0.0, mended=mended, calls=calls, prompt_tokens=prompt, completion_tokens=completion, cost=cost
+            )
+            _add(bucket, part)
+            if steps not in names:
+                names |= _values(connection, [steps])
+            for place, name in enumerate(names[steps]):
+                for character, count in Counter(characters[place :: len(names[steps])]).items():
+                    times[name, character] += count
+
+
+def _add(bucket: Bucket, other: Bucket) -> None:
+    bucket.outcomes += other.outcomes
+    bucket.alarms += other.alarms
+    bucket.mended += int(other.mended)
+    bucket.calls += int(other.calls)
+    bucket.prompt_tokens += int(other.prompt_tokens)
+    bucket.completion_tokens += int(other.completion_tokens)
+    if other.cost is not None:
+        bucket.cost = (bucket.cost or 0.0) + other.cost
+
+
+def _step_times(times: Counter[tuple[str, str]]) -> dict[str, StepTimes]:
+    by_step: dict[str, dict[str, int]] = {}
+    for (name, character), count in times.items():
+        by_step.setdefault(name, {})[character] = count
+    return {name: _percentiles(counts) for name, counts in sorted(by_step.items())}
+
+
+def _percentiles(counts: Mapping[str, int]) -> StepTimes:
+    total = sum(counts.values())
+
+    def percentile(share: float) -> float:
+        passed = 0
+        for character in sorted(counts):
+            passed += counts[character]
+            if passed >= share * total:
+                return decode_ms(character)
+        raise AssertionError(counts)
+
+    return StepTimes(total, percentile(0.5), percentile(0.95))
+
+
+def _sections(connection: Connection, counts: Counter[int]) -> Counter[str]:
+    sections: Counter[str] = Counter()
+    for number, ids in _values(connection, counts).items():
+        for id in ids:
+            sections[id] += counts[number]
+    return sections
+
+
+def _values(connection: Connection, numbers: Collection[int]) -> dict[int, list[str]]:
+    which, values = items_of(connection, "numbers", numbers)
+    rows = connection.execute(f"SELECT id, value FROM fact_values WHERE id IN ({which})", values)
+    return {number: json.loads(value) for number, value in rows}
