@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from proxy.console.words import ending
+from proxy.traces.redaction import redacted_length
+
 if TYPE_CHECKING:
     from jinja2 import Environment
 
@@ -44,7 +47,7 @@ def environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"when": when, "ms": ms, "count": count, "share": share, "plain": plain}
+    made.filters |= {"when": when, "ms": ms, "count": count, "share": share, "plain": plain, "ending": ending, "redacted_length": redacted_length}
     return made
 
 

@@ -1,5 +1,6 @@
 """Removes texts from a trace (`privacy.store: redacted`). Pure."""
 
+import re
 from collections.abc import Collection
 
 from judges.verdict import Exchange, Judgement
@@ -56,6 +57,15 @@ def redact(trace: Trace) -> Trace:
     )
 
 
+def redacted_length(text: str) -> int | None:
+    """Return how many characters a text had that was removed; None: this is a text."""
+    match = _LENGTH.fullmatch(text)
+    return int(match[1]) if match else None
+
+
+_LENGTH = re.compile(r"\[(\d{1,9}) characters\]")
+
+
 def _length(text: str) -> str:
     return f"[{len(text)} characters]" if text else ""
 
@@ -102,4 +112,5 @@ def _call(call: Call) -> Call:
         cost=call.cost,
         error=call.error,
         attempts=call.attempts,
+        at_ms=call.at_ms,
     )

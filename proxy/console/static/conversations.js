@@ -1,0 +1,15 @@
+// j and k go through the rows of the list; Enter opens one, as links do.
+const rows = [...document.querySelectorAll("a[data-row]")];
+for (const moves of document.querySelectorAll(".moves")) moves.hidden = false;
+
+function move(by) {
+  const shown = rows.filter((row) => row.offsetParent !== null);
+  const at = shown.indexOf(document.activeElement);
+  const next = shown[at < 0 ? (by > 0 ? 0 : shown.length - 1) : at + by];
+  next?.focus();
+}
+
+document.addEventListener("click", (event) => {
+  const mover = event.target.closest("[data-move]");
+  if (mover) move(Number(mover.dataset.move));
+});
