@@ -9,7 +9,11 @@ sign_in.py         signing in with a key, and out
 render.py          templates, and the headers of every answer
 journal.py         who looked at whose texts, labelled, deleted: to the audit log, or to the log
 assets.py          style sheets and scripts
+words.py           what traces name by identifiers, in words
+trace_reading.py   reads traces for a screen, or says why there are none
+word_diff.py       two texts compared word by word
 
 Its screens, a module and a folder of templates each: playground, conversations, emergencies, judges, experiments, knowledge,
-operation.
+operation. The page of one turn stands beside its list: turn_page.py, what people do there in turn_actions.py, its story and times
+in turn_story.py and waterfall.py, which turns are meant in turn_query.py.
 """

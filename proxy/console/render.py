@@ -47,7 +47,15 @@ def environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"when": when, "ms": ms, "count": count, "share": share, "plain": plain, "ending": ending, "redacted_length": redacted_length}
+    made.filters |= {
+        "when": when,
+        "ms": ms,
+        "count": count,
+        "share": share,
+        "plain": plain,
+        "ending": ending,
+        "redacted_length": redacted_length,
+    }
     return made
 
 

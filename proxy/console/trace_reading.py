@@ -47,7 +47,8 @@ async def read_traces(
                 "with `full` with them.",
             )
         raise NoTraces(
-            "No turns yet", "They appear here as soon as somebody talks to a chatbot: try the playground, or send a request."
+            "No turns yet",
+            "They appear here as soon as somebody talks to a chatbot: try the playground, or send a request.",
         )
     try:
         return await asyncio.to_thread(query, backend, *args, **options)

@@ -61,7 +61,9 @@ class TurnQuery:
     @property
     def has_more(self) -> bool:
         """Whether one of the fields is given that are folded away."""
-        return any(self.get(name) for name in ("rule", "verdict", "from", "to", "id", "conversation", "mended", "nosource"))
+        return any(
+            self.get(name) for name in ("rule", "verdict", "from", "to", "id", "conversation", "mended", "nosource")
+        )
 
     def address(self, **changes: str) -> str:
         """Return the query string of the first page, with some fields changed; an empty one takes a field away."""

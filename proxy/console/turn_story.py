@@ -131,9 +131,9 @@ def tell_story(trace: Json) -> Story:
         trace=trace,
         ending=words.ending("error" if trace["error"] else trace["outcome"]),
         would=words.ending(trace["would"]) if trace["would"] else None,
-        recognition=words.RECOGNITION.get(trace["memory"], trace["memory"]),
+        recognition=words.say(words.RECOGNITION, trace["memory"]),
         emergency=_opinions(trace["emergency"]),
-        danger=words.DANGERS.get(trace["concern"] or "", trace["concern"] or ""),
+        danger=words.say(words.DANGERS, trace["concern"]) if trace["concern"] else "",
         tries=tries,
         delivered=[_delivered(trace, choice, tries) for choice in range(len(trace["replies"]))],
         judges=list(dict.fromkeys(one["judge"] for one in judgements(trace))),
@@ -146,12 +146,6 @@ def judgements(trace: Json) -> Iterator[Json]:
     yield from trace["emergency"]
     for attempt in trace["attempts"]:
         yield from attempt["judgements"]
-
-
-def is_redacted(trace: Json) -> bool:
-    """Tell whether the texts of a trace were never stored."""
-    texts = [trace["user_message"], *(attempt["text"] for attempt in trace["attempts"])]
-    return any(texts) and all(redacted_length(text) is not None for text in texts if text)
 
 
 def hide_texts(trace: Json) -> Json:
@@ -221,7 +215,7 @@ def _tries(attempts: Sequence[Json]) -> Iterator[Try]:
         yield Try(
             number=number,
             kind=attempt["kind"],
-            title=words.ATTEMPTS.get(attempt["kind"], attempt["kind"]),
+            title=words.say(words.ATTEMPTS, attempt["kind"]),
             note=words.ATTEMPT_NOTES.get(attempt["kind"], ""),
             choice=choice,
             at_ms=attempt["at_ms"],
@@ -297,7 +291,7 @@ def _claim(assertion: Json) -> Claim:
     quote = assertion.get("quote") or ""
     return Claim(
         text=assertion["text"],
-        support=words.SUPPORT.get(support, support),
+        support=words.say(words.SUPPORT, support),
         supported=support in ("stated", "implied"),
         source_id=assertion.get("source_id"),
         quote=quote if quote != assertion["text"] else "",
@@ -308,7 +302,7 @@ def _claim(assertion: Json) -> Claim:
 
 def _faults(observation: Json) -> Iterator[Fault]:
     for one in observation.get("problems", ()):
-        yield Fault(words.KINDS.get(one["kind"], one["kind"]), one["quote"], words.SEVERITIES.get(one["severity"], ""))
+        yield Fault(words.say(words.KINDS, one["kind"]), one["quote"], words.SEVERITIES.get(one["severity"], ""))
     for one in observation.get("denials", ()):
         yield Fault(words.KINDS["denied"], one["quote"], "", one["source_id"], one["source_quote"])
     for one in observation.get("contradictions", ()):
@@ -317,7 +311,7 @@ def _faults(observation: Json) -> Iterator[Fault]:
         yield Fault(f"plays a part: {one['part']}", one["quote"], one["degree"])
     for one in observation.get("signs", ()):
         who = "the user" if one["who"] == "user" else "someone else"
-        danger = words.DANGERS.get(one["kind"], one["kind"])
+        danger = words.say(words.DANGERS, one["kind"])
         yield Fault(f"sign of {danger}, of {who}, {_WHEN.get(one['when'], one['when'])}", one["quote"])
 
 
@@ -335,7 +329,9 @@ def _facts(observation: Json) -> Iterator[tuple[str, str]]:
     for name, value in observation.items():
         if name in _LISTED or value in ("", None, [], {}):
             continue
-        answer = {True: "yes", False: "no", "clear": "clearly", "weak": "vaguely"}.get(value, str(value)) if (
-            isinstance(value, bool | str)
-        ) else str(value)
+        answer = (
+            {True: "yes", False: "no", "clear": "clearly", "weak": "vaguely"}.get(value, str(value))
+            if (isinstance(value, bool | str))
+            else str(value)
+        )
         yield _QUESTIONS.get(name, name.replace("_", " ")), answer

@@ -63,7 +63,11 @@ def draw_waterfall(trace: Json) -> Waterfall:
         began.append(at if guessed else call["at_ms"])
         at += call["ms"]
     spans = [*_texts_and_local_judges(trace)]
-    ends = [trace["ms"], *(at + call["ms"] for at, call in zip(began, calls, strict=True)), *(s[3] + s[4] for s in spans)]
+    ends = [
+        trace["ms"],
+        *(at + call["ms"] for at, call in zip(began, calls, strict=True)),
+        *(s[3] + s[4] for s in spans),
+    ]
     scale = max(*ends, 0.1)
 
     def place(at_ms: float, ms: float) -> tuple[float, float]:
@@ -72,7 +76,7 @@ def draw_waterfall(trace: Json) -> Waterfall:
 
     bars = [
         Bar(
-            "call", words.STEPS.get(call["step"], call["step"].replace("_", " ")), call["step"], call["alias"],
+            "call", words.say(words.STEPS, call["step"]), call["step"], call["alias"],
             at, call["ms"], *place(at, call["ms"]), call["usage"]["prompt_tokens"], call["usage"]["completion_tokens"],
             call["usage"]["estimated"], call["cost"], call["error"], call["attempts"],
         )
@@ -82,7 +86,7 @@ def draw_waterfall(trace: Json) -> Waterfall:
     costs = [call["cost"] for call in calls if call["cost"] is not None]
     return Waterfall(
         ms=scale,
-        bars=sorted(bars, key=lambda bar: (bar.at_ms, bar.kind)),
+        bars=sorted(bars, key=lambda bar: (bar.at_ms, bar.kind != "text")),
         ticks=list(_ticks(scale)),
         guessed=guessed,
         prompt_tokens=sum(call["usage"]["prompt_tokens"] for call in calls),
@@ -97,7 +101,7 @@ def _texts_and_local_judges(trace: Json) -> Iterator[tuple[str, str, str, float,
     if local := _local_ms(trace["emergency"]):
         yield "local", "looking for an emergency (local)", "emergency.local", 0.0, local
     for attempt in trace["attempts"]:
-        yield "text", f"{words.ATTEMPTS.get(attempt['kind'], attempt['kind'])} is there", "", attempt["at_ms"], 0.0
+        yield "text", f"{words.say(words.ATTEMPTS, attempt['kind'])} is there", "", attempt["at_ms"], 0.0
         if local := _local_ms(attempt["judgements"]):
             yield "local", "judging the reply (local)", "local", attempt["at_ms"], local
 

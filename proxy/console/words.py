@@ -1,5 +1,6 @@
 """What the console calls things that traces name by identifiers: for people who have not read the code."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -91,3 +92,8 @@ STEPS = {
 def ending(name: str) -> Ending:
     """Return what a turn came to, by its outcome, or `error`."""
     return ENDINGS.get(name) or Ending(name.replace("_", " "), "")
+
+
+def say(names: Mapping[str, str], name: str) -> str:
+    """Return what is called so; a name that is not in the list becomes words."""
+    return names.get(name) or name.replace("_", " ")
