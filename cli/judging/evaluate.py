@@ -50,6 +50,15 @@ def evaluate(
     data: DataOption = None,
     as_json: JsonOption = False,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page to look at.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE.json",
+            help="Keep the outcome there; the console shows what stands in data/evaluations.",
+        ),
+    ] = None,
     fail_under: Annotated[
         list[str] | None,
         typer.Option(
@@ -84,12 +93,17 @@ def evaluate(
     from judges.evaluation.configured_judges import open_judges, resolve_judges
     from judges.evaluation.measures import measure
     from judges.evaluation.run_cases import judge_by_subjects
+    from judges.evaluation.saved_evaluation import SavedEvaluation
     from judges.evaluation.subject import Spec, parse_spec
 
     minimums = _parse_minimums(fail_under or [])
     if stage in ("local", "cascade") and model:
         leave(f"--model: the stage {stage} asks no single model; give --stage swift or chief, or --prompt")
     check_page(html)
+    if out is not None and (out.suffix != ".json" or out.exists()):
+        leave(
+            f"--out: {out}: {'is there already' if out.exists() else 'its name must end in .json'}; give another name"
+        )
     quiet_logs()
     path = config_path(config)
 
@@ -99,12 +113,23 @@ def evaluate(
             cases = configured.cases(choice, unlabelled=bool(data))
             subjects = {name: configured.subject(spec, name) for name in dict.fromkeys(case.judge for case in cases)}
             looks = configured.count_holdout_use(cases, choice.data, uses_beside(answers))
-            with show_progress(len(cases) * repeats, str(spec)) as told:
-                given = await judge_by_subjects(subjects, cases, repeats=repeats, at_once=concurrency, on_answer=told)
-            return {name: measure([a for a in given if a.example.judge == name]) for name in subjects}, given, looks
+            saved = None if out is None else SavedEvaluation(out, {**about, "chatbot": configured.blueprint.name})
+            with show_progress(len(cases) * repeats, str(spec), saved) as advance:
+                given = await judge_by_subjects(
+                    subjects, cases, repeats=repeats, at_once=concurrency, on_answer=advance
+                )
+            measured = {name: measure([a for a in given if a.example.judge == name]) for name in subjects}
+            if saved is not None:
+                saved.finish(measured, given)
+            return measured, given, looks
 
     with judging_errors(path):
         spec = Spec(prompt=prompt, alias=model) if prompt else parse_spec(stage + (f"@{model}" if model else ""))
+        about = {
+            "subject": str(spec),
+            "split": split or ("all" if data else "dev"),
+            "data": [str(path) for path in data or []],
+        }
         choice = Choice(data or [], resolve_judges(judge, [spec]), split, tag or [], family or [], limit)
         measured, given, looks = asyncio.run(main())
     if html is not None:

@@ -16,6 +16,7 @@ from cli.terminal import leave, plain_errors
 
 if TYPE_CHECKING:
     from judges.evaluation.run_cases import Answer
+    from judges.evaluation.saved_evaluation import SavedEvaluation
 
 
 @contextmanager
@@ -37,9 +38,13 @@ def print_hint(text: str) -> None:
 
 
 @contextmanager
-def show_progress(total: int, what: str) -> "Iterator[Callable[[Answer], None]]":
-    """Show a progress bar; yields what advances it by an answer."""
+def show_progress(
+    total: int, what: str, saved: "SavedEvaluation | None" = None
+) -> "Iterator[Callable[[Answer], None]]":
+    """Show a progress bar, and keep it in a file as well where there is one; yields what advances it by an answer."""
     spent = 0.0
+    if saved is not None:
+        saved.begin(total)
     with progress_bars() as bars:
         task = bars.add_task(what, total=total, cost="")
 
@@ -47,6 +52,8 @@ def show_progress(total: int, what: str) -> "Iterator[Callable[[Answer], None]]"
             nonlocal spent
             spent += answer.cost or 0.0
             bars.update(task, advance=1, cost=cost_text(spent))
+            if saved is not None:
+                saved.advance()
 
         yield advance
 

@@ -11,6 +11,7 @@ In reading order:
     run_cases.py          judge the cases with a subject: concurrent, resumable, within a budget
     measures.py           precision, recall, specificity, ROC AUC with intervals; agreement with oneself; exact tests
     report.py             the outcome as data and as text; page.py: as a page
+    saved_evaluation.py   the same as a file, and beside it how far an evaluation is
     compare.py            two subjects on the same cases
     tune.py               a model proposes edits of a prompt, measurement decides
     journaled_judging.py  answers to a wording, asked once and written down

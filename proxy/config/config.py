@@ -6,12 +6,20 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from models.fallback import fallback_problems
 from models.settings import ModelSettings
 from proxy.config.chatbot_settings import ChatbotSettings
-from proxy.config.settings import AuditSettings, KeySettings, MemorySettings, PrivacySettings, ServerSettings, Settings
+from proxy.config.settings import (
+    AuditSettings,
+    ConsoleSettings,
+    KeySettings,
+    MemorySettings,
+    PrivacySettings,
+    ServerSettings,
+    Settings,
+)
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$")]
 
@@ -59,19 +67,24 @@ class Config(Settings):
     expose: Literal["caf", "none"] = "caf"
     """none leaves the `caf` object out of replies."""
 
-    console: Literal["auto", "on", "off"] = "auto"
-    """Whether /console shows conversations, judges and figures to people in a browser. auto: on a loopback address without keys.
-    on: with keys as well, for those with the permission `console`."""
+    console: ConsoleSettings = ConsoleSettings()
+    """Pages for people in a browser. `console: on` is short for `console: {show: on}`."""
+    _file: Path | None = PrivateAttr(None)
+
+    @property
+    def file(self) -> Path | None:
+        """The file that it was read from; None: from none."""
+        return self._file
 
     @field_validator("console", mode="before")
     @classmethod
-    def _accept_booleans(cls, value: Any) -> Any:
-        return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+    def _take_short_form(cls, value: Any) -> Any:
+        return {"show": value} if isinstance(value, str | bool) else value
 
     @property
     def serves_console(self) -> bool:
         """Whether there is a console."""
-        return self.console == "on" or (self.console == "auto" and self.keys is None)
+        return self.console.show == "on" or (self.console.show == "auto" and self.keys is None)
 
     @model_validator(mode="after")
     def _aliases_exist(self) -> "Config":
@@ -134,10 +147,14 @@ def parse_config(data: dict[str, Any], path: Path) -> Config:
         ConfigError: With one problem for each fault.
     """
     try:
-        # The traces' path has a default, which is relative to the file like any other.
-        return Config.model_validate({"privacy": {}, **data}, context={"folder": path.resolve().parent})
+        # Sections with paths that have defaults, which are relative to the file like any other.
+        config = Config.model_validate(
+            {"privacy": {}, "console": {}, **data}, context={"folder": path.resolve().parent}
+        )
     except ValidationError as error:
         raise ConfigError([f"{path}: {fault}" for fault in faults(error)]) from error
+    config._file = path.resolve()
+    return config
 
 
 def faults(error: ValidationError) -> list[str]:

@@ -1,7 +1,7 @@
 """The sections of the configuration file but for models and chatbots: `config.py` puts them together and reads them."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs, urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
@@ -130,3 +130,19 @@ class AuditSettings(Settings):
     sync: Literal["turn", "second"] = "second"
     """When the disk must have confirmed what is written: at once, or once a second, which a power cut may cost. No reply waits
     for it."""
+
+
+class ConsoleSettings(Settings):
+    show: Literal["auto", "on", "off"] = "auto"
+    """Whether /console shows conversations, judges and figures to people in a browser. auto: on a loopback address without keys.
+    on: with keys as well, for those with the permission `console`."""
+    runs: AnchoredPath = Field(Path("data/runs"), validate_default=True)
+    """The folder of the experiments that it shows, as `caf drift run` makes it."""
+    evaluations: AnchoredPath = Field(Path("data/evaluations"), validate_default=True)
+    """The folder of the evaluations that it shows and starts, as `caf judges eval --out` makes them."""
+
+    @field_validator("show", mode="before")
+    @classmethod
+    def _accept_booleans(cls, value: Any) -> Any:
+        """YAML reads a bare on or off as a boolean."""
+        return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value

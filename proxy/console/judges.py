@@ -1,14 +1,178 @@
-"""Judges."""
+"""Judges: how good they were when last measured, side by side; which cases they misjudged; a measurement started."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from aiohttp import web
+from markupsafe import Markup
 
 from proxy.console.admission import admit
+from proxy.console.evaluations import (
+    Evaluation,
+    Json,
+    list_evaluations,
+    read_evaluation,
+    start_evaluation,
+    stop_evaluation,
+)
+from proxy.console.journal import record_action
+from proxy.console.plot import SHARES, Axis, Point, Series, draw_lines
 from proxy.console.visit import Visit
+from proxy.wire.errors import BadRequest
+
+HOME = "/console/judges"
+MOST_COMPARED = 5
+"""Evaluations side by side: as many as there are colours to tell curves by."""
+MISJUDGED_SHOWN = 60
+STAGES = {
+    "cascade": "All stages, as configured",
+    "local": "Local stage",
+    "swift": "Screening call",
+    "chief": "Chief call",
+}
+SPLITS = {"dev": "Development cases", "holdout": "Held-out cases (each look is counted)", "all": "All cases"}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What one evaluation found of one judge."""
+
+    evaluation: Evaluation
+    figures: Json | None
+    """None: it did not measure that judge."""
+    style: str
 
 
 async def show_judges(visit: Visit) -> web.Response:
-    """Show the screen."""
-    return visit.render("judges/index.html")
+    """Show the last evaluations side by side."""
+    found = await asyncio.to_thread(list_evaluations, _folder(visit))
+    mine = [one for one in found if one.chatbot in (None, *visit.chatbots)]
+    chosen = visit.request.query.getall("with", [])
+    done = [one for one in mine if one.state == "done"]
+    compared = ([one for one in done if one.name in chosen] or done)[:MOST_COMPARED]
+    names = list(dict.fromkeys(name for one in compared for name in one.judges))
+    rows = {name: [Column(one, one.judges.get(name), f"a{n}") for n, one in enumerate(compared)] for name in names}
+    return visit.render(
+        "judges/index.html", evaluations=mine, compared=compared, rows=rows,
+        curves={name: draw_roc(name, columns) for name, columns in rows.items()},
+        stages=STAGES, splits=SPLITS, bots={bot.name: [judge.name for judge in bot.settings.judges] for bot in visit.bots},
+    )  # fmt: skip
 
 
-ROUTES = [web.get("/console/judges", admit(show_judges))]
+async def show_evaluation(visit: Visit) -> web.Response:
+    """Show one evaluation: its figures, and the cases that were misjudged, filtered."""
+    one = await _find(visit)
+    query = {name: visit.request.query.get(name, "") for name in ("judge", "kind", "family")}
+    kept = [
+        case
+        for case in one.misjudged
+        if query["judge"] in ("", case["judge"])
+        and query["kind"] in ("", kind_of(case))
+        and query["family"] in ("", case["family"])
+    ]
+    if kept and visit.may("trace"):
+        record_action(visit.service, "console_read", visit.access.key, evaluation=one.name, cases=len(kept))
+    return visit.render(
+        "judges/evaluation.html", one=one, kept=kept[:MISJUDGED_SHOWN], found=len(kept), kind_of=kind_of, query=query,
+        families=Counter(case["family"] for case in one.misjudged).most_common(),
+        curve=draw_roc(one.name, [Column(one, figures, f"a{n % 5}") for n, figures in enumerate(one.judges.values())]),
+    )  # fmt: skip
+
+
+async def show_progress(visit: Visit) -> web.Response:
+    """Show how far a running evaluation is."""
+    return visit.render("judges/_progress.html", one=await _find(visit))
+
+
+async def start(visit: Visit) -> web.Response:
+    """Start an evaluation with what the form says.
+
+    Raises:
+        BadRequest: The form says something else than it offers, another one runs, or the configuration is in no file.
+    """
+    form = await visit.request.post()
+    config = visit.service.config.file
+    if config is None:
+        raise BadRequest("This proxy was started without a configuration file, so another process cannot read it.")
+    stage, split, chatbot = (str(form.get(name, "")) for name in ("stage", "split", "chatbot"))
+    if stage not in STAGES or split not in SPLITS or chatbot not in visit.chatbots:
+        raise BadRequest("Choose a chatbot, a stage and cases from the lists.")
+    options = ["--stage", stage, "--split", split, "--chatbot", chatbot]
+    for judge in form.getall("judge", []):
+        options += ["--judge", str(judge)]
+    options += [
+        *_number(str(form.get("limit", "")), "limit", whole=True),
+        *_number(str(form.get("budget", "")), "budget"),
+    ]
+    running = [one for one in await asyncio.to_thread(list_evaluations, _folder(visit)) if one.state == "running"]
+    if running:
+        raise BadRequest("An evaluation is running; wait for it, or stop it.")
+    name = await start_evaluation(_folder(visit), config, options)
+    record_action(visit.service, "console_evaluate", visit.access.key, evaluation=name)
+    return visit.see_other(f"{HOME}/{name}")
+
+
+async def stop(visit: Visit) -> web.Response:
+    """Stop a running evaluation."""
+    one = await _find(visit)
+    if stop_evaluation(one):
+        record_action(visit.service, "console_stop_evaluation", visit.access.key, evaluation=one.name)
+    return visit.see_other(f"{HOME}/{one.name}")
+
+
+def kind_of(case: Json) -> str:
+    """Return how a case was misjudged: missed, false alarm or unjudged."""
+    if case["verdict"] == "unjudged":
+        return "unjudged"
+    expected = case["expected"] if isinstance(case["expected"], list) else [case["expected"]]
+    return "false alarm" if "accept" in expected else "missed"
+
+
+def draw_roc(title: str, columns: Sequence[Column]) -> Markup | None:
+    """Draw the ROC curves of several evaluations of a judge, or of several judges; None: none of them has one."""
+    curves = [
+        Series(column.evaluation.name, [Point(x, y) for x, y in column.figures["roc"]], column.style, marked=False)
+        for column in columns
+        if column.figures and column.figures.get("roc")
+    ]
+    if not curves:
+        return None
+    chance = Series("chance", [Point(0, 0), Point(1, 1)], "chance", marked=False)
+    x = Axis(0, 1, SHARES.ticks, "harmless cases flagged")
+    return draw_lines([chance, *curves], x, Axis(0, 1, SHARES.ticks, "violating cases flagged"), f"ROC curves: {title}")
+
+
+async def _find(visit: Visit) -> Evaluation:
+    """Raises: web.HTTPNotFound: there is no such evaluation, or it is of a chatbot that the visitor may not see."""
+    one = await asyncio.to_thread(read_evaluation, _folder(visit), visit.request.match_info["name"])
+    if one is None or one.chatbot not in (None, *visit.chatbots):
+        raise web.HTTPNotFound
+    return one
+
+
+def _folder(visit: Visit) -> Path:
+    return visit.service.config.console.evaluations
+
+
+def _number(text: str, name: str, *, whole: bool = False) -> list[str]:
+    if not text.strip():
+        return []
+    try:
+        value = int(text) if whole else float(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value < 1e9:
+        raise BadRequest(f"{name}: give a number, or nothing.", param=name)
+    return [f"--{name}", str(value)]
+
+
+ROUTES = [
+    web.get(HOME, admit(show_judges)),
+    web.post(HOME, admit(start, "admin")),
+    web.get(f"{HOME}/{{name}}", admit(show_evaluation)),
+    web.get(f"{HOME}/{{name}}/progress", admit(show_progress)),
+    web.post(f"{HOME}/{{name}}/stop", admit(stop, "admin")),
+]

@@ -32,7 +32,14 @@ from proxy.config.chatbot_settings import (
 )
 from proxy.config.config import Config, ConfigError, load_config, parse_config
 from proxy.config.judge_settings import AcceptBelow, JudgeSettings
-from proxy.config.settings import AuditSettings, KeySettings, MemorySettings, PrivacySettings, ServerSettings
+from proxy.config.settings import (
+    AuditSettings,
+    ConsoleSettings,
+    KeySettings,
+    MemorySettings,
+    PrivacySettings,
+    ServerSettings,
+)
 from proxy.serving.front import Front
 from proxy.tenants.keys import create, save
 from tests.proxy.conftest import (
@@ -96,6 +103,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "keys": KeySettings,
     "privacy": PrivacySettings,
     "audit": AuditSettings,
+    "console": ConsoleSettings,
     "chatbot": ChatbotSettings,
     "judge": JudgeSettings,
     "accept_below": AcceptBelow,
@@ -147,11 +155,6 @@ async def _models(start: Start, tmp: Path, value: Any) -> Any:
 @shows("chatbots", "bot", "other")
 async def _chatbots(start: Start, tmp: Path, value: Any) -> Any:
     return await (await start(chatbots={value: bot_settings()})).get("/v1/models")
-
-
-@shows("console", "auto", "off")
-async def _console(start: Start, tmp: Path, value: Any) -> Any:
-    return (await (await start(config={"console": value})).get("/console/playground"))[0]
 
 
 @shows("expose", "caf", "none")

@@ -61,7 +61,8 @@ def console_config(folder: Path, **changes: Any) -> Body:
 
 @contextmanager
 def serve_console(folder: Path, config: Body) -> Iterator[Console]:
-    """Serve a configuration within the block, in a thread, as if its file stood in the folder."""
+    """Serve a configuration within the block, in a thread; its file stands in the folder."""
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
     loop, ready, ending = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
     made: dict[str, Any] = {}
 

@@ -1,0 +1,69 @@
+"""An evaluation kept as a file for the console: beside it, while it runs, how far it is."""
+
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from judges.evaluation.measures import Measurement, roc_curve
+from judges.evaluation.report import as_data, wrong_answers
+from judges.evaluation.run_cases import Answer
+from scenarios.files import write
+
+PROGRESS_EVERY_S = 0.5
+PROGRESS = ".part"
+"""What the name of the file ends in that says how far an evaluation is; it goes when there is an outcome."""
+
+
+@dataclass
+class SavedEvaluation:
+    """The file of one evaluation.
+
+    Raises (each method): ScenarioError: it cannot be written, or, at the beginning, is there already.
+    """
+
+    path: Path
+    about: Mapping[str, Any]
+    """What is measured: subject, chatbot, split, and so on, as they are to be shown."""
+    started: float = field(default_factory=time.time)
+    done: int = 0
+    total: int = 0
+    _written: float = 0.0
+
+    def begin(self, total: int) -> None:
+        """Write down that so many answers are to come."""
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.total = total
+        self._write_progress()
+
+    def advance(self) -> None:
+        """Count an answer."""
+        self.done += 1
+        if time.monotonic() - self._written > PROGRESS_EVERY_S:
+            self._write_progress()
+
+    def finish(self, measured: Mapping[str, Measurement], answers: Sequence[Answer]) -> None:
+        """Write the outcome: that of `--json`, points of ROC curves, and the texts of cases that were judged wrongly."""
+        data = as_data(measured, answers)
+        for name, judge in data["judges"].items():
+            mine = [a for a in answers if a.example.judge == name and a.example.expected and not a.skipped]
+            judge["roc"] = [[round(x, 4), round(y, 4)] for x, y in roc_curve(mine)]
+        wrong = {id(answer) for answer in wrong_answers(answers)}
+        for case, answer in zip(data["cases"], answers, strict=True):
+            case["wrong"] = id(answer) in wrong
+            case["tags"] = list(answer.example.tags)
+            if case["wrong"]:
+                case["user_message"], case["reply"] = answer.example.case.user_message, answer.example.case.draft
+        self._write(self.path, {**data, "about": {**self.about, "started": self.started, "ended": time.time()}})
+        self.path.with_suffix(PROGRESS).unlink(missing_ok=True)
+
+    def _write_progress(self) -> None:
+        self._written = time.monotonic()
+        state = {"about": {**self.about, "started": self.started}, "done": self.done, "total": self.total}
+        self._write(self.path.with_suffix(PROGRESS), {**state, "process": os.getpid()})
+
+    def _write(self, path: Path, data: Mapping[str, Any]) -> None:
+        write(json.dumps(data, ensure_ascii=False, indent=1) + "\n", path, overwrite=True)
