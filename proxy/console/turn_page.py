@@ -69,16 +69,14 @@ def judges_of(visit: Visit, trace: dict[str, Any]) -> list[str]:
 
 
 async def _find_by_beginning(visit: Visit, query: TurnQuery) -> web.Response:
-    """Lead to the turn whose id begins so, or to the list of those turns or conversations.
-
-    Raises:
-        web.HTTPNotFound: There is none.
-    """
+    """Lead to the turn whose id begins so, or to the list of those turns or conversations."""
     begins = visit.request.match_info["turn_id"]
     wanted = TurnFilter(chatbots=frozenset(visit.chatbots), id_begins=begins)
     page = await read_traces(visit.service, search_turns, wanted, limit=2)
     if not page.turns:
-        raise web.HTTPNotFound
+        raise NoTraces(
+            "No such turn", "It may have been deleted, or be older than `privacy.days`; or it is of another chatbot."
+        )
     if len(page.turns) == 1:
         return visit.see_other(f"{LIST}/{quote(page.turns[0].line.turn_id, safe='')}{query.here}")
     return visit.see_other(f"{LIST}{TurnQuery({'id': begins}).here}")

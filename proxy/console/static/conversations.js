@@ -13,3 +13,11 @@ document.addEventListener("click", (event) => {
   const mover = event.target.closest("[data-move]");
   if (mover) move(Number(mover.dataset.move));
 });
+
+for (const copier of document.querySelectorAll("[data-copies]")) {
+  copier.hidden = !navigator.clipboard;
+  copier.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(document.getElementById(copier.dataset.copies).textContent);
+    document.getElementById("copied").textContent = "Copied.";
+  });
+}
