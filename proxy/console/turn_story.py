@@ -8,6 +8,7 @@ from judges.rules import RULES
 from knowledge_base.citations import CLASSES
 from proxy.console import words
 from proxy.console.word_diff import Piece, diff_words, is_changed
+from proxy.traces.judged_draft import judged_draft
 from proxy.traces.redaction import redacted_length
 
 Json = dict[str, Any]
@@ -90,7 +91,7 @@ class Delivered:
     text: str | None
     refusal: str | None
     changes: Sequence[Piece] = ()
-    """What became of the first draft; empty if nothing did, or nothing of it is left."""
+    """What became of the draft that was judged; empty if nothing did, or nothing of it is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,9 +232,9 @@ def _tries(attempts: Sequence[Json]) -> Iterator[Try]:
 def _delivered(trace: Json, choice: int, tries: Sequence[Try]) -> Delivered:
     text = trace["replies"][choice]
     refusals = trace["refusals"]
-    drafts = [one.text for one in tries if one.choice == choice and one.kind in ("draft", "redraft", "shortened")]
+    draft = judged_draft(trace, choice)
     replaced = trace["outcome"] in ("emergency", "fallback") and len(trace["replies"]) == 1
-    changes = _changes(drafts[0], text) if text and drafts and not replaced else ()
+    changes = _changes(draft["text"], text) if text and draft and not replaced else ()
     return Delivered(choice, text, refusals[choice] if choice < len(refusals) else None, changes)
 
 
@@ -317,6 +318,7 @@ def _faults(observation: Json) -> Iterator[Fault]:
 
 _WHEN = {"now": "now", "past": "in the past", "hypothetical": "hypothetical"}
 _LISTED = ("assertions", "problems", "denials", "contradictions", "played", "signs")
+_SAID_ALREADY = ("verdict", "reason")
 _QUESTIONS = {
     "admits_not_from_sources": "says what is not from its sources",
     "asks_to_verify": "asks to check with a professional",
@@ -327,7 +329,7 @@ _QUESTIONS = {
 def _facts(observation: Json) -> Iterator[tuple[str, str]]:
     """Yield what else an observation holds, of whatever form; those that users add may hold anything."""
     for name, value in observation.items():
-        if name in _LISTED or value in ("", None, [], {}):
+        if name in _LISTED or name in _SAID_ALREADY or value in ("", None, [], {}):
             continue
         answer = (
             {True: "yes", False: "no", "clear": "clearly", "weak": "vaguely"}.get(value, str(value))
