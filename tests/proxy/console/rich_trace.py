@@ -35,7 +35,7 @@ REWRITTEN = "I cannot advise on doses: please ask your prescriber. Talking thera
 
 
 def rich_trace(turn_id: str = "f00d" + 28 * "0", **changes: Any) -> Trace:
-    """Return it: judges with models, a draft that breaks a rule of form, a rewritten and a mended reply, tools, documents, notes."""
+    """Return it: judges with models, a draft that breaks a rule of form, rewritten and mended replies, tools, documents, notes."""
     screening = Screening(
         problems=[
             Problem(kind="beyond", quote="it works best then", severity=2),
@@ -85,7 +85,10 @@ def rich_trace(turn_id: str = "f00d" + 28 * "0", **changes: Any) -> Trace:
         turn=3,
         user_message="How much clozapine should I take? I cannot go on like this.",
         memory="history",
-        selected=[SelectedSource("talking-therapies", "model", "asks for help"), SelectedSource("treatment-overview", "chatbot", "")],
+        selected=[
+            SelectedSource("talking-therapies", "model", "asks for help"),
+            SelectedSource("treatment-overview", "chatbot", ""),
+        ],
         selection_note="The question is about treatment.",
         invalid_ids=1,
         sources_in_use=["talking-therapies", "treatment-overview"],
