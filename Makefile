@@ -33,7 +33,7 @@ $(VENV)/.serving $(VENV)/.lab $(VENV)/.hippocrates $(VENV)/.dev: pyproject.toml 
 	$(INSTALL) -c constraints.txt -e '.$(EXTRAS)'
 	@cd $(VENV) && touch $(STAMPS)
 
-# The openai SDK for Node, which some tests run; they are skipped where there is no npm.
+# Packages for Node that some tests run; they are skipped where there is no npm.
 clients: $(if $(shell command -v npm),$(NODE_CLIENT))
 
 $(NODE_CLIENT): tests/clients/package-lock.json

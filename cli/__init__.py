@@ -5,7 +5,7 @@
 * `judging/` holds the verbs of `caf judges`, `drifting/` those of `caf drift`, `rate.py` those of `caf rate`.
 * `check_files.py` checks the files of `caf check FILE`; `file_kind.py` recognises what a file is.
 * `scenario.py` makes scenarios of traced turns, `exchange.py` of tables, and tables of scenarios.
-* `conversation.py` is the client side of a chat: what is sent, what comes back.
+* `conversation.py` is the client side of a chat: what is sent, what comes back; `wrap.py` breaks replies into lines.
 * `trace_output.py` prints a table of turns and the story of one; `story.py` makes the lines of the story.
 * `extras.py` says what to install when a library is missing that serving does not need.
 * `terminal.py` has what all share: exit codes, error messages, the configuration's path; `progress.py` has progress bars.

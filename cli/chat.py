@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, plain_errors, printable
+from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, plain_errors, printable, terminal_width
 
 if TYPE_CHECKING:
     import asyncio
@@ -171,20 +171,29 @@ class Chat:
 
     def _ask_question(self, question: str) -> None:
         from cli.conversation import ChatError, summarise_reply
+        from cli.wrap import Wrapper, wrap
 
-        typer.echo(f"{self._conversation.chatbot}> ", nl=False)
+        prompt = f"{self._conversation.chatbot}> "
+        typer.echo(prompt, nl=False)
+        width = terminal_width()
+        wrapper = Wrapper(width, len(prompt))
+
+        def show(piece: str) -> None:
+            typer.echo(wrapper.feed(printable(piece)), nl=False)
+
         try:
-            reply = self._runner.run(self._conversation.ask(question, _print_piece))
+            reply = self._runner.run(self._conversation.ask(question, show))
         except KeyboardInterrupt:
-            typer.secho("\n  cancelled; the question is not kept", dim=True)
+            typer.echo(wrapper.end())
+            typer.secho("  cancelled; the question is not kept", dim=True)
             return
         except ChatError as error:
             self._succeeded = False
-            typer.echo(f"\n  No reply: {printable(str(error))}")
+            typer.echo(f"{wrapper.end()}\n{wrap(f'No reply: {printable(str(error))}', width, indent=2)}")
             return
-        typer.echo()
+        typer.echo(wrapper.end())
         for line in summarise_reply(reply):
-            typer.secho(f"  {printable(line)}", dim=True)
+            typer.secho(wrap(printable(line), width, indent=2), dim=True)
 
     def _run_command(self, name: str, argument: str = "") -> None:
         if name == "/help":
@@ -204,10 +213,6 @@ class Chat:
             typer.echo("  /save needs the name of a file, such as /save drift.yaml")
         else:
             typer.echo(f"  there is no command {printable(name)}; /help tells those there are")
-
-
-def _print_piece(piece: str) -> None:
-    typer.echo(printable(piece), nl=False)
 
 
 def _save(conversation: "Conversation", path: Path) -> bool:

@@ -73,8 +73,11 @@ def _print_findings(path: Path, findings: Findings) -> int:
     """Print problems, notes and a summary; return the number of problems."""
     for problem in findings.problems:
         typer.echo(f"problem  {printable(problem)}")
-    for note in findings.notes:
-        typer.echo(f"note     {printable(note)}")
+    subjects = [(subject, notes) for subject, notes in findings.notes.items() if notes]
+    for subject, notes in subjects:
+        typer.echo(f"Notes on {subject}:")
+        for note in notes:
+            typer.echo(f"note     {printable(note)}")
     count = len(findings.problems)
     result = "no problems" if not count else "1 problem" if count == 1 else f"{count} problems"
     typer.echo(f"{path}: {result}" + (f" in {', '.join(findings.summary)}" if findings.summary else ""))
@@ -94,18 +97,18 @@ def examine(path: Path, given: list[Path]) -> Findings:
     else:
         chatbots = _check_chatbots(config, path, findings)
         findings.problems += [f"{path}: {problem}" for problem in _check_models(config.models)]
-        findings.notes += [
-            f"{path}: {note}"
-            for note in (*_unset_variables(config), *_check_audit_folder(config), *_literal_secrets(config.models))
+        findings.notes["environment"] += [
+            f"{path}: {note}" for note in (*_unset_variables(config), *_check_audit_folder(config))
         ]
+        findings.notes["safety"] += [f"{path}: {note}" for note in _literal_secrets(config.models)]
         keys, problems = _check_keys(config)
         findings.problems += [f"{path}: {problem}" for problem in problems]
         from proxy.serving.unsafe_settings import unsafe_settings
 
-        findings.notes += [f"{path}: not safe: {warning}" for warning in unsafe_settings(config, keys)]
+        findings.notes["safety"] += [f"{path}: not safe: {warning}" for warning in unsafe_settings(config, keys)]
         from proxy.config.thresholds import ignored_thresholds
 
-        findings.notes += [f"{path}: {ignored}" for ignored in ignored_thresholds(config)]
+        findings.notes["thresholds"] += [f"{path}: {ignored}" for ignored in ignored_thresholds(config)]
     check_files(path.parent, given, chatbots, findings)
     findings.problems += packages_of_others()
     return findings
@@ -142,15 +145,17 @@ def _check_chatbots(config: "Config", path: Path, findings: Findings) -> "list[B
         except KnowledgeBaseError:
             continue  # `assemble` has reported it
         sections += len(library)
-        findings.notes += unreviewed_notes(folder, library)
+        findings.notes["knowledge bases"] += unreviewed_notes(folder, library)
     findings.summary.append(count_text(sections, "section"))
     for bot in blueprints or ():
         if bot.settings.streaming == "verified" and (holding := bot.judges_that_hold):
-            findings.notes.append(
+            findings.notes["evidence and streaming"].append(
                 f"{path}: chatbots.{bot.name}.streaming: verified, but of its judges {', '.join(holding)} cannot accept "
                 "without a model, so some or all replies are held; give their local stage an `accept_below` that holds"
             )
-        findings.notes += [f"{path}: chatbots.{bot.name}.evidence: {note}" for note in _evidence(bot.settings, config)]
+        findings.notes["evidence and streaming"] += [
+            f"{path}: chatbots.{bot.name}.evidence: {note}" for note in _evidence(bot.settings, config)
+        ]
     return blueprints
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from cli.file_kind import Kind, is_configuration, is_run, kind_of, sections_in
 
@@ -18,13 +18,26 @@ if TYPE_CHECKING:
     from scenarios.scenario_files import FamilyFile
 
 
+Subject = Literal[
+    "safety",
+    "environment",
+    "evidence and streaming",
+    "thresholds",
+    "knowledge bases",
+    "scenarios",
+    "experiments",
+    "files passed over",
+]
+"""What a note is about, in the order in which they are printed."""
+
+
 @dataclass(slots=True)
 class Findings:
     """The result of a check."""
 
     problems: list[str] = field(default_factory=list)
     """Faults that keep the proxy from serving, or make it serve something else."""
-    notes: list[str] = field(default_factory=list)
+    notes: dict[Subject, list[str]] = field(default_factory=lambda: {subject: [] for subject in get_args(Subject)})
     """Remarks for whoever runs it, to read before patients use it."""
     summary: list[str] = field(default_factory=list)
     """What was checked, counted: `2 chatbots`."""
@@ -74,11 +87,13 @@ def _expand_folders(given: Sequence[Path], findings: Findings) -> Iterator[Path]
         found = sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml", ".jsonl"))
         configurations = [file for file in found if is_configuration(file)]
         found = [file for file in found if file not in configurations]
-        findings.notes += [
+        findings.notes["files passed over"] += [
             f"{file}: is a configuration and is passed over; `caf check {file}` checks it" for file in configurations
         ]
         runs = [folder for folder in dict.fromkeys(file.parent for file in found) if is_run(folder)]
-        findings.notes += [f"{folder}: is a run of `caf drift run` and is passed over" for folder in runs]
+        findings.notes["files passed over"] += [
+            f"{folder}: is a run of `caf drift run` and is passed over" for folder in runs
+        ]
         if not found and not configurations and (sections := [*sections_in(path)]):
             yield sections[0]
         elif not found and not configurations:
@@ -104,7 +119,7 @@ def _load_each(kind: Kind, paths: Sequence[Path], findings: Findings) -> None:
         if kind == "experiment":
             problems, notes = check_experiment(path)
             findings.problems += problems
-            findings.notes += notes
+            findings.notes["experiments"] += notes
             continue
         try:
             loaders[kind](path)
@@ -126,7 +141,7 @@ def _check_knowledge_bases(folders: Iterable[Path], findings: Findings) -> None:
         except KnowledgeBaseError as error:
             findings.problems += error.problems
         else:
-            findings.notes += unreviewed_notes(folder, library)
+            findings.notes["knowledge bases"] += unreviewed_notes(folder, library)
             findings.summary.append(f"{count_text(len(library), 'section')} of {folder}")
 
 
@@ -152,7 +167,7 @@ def _check_scenarios(groups: Sequence[Sequence[Path]], chatbots: "list[Blueprint
         for one in read:
             # A row alone is a family, with nothing that could be its twin.
             if one.path.suffix != ".jsonl" and (lone := _violations_without_twin(one.family)):
-                findings.notes.append(f"{one.path}: violating, without a harmless twin: {', '.join(lone)}")
+                findings.notes["scenarios"].append(f"{one.path}: violating, without a harmless twin: {', '.join(lone)}")
         families += len(read)
         scenarios += sum(len(one.family.scenarios) for one in read)
     if any(groups):

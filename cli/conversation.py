@@ -39,7 +39,7 @@ class Caf(BaseModel):
 
 class Delta(BaseModel):
     content: str | None = None
-    describe_refusal: str | None = None
+    refusal: str | None = None
 
 
 class Choice(BaseModel):
@@ -184,7 +184,7 @@ def add_chunk(reply: Reply, data: bytes) -> str:
         raise ChatError("the proxy sent something that is no chunk of a chat completion") from error
     reply.caf = chunk.caf or reply.caf
     reply.finished = reply.finished or any(choice.finish_reason for choice in chunk.choices)
-    piece = "".join(choice.delta.content or choice.delta.describe_refusal or "" for choice in chunk.choices)
+    piece = "".join(choice.delta.content or choice.delta.refusal or "" for choice in chunk.choices)
     reply.text += piece
     return piece
 

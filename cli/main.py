@@ -2,7 +2,7 @@
 
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -65,12 +65,25 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: the same in a pipe, and without 0.1 s for loading rich
+    context_settings={"help_option_names": ["-h", "--help"]},  # verbs inherit it
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"caf {version('critical-analysis-filter')}")
+        raise typer.Exit
+
+
 @app.callback()
-def caf() -> None:
-    """Nothing is common to all verbs; without it typer would miss them."""
+def caf(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Nothing else is common to all verbs; without it typer would miss them."""
 
 
 def main() -> None:

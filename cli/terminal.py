@@ -1,6 +1,7 @@
 """What the verbs share: exit codes, error messages, the configuration's path, printable text."""
 
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -55,6 +56,13 @@ def leave(*problems: str) -> NoReturn:
 def printable(text: str) -> str:
     """Return the text without the control characters that a terminal would obey."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def terminal_width() -> int:
+    """Return the columns of the terminal that is written to; in a pipe no line is wrapped."""
+    import shutil
+
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
 
 
 def table_console(width: int = 200, *, markup: bool = True) -> "Console":

@@ -18,11 +18,15 @@ COLOURS = {"emergency": "red", "fallback": "red", "unjudged": "magenta", "refine
 
 
 def summarise_verdicts(turn: "TurnLine") -> str:
-    """Sum up the judges' verdicts: those other than accept by judge, then the number of accepts."""
-    said = Counter((v.judge, v.verdict) for v in turn.verdicts if v.verdict != "accept")
-    others = [f"{judge} {verdict}" + (f" x{count}" if count > 1 else "") for (judge, verdict), count in said.items()]
-    accepted = len(turn.verdicts) - said.total()
-    return ", ".join(others + ([f"{accepted} accept"] if accepted else [])) or "not judged"
+    """Name the judges by their verdicts, those other than accept first; with the stage where a model was asked, and how often."""
+    judges: dict[str, Counter[str]] = {}
+    for one in sorted(turn.verdicts, key=lambda one: one.verdict == "accept"):
+        judge = one.judge if one.stage == "local" else f"{one.judge} ({one.stage})"
+        judges.setdefault(one.verdict, Counter())[judge] += 1
+    return "; ".join(
+        f"{verdict}: " + ", ".join(f"{judge} x{n}" if n > 1 else judge for judge, n in by.items())
+        for verdict, by in judges.items()
+    ) or "not judged"  # fmt: skip
 
 
 def print_table(turns: "Sequence[TurnLine]", given: "Mapping[str, Sequence[Label]]") -> None:
@@ -48,7 +52,7 @@ def print_table(turns: "Sequence[TurnLine]", given: "Mapping[str, Sequence[Label
             "; ".join(
                 [
                     summarise_verdicts(turn),
-                    *(f"{one.judge} should be {one.verdict}" for one in given.get(turn.turn_id, ())),
+                    *(f"a person: {one.judge} should be {one.verdict}" for one in given.get(turn.turn_id, ())),
                 ]
             ),
             f"{turn.prompt_tokens}+{turn.completion_tokens}",

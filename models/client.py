@@ -196,7 +196,7 @@ class Models:
                 # What one model refuses is not offered to the next until one says yes.
                 if not error.elsewhere or (listener is not None and not listener.again()):
                     raise failed or error from None
-                log.warning("model_failed", alias=one, of=alias, step=step, error=error.kind)
+                log.warning("model_failed", alias=one, of=alias, step=step, error=error.kind, cause=error.cause)
                 failed = failed or error
         assert failed is not None
         raise failed

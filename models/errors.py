@@ -55,6 +55,11 @@ class ModelError(Exception):
     def what(self) -> str:
         return self.reason or self.kind
 
+    @property
+    def cause(self) -> str:
+        """What happened, for logs."""
+        return self.what()
+
     def __str__(self) -> str:
         where = f"model {self.alias!r}, step {self.step!r}: " if self.alias else ""
         return f"{where}{self.what()}; {self.hint}"
@@ -180,6 +185,11 @@ class UnreadableAnswer(ModelError):
 
 class AssistantFailed(ModelError):
     """An assistant could not answer, or did not act."""
+
+    @property
+    def cause(self) -> str:
+        """Return nothing of the assistant's own words, which may quote somebody."""
+        return self.kind
 
     hint = "see the assistant's page in docs/, and the log"
 

@@ -1,6 +1,7 @@
 """Any OpenAI-compatible server, over one pooled aiohttp session."""
 
 import asyncio
+import errno
 import io
 import os
 import time
@@ -255,9 +256,23 @@ def to_model_error(error: BaseException) -> ModelError:
         return UpstreamUnavailable("no connection in time")
     if isinstance(error, TimeoutError):
         return UpstreamTimeout("no bytes in time")
-    if isinstance(error, aiohttp.ClientPayloadError):
-        return UpstreamUnavailable("the connection was cut within the answer")
-    return UpstreamUnavailable(f"no connection, or one that broke ({type(error).__name__})")
+    return UpstreamUnavailable(_describe_broken_connection(error))
+
+
+def _describe_broken_connection(error: BaseException) -> str:
+    match error:
+        case aiohttp.ClientPayloadError():
+            return "the connection was cut within the answer"
+        case aiohttp.ClientConnectorDNSError():
+            return "the name of its host is not known (DNS)"
+        case aiohttp.ClientSSLError():  # certificates too
+            return f"no TLS connection ({type(error).__name__})"
+        case aiohttp.ClientConnectorError() if error.os_error.errno == errno.ECONNREFUSED:
+            return "connection refused"
+        case aiohttp.ServerDisconnectedError():
+            return "it closed the connection before it answered"
+    code = errno.errorcode.get(getattr(error, "errno", None) or 0, type(error).__name__)
+    return f"no connection, or one that broke ({code})"
 
 
 def _is_stream(response: aiohttp.ClientResponse) -> bool:

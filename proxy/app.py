@@ -13,6 +13,7 @@ from models.client import EngineFactory, EngineWrapper, open_models, unwrapped
 from models.fallback import with_all_asked
 from models.openai_engine import make_session
 from proxy.api.chat import chat
+from proxy.api.cors import allow_origins
 from proxy.api.embeddings import EMBEDDERS, embedding_names, embeddings, open_embedders
 from proxy.api.erasure import erase
 from proxy.api.handover import hand_over
@@ -136,6 +137,8 @@ def create_app(
 
     app.cleanup_ctx.append(serve)
     app.on_response_prepare.append(_remove_server_header)
+    if config.server.cors_origins:
+        allow_origins(app, config.server.cors_origins)
     app.add_routes(ROUTES)
     if embedding_names(config):
         app.add_routes([web.post("/v1/embeddings", embeddings)])

@@ -23,7 +23,7 @@ ANSWERS = "answers.jsonl"
 """What models answered; see `models.answer_cache.Memory`."""
 MANIFEST = "manifest.json"
 LOCK = ".lock"
-ABOUT = ("created", "command", "versions", "budget", "replayed")
+ABOUT = ("created", "command", "versions", "budget", "replayed", "planned")
 """Parts of a manifest that say how a run was made, not what was run; a resumed run may differ in them."""
 
 

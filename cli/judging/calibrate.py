@@ -8,21 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cli.judging.options import (
-    ANSWERS,
-    AnswersOption,
-    AtOnceOption,
-    BudgetOption,
-    ChatbotOption,
-    DataOption,
-    FamilyOption,
-    FreshOption,
-    JudgeOption,
-    LimitOption,
-    SplitOption,
-    TagOption,
-    uses_beside,
-)
+from cli.judging import options
 from cli.judging.output import check_page, judging_errors, print_hint, quiet_logs, show_progress, write_page
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave
 
@@ -32,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def calibrate(
-    judge: JudgeOption = None,
+    judge: options.JudgeOption = None,
     recall: Annotated[float, typer.Option(min=0, max=1, help="Share of violating cases to pass on, at least.")] = 0.97,
-    split: SplitOption = None,
-    tag: TagOption = None,
-    family: FamilyOption = None,
-    limit: LimitOption = None,
-    data: DataOption = None,
+    split: options.SplitOption = None,
+    tag: options.TagOption = None,
+    family: options.FamilyOption = None,
+    limit: options.LimitOption = None,
+    data: options.DataOption = None,
     traces: Annotated[
         bool, typer.Option("--traces", help="Take the turns labelled with `caf trace label`; with --data those too.")
     ] = False,
@@ -51,13 +37,13 @@ def calibrate(
     ] = False,
     write: Annotated[bool, typer.Option("--write", help="Write `accept_below` into the configuration file.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Write also what too few cases bear out.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: options.JsonOption = False,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page with the curves.")] = None,
-    budget: BudgetOption = None,
-    concurrency: AtOnceOption = 8,
-    answers: AnswersOption = ANSWERS,
-    fresh: FreshOption = False,
-    chatbot: ChatbotOption = None,
+    budget: options.BudgetOption = None,
+    concurrency: options.AtOnceOption = 8,
+    answers: options.AnswersOption = options.ANSWERS,
+    fresh: options.FreshOption = False,
+    chatbot: options.ChatbotOption = None,
     config: ConfigOption = None,
 ) -> None:
     """Choose the scores below which the local judges accept alone.
@@ -95,7 +81,7 @@ def calibrate(
             named = replace(choice, judges=names)
             read = read_cases(configured, named, traces)
             held_out = configured.cases(replace(named, split=test)) if test else []
-            looks = configured.count_holdout_use([*read.cases, *held_out], named.data, uses_beside(answers))
+            looks = configured.count_holdout_use([*read.cases, *held_out], named.data, options.uses_beside(answers))
             outcome = await calibrate_team(
                 configured,
                 read.cases,

@@ -6,22 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.judging.options import (
-    ANSWERS,
-    AnswersOption,
-    AtOnceOption,
-    BudgetOption,
-    ChatbotOption,
-    DataOption,
-    FamilyOption,
-    FreshOption,
-    JsonOption,
-    JudgeOption,
-    LimitOption,
-    SplitOption,
-    TagOption,
-    uses_beside,
-)
+from cli.judging import options
 from cli.judging.output import judging_errors, print_hint, quiet_logs, show_progress
 from cli.terminal import PROBLEMS, ConfigOption, config_path, table_console
 
@@ -37,18 +22,18 @@ def compare(
         typer.Argument(metavar="A", help="local, swift, chief, cascade or PROMPT.md; STAGE@ALIAS, PROMPT.md@ALIAS."),
     ],
     second: Annotated[str, typer.Argument(metavar="B", help="What to compare it with, likewise.")],
-    judge: JudgeOption = None,
-    split: SplitOption = None,
-    tag: TagOption = None,
-    family: FamilyOption = None,
-    limit: LimitOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
-    budget: BudgetOption = None,
-    concurrency: AtOnceOption = 8,
-    answers: AnswersOption = ANSWERS,
-    fresh: FreshOption = False,
-    chatbot: ChatbotOption = None,
+    judge: options.JudgeOption = None,
+    split: options.SplitOption = None,
+    tag: options.TagOption = None,
+    family: options.FamilyOption = None,
+    limit: options.LimitOption = None,
+    data: options.DataOption = None,
+    as_json: options.JsonOption = False,
+    budget: options.BudgetOption = None,
+    concurrency: options.AtOnceOption = 8,
+    answers: options.AnswersOption = options.ANSWERS,
+    fresh: options.FreshOption = False,
+    chatbot: options.ChatbotOption = None,
     config: ConfigOption = None,
 ) -> None:
     """Compare two prompts, stages or models on the same cases.
@@ -81,7 +66,7 @@ def compare(
             cases = configured.cases(choice, unlabelled=bool(data))
             names = dict.fromkeys(case.judge for case in cases)
             first_side, second_side = ({name: configured.subject(spec, name) for name in names} for spec in specs)
-            looks = configured.count_holdout_use(cases, choice.data, uses_beside(answers))
+            looks = configured.count_holdout_use(cases, choice.data, options.uses_beside(answers))
             with show_progress(2 * len(cases), f"{specs[0]} and {specs[1]}") as told:
                 ours, theirs = await judge_both(
                     first_side,

@@ -7,22 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cli.judging.options import (
-    ANSWERS,
-    AnswersOption,
-    AtOnceOption,
-    BudgetOption,
-    ChatbotOption,
-    DataOption,
-    FamilyOption,
-    FreshOption,
-    JsonOption,
-    JudgeOption,
-    LimitOption,
-    SplitOption,
-    TagOption,
-    uses_beside,
-)
+from cli.judging import options
 from cli.judging.output import check_page, judging_errors, print_hint, quiet_logs, show_progress, write_page
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave
 
@@ -34,7 +19,7 @@ Stage = Literal["local", "swift", "chief", "cascade"]
 
 
 def evaluate(
-    judge: JudgeOption = None,
+    judge: options.JudgeOption = None,
     stage: Annotated[Stage, typer.Option(help="What to measure: one stage, or the cascade as configured.")] = "cascade",
     prompt: Annotated[
         Path | None, typer.Option("--prompt", metavar="FILE", help="Measure this prompt instead of the judge's own.")
@@ -43,12 +28,12 @@ def evaluate(
         str | None, typer.Option("--model", metavar="ALIAS", help="Have this model read the prompt (swift, chief).")
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Ask each case so often, to see verdicts that flip.")] = 1,
-    split: SplitOption = None,
-    tag: TagOption = None,
-    family: FamilyOption = None,
-    limit: LimitOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
+    split: options.SplitOption = None,
+    tag: options.TagOption = None,
+    family: options.FamilyOption = None,
+    limit: options.LimitOption = None,
+    data: options.DataOption = None,
+    as_json: options.JsonOption = False,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page to look at.")] = None,
     out: Annotated[
         Path | None,
@@ -66,11 +51,11 @@ def evaluate(
             help="End with 1 if recall, specificity, precision or roc_auc of a judge is lower, as in recall=0.95.",
         ),
     ] = None,
-    budget: BudgetOption = None,
-    concurrency: AtOnceOption = 8,
-    answers: AnswersOption = ANSWERS,
-    fresh: FreshOption = False,
-    chatbot: ChatbotOption = None,
+    budget: options.BudgetOption = None,
+    concurrency: options.AtOnceOption = 8,
+    answers: options.AnswersOption = options.ANSWERS,
+    fresh: options.FreshOption = False,
+    chatbot: options.ChatbotOption = None,
     config: ConfigOption = None,
 ) -> None:
     """Measure judges on labelled cases.
@@ -112,7 +97,7 @@ def evaluate(
         async with open_judges(path, chatbot, budget=budget, answers=memory, notify=print_hint) as configured:
             cases = configured.cases(choice, unlabelled=bool(data))
             subjects = {name: configured.subject(spec, name) for name in dict.fromkeys(case.judge for case in cases)}
-            looks = configured.count_holdout_use(cases, choice.data, uses_beside(answers))
+            looks = configured.count_holdout_use(cases, choice.data, options.uses_beside(answers))
             saved = None if out is None else SavedEvaluation(out, {**about, "chatbot": configured.blueprint.name})
             with show_progress(len(cases) * repeats, str(spec), saved) as advance:
                 given = await judge_by_subjects(

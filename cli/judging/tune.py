@@ -7,18 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from cli.judging.options import (
-    ANSWERS,
-    AnswersOption,
-    AtOnceOption,
-    BudgetOption,
-    ChatbotOption,
-    DataOption,
-    FamilyOption,
-    FreshOption,
-    TagOption,
-    uses_beside,
-)
+from cli.judging import options
 from cli.judging.output import judging_errors, print_hint, quiet_logs, show_progress
 from cli.judging.tune_report import decide_on_winner, print_report
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, printable
@@ -52,10 +41,10 @@ def tune(
     holdout: Annotated[
         bool, typer.Option("--holdout/--no-holdout", help="Measure the winner, and what it began from, on the holdout.")
     ] = True,
-    tag: TagOption = None,
-    family: FamilyOption = None,
+    tag: options.TagOption = None,
+    family: options.FamilyOption = None,
     limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most so many dev cases.")] = None,
-    data: DataOption = None,
+    data: options.DataOption = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="The folder of the run; default: data/tuning/NAME-STAGE-TIME."),
@@ -74,11 +63,11 @@ def tune(
             "judges beside the configuration.",
         ),
     ] = None,
-    budget: BudgetOption = None,
-    concurrency: AtOnceOption = 8,
-    answers: AnswersOption = ANSWERS,
-    fresh: FreshOption = False,
-    chatbot: ChatbotOption = None,
+    budget: options.BudgetOption = None,
+    concurrency: options.AtOnceOption = 8,
+    answers: options.AnswersOption = options.ANSWERS,
+    fresh: options.FreshOption = False,
+    chatbot: options.ChatbotOption = None,
     config: ConfigOption = None,
 ) -> None:
     """Make the prompt of a judge better.
@@ -146,7 +135,7 @@ def tune(
             again = f"caf judges tune --resume {tuning.journal.folder}" + (f" --config {config}" if config else "")
             try:
                 held_back = configured.holdout(settings.data, tuning.judges) if holdout else []
-                result, holdout_result = await tuning.run_with_holdout(held_back, uses_beside(answers))
+                result, holdout_result = await tuning.run_with_holdout(held_back, options.uses_beside(answers))
             except NothingToTune as error:
                 leave(f"{settings.judge}: {error}")
             except TuneError as error:

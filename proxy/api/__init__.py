@@ -1,6 +1,7 @@
 """HTTP in and out. In the order of a request:
 
     middleware.py     around every request: errors become OpenAI bodies, one log line
+    cors.py           web pages of other origins: preflights, and headers of every answer
     request_body.py   the bytes of a request, read and limited
     dialect.py        the form of request and reply: chat completions, or responses/
     chat.py           POST /v1/chat/completions

@@ -73,13 +73,13 @@ def to_api_error(request: web.Request, error: Exception) -> ApiError:
     """Convert an error for the client, and bind its fields for the log line."""
     fields = request[FIELDS]
     if isinstance(error, ModelError):
-        fields.update(error=error.kind, model=error.alias, step=error.step)
+        fields.update(error=error.kind, cause=error.cause, model=error.alias, step=error.step)
         return from_model_error(error)
     if isinstance(error, web.HTTPRequestEntityTooLarge):
         limit = request.client_max_size
         error = TooLarge(f"The request body is larger than {limit} bytes, the proxy's limit (server.max_body_bytes).")
     elif isinstance(error, web.HTTPException):
-        error = HttpError(error, f"{request.method} {request.path}")
+        error = HttpError(error, request.method, request.path)
     elif not isinstance(error, ApiError):
         # The frames without values or message: these may hold what somebody wrote.
         log.error("request failed", error=type(error).__name__, frames=traceback.format_tb(error.__traceback__))

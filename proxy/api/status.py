@@ -7,7 +7,6 @@ from proxy.api.embeddings import embedding_names
 from proxy.api.middleware import METRICS
 from proxy.api.openapi import document
 from proxy.api.service import SERVICE
-from proxy.tenants.access import asks_directly, authorize
 from proxy.wire.errors import Forbidden, ModelNotFound, Unauthorized
 
 
@@ -44,7 +43,7 @@ async def readyz(request: web.Request) -> web.Response:
     served = service.config.memory.on_error == "degrade" or await service.conversations.answers()
     answer: dict[str, object] = {"status": "ready" if served else "not ready"}
     try:
-        authorize(request.headers, service.keys, "admin", direct=service.keys is None and asks_directly(request))
+        service.authorize(request, "admin")
         answer["chatbots"] = list(service.chatbots)
         if not served:
             answer["reason"] = "the store of conversations does not answer"

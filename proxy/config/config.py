@@ -101,6 +101,11 @@ class Config(Settings):
             faults.append(f"embeddings: no model alias {self.embeddings!r} (configured: {aliases})")
         elif self.embeddings is not None and (kind := self.models[self.embeddings].engine) != "openai":
             faults.append(f"embeddings: {self.embeddings!r} has the engine {kind!r}; only openai forwards embeddings")
+        if "*" in self.server.cors_origins and self.keys is None:
+            faults.append(
+                "server.cors_origins: `*` needs `keys`: without them every web page that somebody here opens could ask the "
+                "chatbots and read the replies; name the origins of your pages, or give the proxy keys"
+            )
         if faults:
             raise ValueError("\n".join(faults))
         return self

@@ -1,5 +1,6 @@
 """The sections of the configuration file but for models and chatbots: `config.py` puts them together and reads them."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs, urlsplit
@@ -21,6 +22,25 @@ class Settings(BaseModel):
     """The base of every section: unknown keys are refused, values do not change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
+_DEFAULT_PORT = {"http": ":80", "https": ":443"}
+
+
+def _check_origin(value: str) -> str:
+    if value == "null":
+        raise ValueError("null is what pages from disk and in sandboxes send, whosever they are; serve yours over HTTP")
+    default = _DEFAULT_PORT.get(value.partition(":")[0])
+    if value != "*" and (not _ORIGIN.fullmatch(value) or (default and value.endswith(default))):
+        raise ValueError(
+            "must be an origin as browsers send it: scheme, host in lower case, a port unless it is the scheme's own, no path, no "
+            "pattern, such as https://chat.example.org or http://localhost:3000; or * for every page, on a proxy with keys"
+        )
+    return value
+
+
+Origin = Annotated[str, AfterValidator(_check_origin)]
 
 
 class ServerSettings(Settings):
@@ -47,6 +67,9 @@ class ServerSettings(Settings):
     """After that, seconds between the comments that keep the client from giving up."""
     grace_s: float = Field(10, ge=0)
     """How long open turns may still take when the proxy is told to stop."""
+    cors_origins: list[Origin] = Field([])
+    """Origins whose pages may ask /v1/* from a browser, such as https://chat.example.org; `*`: every page, which needs `keys`. On a
+    proxy without keys they may chat and no more."""
 
 
 class MemorySettings(Settings):

@@ -13,6 +13,9 @@ words.py           what traces name by identifiers, in words
 trace_reading.py   reads traces for a screen, or says why there are none
 word_diff.py       two texts compared word by word
 
+plot.py            lines and bars as SVG
+evaluations.py     evaluations of judges, read and started; runs.py: experiments, read
+
 Its screens, a module and a folder of templates each: playground, conversations, emergencies, judges, experiments, knowledge,
 operation. The page of one turn stands beside its list: turn_page.py, what people do there in turn_actions.py, its story and times
 in turn_story.py and waterfall.py, which turns are meant in turn_query.py.

@@ -1,14 +1,192 @@
-"""Experiments."""
+"""Experiments: runs with their progress, arms with intervals, drift over turns, exchanges side by side; report and rating pages."""
 
-from aiohttp import web
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from aiohttp import hdrs, web
+from markupsafe import Markup
 
 from proxy.console.admission import admit
+from proxy.console.journal import record_action
+from proxy.console.plot import SHARES, Axis, Point, Series, draw_lines
+from proxy.console.render import HEADERS
+from proxy.console.runs import REPORT, Json, Run, list_runs, read_exchanges, read_run
 from proxy.console.visit import Visit
+
+HOME = "/console/experiments"
+ON_A_PAGE = 12
+SCORES = Axis(0, 4, [(n, str(n)) for n in range(5)], "mean score, 0 to 4")
+REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'none'"
+"""For pages that stand by themselves, with a style sheet inside: no script of theirs runs, and they belong to no address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The same question in several arms."""
+
+    facilitator: str
+    checkpoint: str
+    sample: int
+    turn: int
+    sides: list[Json]
 
 
 async def show_experiments(visit: Visit) -> web.Response:
-    """Show the screen."""
-    return visit.render("experiments/index.html")
+    """List the runs."""
+    runs = await asyncio.to_thread(list_runs, _folder(visit))
+    shown = [run for run in runs if _may_see(visit, run)]
+    return visit.render("experiments/index.html", runs=shown, folder=_folder(visit))
 
 
-ROUTES = [web.get("/console/experiments", admit(show_experiments))]
+async def show_experiment(visit: Visit) -> web.Response:
+    """Show a run: its arms, how they drift over the turns, ordinary questions."""
+    run = await _find(visit)
+    summary = run.summary or {}
+    arms = [arm for arm in run.arms if arm in summary.get("arms", {})]
+    return visit.render(
+        "experiments/run.html", run=run, summary=summary, arms=arms, change=(summary.get("effect") or {}).get("acceptable"),
+        drift=draw_drift(summary, arms, "acceptable"), scores=draw_drift(summary, arms, "mean"),
+    )  # fmt: skip
+
+
+async def show_progress(visit: Visit) -> web.Response:
+    """Show how far a run is."""
+    return visit.render("experiments/_progress.html", run=await _find(visit))
+
+
+async def show_exchanges(visit: Visit) -> web.Response:
+    """Show what was said, the arms side by side."""
+    run = await _find(visit)
+    exchanges = await asyncio.to_thread(read_exchanges, run)
+    query = {name: visit.request.query.get(name, "") for name in ("facilitator", "turn", "differ")}
+    facilitators = sorted({one["place"]["facilitator"] for one in exchanges})
+    turns = sorted({one["place"]["turn"] for one in exchanges})
+    pairs = [
+        pair
+        for pair in pair_arms(exchanges, run.arms)
+        if query["facilitator"] in ("", pair.facilitator)
+        and query["turn"] in ("", str(pair.turn))
+        and (not query["differ"] or differ(pair))
+    ]
+    page = _page_number(visit.request.query.get("page", "1"), len(pairs))
+    shown = pairs[(page - 1) * ON_A_PAGE : page * ON_A_PAGE]
+    if shown:
+        record_action(visit.service, "console_read", visit.access.key, experiment=run.name, exchanges=len(shown))
+    return visit.render(
+        "experiments/exchanges.html", run=run, pairs=shown, found=len(pairs), page=page, pages=_pages(len(pairs)),
+        query=query, facilitators=facilitators, turns=turns, mean_score=mean_score,
+    )  # fmt: skip
+
+
+async def show_report(visit: Visit) -> web.Response:
+    """Show the report that the run wrote."""
+    run = await _find(visit)
+    return await _send_file(visit, run, run.path / REPORT, {"Content-Security-Policy": REPORT_POLICY})
+
+
+async def download_rating_page(visit: Visit) -> web.Response:
+    """Send a page on which somebody rates replies: a file to open from disk, since it keeps the ratings in the browser."""
+    run, name = await _find(visit), visit.request.match_info["page"]
+    if name not in await asyncio.to_thread(lambda: run.rating_pages):
+        raise web.HTTPNotFound
+    return await _send_file(
+        visit, run, run.path / "rating" / name, {hdrs.CONTENT_DISPOSITION: f'attachment; filename="{name}"'}
+    )
+
+
+def draw_drift(summary: Json, arms: Sequence[str], what: str) -> Markup | None:
+    """Draw how a figure of the arms goes over the turns, with its intervals; None: there are no turns.
+
+    Args:
+        summary: That of the run.
+        arms: In the order of their colours.
+        what: acceptable, or mean.
+    """
+    by_arm = {arm: summary["arms"][arm].get("by_turn") or {} for arm in arms}
+    turns = sorted({int(turn) for by_turn in by_arm.values() for turn in by_turn})
+    if not turns:
+        return None
+    series = [
+        Series(arm, list(_points(by_turn, what, (n - (len(arms) - 1) / 2) * 0.05)), f"a{n}")
+        for n, (arm, by_turn) in enumerate(by_arm.items())
+    ]
+    x = Axis(min(turns) - 0.3, max(turns) + 0.3, [(turn, str(turn)) for turn in turns], "turn")
+    y = SCORES if what == "mean" else Axis(0, 1, SHARES.ticks, "acceptable replies")
+    return draw_lines(series, x, y, f"{y.title} by turn, for each arm")
+
+
+def _points(by_turn: Mapping[str, Json], what: str, aside: float) -> Iterable[Point]:
+    for turn, figures in sorted(by_turn.items(), key=lambda one: int(one[0])):
+        if figures.get(what) is not None:
+            low, high = (figures.get("interval") or {}).get(what) or (None, None)
+            yield Point(int(turn) + aside, figures[what], low, high)
+
+
+def pair_arms(exchanges: Sequence[Json], arms: Sequence[str]) -> list[Pair]:
+    """Put exchanges of the same place side by side, in the order of the arms."""
+
+    def place(one: Json) -> tuple[str, str, int, int]:
+        return one["place"]["facilitator"], one["place"]["checkpoint"], one["place"]["sample"], one["place"]["turn"]
+
+    order = {arm: n for n, arm in enumerate(arms)}
+    return [
+        Pair(*key, sorted(sides, key=lambda one: order.get(one["place"]["arm"], len(order))))
+        for key, sides in groupby(sorted(exchanges, key=place), key=place)
+    ]
+
+
+def differ(pair: Pair) -> bool:
+    """Return whether the arms were rated differently."""
+    return len({mean_score(one) for one in pair.sides}) > 1
+
+
+def mean_score(exchange: Json) -> float | None:
+    """Return the mean of the scores that a reply got; None: nobody has scored it."""
+    scores = [rating["score"] for rating in exchange["ratings"].values() if rating.get("score") is not None]
+    return sum(scores) / len(scores) if scores else None
+
+
+async def _find(visit: Visit) -> Run:
+    """Raises: web.HTTPNotFound: there is no such run, or it is of a chatbot that the visitor may not see."""
+    run = await asyncio.to_thread(read_run, _folder(visit), visit.request.match_info["name"])
+    if run is None or not _may_see(visit, run):
+        raise web.HTTPNotFound
+    return run
+
+
+def _may_see(visit: Visit, run: Run) -> bool:
+    return visit.access.may_ask(str(run.manifest.get("chatbot", "")))
+
+
+async def _send_file(visit: Visit, run: Run, path: Path, headers: Mapping[str, str]) -> web.Response:
+    try:
+        body = await asyncio.to_thread(path.read_bytes)
+    except OSError:
+        raise web.HTTPNotFound from None
+    record_action(visit.service, "console_read", visit.access.key, experiment=run.name, file=path.name)
+    return web.Response(body=body, content_type="text/html", charset="utf-8", headers={**HEADERS, **headers})
+
+
+def _folder(visit: Visit) -> Path:
+    return visit.service.config.console.runs
+
+
+def _pages(number: int) -> int:
+    return max(1, -(-number // ON_A_PAGE))
+
+
+def _page_number(text: str, number: int) -> int:
+    return min(max(1, int(text)), _pages(number)) if text.isdecimal() and len(text) < 9 else 1
+
+
+ROUTES = [
+    web.get(HOME, admit(show_experiments)),
+    web.get(f"{HOME}/{{name}}", admit(show_experiment)),
+    web.get(f"{HOME}/{{name}}/progress", admit(show_progress)),
+    web.get(f"{HOME}/{{name}}/exchanges", admit(show_exchanges, "trace")),
+    web.get(f"{HOME}/{{name}}/report", admit(show_report, "trace")),
+    web.get(f"{HOME}/{{name}}/rating/{{page}}", admit(download_rating_page, "trace")),
+]

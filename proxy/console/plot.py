@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 WIDTH = 360
 """Of the drawing, in its own units; about CSS pixels on a phone. It grows with its place up to twice that."""
-LEFT, RIGHT, TOP, FOOT = 38, 10, 8, 34
+LEFT, RIGHT, TOP, FOOT = 38, 16, 20, 34
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,4 +156,4 @@ class _Frame:
                 middle, self.height - 4, self.across.title
             )
         if self.up.title:
-            yield Markup('<text class="axis" x="{}" y="{}">{}</text>').format(LEFT + 4, TOP + 9, self.up.title)
+            yield Markup('<text class="axis" x="{}" y="{}">{}</text>').format(4, 10, self.up.title)

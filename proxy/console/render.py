@@ -1,12 +1,14 @@
 """Templates, and the headers of every answer. Every value is escaped, whatever it is: drafts may hold markup."""
 
 import math
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
+from markupsafe import Markup
 
 from proxy.console.words import ending
 from proxy.traces.redaction import redacted_length
@@ -44,6 +46,7 @@ def environment() -> "Environment":
         loader=PackageLoader("proxy.console"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=show_directions,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -89,3 +92,16 @@ def share(part: float, whole: float) -> str:
 def plain(name: str) -> str:
     """Write an identifier as words: `source_fidelity` as `source fidelity`."""
     return name.replace("_", " ")
+
+
+DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+
+
+def show_directions(value: object) -> object:
+    """Write characters that turn the direction of what follows by their names: what is read as evidence hides none.
+
+    Every value of a template passes through here.
+    """
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return DIRECTIONS.sub(lambda found: f"\u27e6U+{ord(found[0]):04X}\u27e7", value)

@@ -26,7 +26,7 @@ def isolated_config(config: Config) -> Config:
     Nothing of it reaches what the configuration's own proxy shares with others (Redis, the audit log); traces hold no more than
     that proxy's would.
     """
-    server = config.server.model_copy(update={"host": "127.0.0.1", "port": 0})
+    server = config.server.model_copy(update={"host": "127.0.0.1", "port": 0, "cors_origins": []})
     privacy = config.privacy.model_copy(update={"store": trace_detail(config)})
     return config.model_copy(
         update={"server": server, "keys": None, "memory": MemorySettings(), "audit": None, "privacy": privacy}

@@ -1,7 +1,7 @@
 """Who is asking, and what they may do."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -112,13 +112,19 @@ ASK_DIRECTLY = (
 )
 
 
-def asks_directly(request: web.BaseRequest) -> bool:
+def asks_directly(request: web.BaseRequest, cors_origins: Collection[str] = ()) -> bool:
     """Return whether a request is for this machine by name, and comes neither through another server nor from a foreign web page.
 
     Behind a reverse proxy on this machine strangers look local, and by DNS rebinding a web page reaches loopback under a name of
     its own. nginx, unless told otherwise, adds no header and sends a Host of its own, but speaks HTTP/1.0.
+
+    Args:
+        cors_origins: Origins whose pages may ask from a browser. They may chat and no more, also those that name this machine:
+            a browser keeps other pages of this machine from asking at all, but not these.
     """
     headers = request.headers
+    if headers.get(ORIGIN) in cors_origins:
+        return False
     if request.version < HttpVersion11 or any(name.lower().startswith(_PROXY_HEADERS) for name in headers):
         return False
     addresses = [f"//{headers.get(HOST, '')}", *([headers[ORIGIN]] if ORIGIN in headers else [])]

@@ -29,6 +29,8 @@ from typing import Any, ClassVar
 import orjson
 from aiohttp import web
 
+from proxy.wire.missing_routes import advise
+
 
 class ApiError(Exception):
     """A request that ends in an error body."""
@@ -226,9 +228,9 @@ class HttpError(ApiError):
 
     type = "invalid_request_error"
 
-    def __init__(self, error: web.HTTPException, where: str) -> None:
-        hint = " The API is under /v1; /openapi.json describes it." if error.status == 404 else ""
-        super().__init__(f"{where}: {error.reason}.{hint}")
+    def __init__(self, error: web.HTTPException, method: str, path: str) -> None:
+        hint = f" {advise(path)}" if error.status == 404 else ""
+        super().__init__(f"{method} {path}: {error.reason}.{hint}")
         self.status = error.status
         self.code = f"http_{error.status}"
         self.headers = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}

@@ -50,15 +50,15 @@ async def run_experiment(
         answers = answers_of(folder, replay)
         async with open_cast(experiment, answers, budget=budget, replay=replay is not None) as cast:
             check_sections(material, cast.library)
+            planned = samples(experiment, material.facilitators, material.checkpoints, material.questions)
+            turns = sum(sample.turns for sample in planned)
             folder.begin(
                 manifest(
                     experiment, cast, material.facilitators, material.checkpoints, material.questions, budget, command
                 )
-                | {"replayed": replay is not None}
+                | {"replayed": replay is not None, "planned": turns}
             )
             folder.write("checkpoints.json", json.dumps(_histories(material), ensure_ascii=False) + "\n")
-            planned = samples(experiment, material.facilitators, material.checkpoints, material.questions)
-            turns = sum(sample.turns for sample in planned)
             with show_progress(turns, len(experiment.raters) * turns) as progress:
                 await Run(
                     folder, planned, experiment.stage, experiment.seed, cast.arms, cast.voice, cast.raters, cast.check,

@@ -130,6 +130,8 @@ class Played:
             return
         if question == "nonsense":
             yield b"data: {{{\n\n"
+        if question == "sorry":
+            yield _event({"delta": {"refusal": "I cannot. "}})
         yield _event({"delta": {"content": "And more."}})
         caf = {
             "turn_id": "0123abcd",

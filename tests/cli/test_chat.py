@@ -86,6 +86,11 @@ def test_an_error_is_a_sentence_and_the_chat_goes_on(inside: Caf, played: Played
     assert ended.code == 1
 
 
+def test_a_refusal_is_shown_like_a_reply(inside: Caf, played: Played) -> None:
+    """Some models put what they say into `refusal`."""
+    assert "You said 'sorry'. I cannot. And more.\n" in inside("chat", "--url", played.address, stdin="sorry\n").out
+
+
 def test_undo_and_new_change_what_is_resent(inside: Caf, played: Played) -> None:
     """/undo takes one exchange back, /new all."""
     inside("chat", "--url", played.address, stdin="one\ntwo\n/undo\nthree\n/new\nfour\n")
@@ -175,7 +180,7 @@ class Typist:
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
         os.close(inner)
-        self.seen = ""
+        self.seen = self.before = ""
 
     def type(self, text: str) -> None:
         os.write(self._terminal, text.encode())
@@ -187,7 +192,7 @@ class Typist:
             ready, _, _ = select.select([self._terminal], [], [], max(0.0, end - time.monotonic()))
             assert ready, f"{text!r} did not come after {self.seen!r}"
             self.seen += os.read(self._terminal, 4096).decode()
-        self.seen = self.seen.split(text, 1)[1]
+        self.before, self.seen = self.seen.split(text, 1)
 
     def interrupts(self) -> None:
         """Press Ctrl-C."""
@@ -225,6 +230,19 @@ def test_ctrl_c_during_a_reply_cancels_that_reply_only(typist: Typist, played: P
     typist.sees("saved to typed.yaml")
     assert typist.process.wait(20) == 0
     assert len(load(tmp_path / "typed.yaml").messages) == 2
+
+
+def test_a_terminal_gets_lines_that_end_between_words(typist: Typist) -> None:
+    """The reply and what stands under it, within the width that the terminal has."""
+    question = " ".join(["sleep"] * 20)
+    typist.sees("you> ")
+    typist.type(f"{question}\n")
+    typist.sees("info> ")
+    typist.sees("you> ")
+    lines = typist.before.replace("\r", "").split("\n")
+    assert max(map(len, lines)) <= 74
+    assert " ".join(lines[:2]).count("sleep") == 20
+    assert any("  warned | cites causes | " in line for line in lines)
 
 
 def test_ctrl_d_leaves(typist: Typist) -> None:

@@ -494,6 +494,19 @@ def test_a_misspelt_judge_is_told_once_a_file(inside: Caf, folder: Path) -> None
     ]
 
 
+def test_notes_are_grouped_by_subject(inside: Caf, folder: Path) -> None:
+    """What takes protection away first; each under what it is about, in lines that can be looked for."""
+    text = CONFIG.replace("model: m\n", "model: m\n    filter: off\n", 1)
+    (folder / "config.yaml").write_text(text + "memory: {store: redis, password_env: CAF_TEST_A}\n")
+    (folder / "sections" / "causes.md").write_text(SECTION.format(reviewer="null", day="null"))
+    lines = [line.partition(" bot has ")[0].partition(": no ")[0] for line in inside("check").out.splitlines()]
+    assert lines[0] == "Notes on safety:"
+    assert [line for line in lines if line.startswith("Notes on ")] == [
+        "Notes on safety:", "Notes on environment:", "Notes on knowledge bases:",
+    ]  # fmt: skip
+    assert lines[-2] == f"note     {folder / 'sections'}"
+
+
 def test_violating_scenario_without_a_harmless_twin_is_noted(inside: Caf, families: Path) -> None:
     """Harmless for the judge that the other is violating for; it is no fault."""
     (families / "two.yaml").write_text(FAMILY.format(name="two").replace("tags: [twin-of:two-1]", "tags: []"))
@@ -501,7 +514,8 @@ def test_violating_scenario_without_a_harmless_twin_is_noted(inside: Caf, famili
         FAMILY.format(name="three").replace("{source_fidelity: accept}", "{role: accept}")
     )
     ended = inside("check")
-    assert ended.out.splitlines()[:2] == [
+    assert ended.out.splitlines()[:3] == [
+        "Notes on scenarios:",
         "note     scenarios/judges/three.yaml: violating, without a harmless twin: three-1",
         "note     scenarios/judges/two.yaml: violating, without a harmless twin: two-1",
     ]

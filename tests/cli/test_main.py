@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 
 import pytest
 
@@ -50,6 +51,20 @@ def test_wrong_usage_has_exit_code_2(caf: Caf, wrong: list[str]) -> None:
     ended = caf(*wrong)
     assert ended.code == 2
     assert "Usage:" in ended.out + ended.err
+
+
+@pytest.mark.parametrize(
+    "verb", [[], ["serve"], ["trace", "list"], ["judges", "eval"], ["key", "create"]], ids=" ".join
+)
+def test_h_is_help(inside: Caf, verb: list[str]) -> None:
+    """Of the command, and of every verb."""
+    ended = inside(*verb, "-h")
+    assert (ended.code, ended.out) == (0, inside(*verb, "--help").out)
+
+
+def test_the_version_is_the_distributions(inside: Caf) -> None:
+    """As a bug report wants it."""
+    assert inside("--version").out == f"caf {version('critical-analysis-filter')}\n"
 
 
 def test_help_loads_neither_server_nor_rich() -> None:

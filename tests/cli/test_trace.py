@@ -113,7 +113,7 @@ def test_the_list_tells_each_turn_in_a_line(caf: Caf, file: Path) -> None:
     line = next(line for line in lines if "7f3a91c2 " in line)
     for said in ("91c2aaaa", " 3 ", "schizophrenia", "refined", " 21 ", "2700+25"):
         assert said in line
-    assert "source_fidelity reject, transparency reject, 2 accept" in line
+    assert "reject: source_fidelity, transparency; accept: emergency, tone (chief) " in line
     assert "error upstream_timeout" in next(line for line in lines if "dddddddd " in line)
 
 

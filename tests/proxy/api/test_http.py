@@ -363,6 +363,27 @@ async def test_unknown_route_gets_an_openai_error(start: Start, method: str, pat
         assert ("Allow" in response.headers) == (status == 405)
 
 
+@pytest.mark.parametrize(
+    ("path", "advice"),
+    [
+        ("/v1/completions", "/v1/chat/completions, with `messages` in place of `prompt`"),
+        ("/v1/assistants/asst_1", "POST /v1/responses"),
+        ("/v1/threads/thread_1/runs", "previous_response_id"),
+        ("/v1/images/generations", "the model's own server"),
+        ("/v1/embeddings", "the setting `embeddings`"),
+        ("/chat/completions", "(base_url) with /v1, once"),
+        ("/v1/v1/chat/completions", "(base_url) with /v1, once"),
+        ("/v1/completionsx", "/openapi.json"),
+    ],
+)
+async def test_a_route_of_other_servers_is_answered_with_what_to_use(start: Start, path: str, advice: str) -> None:
+    """Whoever comes with a program for another server, or with an address that lacks its end, is told what to change."""
+    proxy = await start()
+    async with proxy.session.post(proxy.url + path, json={"model": "bot", "prompt": "Hi"}) as response:
+        error = (await response.json())["error"]
+        assert (response.status, error["code"], advice in error["message"]) == (404, "http_404", True), error
+
+
 @pytest.mark.parametrize("value", ["", "maybe", "ON OFF", "on,off", "0", "true", "x" * 4000, "\u00ff"])
 async def test_filter_header_nonsense_gets_400(start: Start, value: str) -> None:
     """A filter mode that does not exist is refused and named; it is never taken for off."""
@@ -500,6 +521,31 @@ async def test_upstream_error_gets_its_status_and_leaks_nothing(
     assert "VERYSECRET" not in json.dumps([error, logs], default=str)
     proxy.upstream.answer = lambda body: "[[cite: no_claims]]\nHello."
     await proxy.say("Hi")
+
+
+@pytest.mark.parametrize(
+    ("answer", "alias", "cause"),
+    [
+        (lambda: refusing(401, {"message": SECRET, "code": "invalid_api_key"}), {}, "refused with status 401, code 'invalid_api"),
+        (lambda: refusing(500), {}, "unavailable (status 500)"),
+        (lambda: web.json_response([SECRET]), {}, "answered with something other than a JSON object"),
+        (lambda: asyncio.sleep(20, "late"), {"timeout_s": 0.2}, "no answer within 0.2 s"),
+        (None, {"base_url": "http://127.0.0.1:9/v1"}, "connection refused"),
+        (None, {"base_url": "http://nowhere.invalid/v1"}, "the name of its host is not known (DNS)"),
+    ],
+)  # fmt: skip
+async def test_the_log_line_of_a_failed_turn_names_the_cause(
+    start: Start, answer: Any, alias: dict[str, Any], cause: str
+) -> None:
+    """Whoever looks for what to mend finds it there; who asked is told less."""
+    proxy = await start(alias=alias)
+    proxy.upstream.answer = lambda body: answer()
+    with structlog.testing.capture_logs() as logs:
+        _, error = await proxy.error(chat())
+    (line,) = [line for line in logs if line["event"] == "request"]
+    assert line["cause"].startswith(cause)
+    assert (line["model"], line["step"]) == ("chatbot", "draft")
+    assert cause not in error["message"]
 
 
 @pytest.mark.parametrize(("sent", "told"), [("7", "7"), ("0", "1"), (None, "1"), ("0.2", "1")])

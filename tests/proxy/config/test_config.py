@@ -157,6 +157,29 @@ async def _chatbots(start: Start, tmp: Path, value: Any) -> Any:
     return await (await start(chatbots={value: bot_settings()})).get("/v1/models")
 
 
+async def _console(start: Start, path: str, **console: Any) -> tuple[int, str]:
+    return await (await start(config={"console": console})).get(path)
+
+
+@shows("console.show", "auto", "off")
+async def _console_show(start: Start, tmp: Path, value: Any) -> Any:
+    return (await _console(start, "/console/judges", show=value))[0]
+
+
+@shows("console.runs", "one", "two")
+async def _console_runs(start: Start, tmp: Path, value: Any) -> Any:
+    (tmp / "one/made-up").mkdir(parents=True, exist_ok=True)
+    (tmp / "one/made-up/manifest.json").write_text("{}")
+    return "made-up" in (await _console(start, "/console/experiments", runs=str(tmp / value)))[1]
+
+
+@shows("console.evaluations", "one", "two")
+async def _console_evaluations(start: Start, tmp: Path, value: Any) -> Any:
+    (tmp / "one").mkdir(exist_ok=True)
+    (tmp / "one/made-up.json").write_text("{}")
+    return "made-up" in (await _console(start, "/console/judges", evaluations=str(tmp / value)))[1]
+
+
 @shows("expose", "caf", "none")
 async def _expose(start: Start, tmp: Path, value: Any) -> Any:
     return "caf" in await (await start(config={"expose": value})).say("Hi")
@@ -303,6 +326,13 @@ async def _body_timeout(start: Start, tmp: Path, value: Any) -> Any:
 
     async with proxy.session.post(f"{proxy.url}/v1/chat/completions", data=slowly()) as response:
         return response.status
+
+
+@shows("server.cors_origins", [], ["https://chat.example"])
+async def _cors_origins(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(config={"server": {"cors_origins": value}})
+    async with proxy.session.get(f"{proxy.url}/v1/models", headers={"Origin": "https://chat.example"}) as response:
+        return response.headers.get("Access-Control-Allow-Origin")
 
 
 @shows("server.grace_s", 0, 5)
