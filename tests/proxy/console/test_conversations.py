@@ -263,7 +263,7 @@ def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
         "labeller": keys.create("labeller", ("console", "admin"), ("schizophrenia",)),
     }
     keys.save([one.record for one in made.values()], folder / "keys.json")
-    audit = {"path": str(folder / "audit")}
+    audit = {"folder": str(folder / "audit")}
     config = console_config(folder, console="on", keys={"file": str(folder / "keys.json")}, audit=audit)
     config["chatbots"]["other"] = config["chatbots"]["schizophrenia"]
     with serve_console(folder, config) as console:
@@ -413,7 +413,8 @@ def test_where_there_is_nothing_it_says_what_to_do(tmp_path: Path) -> None:
         assert "No turns yet" in ask(console, LIST)
         console.say("What is schizophrenia?")
         record(console, replace(rich_trace(), replies=[None]))
-        (tmp_path / "new/traces.db").unlink()
+        for file in (tmp_path / "new").glob("traces.db*"):
+            file.unlink()
         (tmp_path / "new/traces.db").write_text("this is no database" * 1000)
         for path in (LIST, f"{LIST}/f00d"):
             status, page, _ = Visitor(console.url).ask("GET", path)
