@@ -51,6 +51,11 @@ class Row(NamedTuple):
     facts: TurnFacts | None = None
     """None: they are derived later."""
 
+    @property
+    def size(self) -> int:
+        """About how much memory it takes."""
+        return len(self.body) + (len(self.facts.text) if self.facts is not None else 0)
+
 
 KEEP = """
 INSERT INTO turns (turn_id, conversation_id, started, chatbot, outcome, body)

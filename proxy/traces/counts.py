@@ -2,9 +2,11 @@
 
 import json
 import sqlite3
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from proxy.traces.backend import Connection, TraceBackend
 from proxy.traces.fact_tables import first_id
@@ -12,7 +14,7 @@ from proxy.traces.facts import decode_ms
 from proxy.traces.query import has_facts, open_backend
 from proxy.traces.search import FactQuery, TurnFilter, count_to_index, items_of
 
-MOST_BUCKETS = 1_000
+MOST_BUCKETS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ def count_turns(backend: TraceBackend, wanted: TurnFilter, *, since: float, unti
     for bucket, times in zip(buckets, timed, strict=True):
         bucket.steps = _step_times(times)
         _add(total, bucket)
-        all_timed += times
+        all_timed.update(times)
     total.steps = _step_times(all_timed)
     return Counts(buckets, total, to_index)
 
@@ -189,8 +191,8 @@ def _count(
 
 
 def _add(bucket: Bucket, other: Bucket) -> None:
-    bucket.outcomes += other.outcomes
-    bucket.alarms += other.alarms
+    bucket.outcomes.update(other.outcomes)
+    bucket.alarms.update(other.alarms)
     bucket.mended += int(other.mended)
     bucket.calls += int(other.calls)
     bucket.prompt_tokens += int(other.prompt_tokens)
@@ -207,17 +209,11 @@ def _step_times(times: Counter[tuple[str, str]]) -> dict[str, StepTimes]:
 
 
 def _percentiles(counts: Mapping[str, int]) -> StepTimes:
-    total = sum(counts.values())
-
-    def percentile(share: float) -> float:
-        passed = 0
-        for character in sorted(counts):
-            passed += counts[character]
-            if passed >= share * total:
-                return decode_ms(character)
-        raise AssertionError(counts)
-
-    return StepTimes(total, percentile(0.5), percentile(0.95))
+    characters = sorted(counts)
+    up_to = [*accumulate([counts[character] for character in characters])]
+    total = up_to[-1]
+    p50, p95 = (decode_ms(characters[bisect_left(up_to, share * total)]) for share in (0.5, 0.95))
+    return StepTimes(total, p50, p95)
 
 
 def _sections(connection: Connection, counts: Counter[int]) -> Counter[str]:
@@ -229,6 +225,6 @@ def _sections(connection: Connection, counts: Counter[int]) -> Counter[str]:
 
 
 def _values(connection: Connection, numbers: Collection[int]) -> dict[int, list[str]]:
-    which, values = items_of(connection, "numbers", numbers)
+    which, values = items_of(connection, "numbers", numbers, "bigint")
     rows = connection.execute(f"SELECT id, value FROM fact_values WHERE id IN ({which})", values)
     return {number: json.loads(value) for number, value in rows}

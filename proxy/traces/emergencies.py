@@ -77,7 +77,7 @@ def search_emergencies(
     open_ones = replace(wanted, labelling="unlabelled", labelled_judge=EMERGENCY_JUDGE)
     page = search_turns(backend, open_ones if only_open else wanted, before=before, limit=limit, texts=texts)
     with open_backend(backend, "ro") as connection:
-        which, values = items_of(connection, "turns", [turn.line.turn_id for turn in page.turns])
+        which, values = items_of(connection, "turns", [turn.line.turn_id for turn in page.turns], "text")
         rows = connection.execute(f"SELECT turn_id, body FROM turns WHERE turn_id IN ({which})", values)
         traces = {turn_id: decode(body) for turn_id, body in rows}
         count = FactQuery(connection, open_ones).count() if has_facts(connection) else 0
@@ -103,7 +103,7 @@ def _signs(trace: dict[str, Any], texts: bool) -> Iterator[SeenSign]:
         seen = (judgement["observation"] or {}).get("signs", ())
         present = next((sign for sign in seen if sign["when"] == "now"), None)
         yield SeenSign(
-            layer=layer_of(judgement),
+            layer=layer_of(judgement["stage"], judgement["score"]),
             verdict=judgement["verdict"],
             kind=None if present is None else present["kind"],
             quote=present["quote"] if present is not None and texts else "",

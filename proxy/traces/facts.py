@@ -4,18 +4,21 @@ Nothing here is a text of a person or a model but `text`, which is empty where t
 """
 
 import hashlib
+import json
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from types import SimpleNamespace
+from typing import Any, Literal, cast
 
 import orjson
 
 from judges.review import signs
+from judges.verdict import Judgement
 from knowledge_base.citations import CLASSES
-from proxy.traces.trace import Trace
+from proxy.traces.trace import Attempt, Trace
 
 Alarm = Literal["emergency", "concern"]
 Layer = Literal["explicit", "learned", "swift", "chief"]
@@ -23,6 +26,7 @@ Layer = Literal["explicit", "learned", "swift", "chief"]
 
 SEARCHED_CHARACTERS = 10_000
 """How far words are searched for in a user's message, and in what was delivered."""
+FLAGS = ("warn", "reject")
 TURN = "turn"
 """The step that is the whole turn."""
 
@@ -73,45 +77,59 @@ class TurnFacts:
     """The words of the user's message and of what was delivered, as `fold` writes them; empty if they are not stored."""
 
 
-def derive_facts(trace: dict[str, Any], kind: str | None = None) -> TurnFacts:
-    """Return the facts of a stored trace.
+def derive_facts(trace: Trace, kind: str | None) -> TurnFacts:
+    """Return the facts of a trace as it is stored, redacted or not.
 
     Args:
-        trace: The JSON object that it is stored as, redacted or not.
-        kind: The kind of danger, where redaction has removed the signs of it.
+        trace: The trace.
+        kind: The kind of danger that the emergency judge saw, of which redaction leaves no sign.
     """
     alarm = _alarm(trace)
+    judgements = trace.judgements
     last = _delivered_attempts(trace)
-    in_use = {*trace["sources_in_use"], *(source["id"] for source in trace["selected"])}
-    citations = [citation for attempt in last for citation in attempt["citations"]]
-    timed = [(TURN, trace["ms"]), *_local_steps(trace), *((call["step"], call["ms"]) for call in trace["calls"])]
-    costs = [call["cost"] for call in trace["calls"] if call["cost"] is not None]
+    in_use = {*trace.sources_in_use, *[source.id for source in trace.selected]}
+    citations = [citation for attempt in last for citation in attempt.citations]
+    usages = [call.usage for call in trace.calls]
+    costs = [call.cost for call in trace.calls if call.cost is not None]
+    steps = [
+        TURN,
+        *[f"{one.judge}.local" for one in judgements if one.stage == "local"],
+        *[c.step for c in trace.calls],
+    ]
+    times = [trace.ms, *[one.ms for one in judgements if one.stage == "local"], *[call.ms for call in trace.calls]]
     return TurnFacts(
-        chatbot=_plain(trace["chatbot"]),
-        key_id=_plain(trace["key_id"]),
-        outcome=trace["outcome"],
-        would=trace.get("would"),
-        error=trace["error"] and _plain(trace["error"]),
-        filter=trace["filter"],
-        number=trace["turn"],
-        ms=trace["ms"],
+        chatbot=_plain(trace.chatbot),
+        key_id=_plain(trace.key_id),
+        outcome=trace.outcome,
+        would=trace.would,
+        error=trace.error and _plain(trace.error),
+        filter=trace.filter,
+        number=trace.turn,
+        ms=trace.ms,
         alarm=alarm,
-        kind=None if alarm is None else trace.get("concern") or kind or _kind(trace),
-        layer=_layer(trace["emergency"]) if alarm else None,
-        mended=trace["filter"] != "shadow" and any(attempt["kind"] == "mended" for attempt in trace["attempts"]),
+        kind=None if alarm is None else _plain(trace.concern or kind or "unknown"),
+        layer=_layer(trace.emergency) if alarm else None,
+        mended=trace.filter != "shadow" and any(attempt.kind == "mended" for attempt in trace.attempts),
         no_source="not_in_sources" in citations or bool(last and not in_use and not citations),
-        calls=len(trace["calls"]),
-        prompt_tokens=sum(call["usage"]["prompt_tokens"] for call in trace["calls"]),
-        completion_tokens=sum(call["usage"]["completion_tokens"] for call in trace["calls"]),
+        calls=len(trace.calls),
+        prompt_tokens=sum([usage.prompt_tokens for usage in usages]),
+        completion_tokens=sum([usage.completion_tokens for usage in usages]),
         cost=sum(costs) if costs else None,
-        verdicts=_json({(j["judge"], j["stage"], j["verdict"], j["rule"] or "") for j in judgements(trace)}),
-        flagged=_json(flagged_judges(trace)),
-        chosen=_json({source["id"] for source in trace["selected"]}),
+        verdicts=_json({(one.judge, one.stage, one.verdict, one.rule or "") for one in judgements}),
+        flagged=_json(_flagged_judges(trace, alarm)),
+        chosen=_json({source.id for source in trace.selected}),
         cited=_json({one for one in citations if one in in_use and one not in CLASSES}),
-        steps=orjson.dumps([_plain(name) for name, _ in timed]).decode(),
-        times="".join(encode_ms(ms) for _, ms in timed),
-        text=searched_text(trace),
+        steps=_dumps(steps),
+        times="".join([encode_ms(ms) for ms in times]),
+        text=_searched_text(trace),
     )
+
+
+def derive_stored_facts(data: dict[str, Any]) -> TurnFacts:
+    """Return the facts of a trace that was stored without any."""
+    read = _namespace({"would": None, "concern": None} | data)  # which older traces do not have
+    read.judgements = [*read.emergency, *[one for attempt in read.attempts for one in attempt.judgements]]
+    return derive_facts(cast(Trace, read), _stored_kind(data))
 
 
 def bare_facts(chatbot: str, outcome: str) -> TurnFacts:
@@ -127,29 +145,6 @@ def emergency_kind(trace: Trace) -> str | None:
     """Return the kind of danger that the strongest judge saw who saw one, before anything is redacted."""
     present = signs(trace.emergency)
     return present[0].kind if present else None
-
-
-def judgements(trace: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield all judgements of a stored trace."""
-    yield from trace["emergency"]
-    for attempt in trace["attempts"]:
-        yield from attempt["judgements"]
-
-
-def flagged_judges(trace: dict[str, Any]) -> set[str]:
-    """Return the judges whose last word on the message or on a draft was `warn` or `reject`."""
-    flagged = {"emergency"} if _alarm(trace) else set()
-    for attempt in trace["attempts"]:
-        last = {one["judge"]: one["verdict"] for one in attempt["judgements"]}
-        flagged |= {judge for judge, verdict in last.items() if verdict in ("warn", "reject")}
-    return flagged
-
-
-def searched_text(trace: dict[str, Any]) -> str:
-    """Return the words of a stored trace that are searched: the user's message and what was delivered."""
-    delivered = "\n".join(reply for reply in trace["replies"] if reply and not _REDACTED.fullmatch(reply))
-    message = "" if _REDACTED.fullmatch(trace["user_message"]) else trace["user_message"]
-    return fold(f"{message[:SEARCHED_CHARACTERS]}\n{delivered[:SEARCHED_CHARACTERS]}")
 
 
 def fold(text: str) -> str:
@@ -176,51 +171,75 @@ def value_id(value: str) -> int:
     return int.from_bytes(hashlib.blake2b(value.encode(), digest_size=8).digest(), "big") >> 1
 
 
-def _alarm(trace: dict[str, Any]) -> Alarm | None:
-    if "emergency" in (trace["outcome"], trace.get("would")):
+def layer_of(stage: str, score: float | None) -> Layer | None:
+    """Return the layer of a judgement of the emergency judge; None: it is none of ours."""
+    if stage == "local":
+        return "explicit" if score == 1.0 else "learned"
+    return cast(Layer, stage) if stage in ("swift", "chief") else None
+
+
+def _alarm(trace: Trace) -> Alarm | None:
+    if "emergency" in (trace.outcome, trace.would):
         return "emergency"
-    return "concern" if trace.get("concern") else None  # older traces have none
+    return "concern" if trace.concern else None
 
 
-def _kind(trace: dict[str, Any]) -> str:
-    for judgement in reversed(trace["emergency"]):
+def _layer(of_emergency: Sequence[Judgement]) -> Layer | None:
+    """Return the layer of the last judgement that flagged the message."""
+    last = next((one for one in reversed(of_emergency) if one.verdict in FLAGS), None)
+    return None if last is None else layer_of(last.stage, last.score)
+
+
+def _delivered_attempts(trace: Trace) -> list[Attempt]:
+    """Return the last attempt of each choice, which is what was delivered unless a text of ours stood in for it."""
+    if trace.error or trace.outcome in ("emergency", "fallback"):
+        return []
+    return [*{attempt.choice: attempt for attempt in trace.attempts}.values()]
+
+
+def _flagged_judges(trace: Trace, alarm: Alarm | None) -> set[str]:
+    """Return the judges whose last word on the message or on a draft was `warn` or `reject`."""
+    flagged = {"emergency"} if alarm else set()
+    for attempt in trace.attempts:
+        last = {one.judge: one.verdict for one in attempt.judgements}
+        flagged.update([judge for judge, verdict in last.items() if verdict in FLAGS])
+    return flagged
+
+
+def _searched_text(trace: Trace) -> str:
+    delivered = "\n".join([reply for reply in trace.replies if reply and not _is_redacted(reply)])
+    message = "" if _is_redacted(trace.user_message) else trace.user_message
+    return fold(f"{message[:SEARCHED_CHARACTERS]}\n{delivered[:SEARCHED_CHARACTERS]}")
+
+
+def _is_redacted(text: str) -> bool:
+    return text.startswith("[") and _REDACTED.fullmatch(text) is not None
+
+
+def _stored_kind(data: dict[str, Any]) -> str | None:
+    for judgement in reversed(data["emergency"]):
         for sign in (judgement["observation"] or {}).get("signs", ()):
             if sign["when"] == "now":
-                return _plain(sign["kind"])
-    return "unknown"
-
-
-def _layer(of_emergency: Sequence[dict[str, Any]]) -> Layer | None:
-    for judgement in reversed(of_emergency):
-        if judgement["verdict"] in ("warn", "reject"):
-            return layer_of(judgement)
+                return str(sign["kind"])
     return None
 
 
-def layer_of(judgement: dict[str, Any]) -> Layer | None:
-    """Return the layer of a stored judgement of the emergency judge; None: it is none of ours."""
-    stage = judgement["stage"]
-    if stage == "local":
-        return "explicit" if judgement["score"] == 1.0 else "learned"
-    return stage if stage in ("swift", "chief") else None
+def _namespace(value: Any) -> Any:
+    """Return JSON with its fields as attributes."""
+    if isinstance(value, dict):
+        return SimpleNamespace(**{name: _namespace(one) for name, one in value.items()})
+    return [_namespace(one) for one in value] if isinstance(value, list) else value
 
 
-def _delivered_attempts(trace: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the last attempt of each choice, which is what was delivered unless a text of ours stood in for it."""
-    if trace["error"] or trace["outcome"] in ("emergency", "fallback"):
-        return []
-    return [*{attempt["choice"]: attempt for attempt in trace["attempts"]}.values()]
+def _json(values: Collection[Any]) -> str:
+    return _dumps(sorted(values)) if values else "[]"
 
 
-def _local_steps(trace: dict[str, Any]) -> Iterator[tuple[str, float]]:
-    return ((f"{j['judge']}.local", j["ms"]) for j in judgements(trace) if j["stage"] == "local")
-
-
-def _json(values: Iterable[Any]) -> str:
-    def plain(value: Any) -> Any:
-        return _plain(value) if isinstance(value, str) else [_plain(one) for one in value]
-
-    return orjson.dumps(sorted(plain(value) for value in values)).decode()
+def _dumps(value: Any) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # a lone surrogate
+        return json.dumps(value)
 
 
 def _plain(text: str) -> str:

@@ -30,7 +30,7 @@ from proxy.traces.fact_tables import (
     Turn,
     add_statements,
 )
-from proxy.traces.facts import bare_facts, derive_facts
+from proxy.traces.facts import bare_facts, derive_stored_facts
 from proxy.traces.trace import Trace
 
 SCHEMA_VERSION = 1
@@ -222,7 +222,7 @@ def derive_missing(turns: Iterable[Sequence[Any]]) -> Iterator[Turn]:
     """Derive the facts of turns (id, start, chatbot, outcome, body), also of those that cannot be read."""
     for turn_id, started, chatbot, outcome, body in turns:
         try:
-            facts = derive_facts(decode(body))
+            facts = derive_stored_facts(decode(body))
         except Exception:  # of another shape than ours: it must not stop those behind it
             facts = bare_facts(chatbot, outcome)
         yield Turn(turn_id, started, facts)

@@ -8,6 +8,7 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from proxy.traces.backend import Connection, TraceBackend
@@ -250,12 +251,12 @@ class FactQuery:
             yield f"{along}.id >= {self._value('since_id', first_id(wanted.since))}"
             yield f"t.started >= {self._value('since', wanted.since)}"
         if wanted.until is not None:
-            yield f"{along}.id < {self._value('until_id', first_id(wanted.until + 0.001))}"
+            yield f"{along}.id < {self._value('until_id', first_id(wanted.until + 0.002))}"
             yield f"t.started < {self._value('until', wanted.until)}"
 
     def _looked_up_conditions(self, wanted: TurnFilter) -> Iterable[str]:
         if (wanted.judge, wanted.rule, wanted.verdict) != (None, None, None):
-            yield f"t.verdicts IN ({self._list('verdicts', self._values_with(wanted))})"
+            yield f"t.verdicts IN ({self._items('verdicts', self._values_with(wanted), 'bigint')})"
         if wanted.conversation is not None:
             of = f"conversation_id = {self._value('conversation', wanted.conversation)}"
             yield f"t.turn_id IN (SELECT turn_id FROM turns WHERE {of})"
@@ -265,14 +266,21 @@ class FactQuery:
             begins = f"SELECT turn_id FROM turns WHERE {{0}} >= {first} AND {{0}} < {last}"
             yield f"t.turn_id IN ({begins.format('turn_id')} UNION ALL {begins.format('conversation_id')})"
         if wanted.labelling is not None:
-            turns = self._items("labelled", self._labelled(wanted.labelling, wanted.labelled_judge))
+            turns = self._items("labelled", self._labelled(wanted.labelling, wanted.labelled_judge), "text")
             yield f"t.turn_id {'NOT IN' if wanted.labelling == 'unlabelled' else 'IN'} ({turns})"
 
     def _contains(self, name: str, word: str) -> str:
         if not self._database:
             return f"instr(x.text, {self._value(name, word)}) > 0"
+        if not self._has_trigrams:
+            return f"strpos(x.text, {self._value(name, word)}) > 0"  # takes half the time of LIKE
         escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        return f"x.text LIKE {self._value(name, f'%{escaped}%')}"  # which an index of pg_trgm serves, where somebody made one
+        return f"x.text LIKE {self._value(name, f'%{escaped}%')}"
+
+    @cached_property
+    def _has_trigrams(self) -> bool:
+        """Tell whether somebody has made an index of pg_trgm, which serves LIKE alone."""
+        return self._connection.execute(_TRIGRAMS).fetchone() is not None
 
     def _values_with(self, wanted: TurnFilter) -> list[int]:
         """Return the sets of verdicts that have one as wanted."""
@@ -299,7 +307,7 @@ class FactQuery:
         denied = {turn: {one.judge for one in of if one.verdict == "accept"} for turn, of in given.items()}
         rows = self._connection.execute(
             "SELECT t.turn_id, v.value FROM turn_facts t JOIN fact_values v ON v.id = t.flagged "
-            f"WHERE t.turn_id IN ({self._items('denied', [turn for turn, judges in denied.items() if judges])})",
+            f"WHERE t.turn_id IN ({self._items('denied', [turn for turn, judges in denied.items() if judges], 'text')})",
             self.values,
         )
         return [turn for turn, flagged in rows if denied[turn].intersection(json.loads(flagged))]
@@ -311,21 +319,20 @@ class FactQuery:
     def _list(self, name: str, values: Sequence[Any]) -> str:
         return ", ".join(self._value(f"{name}_{n}", value) for n, value in enumerate(values)) or "NULL"
 
-    def _items(self, name: str, values: Sequence[str]) -> str:
-        statement, more = items_of(self._connection, name, values)
+    def _items(self, name: str, values: Collection[str] | Collection[int], type: Literal["text", "bigint"]) -> str:
+        statement, more = items_of(self._connection, name, values, type)
         self.values |= more
         return statement
 
 
 def items_of(
-    connection: Connection, name: str, values: Collection[str] | Collection[int]
+    connection: Connection, name: str, values: Collection[str] | Collection[int], type: Literal["text", "bigint"]
 ) -> tuple[str, dict[str, str]]:
     """Return a query that yields these values, whose number has no bound, and what to bind for it."""
-    each, type_ = (
-        ("json_each", "text") if isinstance(connection, sqlite3.Connection) else ("json_array_elements_text", "json")
-    )
-    kind = "bigint" if values and isinstance(next(iter(values)), int) else "text"
-    return f"SELECT CAST(value AS {kind}) FROM {each}(CAST(:{name} AS {type_}))", {name: json.dumps([*values])}
+    is_file = isinstance(connection, sqlite3.Connection)
+    each, json_type = ("json_each", "text") if is_file else ("json_array_elements_text", "json")
+    query = f"SELECT CAST(value AS {type}) FROM {each}(CAST(:{name} AS {json_type}))"
+    return query, {name: json.dumps([*values])}
 
 
 def count_to_index(connection: Connection) -> int:
@@ -335,6 +342,7 @@ def count_to_index(connection: Connection) -> int:
     return int(turns)
 
 
+_TRIGRAMS = "SELECT 1 FROM pg_indexes WHERE tablename = 'turn_texts' AND indexdef LIKE '%gin_trgm_ops%'"
 _SHOWN = (
     "t.id, t.turn_id, u.conversation_id, t.started, t.chatbot, t.number, t.outcome, t.would, t.error, t.ms, t.prompt_tokens, "
     "t.completion_tokens, t.key_id, t.filter, t.alarm, t.kind, t.layer, t.mended, t.no_source, t.calls, t.cost, v.value"
@@ -343,7 +351,7 @@ _SHOWN = (
 
 def _read_turns(connection: Connection, ids: Sequence[int], texts: bool) -> list[ListedTurn]:
     """Return turns by their ids, in this order; those that were deleted meanwhile are left out."""
-    which, values = items_of(connection, "ids", ids)
+    which, values = items_of(connection, "ids", ids, "bigint")
     statement = (
         f"SELECT {_SHOWN}{', u.body' if texts else ''} FROM turn_facts t JOIN turns u ON u.turn_id = t.turn_id "
         f"JOIN fact_values v ON v.id = t.verdicts WHERE t.id IN ({which}) ORDER BY t.id DESC"
@@ -387,7 +395,7 @@ def _place(connection: Connection, turn_id: str) -> int | None:
 
 
 def _turn_ids(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
-    which, values = items_of(connection, "ids", ids)
+    which, values = items_of(connection, "ids", ids, "bigint")
     return dict(
         tuple(row) for row in connection.execute(f"SELECT id, turn_id FROM turn_facts WHERE id IN ({which})", values)
     )

@@ -114,8 +114,9 @@ class TraceStore:
         next_purge = 0.0
         index_at: float | None = None
         while True:
-            pause = next_purge - time.monotonic()
-            self._arrived.wait(max(0.0, pause if index_at is None else min(pause, INDEX_EVERY_S)))
+            pause = max(0.0, next_purge - time.monotonic())
+            is_indexing = index_at is not None and not self._away
+            self._arrived.wait(min(pause, INDEX_EVERY_S) if is_indexing else pause)
             if self._arrived.is_set():
                 self._gather(RETRY_S if self._away else BATCH_S)
             self._arrived.clear()
@@ -126,7 +127,7 @@ class TraceStore:
                 index_at = math.inf
             if done:
                 break
-            if index_at is not None and not self._arrived.is_set():
+            if index_at is not None and not self._away and not self._arrived.is_set():
                 index_at = self._index(index_at)
             if self._waiting or self._rows:  # they came meanwhile, or could not be written
                 self._arrived.set()
@@ -151,7 +152,7 @@ class TraceStore:
             for _ in fresh:
                 self._characters -= self._waiting.popleft()[1]
             self._rows += rows
-            self._characters += sum(len(row.body) for row in rows)
+            self._characters += sum(row.size for row in rows)
         self._drop(len(fresh) - len(rows), "a trace could not be encoded")
 
     def _write(self) -> None:
@@ -182,7 +183,7 @@ class TraceStore:
         """Take all out of the queue, or only the rows, and return how many there were."""
         with self._lock:
             count = len(self._rows)
-            self._characters -= sum(len(row.body) for row in self._rows)
+            self._characters -= sum(row.size for row in self._rows)
             self._rows = []
             while self._waiting and not rows:
                 self._characters -= self._waiting.popleft()[1]
@@ -197,7 +198,7 @@ class TraceStore:
             return None
         row = Row(kept.turn_id, kept.conversation_id, kept.started, kept.chatbot, kept.outcome, body)
         try:
-            return row._replace(facts=derive_facts(trace_file.decode(body), emergency_kind(trace)))
+            return row._replace(facts=derive_facts(kept, emergency_kind(trace)))
         except Exception:  # nor must its facts cost it
             return row
 
@@ -214,11 +215,12 @@ class TraceStore:
         return True
 
     def _index(self, at: float) -> float | None:
-        """Derive facts of turns that have none, and return where to go on; None: later."""
+        """Derive facts of turns that have none, and return where to go on; None: there is none, or it failed."""
         try:
             return self._writer.index(at, INDEXED_AT_ONCE)
         except Unreachable as error:
             self._wait(str(error))
+            return at
         except Exception as error:
             known = isinstance(error, OSError | sqlite3.Error | TraceError)
             message = str(error) if known else type(error).__name__
