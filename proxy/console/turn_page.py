@@ -1,5 +1,6 @@
 """The page of one turn: its story, its times, the turns beside it."""
 
+import asyncio
 import time
 from collections.abc import Collection
 from typing import Any
@@ -43,7 +44,7 @@ async def show_turn(visit: Visit) -> web.Response:
     given = next((one.labels for one in talk.turns if one.line.turn_id == turn_id), ())
     return visit.render(
         "conversations/turn.html",
-        story=tell_story(trace if texts else hide_texts(trace)),
+        story=await asyncio.to_thread(tell_story, trace if texts else hide_texts(trace)),
         waterfall=draw_waterfall(trace),
         redacted=texts and is_redacted(trace),
         texts=texts,

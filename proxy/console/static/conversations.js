@@ -14,10 +14,18 @@ document.addEventListener("click", (event) => {
   if (mover) move(Number(mover.dataset.move));
 });
 
+// A choice made by pointer is sent at once; by keyboard one passes over others on the way to it, and sends with Enter or Show.
+let byPointer = false;
+document.addEventListener("pointerdown", () => { byPointer = true; }, true);
+document.addEventListener("keydown", () => { byPointer = false; }, true);
+document.addEventListener("change", (event) => {
+  if (byPointer && event.target.matches("select")) event.target.closest("form[data-sends]")?.requestSubmit();
+});
+
 for (const copier of document.querySelectorAll("[data-copies]")) {
   copier.hidden = !navigator.clipboard;
   copier.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(document.getElementById(copier.dataset.copies).textContent);
+    await navigator.clipboard.writeText(document.getElementById(copier.dataset.copies).value);
     document.getElementById("copied").textContent = "Copied.";
   });
 }

@@ -75,7 +75,12 @@ def test_one_reads_labels_and_goes_on_by_keyboard(told: Console, open_page: Call
     page.keyboard.press("Escape")
     with page.expect_navigation():
         page.keyboard.press("x")
-    page.select_option("select[name=outcome]", "refined")  # sent at once: data-auto
+    page.keyboard.press("/")
+    page.keyboard.press("Tab")
+    page.keyboard.type("corrected")
+    while page.evaluate("document.activeElement.textContent") != "Show":
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
     page.wait_for_url("**outcome=refined**")
     page.locator("body").press("Escape")
     page.evaluate("document.activeElement.blur()")
