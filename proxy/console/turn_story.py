@@ -8,7 +8,7 @@ from judges.rules import RULES
 from knowledge_base.citations import CLASSES
 from proxy.console import words
 from proxy.console.word_diff import Piece, diff_words, is_changed
-from proxy.traces.judged_draft import judged_draft
+from proxy.traces.judged_draft import choices_of, judged_draft
 from proxy.traces.redaction import redacted_length
 
 Json = dict[str, Any]
@@ -100,7 +100,8 @@ class Story:
 
     trace: Json
     """As stored, or without its texts."""
-    ending: words.Ending
+    sentence: str
+    """What it came to."""
     would: words.Ending | None
     """In shadow: what the filter would have made of it."""
     recognition: str
@@ -111,13 +112,15 @@ class Story:
     delivered: Sequence[Delivered]
     judges: Sequence[str]
     """Those that judged it, the emergency judge first."""
+    drafted: Sequence[int] = ()
+    """The choices with a draft that judges of replies can be right or wrong about."""
     said: dict[str, str] = field(default_factory=dict)
     """What each of them said last of what labels are about."""
 
     @property
     def choices(self) -> list[int]:
         """The choices of the reply."""
-        return sorted({0, *(one.choice for one in self.tries), *range(len(self.delivered))})
+        return choices_of(self.trace)
 
 
 def tell_story(trace: Json) -> Story:
@@ -130,7 +133,7 @@ def tell_story(trace: Json) -> Story:
     tries = list(_tries(trace["attempts"]))
     return Story(
         trace=trace,
-        ending=words.ending("error" if trace["error"] else trace["outcome"]),
+        sentence=_how_it_ended(trace),
         would=words.ending(trace["would"]) if trace["would"] else None,
         recognition=words.say(words.RECOGNITION, trace["memory"]),
         emergency=_opinions(trace["emergency"]),
@@ -138,8 +141,21 @@ def tell_story(trace: Json) -> Story:
         tries=tries,
         delivered=[_delivered(trace, choice, tries) for choice in range(len(trace["replies"]))],
         judges=list(dict.fromkeys(one["judge"] for one in judgements(trace))),
+        drafted=[choice for choice in choices_of(trace) if judged_draft(trace, choice) is not None],
         said=_last_words(trace),
     )
+
+
+def _how_it_ended(trace: Json) -> str:
+    ending = words.ending("error" if trace["error"] else trace["outcome"]).sentence
+    if trace["error"] or trace["outcome"] != "fallback":
+        return ending
+    last = trace["attempts"][-1]["judgements"] if trace["attempts"] else trace["emergency"]
+    verdicts = {one["verdict"] for one in last}
+    if "unjudged" in verdicts and "reject" not in verdicts:
+        what = "the reply" if trace["attempts"] else "the user's message"
+        return f"A judge could not judge {what}: the fallback message was delivered in place of a reply."
+    return ending
 
 
 def judgements(trace: Json) -> Iterator[Json]:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from multidict import MultiDict
 
+from judges.verdict import Judgement
 from models.usage import Call, Usage
 from proxy.console.turn_query import MOST_PAGES_BACK, read_query
 from proxy.console.turn_story import hide_texts, tell_story
@@ -107,3 +108,12 @@ def test_an_address_comes_back_as_it_was() -> None:
         query = read_query(MultiDict(pair.split("=") for pair in query.next_page(place)[1:].split("&")))
     assert len(query.trail) == MOST_PAGES_BACK
     assert query.before == 1
+
+
+def test_a_turn_that_no_judge_could_judge_is_not_said_to_have_had_a_bad_draft() -> None:
+    """It says which judge's failure it was, and offers no label for judges that have had nothing to judge."""
+    unjudged = Judgement("emergency", "local", "unjudged", "unreadable_message")
+    trace = stored(rich_trace(outcome="fallback", attempts=[], emergency=[unjudged], replies=["Sorry."]))
+    assert tell_story(trace).sentence.startswith("A judge could not judge the user's message")
+    assert tell_story(trace).drafted == []
+    assert tell_story(stored(rich_trace(outcome="fallback"))).sentence.startswith("No draft was good enough")
