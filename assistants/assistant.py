@@ -1,16 +1,22 @@
 """What an assistant is: messages in, a reply out. Write one in a few dozen lines: docs/assistants.md."""
 
 import hashlib
+import math
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import orjson
+from pydantic import BaseModel
 
 from assistants.view import View
 from models.engine import Body
+from models.request import Message
+from models.structured import StructuredAnswer
 from models.turn_scope import Principal
+
+T = TypeVar("T", bound=BaseModel)
 
 
 class AssistantError(Exception):
@@ -19,6 +25,31 @@ class AssistantError(Exception):
 
 Ask = Callable[..., Awaitable[Body]]
 """Asks another model: `await ask("planner", {"messages": [...]})` returns its chat completion."""
+
+
+class AskStructured(Protocol):
+    """Asks another model for an answer of a schema: `(await ask("planner", messages, Plan)).value` is a `Plan`."""
+
+    async def __call__(
+        self,
+        role: str,
+        messages: list[Message],
+        schema: type[T],
+        *,
+        step: str = "assistant",
+        options: Body | None = None,
+        timeout_s: float = math.inf,
+    ) -> StructuredAnswer[T]:
+        """Ask as strictly as the model's server takes it, and once more where the answer cannot be read.
+
+        Args:
+            step: What the call is called in the trace and the costs.
+            options: Further fields of the request, such as `temperature`.
+            timeout_s: Seconds that all of it may take.
+
+        Raises:
+            ModelError: The model fails, is slow, or also its second answer does not fit.
+        """
 
 
 @dataclass(frozen=True)
@@ -36,6 +67,8 @@ class AssistantRequest:
     """Further fields of the request: `temperature`, `response_format` ..."""
     ask: Ask | None = None
     """Asks one of the models that the configuration gives the assistant under `models`; None: it has none."""
+    ask_structured: AskStructured | None = None
+    """The same, for answers that fit a pydantic model."""
     note: Callable[[str, str], None] = lambda step, detail: None
     """Tells the trace what the assistant did."""
 

@@ -1,6 +1,7 @@
 """An assistant as the engine of a model alias."""
 
 import hashlib
+import math
 import traceback
 from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import asdict
@@ -8,6 +9,7 @@ from typing import Any, TypeVar
 
 import orjson
 import structlog
+from pydantic import BaseModel
 
 from assistants import view
 from assistants.assistant import (
@@ -20,15 +22,19 @@ from assistants.assistant import (
     ToolRequest,
 )
 from knowledge_base.citations import cite_command
+from models.asks_models import Completer
 from models.completion import wrap_message
-from models.engine import Body, Completer, Forwarded, forward_by_completing
+from models.engine import Body, Forwarded, forward_by_completing
 from models.errors import AssistantFailed, ModelError
+from models.request import Message
 from models.settings import ModelSettings
+from models.structured import StructuredAnswer
 from models.turn_scope import SCOPE, Note, TurnScope
 from models.usage import BYTES_PER_TOKEN, estimate_tokens
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
+S = TypeVar("S", bound=BaseModel)
 
 
 class AssistantEngine:
@@ -38,6 +44,11 @@ class AssistantEngine:
         self._assistant = assistant
         self._roles: Mapping[str, str] = settings.models if settings is not None else {}
         self._models: Completer | None = None
+
+    @property
+    def acts(self) -> bool:
+        """Whether the assistant acts outside."""
+        return isinstance(self._assistant, ActingAssistant)
 
     def use_models(self, models: Completer) -> None:
         """Give it the models that it may ask."""
@@ -76,7 +87,15 @@ class AssistantEngine:
         return await self._guard(self._assistant.act(confirmed, scope.principal))
 
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
-        return await forward_by_completing(self.complete, raw)
+        return await forward_by_completing(self._complete_for_client, raw)
+
+    async def _complete_for_client(self, body: Body) -> Body:
+        """Answer without what the proxy would take off: nothing is held against documents, and nothing is done."""
+        answer = await self.complete(body)
+        for choice in answer["choices"]:
+            for name in ("documents", "action"):
+                choice["message"].pop(name, None)
+        return answer
 
     async def close(self) -> None:
         await self._assistant.close()
@@ -85,21 +104,43 @@ class AssistantEngine:
         messages = body.get("messages") or []
 
         async def ask(role: str, request: Body, *, step: str = "assistant") -> Body:
-            if self._models is None or role not in self._roles:
-                raise AssistantError(
-                    f"no model is configured for {role!r}; add it to `models` of the assistant's alias"
-                )
-            return await self._models.complete(self._roles[role], request, step=step, ledger=scope.ledger)
+            models, alias = self._model(role)
+            return await models.complete(alias, request, step=step, ledger=scope.ledger)
+
+        async def ask_structured(
+            role: str,
+            messages: list[Message],
+            schema: type[S],
+            *,
+            step: str = "assistant",
+            options: Body | None = None,
+            timeout_s: float = math.inf,
+        ) -> StructuredAnswer[S]:
+            models, alias = self._model(role)
+            return await models.structured(
+                alias, messages, schema, step=step, ledger=scope.ledger, options=options, timeout_s=timeout_s
+            )
 
         return AssistantRequest(
             messages,
             view.read(messages),
-            tuple(_names(body.get("tools"))),
+            tuple(_names(body.get("tools"))) if body.get("tool_choice") != "none" else (),
             scope.principal,
             {name: value for name, value in body.items() if name not in ("messages", "model")},
             ask if self._roles else None,
+            ask_structured if self._roles else None,
             lambda step, detail: scope.notes.append(Note(step, detail)),
         )
+
+    def _model(self, role: str) -> tuple[Completer, str]:
+        """Return the models, and the alias that the configuration names for a role.
+
+        Raises:
+            AssistantError: It names none.
+        """
+        if self._models is None or role not in self._roles:
+            raise AssistantError(f"no model is configured for {role!r}; add it to `models` of the assistant's alias")
+        return self._models, self._roles[role]
 
     async def _guard(self, work: Awaitable[T]) -> T:
         """Do what the assistant does; whatever goes wrong in it is a ModelError."""

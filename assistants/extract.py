@@ -23,6 +23,8 @@ MOST_ASKED = 40
 _LEANS = re.compile(r"(?:They|Them|It|Its|He|She|This|These|Those|Such|That|Then|Other|Others|Another|One of these|For that|"
                     r"Examples?|About \d|Both|So|Also|Instead|Often these|In such)\b")  # fmt: skip
 """How a sentence begins that cannot stand without the one before."""
+_HEADING = re.compile(r"^#{1,6} .*$", re.MULTILINE)
+"""No sentence: as a part of a reply it says nothing."""
 _END = re.compile(
     r"(?:(?<=[.!?])|(?<=[.!?][\"')\]]))(?<!\b[DM]r\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\be\.g\.)(?<!\bi\.e\.)\s+(?![a-zß-ÿ])"
 )
@@ -64,7 +66,7 @@ def section(name: str, title: str, text: str) -> Section:
     """Take a source apart. Kept for the next turn, which mostly has the same sources."""
     sentences = [
         Sentence(sentence, n, frozenset(terms(sentence)))
-        for n, paragraph in enumerate(re.split(r"\n\s*\n", text.strip()))
+        for n, paragraph in enumerate(re.split(r"\n\s*\n", _HEADING.sub("", text).strip()))
         for sentence in _sentences(paragraph)
     ]
     return Section(name, title, tuple(sentences), frozenset(terms(title)))

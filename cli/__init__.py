@@ -1,8 +1,10 @@
 """The `caf` command, one file per group of verbs.
 
 * `main.py` is the entry point and lists the verbs.
+* `init.py` makes a chatbot of one's own; `starter/` has its questions, files and templates.
 * `serve.py`, `chat.py`, `check.py`, `key.py`, `trace.py`, `audit.py` and `schema.py` hold them; `shadow.py` is `caf trace shadow`.
 * `judging/` holds the verbs of `caf judges`, `drifting/` those of `caf drift`, `rate.py` those of `caf rate`.
+* `knowledge_base.py` holds the verbs of `caf kb`.
 * `check_files.py` checks the files of `caf check FILE`; `file_kind.py` recognises what a file is.
 * `scenario.py` makes scenarios of traced turns, `exchange.py` of tables, and tables of scenarios.
 * `conversation.py` is the client side of a chat: what is sent, what comes back; `wrap.py` breaks replies into lines.

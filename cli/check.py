@@ -42,9 +42,9 @@ def check(
     """Validate a configuration and its files.
 
     Prompts, knowledge bases, saved conversations and scenarios too; every problem is told, with file and key. Notes say
-    what is no error but should be known: sections that no clinician has reviewed, keys that are not set here, what in the
-    configuration takes protection away, violating scenarios without a harmless twin. What a file is shows in it: a configuration
-    is checked as with --config, of several each in turn, and the other files are checked with the first.
+    what is no error but should be known: sections that no clinician, or nobody, has reviewed, keys that are not set here, what
+    in the configuration takes protection away, violating scenarios without a harmless twin. What a file is shows in it: a
+    configuration is checked as with --config, of several each in turn, and the other files are checked with the first.
 
     \b
     Examples:
@@ -96,11 +96,15 @@ def examine(path: Path, given: list[Path]) -> Findings:
         findings.problems += error.problems
     else:
         chatbots = _check_chatbots(config, path, findings)
-        findings.problems += [f"{path}: {problem}" for problem in _check_models(config.models)]
+        acting: list[str] = []
+        findings.problems += [f"{path}: {problem}" for problem in _check_models(config.models, acting)]
+        findings.notes["actions"] += [f"{path}: {note}" for note in _fallbacks_of_acting(acting, config.models)]
         findings.notes["environment"] += [
             f"{path}: {note}" for note in (*_unset_variables(config), *_check_audit_folder(config))
         ]
-        findings.notes["safety"] += [f"{path}: {note}" for note in _literal_secrets(config.models)]
+        findings.notes["safety"] += [
+            f"{path}: {note}" for note in (*_literal_secrets(config.models), *_unwritten_contacts(config))
+        ]
         keys, problems = _check_keys(config)
         findings.problems += [f"{path}: {problem}" for problem in problems]
         from proxy.serving.unsafe_settings import unsafe_settings
@@ -165,20 +169,31 @@ def _evidence(bot: "ChatbotSettings", config: "Config") -> Iterator[str]:
 
     if "upstream" in bot.evidence:
         for alias in chain(bot.model, config.models):
-            if alias in config.models and not config.models[alias].trusted_evidence:
+            model = config.models.get(alias)
+            if model is not None and not model.trusted_evidence and model.engine != "assistant":
                 yield f"upstream, but models.{alias} has no `trusted_evidence: true`, so no documents of {bot.model} count"
     if not bot.judges and any(one != "knowledge_base" for one in bot.evidence):
         yield "there are no judges, so nothing is held against documents: they are shown to the chatbot and named, no more"
 
 
-def _check_models(models: "dict[str, ModelSettings]") -> list[str]:
-    """Open every model as serving would, with stand-ins for secrets, and return what fails."""
+def _check_models(models: "dict[str, ModelSettings]", acting: list[str]) -> list[str]:
+    """Open every model as serving would, with stand-ins for secrets, and return what fails.
+
+    Args:
+        acting: Gets the aliases of assistants that act outside.
+    """
     import asyncio
 
+    from assistants.engine import AssistantEngine
     from assistants.registry import ENGINES
-    from models.client import open_models
+    from models.client import Engine, open_models
     from models.errors import ModelSettingsError
     from models.openai_engine import make_session
+
+    def keep_acting(alias: str, engine: Engine) -> Engine:
+        if isinstance(engine, AssistantEngine) and engine.acts:
+            acting.append(alias)
+        return engine
 
     async def open_each() -> list[str]:
         problems = []
@@ -187,7 +202,8 @@ def _check_models(models: "dict[str, ModelSettings]") -> list[str]:
             for alias, settings in models.items():
                 secrets = dict.fromkeys(_secret_variables(settings), "stand-in")
                 try:
-                    await open_models({alias: settings}, session, ENGINES, secrets).close()
+                    opened = open_models({alias: settings}, session, ENGINES, secrets, wrap_engine=keep_acting)
+                    await opened.close()
                 except ModelSettingsError as error:
                     problems.append(str(error))
         finally:
@@ -195,6 +211,16 @@ def _check_models(models: "dict[str, ModelSettings]") -> list[str]:
         return problems
 
     return asyncio.run(open_each())
+
+
+def _fallbacks_of_acting(acting: list[str], models: "dict[str, ModelSettings]") -> Iterator[str]:
+    """Say which assistants do not act, since a `fallback` carries no actions."""
+    for alias in acting:
+        if models[alias].fallback:
+            yield f"models.{alias}.fallback: carries no actions, so what this assistant proposes is never done; leave one out"
+        for other, settings in models.items():
+            if alias in settings.fallback:
+                yield f"models.{other}.fallback: {alias} does not act where it stands in for another"
 
 
 def _unset_variables(config: "Config") -> Iterator[str]:
@@ -235,6 +261,15 @@ def _literal_secrets(models: "dict[str, ModelSettings]") -> Iterator[str]:
                     f"models.{alias}.headers.{name}: holds a secret that everybody who reads this file can see; put it "
                     "into an environment variable, and write `env:` and its name here"
                 )
+
+
+def _unwritten_contacts(config: "Config") -> Iterator[str]:
+    """Name the chatbots whose emergency contact is still the one of `caf init`."""
+    from cli.starter.languages import MARK
+
+    for name, bot in config.chatbots.items():
+        if bot.emergency is not None and any(MARK in text for text in bot.emergency.contact.values()):
+            yield f"chatbots.{name}.emergency.contact: still says {MARK}, and people in danger would be sent that; write yours"
 
 
 def _secret_variables(settings: "ModelSettings") -> Iterator[str]:

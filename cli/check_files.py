@@ -22,6 +22,7 @@ Subject = Literal[
     "safety",
     "environment",
     "evidence and streaming",
+    "actions",
     "thresholds",
     "knowledge bases",
     "scenarios",
@@ -146,8 +147,14 @@ def _check_knowledge_bases(folders: Iterable[Path], findings: Findings) -> None:
 
 
 def unreviewed_notes(folder: Path, library: "Library") -> Iterator[str]:
-    """Name the sections that no clinician has reviewed."""
-    if new := library.unreviewed:
+    """Name the sections that no clinician has reviewed, and count those that nobody has."""
+    drafts = library.drafts
+    if drafts:
+        yield (
+            f"{folder}: {len(drafts)} of {count_text(len(library), 'section')} imported and unreviewed; read each, correct it, "
+            "and write `reviewed: true` into it"
+        )
+    if new := [one for one in library.unreviewed if one not in drafts]:
         listed = count_text(len(new), "section") + f": {', '.join(new)}"
         yield f"{folder}: no clinician has reviewed " + (
             f"all {len(new)} sections" if len(new) == len(library) else listed

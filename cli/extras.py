@@ -22,6 +22,7 @@ LIBRARIES = {
         "scipy",
         "sklearn",
     ),
+    "import": ("anyascii", "bs4", "justhtml", "mammoth", "markdown_it", "markdownify", "pdfplumber"),
     "postgres": ("greenlet", "psycopg", "sqlalchemy"),
 }
 """By extra, the names under which its libraries are imported. The others are looked for where the configuration asks for them."""
@@ -30,11 +31,19 @@ LIBRARIES = {
 class LabCommand(TyperCommand):
     """A command that measures judges or runs experiments: without the lab it ends before it does anything, but its help works."""
 
+    extra = "lab"
+
     def invoke(self, ctx: Any) -> Any:
-        for library in LIBRARIES["lab"]:
+        for library in LIBRARIES[self.extra]:
             if find_spec(library) is None:  # looked for, not imported: an import may come after calls that cost money
                 raise ModuleNotFoundError(name=library)
         return super().invoke(ctx)
+
+
+class ImportCommand(LabCommand):
+    """A command that reads documents."""
+
+    extra = "import"
 
 
 @contextmanager

@@ -11,9 +11,11 @@ from typer.main import get_group
 from cli.extras import missing_extras
 
 VERBS = {
+    "init": "cli.init:init",
     "serve": "cli.serve:serve",
     "chat": "cli.chat:chat",
     "check": "cli.check:check",
+    "kb": "cli.knowledge_base:app",
     "schema": "cli.schema:schema",
     "trace": "cli.shadow:app",  # all of cli.trace, and one more
     "key": "cli.key:app",
@@ -52,8 +54,10 @@ app = typer.Typer(
 
     \b
     Begin here:
+      caf init FOLDER              a chatbot of your own, by a few questions
       caf serve                    the proxy, on http://127.0.0.1:8080/v1 for any OpenAI client
       caf chat                     talk to a chatbot in this terminal
+      caf kb import FILE...        documents into sections of a knowledge base
       caf trace list               what happened in each turn
       caf judges eval              how good the judges are, on labelled scenarios
       caf drift run FILE           whether the filter helps: an experiment, with a report

@@ -6,6 +6,7 @@ In reading order:
 * `library.py` loads a folder of sections and validates it at the door: `load`, `Library`, `Source`.
 * `selection.py` picks the sections a question needs with a model, `lexical.py` without one; `words.py` is how that compares words.
 * `citations.py` says what the chatbot's commands mean and what is wrong with them; `commands.py` finds them. Pure.
+* `building/` makes sections of documents.
 * `prompts/` holds the static instructions for the model-backed selection.
 * `schizophrenia/` is the first knowledge base, one markdown file per section.
 """

@@ -41,14 +41,17 @@ class Source:
     reviewed_on: date | None = None
     trusted: bool = True
     """Whether the operator answers for its text; not so for documents that a client sent, who may have made them up."""
+    reviewed: bool | None = None
+    """Of a section that was imported: whether a person has looked at it since. None: it was not imported."""
+    origin: str | None = None
+    """Where an imported section is from: `leaflet.pdf#Side effects`."""
     tokens: int = field(init=False, repr=False, compare=False)
     """About how many tokens the text takes."""
     shown: str = field(init=False, repr=False, compare=False)
     """The section in a prompt: its text between tags, without anything that could end those or be taken for a command."""
 
     def __post_init__(self) -> None:
-        # Not removed: what stands around a tag that is taken out may make another.
-        inert = _TAG.sub("(", neutralise(self.text))
+        inert = make_inert(self.text)
         object.__setattr__(self, "tokens", estimate_tokens(self.text))
         object.__setattr__(self, "shown", f'<source id="{self.id}" title="{self.title}">\n{inert}\n</source>')
 
@@ -56,6 +59,12 @@ class Source:
     def is_document(self) -> bool:
         """Whether it is a document. No section has such an id."""
         return self.id.startswith("doc:")
+
+
+def make_inert(text: str) -> str:
+    """Make inert what could be taken for a command, or for an end of the tags between which sources are shown. Idempotent."""
+    # Not removed: what stands around a tag that is taken out may make another.
+    return _TAG.sub("(", neutralise(text))
 
 
 class Library(Mapping[str, Source]):
@@ -88,6 +97,11 @@ class Library(Mapping[str, Source]):
     def unreviewed(self) -> tuple[str, ...]:
         """Ids of the sections that no named expert has reviewed."""
         return tuple(source.id for source in self.sources if source.reviewed_by is None)
+
+    @property
+    def drafts(self) -> tuple[str, ...]:
+        """Ids of the sections that were imported and that nobody has reviewed."""
+        return tuple(source.id for source in self.sources if source.reviewed is False)
 
 
 def _entry(source: Source) -> str:
@@ -123,7 +137,20 @@ def load(folder: Path, *, max_tokens: int = MAX_SECTION_TOKENS) -> Library:
     return Library(list(sources.values()))
 
 
-class _FrontMatter(BaseModel):
+class Imported(BaseModel):
+    """What an import wrote, so that the next one can tell what a person has changed since."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str
+    """Fingerprint of title and text."""
+    summary: str
+    """Fingerprint of the summary."""
+    summary_by: str
+    """`extracted`, or the alias of the model that wrote it."""
+
+
+class FrontMatter(BaseModel):
     """The keys of a section's front matter."""
 
     model_config = ConfigDict(extra="forbid")
@@ -134,9 +161,14 @@ class _FrontMatter(BaseModel):
     references: list[str] = []
     reviewed_by: str | None = None
     reviewed_on: date | None = None
+    reviewed: bool | None = None
+    """`false` in a section that was imported; whoever has reviewed it writes `true`."""
+    source: str | None = None
+    """Where an imported section is from: `leaflet.pdf#Side effects`."""
+    imported: Imported | None = None
 
 
-_KEYS = ", ".join(_FrontMatter.model_fields)
+_KEYS = ", ".join(FrontMatter.model_fields)
 _WANTED_TYPES = {
     "id": f"write the file name without .md, in the form {ID.pattern}",
     "title": "write the section's title on one line",
@@ -144,6 +176,9 @@ _WANTED_TYPES = {
     "references": "write a list of texts, one `- ` line each; put one that holds `: ` in quotes",
     "reviewed_by": "write the reviewer's name, or null",
     "reviewed_on": "write a date such as 2026-01-31, or null",
+    "reviewed": "write true when a person has reviewed the section, false until then",
+    "source": "write where the section is from, such as leaflet.pdf#Heading",
+    "imported": "leave what `caf kb import` wrote, or delete all of it",
 }
 
 
@@ -151,7 +186,7 @@ def _read(path: Path, max_tokens: int) -> tuple[Source | None, list[str]]:
     """Read one section; the source is there when its keys could be read, even if their values have problems."""
     try:
         matter, text = split_front_matter(path.read_bytes().decode())
-        keys = _FrontMatter.model_validate(matter)
+        keys = FrontMatter.model_validate(matter)
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         return None, [f"line {line}: is not UTF-8; save the file with that encoding"]
@@ -163,13 +198,13 @@ def _read(path: Path, max_tokens: int) -> tuple[Source | None, list[str]]:
         return None, [_key_problem(str(e["loc"][0]), e["type"], e["msg"]) for e in error.errors()]
     source = Source(
         keys.id, keys.title.strip(), " ".join(keys.summary.split()), text, tuple(keys.references), keys.reviewed_by,
-        keys.reviewed_on,
+        keys.reviewed_on, reviewed=keys.reviewed, origin=keys.source,
     )  # fmt: skip
     return source, _problems(source, path.stem, max_tokens)
 
 
 def _key_problem(key: str, kind: str, message: str) -> str:
-    if kind == "extra_forbidden":
+    if kind == "extra_forbidden" and key not in FrontMatter.model_fields:
         return f"{key}: unknown key; the keys are {_KEYS}"
     wrong = "is missing" if kind == "missing" else message[:1].lower() + message[1:]
     return f"{key}: {wrong}; {_WANTED_TYPES[key]}"
@@ -196,6 +231,10 @@ def _problems(source: Source, stem: str, max_tokens: int) -> list[str]:
         (
             source.reviewed_by is not None and source.reviewed_on is None,
             f"reviewed_on: is missing beside reviewed_by; {_WANTED_TYPES['reviewed_on']}",
+        ),
+        (
+            source.reviewed_by is not None and source.reviewed is False,
+            f"reviewed: is false beside reviewed_by; {_WANTED_TYPES['reviewed']}",
         ),
     ]
     return [message for wrong, message in checks if wrong]

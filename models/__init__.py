@@ -15,6 +15,7 @@ In reading order:
     bulkhead.py       how many calls run and wait at once, behind the circuit breaker of breaker.py
     relay.py          forwarding where an alias has a bulkhead or a fallback
     engine.py         Engine, a way to reach a model; Forwarded, a relayed answer
+    asks_models.py    an engine that asks other models itself, and what it may ask
     streaming.py      Listener, which gets an answer while it is written; assembly.py: pure, its chunks put together
     openai_engine.py  any OpenAI-compatible server
     litellm_engine.py every other provider; the only module that imports litellm, when it is used

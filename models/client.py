@@ -11,7 +11,8 @@ import structlog
 from pydantic import BaseModel
 
 from models.alias import Alias
-from models.engine import ActingEngine, AsksModels, Body, Engine, Forwarded
+from models.asks_models import AsksModels
+from models.engine import ActingEngine, Body, Engine, Forwarded
 from models.errors import ModelError, ModelSettingsError, UnreadableAnswer, UpstreamRefused
 from models.fallback import chain
 from models.litellm_engine import LiteLLMEngine

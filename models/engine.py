@@ -1,14 +1,13 @@
 """Engine, a way to reach a model; Forwarded, an answer that is relayed; and forwarding without bytes to relay."""
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Protocol, Self, runtime_checkable
 
 import orjson
 
 from models.errors import UpstreamRefused
-from models.usage import Ledger
 
 Body = dict[str, Any]
 """An OpenAI chat completion request or response."""
@@ -27,21 +26,6 @@ class Engine(Protocol):
 
     async def close(self) -> None:
         """Let go of what the engine holds."""
-
-
-class Completer(Protocol):
-    """What answers for model aliases: `models.client.Models`."""
-
-    def complete(self, alias: str, body: Body, *, step: str, ledger: Ledger) -> Coroutine[Any, Any, Body]:
-        """Answer a chat completion request; the ledger gets the call."""
-
-
-@runtime_checkable
-class AsksModels(Engine, Protocol):
-    """An engine that asks other models itself."""
-
-    def use_models(self, models: Completer) -> None:
-        """Take the models that it may ask, before it is asked anything."""
 
 
 @runtime_checkable

@@ -12,7 +12,7 @@ from models.client import Models
 from models.errors import ModelError
 from models.usage import Ledger, Usage
 from scenarios.checkpoint import Message
-from scoring.transcript import Attempt, Step
+from scoring.transcript import Attempt, Document, Step
 
 PLACE_HEADER = "X-CAF-Place"
 """Tells a proxy in this process what a request is for, so that what its models answer is recorded under that place."""
@@ -31,6 +31,8 @@ class ArmReply:
 
     reply: str
     citations: tuple[str, ...] = ()
+    documents: tuple[Document, ...] = ()
+    """Those that it cites."""
     outcome: str = "unfiltered"
     warnings: tuple[str, ...] = ()
     attempts: tuple[Attempt, ...] = ()
@@ -61,9 +63,11 @@ class Arm(Protocol):
 class TraceSummary:
     """What the trace of a turn adds to its reply."""
 
-    attempts: tuple[Attempt, ...]
-    steps: tuple[Step, ...]
-    cost: float | None
+    attempts: tuple[Attempt, ...] = ()
+    steps: tuple[Step, ...] = ()
+    cost: float | None = None
+    documents: tuple[Document, ...] = ()
+    """Those that the reply could rest on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,8 @@ class ProxyArm:
             raise NoReply(f"HTTP {response.status}: {answer.get('error', {}).get('message', 'no reason given')}")
         reply = read_completion(answer, (time.perf_counter() - started) * 1000)
         summary = self.take_trace(answer["caf"]["turn_id"])
-        return replace(reply, attempts=summary.attempts, steps=summary.steps, cost=summary.cost)
+        documents = tuple(one for one in summary.documents if one.id in reply.citations)
+        return replace(reply, attempts=summary.attempts, steps=summary.steps, cost=summary.cost, documents=documents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +137,8 @@ def read_completion(answer: Mapping[str, Any], ms: float) -> ArmReply:
     return ArmReply(
         text,
         tuple(cited["id"] for cited in caf.get("citations", ())),
-        caf.get("outcome", "unfiltered"),
-        tuple(warning["rule"] for warning in caf.get("warnings", ())),
+        outcome=caf.get("outcome", "unfiltered"),
+        warnings=tuple(warning["rule"] for warning in caf.get("warnings", ())),
         calls=caf.get("calls", 1),
         usage=Usage.from_body(answer),
         ms=ms,

@@ -111,7 +111,8 @@ class Run:
         self._raise_if_stopped()  # what a proxy made of a call that was refused for the budget is no reply of its
         return Exchange(
             place=place, user_message=user_message, stage=stage, reply=reply.reply, citations=reply.citations,
-            outcome=reply.outcome, warnings=reply.warnings, attempts=reply.attempts, calls=reply.calls, steps=reply.steps,
+            documents=reply.documents, outcome=reply.outcome, warnings=reply.warnings, attempts=reply.attempts,
+            calls=reply.calls, steps=reply.steps,
             prompt_tokens=reply.usage.prompt_tokens, completion_tokens=reply.usage.completion_tokens,
             cost=reply.cost, ms=round(reply.ms, 1),
         )  # fmt: skip

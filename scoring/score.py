@@ -22,7 +22,7 @@ class Rateable:
     response: str
     history: tuple[Message, ...] = ()
     sources: tuple[Source, ...] = ()
-    """The sections that the reply cites; for one that cites none, those nearest to the question."""
+    """The sections and documents that the reply cites; for one that cites none, the sections nearest to the question."""
     key_points: tuple[str, ...] = ()
     """What a full answer says, where somebody wrote that down."""
     role: str = ""

@@ -60,6 +60,15 @@ class Step(Line):
     completion_tokens: int
 
 
+class Document(Line):
+    """A passage that a reply rests on and that stands in no knowledge base."""
+
+    id: str
+    """`doc:N`, as the reply cites it; of this exchange alone."""
+    title: str
+    text: str
+
+
 class Exchange(Line):
     """One user message and the reply to it: a line of transcripts.jsonl."""
 
@@ -70,7 +79,9 @@ class Exchange(Line):
     reply: str
     """As delivered, without the citation line. Empty when the turn failed."""
     citations: tuple[str, ...] = ()
-    """Ids of the cited sections."""
+    """Ids of the cited sections and documents."""
+    documents: tuple[Document, ...] = ()
+    """Those that it cites, as judges saw them; of the arms that are proxies in this process."""
     outcome: str = "unfiltered"
     """What the turn came to, by a word of `proxy.traces.trace.Outcome`; `error` when there was no reply."""
     error: str | None = None

@@ -170,6 +170,16 @@ BASE = set(
 """What is installed with the proxy alone, of which everything may be imported everywhere. Listed, since each costs every user."""
 EXTRAS = {
     "assistants/hippocrates": {"duckcdm", "duckdb", "ohdsi_cohort_schemas"},
+    "knowledge_base/building": {
+        "anyascii",
+        "bs4",
+        "justhtml",
+        "mammoth",
+        "markdown_it",
+        "markdownify",
+        "pdfminer",
+        "pdfplumber",
+    },
     "judges/evaluation": {"jinja2", "markupsafe", "scipy"},
     "judges/training": {"scipy", "sklearn"},
     "plots": {"markupsafe", "matplotlib"},
@@ -217,6 +227,9 @@ def test_serving_loads_no_heavy_library() -> None:
         "duckdb",
         "ohdsi_cohort_schemas",
         "jinja2",
+        "pdfplumber",
+        "mammoth",
+        "bs4",
         "pandas",
         "pyarrow",
         "numpy",  # for local judges

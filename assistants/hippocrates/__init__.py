@@ -22,4 +22,13 @@ read_back   an expression in plain English, and the next question
 planner     what the grammar does not understand, read by a model that only fills slots
 cdm         an expression run on a local CDM: persons, and how many each rule leaves
 webapi      a confirmed expression sent to OHDSI WebAPI
+
+settings     what config.yaml says of it
+talk         what each sentence is for, and what its tools were answered
+reply_draft  a reply as it comes together
+answering    sentences that say nothing of the cohort
+noted        what a message changed
+proof        counts of a cohort, with those of few persons suppressed
+proposal     a cohort that is complete: read back, checked, counted, proposed to be sent
+assistant    all of it, behind the proxy
 """

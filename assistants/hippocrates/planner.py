@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 import structlog
 from pydantic import BaseModel, ConfigDict
 
+from assistants.assistant import AskStructured
 from assistants.hippocrates.amounts import MOST_DAYS, OLDEST, N, number
 from assistants.hippocrates.assembly import assemble
 from assistants.hippocrates.phrases import Head, Persons, Role, Value, Window
@@ -37,11 +38,10 @@ from assistants.hippocrates.study import (
 from assistants.hippocrates.terms import Terms
 from models.errors import ModelError
 from models.request import Message, text_of
-from models.structured import StructuredAnswer
-from models.usage import Ledger
 
 PROMPT = Path(__file__).parent / "planner.md"
-STEP = "planner"
+PLANNER = "planner"
+"""The role, under `models` of the alias, of the model that is asked."""
 _MOST_SENTENCES = 20
 _DEFAULT_GAP = DrugEraExit().gap
 log = structlog.get_logger()
@@ -91,14 +91,6 @@ class Plan(BaseModel):
     statements: list[Statement]
 
 
-class AsksForPlans(Protocol):
-    """Asks a model for an answer of a schema; `models.client.Models` does."""
-
-    async def structured(
-        self, alias: str, messages: list[Message], schema: type[Plan], *, step: str, ledger: Ledger, timeout_s: float
-    ) -> StructuredAnswer[Plan]: ...
-
-
 class ReadsTerms(Reader, Protocol):
     """A reader that knows what words mean; `Grammar` is one."""
 
@@ -107,19 +99,9 @@ class ReadsTerms(Reader, Protocol):
 
 
 async def plan(
-    models: AsksForPlans,
-    alias: str,
-    messages: Sequence[Message],
-    grammar: ReadsTerms,
-    *,
-    ledger: Ledger,
-    timeout_s: float = 30.0,
+    ask: AskStructured, messages: Sequence[Message], grammar: ReadsTerms, *, timeout_s: float = 30.0
 ) -> Study:
-    """Return the study that the messages describe; the model is asked once, and only if the grammar leaves sentences unread.
-
-    Args:
-        alias: the model that reads them.
-    """
+    """Return the study that the messages describe; the model is asked once, and only if the grammar leaves sentences unread."""
     listening = _Listening(grammar)
     study = fold(messages, listening)
     if not listening.unread:
@@ -134,7 +116,7 @@ async def plan(
         {"role": "user", "content": json.dumps(case, ensure_ascii=False)},
     ]
     try:
-        answer = await models.structured(alias, prompt, Plan, step=STEP, ledger=ledger, timeout_s=timeout_s)
+        answer = await ask(PLANNER, prompt, Plan, step=PLANNER, timeout_s=timeout_s)
     except ModelError as error:
         log.warning("planner_failed", error=error.kind)
         return study

@@ -47,6 +47,8 @@ class Options(BaseModel):
             raise ValueError(
                 "must not hold a user or password; name the token's environment variable in webapi_token_env"
             )
+        if parts.query or parts.fragment:
+            raise ValueError("must end with the path; name a token's environment variable in webapi_token_env")
         return value
 
 

@@ -16,18 +16,49 @@ from assistants.hippocrates.terms import Terms
 from assistants.hippocrates.vocabulary import Vocabulary
 from models.request import Message, text_of
 
-TOOL = "choose_concepts"
+CHOOSE, CONFIRM, SEND = "choose_concepts", "confirm_cohort", "send_to_atlas"
+"""Tools that are called where a request declares them."""
+HELLO = "Hello."
 MOST_SENTENCES = 100
 """Of a message; what follows is not read."""
-Wish = Literal["confirm", "name", "json", "count", "send", "summary", "databases", "help", "courtesy", "question"]
+Wish = Literal[
+    "confirm",
+    "approve",
+    "decline",
+    "name",
+    "sql",
+    "json",
+    "count",
+    "send",
+    "summary",
+    "databases",
+    "help",
+    "courtesy",
+    "question",
+]
+"""`approve` is the answer of `confirm_cohort`, `confirm` that of `send_to_atlas`, and `decline` a no to either."""
 _POLITE = (
     r"(?:(?:please|ok|okay|thanks|and|now|then|so|yes|can you|could you|would you|i want to|i would like to|let us|let's)"
     r"[\s,]+)*"
 )
 _COHORT = r"(?:it|this|that|them|(?:the|this|my|our) (?:cohort|definition|cohort definition|study))"
+_TABLE = r"(?:\w+\.)?(?:person\b|concept\b|\w+_\w+|\*)"
+"""A table as SQL names it: the bare words among those of a CDM mean something else here ("death", "observation")."""
+_THANKS = (
+    r"(?:many )?thanks?(?: you)?|thx|cheers|great|perfect|excellent|wonderful|super|nice|good job|well done|"
+    r"(?:(?:that|this|it|you)(?:'s| is| was|'ve been| have been| were)? )?(?:(?:very|really|so|most) )*"
+    r"(?:helps?|helped|helpful|useful|interesting|kind|good to know)(?: me)?"
+)
 _PHRASES: dict[Wish, tuple[str, ...]] = {
     "confirm": (rf"{_POLITE}confirm (?P<code>[a-z]{{6}})",),
     "name": (rf"{_POLITE}(?:call|name) {_COHORT} (?P<name>.{{1,100}})",),
+    "sql": (
+        r".*\bselect\s+(?:\*|distinct\b|top \d|count\s*\().*",
+        rf".*\b(?:select\b.+\bfrom|insert into|delete from)\s+{_TABLE}.*",
+        rf".*\b(?:update\s+{_TABLE}\s+set\b|(?:drop|create|truncate|alter) (?:table|view)\b).*",
+        r"(?!(?:what|how|why|does|is)\b).*\b(?:run|execute|write|generate|give|send|accept|show|be|are)\b.*\bsql\b.*",
+        rf"{_POLITE}(?:run|execute|perform|try) (?:an?|the|this|that|my|some) (?:\w+ )?(?:query|queries|statement|script)\b.*",
+    ),
     "json": (
         rf"{_POLITE}(?:show|give|get|download|export|see|what is|send)\b.{{0,40}}\b(?:json|cohort expression)\b.{{0,30}}",
         "json",
@@ -56,9 +87,10 @@ _PHRASES: dict[Wish, tuple[str, ...]] = {
         r".*\b(?:what can you (?:do|help)|how can you help|who are you|what are you)\b.*",
         r".*\b(?:how does this work|how do i (?:start|begin))\b.*|help",
     ),
-    "courtesy": (
-        r"(?:(?:hi|hello|hey|good (?:morning|afternoon|evening|day)|(?:many )?thanks|thank you|thx|great|perfect|bye|goodbye|ok|"
-        r"okay|cheers)[\s,]*(?:there|a lot|very much|so much)?[\s,]*)+",
+    "courtesy": (  # atomic: a word that is none must not be tried with every way to part the words before it
+        rf"(?>(?:hi|hello|hey|good (?:morning|afternoon|evening|day)|{_THANKS}|bye|goodbye|see you|ok|okay|cool|fine|got it|"
+        r"i see|understood|sounds good)(?![^\s,])[\s,]*"
+        r"(?:(?:there|a lot|very much|so much|for (?:now|that|your help))(?![^\s,])[\s,]*)?)+",
     ),
     "question": (r".*\?",),
 }
@@ -67,6 +99,15 @@ _NOT_A_SEARCH = re.compile(
     r"\b(?:in|of) (?:the|this|my|our) (?:cohort|definition)\b|^(?:what|why) (?:is|are|does|do)\b", re.IGNORECASE
 )
 """A sentence with "database" in it that asks what one is."""
+
+
+def courtesy(words: str) -> str:
+    """Return what is said to a courtesy; nothing to a mere "ok"."""
+    if re.search(rf"\b(?:{_THANKS})\b", words, re.IGNORECASE):
+        return "You are welcome."
+    if re.search(r"\b(?:bye|goodbye|see you)\b", words, re.IGNORECASE):
+        return "Goodbye."
+    return HELLO if re.match(r"(?:hi|hello|hey|good \w+)\b", words, re.IGNORECASE) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +126,7 @@ class Talk:
 
     grammar: Grammar
     vocabulary: Vocabulary
-    tool_turns: Mapping[int, "ToolChoice"] = field(default_factory=dict)
+    tool_turns: Mapping[int, "ToolChoice | Said"] = field(default_factory=dict)
     said: dict[int, tuple[Said, ...]] = field(default_factory=dict)
     before: dict[int, Study] = field(default_factory=dict)
     """The study before each message."""
@@ -97,6 +138,9 @@ class Talk:
     def read(self, study: Study, turn: int, text: str) -> Reading:
         self.before[turn] = study
         if (choice := self.tool_turns.get(turn)) is not None:
+            if isinstance(choice, Said):
+                self.said[turn] = (choice,)
+                return Reading()
             self.said[turn] = ()
             return choice.read(study, self.vocabulary)
         rest, said = [], []
@@ -172,33 +216,46 @@ def _ids(value: Any) -> list[int]:
     return [one for one in listed if isinstance(one, int) and not isinstance(one, bool)]
 
 
-def read_turns(messages: Sequence[Message]) -> tuple[list[Message], dict[int, ToolChoice]]:
-    """Return the user's messages, with answers of the tool `choose_concepts` among them, and which of them are such."""
+def read_turns(messages: Sequence[Message]) -> tuple[list[Message], dict[int, ToolChoice | Said]]:
+    """Return the user's messages, with answers of the tools among them, and which of them are such."""
     turns: list[Message] = []
-    choices: dict[int, ToolChoice] = {}
-    asked: dict[str, str] = {}
+    answers: dict[int, ToolChoice | Said] = {}
+    calls: dict[str, tuple[str, dict[str, Any]]] = {}
     for message in messages:
         role = message.get("role")
         if role == "assistant":
-            asked |= _asked(message)
-        elif role == "tool" and (words := asked.get(str(message.get("tool_call_id")))) is not None:
-            choices[len(turns)] = ToolChoice(words, _object(text_of(message)))
+            calls |= _calls(message)
+        elif role == "tool" and (call := calls.get(str(message.get("tool_call_id")))) is not None:
+            answers[len(turns)] = _read_answer(*call, _object(text_of(message)))
             turns.append({"role": "user", "content": text_of(message)})
         elif role == "user":
             turns.append(message)
-    return turns, choices
+    return turns, answers
 
 
-def _asked(message: Message) -> dict[str, str]:
-    """Return for which words the calls of a message have concepts chosen, by the calls' ids."""
-    asked = {}
+def _calls(message: Message) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return the names and arguments of a message's calls of our tools, by the calls' ids."""
     calls = message.get("tool_calls")
-    for call in calls if isinstance(calls, list) else ():
-        function = call.get("function") if isinstance(call, dict) else None
-        if isinstance(function, dict) and function.get("name") == TOOL:
-            words = _object(function.get("arguments")).get("words")
-            asked[str(call.get("id"))] = words if isinstance(words, str) else ""
-    return asked
+    functions = {
+        str(call.get("id")): call["function"]
+        for call in (calls if isinstance(calls, list) else ())
+        if isinstance(call, dict) and isinstance(call.get("function"), dict)
+    }
+    return {
+        ident: (function["name"], _object(function.get("arguments")))
+        for ident, function in functions.items()
+        if function.get("name") in (CHOOSE, CONFIRM, SEND)
+    }
+
+
+def _read_answer(tool: str, arguments: Mapping[str, Any], answer: Mapping[str, Any]) -> ToolChoice | Said:
+    """Read what a tool was answered. Only `"confirmed": true` confirms, and that what the call was about."""
+    if tool == CHOOSE:
+        words = arguments.get("words")
+        return ToolChoice(words if isinstance(words, str) else "", answer)
+    if answer.get("confirmed") is not True:
+        return Said("decline", "")
+    return Said("approve" if tool == CONFIRM else "confirm", "", str(arguments.get("code")))
 
 
 def _object(text: Any) -> dict[str, Any]:

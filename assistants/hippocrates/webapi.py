@@ -1,4 +1,4 @@
-"""Send a confirmed cohort to OHDSI WebAPI, and generate it there.
+"""Send a confirmed cohort to OHDSI WebAPI.
 
 Nothing here runs while a reply is drafted: every function takes an expression that the researcher confirmed.
 
@@ -8,22 +8,24 @@ Nothing here runs while a reply is drafted: every function takes an expression t
         +-- WebApiDenied      401 or 403
         +-- WebApiSlow        no answer in time
         +-- WebApiGarbled     an answer that is none of WebAPI, or not what was sent
-        +-- WebApiRefused     another 4xx: status
+        +-- WebApiRefused     another 4xx
+    +-- NotConfirmed          what was confirmed is another cohort
 
-No message holds text that the server wrote: it may quote tokens or patient-level values.
+No message holds text that the server wrote, which may quote tokens or patient-level values, or its address: users read them.
 """
 
 import asyncio
 import json
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import aiohttp
+import structlog
 
 from assistants.hippocrates.cohort import Json, digest
 
+log = structlog.get_logger()
 _MOST_NAMES = 20
 _UNCHANGED = "The cohort definition here is unchanged, and can be sent again."
 
@@ -35,10 +37,12 @@ class WebApiError(Exception):
         super().__init__(text)
         self.created: tuple[str, ...] = ()
         """What WebAPI holds although not everything was sent."""
+        self.unsure = ""
+        """What it may hold as well, and how to see."""
 
     def __str__(self) -> str:
-        left = f" Already created there: {', '.join(self.created)}." if self.created else ""
-        return f"{self.args[0]}{left} {_UNCHANGED}"
+        left = f"Already created there: {', '.join(self.created)}." if self.created else ""
+        return " ".join(filter(None, (self.args[0], left, self.unsure, _UNCHANGED)))
 
 
 class WebApiDown(WebApiError):
@@ -61,6 +65,10 @@ class WebApiRefused(WebApiError):
     """WebAPI refuses the request."""
 
 
+class NotConfirmed(Exception):
+    """What was confirmed is another cohort."""
+
+
 @dataclass(frozen=True, slots=True)
 class Confirmed:
     """A cohort that a researcher confirmed, exactly as it is."""
@@ -72,10 +80,10 @@ class Confirmed:
     @classmethod
     def of(cls, name: str, expression: Json, confirmed_digest: str) -> Self:
         """Raises:
-        ValueError: what was confirmed is another expression.
+        NotConfirmed: what was confirmed is another expression.
         """
         if digest(expression) != confirmed_digest:
-            raise ValueError("the cohort has changed since it was confirmed; have it confirmed again")
+            raise NotConfirmed("The cohort has changed since it was confirmed; have it confirmed again.")
         return cls(name, json.dumps(expression))
 
     @property
@@ -92,14 +100,6 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Generated:
-    """What a cohort comes to on a source of WebAPI."""
-
-    persons: int
-    records: int
-
-
-@dataclass(frozen=True, slots=True)
 class WebApi:
     """Where WebAPI is, and how long it may take."""
 
@@ -109,8 +109,6 @@ class WebApi:
     """Sent as `Authorization: Bearer`."""
     timeout_s: float = 30.0
     """For each request."""
-    generation_s: float = 600.0
-    """For the generation of a cohort."""
 
     async def send(self, session: aiohttp.ClientSession, cohort: Confirmed) -> Sent:
         """Create the concept sets and the cohort definition, and read back that WebAPI holds what was sent.
@@ -123,6 +121,7 @@ class WebApi:
             return await self._send(session, cohort, created)
         except WebApiError as error:
             error.created = (*created,)
+            log.warning("webapi_failed", url=self.url, error=type(error).__name__)  # users are not told the address
             raise
 
     async def _send(self, session: aiohttp.ClientSession, cohort: Confirmed, created: list[str]) -> Sent:
@@ -130,8 +129,7 @@ class WebApi:
         set_ids = []
         for one in expression["ConceptSets"]:
             name = await self._free_name(session, "conceptset", f"{cohort.name}: {one['name']}")
-            answer = await self._ask(session, "POST", "/conceptset/", {"name": name})
-            set_ids.append(set_id := _id_of(answer))
+            set_ids.append(set_id := await self._create(session, "/conceptset/", "concept sets", {"name": name}))
             created.append(f"concept set {set_id}")
             items = [_stored_item(item) for item in one["expression"]["items"]]
             await self._ask(session, "PUT", f"/conceptset/{set_id}/items", items)
@@ -143,7 +141,7 @@ class WebApi:
             "expressionType": "SIMPLE_EXPRESSION",
             "expression": cohort.text,
         }
-        cohort_id = _id_of(await self._ask(session, "POST", "/cohortdefinition/", body))
+        cohort_id = await self._create(session, "/cohortdefinition/", "cohort definitions", body)
         created.append(f"cohort definition {cohort_id}")
         _expect_same(expression, await self.read(session, cohort_id), f"cohort definition {cohort_id}")
         return Sent(cohort_id, (*set_ids,))
@@ -157,32 +155,16 @@ class WebApi:
         except ValueError:
             expression = None
         if not isinstance(expression, dict):
-            raise WebApiGarbled(f"WebAPI at {self.url} answered with something that is no cohort definition.")
+            raise WebApiGarbled("WebAPI answered with something that is no cohort definition.")
         return expression
 
-    async def generate(self, session: aiohttp.ClientSession, cohort_id: int, source: str) -> Generated:
-        """Generate a cohort that was sent, and wait for it."""
-        await self._ask(session, "GET", f"/cohortdefinition/{cohort_id}/generate/{source}")
-        end, pause = time.monotonic() + self.generation_s, 0.1
-        while time.monotonic() < end:
-            infos = await self._ask(session, "GET", f"/cohortdefinition/{cohort_id}/info")
-            info = infos[-1] if isinstance(infos, list) and infos and isinstance(infos[-1], dict) else {}
-            if info.get("status") == "COMPLETE":
-                persons, records = info.get("personCount"), info.get("recordCount")
-                if isinstance(persons, int) and isinstance(records, int):
-                    return Generated(persons, records)
-                raise WebApiGarbled(
-                    f"WebAPI at {self.url} generated the cohort, but does not say how many persons it has."
-                )
-            if info.get("status") in ("FAILED", "ERROR", "STOPPED") or info.get("isCanceled"):
-                raise WebApiRefused(
-                    f"WebAPI at {self.url} could not generate cohort {cohort_id} on {source!r}; its log says why."
-                )
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, 5.0)
-        raise WebApiSlow(
-            f"WebAPI at {self.url} has not generated cohort {cohort_id} within {self.generation_s:g} s; it may still do so."
-        )
+    async def _create(self, session: aiohttp.ClientSession, path: str, shelf: str, body: Json) -> int:
+        """Create something of a name, and return its id. Args: shelf: where ATLAS lists it."""
+        try:
+            return _id_of(await self._ask(session, "POST", path, body))
+        except (WebApiSlow, WebApiDown, WebApiGarbled) as error:  # nobody knows what the server did
+            error.unsure = f"It may be there all the same: look among the {shelf} of ATLAS for “{body['name']}”."
+            raise
 
     async def _free_name(self, session: aiohttp.ClientSession, kind: str, name: str) -> str:
         """Return a name that nothing at WebAPI has: its database takes each but once."""
@@ -194,12 +176,10 @@ class WebApi:
             except WebApiRefused:  # an older WebAPI, which does not tell
                 return candidate
             if not isinstance(holders, int):
-                raise WebApiGarbled(f"WebAPI at {self.url} did not say whether a name is taken.")
+                raise WebApiGarbled("WebAPI did not say whether a name is taken.")
             if holders == 0:
                 return candidate
-        raise WebApiRefused(
-            f"WebAPI at {self.url} has {_MOST_NAMES} of the name {name!r} already; please choose another."
-        )
+        raise WebApiRefused(f"WebAPI has {_MOST_NAMES} of the name {name!r} already; please choose another.")
 
     async def _ask(
         self,
@@ -210,7 +190,6 @@ class WebApi:
         query: Mapping[str, str] | None = None,
     ) -> Any:
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        where = f"WebAPI at {self.url}"
         try:
             async with (
                 asyncio.timeout(self.timeout_s),
@@ -225,24 +204,24 @@ class WebApi:
             ):
                 if response.status in (401, 403):
                     raise WebApiDenied(
-                        f"{where} wants a valid token for this ({response.status}); check the one in the configuration."
+                        f"WebAPI wants a valid token for this ({response.status}); check the one in the configuration."
                     )
                 if response.status >= 500:
-                    raise WebApiDown(f"{where} failed ({response.status}) at {method} {path}; its log says why.")
+                    raise WebApiDown(f"WebAPI failed ({response.status}) at {method} {path}; its log says why.")
                 if response.status >= 300:
-                    raise WebApiRefused(f"{where} refused {method} {path} ({response.status}).")
+                    raise WebApiRefused(f"WebAPI refused {method} {path} ({response.status}).")
                 content = await response.read()
         except TimeoutError:
-            raise WebApiSlow(f"{where} did not answer {method} {path} within {self.timeout_s:g} s.") from None
+            raise WebApiSlow(f"WebAPI did not answer {method} {path} within {self.timeout_s:g} s.") from None
         except aiohttp.ClientError as error:
             raise WebApiDown(
-                f"{where} cannot be reached ({type(error).__name__}); is it running, and is the address right?"
+                f"WebAPI cannot be reached ({type(error).__name__}); is it running, and is its address right in the configuration?"
             ) from None
         try:
             return json.loads(content) if content else None
         except ValueError:
             raise WebApiGarbled(
-                f"{where} answered {method} {path} with something that is no JSON; is that address a WebAPI?"
+                f"WebAPI answered {method} {path} with something that is no JSON; is the configured address a WebAPI?"
             ) from None
 
 

@@ -18,7 +18,7 @@ from aiohttp import web
 from judges.case import emergency_case
 from judges.review import Review
 from models.engine import Body
-from models.turn_scope import Principal
+from models.turn_scope import SCOPE, Principal, TurnScope
 from models.usage import Ledger
 from proxy.api.dialect import ChatDialect, Dialect
 from proxy.api.passthrough import ForwardAccounting, forward_translated, passthrough
@@ -131,6 +131,11 @@ async def _pass_through(service: Service, incoming: Incoming) -> web.StreamRespo
     """Relay a request of a chatbot that only forwards."""
     request, bot, data, key = incoming.request, incoming.bot, incoming.data, incoming.access.key
     async with service.meter.admit(key, Ledger(service.telemetry)) as ledger:
+        user = data.get("user")
+        principal = Principal(
+            incoming.access.key_id, user if isinstance(user, str) else "", incoming.access.permissions
+        )
+        SCOPE.set(TurnScope(ledger, principal))  # the calls of an assistant count for its key
         with ForwardAccounting(service, bot.name, key, ledger):
             if incoming.dialect.verbatim:
                 return await passthrough(request, bot, incoming.raw, data, ledger)

@@ -32,7 +32,7 @@ async def run_turn(service: Service, request: web.Request, turn: Turn, identity:
     limit_s = service.config.server.turn_timeout_s
     try:
         answer = await take_turn(turn, limit_s)
-        answer = await act(service.conversations, turn, identity, answer)
+        answer = await act(service.actions, service.conversations, turn, identity, answer)
         with turn.step("remember"):
             warnings_added = await remember(service.conversations, turn, identity, answer)
         completion = reply.completion(turn, answer, expose=service.config.expose == "caf")

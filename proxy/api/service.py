@@ -20,6 +20,7 @@ from proxy.tenants.limits import Meter, ProcessMeter
 from proxy.tenants.throttle import Throttle
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Trace
+from proxy.turn.actions import Actions
 from proxy.turn.chatbot import Chatbot
 from proxy.turn.shadow import Shadows
 from proxy.wire.errors import Forbidden, TooManyFailures, Unauthorized
@@ -47,6 +48,7 @@ class Service:
     telemetry: "Telemetry | None" = None
     shadows: Shadows = field(default_factory=Shadows)
     background: set[asyncio.Task[None]] = field(default_factory=set)
+    actions: Actions = field(default_factory=Actions)
 
     def access(self, request: web.Request, needed: Permission = "chat") -> Access:
         """Authenticate a request.

@@ -11,12 +11,18 @@ journal.py         who looked at whose texts, labelled, deleted: to the audit lo
 assets.py          style sheets and scripts
 words.py           what traces name by identifiers, in words
 trace_reading.py   reads traces for a screen, or says why there are none
-word_diff.py       two texts compared word by word
 
 plot.py            lines and bars as SVG
 evaluations.py     evaluations of judges, read and started; runs.py: experiments, read
 
 Its screens, a module and a folder of templates each: playground, conversations, emergencies, judges, experiments, knowledge,
-operation. The page of one turn stands beside its list: turn_page.py, what people do there in turn_actions.py, its story and times
-in turn_story.py and waterfall.py, which turns are meant in turn_query.py.
+operation. The page of one turn stands beside its list: turn_page.py, and turn_actions.py for what people do there. What screens make
+of turns, without any handler:
+
+turn_query.py      which turns a list shows, by its address
+turn_story.py      a trace as a story; waterfall.py: the times of its calls
+reply_facts.py     what became of one reply, from its `caf` object and its trace
+word_diff.py       a draft against what was delivered, word by word
+quote_marks.py     judges' quotes, marked in the section that they are from
+checkpoint_file.py a conversation as a checkpoint file
 """

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from urllib.parse import quote, urlsplit
 
-from aiohttp import hdrs, web
+from aiohttp import ClientConnectionResetError, hdrs, web
 
 from proxy.api.middleware import to_api_error
 from proxy.api.service import SERVICE, Service
@@ -51,6 +51,8 @@ def admit(screen: Screen, *needed: Permission) -> Handler:
             if request.method not in SAFE:
                 await _check_csrf(visit)
             response = await screen(visit)
+        except ClientConnectionResetError:  # the client has gone while it was written to: nobody reads a page
+            raise
         except Exception as error:
             return show_error(request, to_api_error(request, error))
         if new_token is not None and not response.prepared:

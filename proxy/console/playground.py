@@ -1,14 +1,159 @@
-"""Playground."""
+"""Playground: chat with a running chatbot in the browser, and see what the filter made of each reply.
+
+The browser asks as any client does, only that its session stands for the key: the same turns, limits, audit and traces.
+"""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
 
 from aiohttp import web
+from pydantic import BaseModel, ValidationError
 
+from proxy.api.chat import converse
+from proxy.api.dialect import ChatDialect
+from proxy.api.request_body import read_body
 from proxy.console.admission import admit
+from proxy.console.checkpoint_file import Conversation, write_checkpoint
+from proxy.console.journal import record_action
+from proxy.console.quote_marks import mark_quotes
+from proxy.console.render import HEADERS
+from proxy.console.reply_facts import (
+    OUTCOMES,
+    Asked,
+    ReplyFacts,
+    Trace,
+    facts_of_caf,
+    facts_of_trace,
+    is_redacted,
+    proving_quotes,
+)
 from proxy.console.visit import Visit
+from proxy.tenants.access import GRANTED
+from proxy.traces.backend import TraceError, trace_backend, trace_detail
+from proxy.traces.search import read_turn
+from proxy.turn.chatbot import Chatbot
+from proxy.wire.errors import BadRequest, Forbidden
+
+WAITS_S = (0.0, 0.25, 0.25, 0.5, 1.0)
+"""How long to wait before each look for a trace: another thread writes it, in batches, a moment after the reply."""
+TURN_ID = re.compile(r"[0-9a-f]{32}")
+ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 async def show_playground(visit: Visit) -> web.Response:
     """Show the screen."""
-    return visit.render("playground/index.html")
+    return visit.render(
+        "playground/index.html",
+        bots=visit.bots,
+        outcomes=OUTCOMES,
+        shadow=any(bot.settings.filter == "shadow" for bot in visit.bots),
+    )
 
 
-ROUTES = [web.get("/console/playground", admit(show_playground))]
+async def ask(visit: Visit) -> web.StreamResponse:
+    """Answer a message, as `/v1/chat/completions` does."""
+    visit.request[GRANTED] = visit.access
+    return await converse(visit.request, ChatDialect())
+
+
+async def show_turn(visit: Visit) -> web.Response:
+    """Show what became of a reply, which the page sends along: from its trace where there is one that the visitor may read."""
+    turn_id = visit.request.match_info["turn"]
+    if not TURN_ID.fullmatch(turn_id):
+        raise web.HTTPNotFound
+    asked = await _read_json(visit, Asked)
+    bot = _find_bot(visit, asked.chatbot)
+    trace = await _find_trace(visit, turn_id, patient=True) if visit.may("trace") else None
+    facts: ReplyFacts | None = None
+    if trace is not None:
+        if not is_redacted(trace):
+            record_action(visit.service, "console_read", visit.access.key, turn=turn_id)
+        titles = {id: section.title for id, section in bot.sections.items()}
+        facts = await asyncio.to_thread(facts_of_trace, trace, asked.caf, asked.text, titles)
+    elif asked.caf is not None:
+        facts = await asyncio.to_thread(facts_of_caf, asked.caf, asked.text)
+    return visit.render("playground/_turn.html", facts=facts, turn_id=turn_id, bot=bot, traced=trace is not None)
+
+
+async def show_source(visit: Visit) -> web.Response:
+    """Show a section, or a document of a turn, with what judges have quoted from it marked."""
+    bot = _find_bot(visit, visit.request.match_info["chatbot"])
+    source_id, turn_id = visit.request.match_info["source"], visit.request.query.get("turn", "")
+    trace = None
+    if visit.may("trace") and TURN_ID.fullmatch(turn_id):
+        trace = await _find_trace(visit, turn_id)
+    section = bot.sections.get(source_id)
+    if section is not None:
+        quotes = proving_quotes(trace, source_id) if trace is not None else []
+        stretches = await asyncio.to_thread(mark_quotes, section.text, quotes)
+        return visit.render("playground/_source.html", title=section.title, section=section, stretches=stretches)
+    if not visit.may("trace"):
+        raise Forbidden("The documents of a turn are texts of it, which the permission `trace` shows.")
+    document = next((one for one in (trace or {}).get("documents", ()) if one["id"] == source_id), None)
+    if trace is None or document is None:
+        raise web.HTTPNotFound
+    record_action(visit.service, "console_read", visit.access.key, turn=turn_id)
+    stretches = await asyncio.to_thread(mark_quotes, document["text"], proving_quotes(trace, source_id))
+    return visit.render("playground/_source.html", title=document["title"], section=None, stretches=stretches)
+
+
+async def save_checkpoint(visit: Visit) -> web.Response:
+    """Answer with the conversation shown as a checkpoint file."""
+    conversation = await _read_json(visit, Conversation)
+    _find_bot(visit, conversation.chatbot)
+    text = await asyncio.to_thread(write_checkpoint, conversation, datetime.now(UTC).replace(microsecond=0))
+    disposition = f'attachment; filename="{conversation.name}.yaml"'
+    return web.Response(
+        text=text, content_type="application/yaml", headers={**HEADERS, "Content-Disposition": disposition}
+    )
+
+
+def _find_bot(visit: Visit, name: str) -> Chatbot:
+    """Raises: web.HTTPNotFound: it is not there, or the visitor may not ask it, which is the same."""
+    if name not in visit.chatbots:
+        raise web.HTTPNotFound
+    return visit.service.chatbots[name]
+
+
+async def _find_trace(visit: Visit, turn_id: str, *, patient: bool = False) -> Trace | None:
+    """Return the trace of a turn; None where none is kept, or it is of a chatbot that the visitor may not ask.
+
+    Args:
+        visit: Who looks.
+        turn_id: The turn.
+        patient: Whether it was just taken, and its trace may still be on its way.
+    """
+    config = visit.service.config
+    if trace_detail(config) == "none":
+        return None
+    for wait_s in WAITS_S if patient else WAITS_S[:1]:
+        await asyncio.sleep(wait_s)
+        try:
+            trace = await asyncio.to_thread(read_turn, trace_backend(config.privacy), turn_id, visit.chatbots)
+        except TraceError:  # there may be no file yet
+            continue
+        if trace is not None:
+            return trace
+    return None
+
+
+async def _read_json(visit: Visit, model: type[ModelT]) -> ModelT:
+    """Raises: BadRequest: the request's body is not what the page sends."""
+    try:
+        return model.model_validate_json(await read_body(visit.request))
+    except ValidationError as error:
+        faults: Sequence[Any] = error.errors(include_url=False, include_input=False)
+        where = ".".join(map(str, faults[0]["loc"])) or "body"
+        raise BadRequest(f"{where}: {faults[0]['msg']}", param=where) from None
+
+
+ROUTES = [
+    web.get("/console/playground", admit(show_playground)),
+    web.post("/console/playground/chat", admit(ask, "chat")),
+    web.post("/console/playground/turns/{turn}", admit(show_turn)),
+    web.get("/console/playground/sources/{chatbot}/{source}", admit(show_source)),
+    web.post("/console/playground/checkpoint", admit(save_checkpoint)),
+]

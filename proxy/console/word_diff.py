@@ -46,6 +46,24 @@ def is_changed(pieces: Sequence[Piece]) -> bool:
     return any(piece.kind != "same" for piece in pieces)
 
 
+def join_islands(pieces: Sequence[Piece], words: int = 3) -> list[Piece]:
+    """Return a comparison in which so few words that stayed between two changes count as changed too.
+
+    Where a text was written anew, single words that happen to recur in it leave a patchwork that nobody can read.
+    """
+    joined: list[Piece] = []
+    removed = added = ""
+    for number, piece in enumerate(pieces):
+        inside = 0 < number < len(pieces) - 1 or not any(map(str.isalnum, piece.text))
+        if piece.kind == "same" and not (len(pieces) > 1 and inside and len(piece.text.split()) <= words):
+            joined += [Piece("removed", removed), Piece("added", added), piece]
+            removed = added = ""
+        else:
+            removed += piece.text if piece.kind != "added" else ""
+            added += piece.text if piece.kind != "removed" else ""
+    return _join([*joined, Piece("removed", removed), Piece("added", added)])
+
+
 def _compare(old: Sequence[str], new: Sequence[str]) -> Iterator[Piece]:
     matcher = SequenceMatcher(None, [one.strip() for one in old], [one.strip() for one in new])
     for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes():

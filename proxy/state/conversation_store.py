@@ -64,10 +64,11 @@ class LocalConversations:
 
     def limit(self, max_turns: int, max_age_s: float) -> None:
         """Set the bounds: what is over them goes. If they differ from those before, the ages of states begin anew."""
-        states = _cache(max_turns, max_age_s)
+        states, claims = _cache(max_turns, max_age_s), _cache(max_turns, max_age_s)
         if (states.maxsize, states.ttl) != (self._states.maxsize, self._states.ttl):
             states.update(self._states)  # the longest unused first
-            self._states = states
+            claims.update(self._claims)
+            self._states, self._claims = states, claims
 
     def __len__(self) -> int:
         return len(self._states)

@@ -1,8 +1,12 @@
 """What an assistant proposes to do outside: done once, after the verdict, on a user's confirmation of exactly that."""
 
 import asyncio
+import re
+from collections.abc import Coroutine
 from dataclasses import replace
+from typing import Any
 
+import orjson
 import structlog
 
 from models.client import Body
@@ -19,6 +23,8 @@ log = structlog.get_logger()
 
 NOT_ALLOWED = "This was not done: the key that asks may not act (it needs the permission `act`)."
 NOT_CONFIRMED = "This was not done: please confirm it with the code that was shown for exactly this."
+NOT_FOR_SEVERAL = "This was not done: it is done for a single reply only, and several were asked for (`n`)."
+NOT_AS_JSON = "This was not done: nothing is done for a reply in JSON. Please confirm it without `response_format`."
 NOT_JUDGED = "This was not done: the reply was not accepted by this service's filter."
 DONE_BEFORE = "This was confirmed before, and was not done again. If it did not come about then, ask for it again."
 FAILED = "This was not done, or not wholly. Nothing of what we have put together is lost; you can ask for it again."
@@ -27,7 +33,21 @@ LIMIT_S = 120.0
 """How long an action may take."""
 
 
-async def act(store: ConversationStore, turn: Turn, identity: Identity, answer: Answer) -> Answer:
+class Actions:
+    """The actions that are being done. An event loop keeps only weak references to its tasks."""
+
+    def __init__(self) -> None:
+        self._under_way: set[asyncio.Task[str]] = set()
+
+    async def finish(self, work: Coroutine[Any, Any, str]) -> str:
+        """Do something to its end, also when whoever waits for it is cancelled; return what to tell the user."""
+        task = asyncio.create_task(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return await asyncio.shield(task)
+
+
+async def act(actions: Actions, store: ConversationStore, turn: Turn, identity: Identity, answer: Answer) -> Answer:
     """Do what the user has confirmed by the delivered reply, and tell in it what came of that; ask to confirm what is proposed.
 
     What has begun goes on to its end, also when the client leaves meanwhile: half an action is worse than none.
@@ -39,7 +59,7 @@ async def act(store: ConversationStore, turn: Turn, identity: Identity, answer: 
     engine = turn.bot.models.acting_engine(turn.bot.settings.model)
     first = answer.deliveries[0]
     action = first.message.get("action")
-    if engine is None or not isinstance(action, dict) or first.text is None or turn.request.wants_json:
+    if engine is None or not isinstance(action, dict) or first.text is None:
         return answer
     if first.text_outcome in ("emergency", "fallback"):
         return answer
@@ -48,17 +68,10 @@ async def act(store: ConversationStore, turn: Turn, identity: Identity, answer: 
         return _with_line(answer, action["prompt"].replace("{code}", action["code"])) if may else answer
     told = _objection(turn, answer, str(action["code"]))
     if told is None:
-        acting = asyncio.create_task(_act_once(store, turn, identity, engine, action))
-        _under_way.add(acting)
-        acting.add_done_callback(_under_way.discard)
         with turn.step("act"):
-            told = await asyncio.shield(acting)
+            told = await actions.finish(_act_once(store, turn, identity, engine, action))
     turn.results.notes.append(Note("act", f"{action['name']}: {told}"))
-    return _with_line(answer, told)
-
-
-_under_way: set[asyncio.Task[str]] = set()
-"""Actions that are being done. An event loop keeps only weak references to its tasks."""
+    return _with_line(answer, told, as_json=turn.request.wants_json)
 
 
 async def _act_once(
@@ -79,9 +92,21 @@ async def _act_once(
     return told
 
 
-def _with_line(answer: Answer, line: str) -> Answer:
+def _with_line(answer: Answer, line: str, *, as_json: bool = False) -> Answer:
     first, *others = answer.deliveries
-    return replace(answer, deliveries=[replace(first, text=f"{first.text}\n\n{line}"), *others])
+    text = _add_to_document(first.text or "", line) if as_json else f"{first.text}\n\n{line}"
+    return replace(answer, deliveries=[replace(first, text=text), *others])
+
+
+def _add_to_document(document: str, line: str) -> str:
+    """Add a line to the `answer` of an assistant's document; one that a refiner or a limit has left without stays as it is."""
+    try:
+        read = orjson.loads(document)
+    except orjson.JSONDecodeError:
+        return document
+    if not isinstance(read, dict) or not isinstance(read.get("answer"), str):
+        return document
+    return orjson.dumps(read | {"answer": f"{read['answer']}\n\n{line}"}).decode()
 
 
 def _objection(turn: Turn, answer: Answer, code: str | None) -> str | None:
@@ -89,12 +114,17 @@ def _objection(turn: Turn, answer: Answer, code: str | None) -> str | None:
     drafts = [attempt for attempt in turn.results.attempts if attempt.kind != "tool_calls"]
     if "act" not in turn.principal.permissions:
         return NOT_ALLOWED
-    if len(answer.deliveries) != 1 or len(drafts) != 1 or not _accepted(answer.deliveries[0]):
+    if turn.request.wants_json:
+        return NOT_AS_JSON
+    if len(answer.deliveries) != 1:
+        return NOT_FOR_SEVERAL
+    if len(drafts) != 1 or not _accepted(answer.deliveries[0]):
         return NOT_JUDGED
     if code is None:
         return None
     last = next((message for message in reversed(turn.request.messages) if message.is_reply), None)
-    return None if last is not None and _is_ours(turn, last) and code in last.text else NOT_CONFIRMED
+    shown = last is not None and _is_ours(turn, last) and re.search(rf"(?<!\w){re.escape(code)}(?!\w)", last.text)
+    return None if shown else NOT_CONFIRMED
 
 
 def _is_whole(delivery: Delivery) -> bool:

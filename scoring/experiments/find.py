@@ -96,6 +96,7 @@ async def find_checkpoint(
                         stage=stage,
                         reply=reply.reply,
                         citations=reply.citations,
+                        documents=reply.documents,
                     )
                     rating = await cast.raters[rater].rate(build_case(exchange, tuple(conversation), sample), Ledger())
                 except (ModelError, NoReply) as error:

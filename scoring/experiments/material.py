@@ -178,11 +178,12 @@ class CaseBuilder:
         )
 
     def sources(self, exchange: Exchange, sample: Sample) -> tuple[Source, ...]:
-        """Return the sections that a reply is held against.
-
-        Those it cites, and those that are known to answer the question; where there is neither, those nearest to the user's words.
+        """Return what a reply is held against: the sections and documents that it cites, and the sections that are known to answer
+        the question; where there is neither, those nearest to the user's words.
         """
+        documents = {one.id: Source(one.id, one.title, "", one.text) for one in exchange.documents}
         ids = [*exchange.citations, *(sample.question.sections if sample.question else ())]
         if not ids and self.library:
             ids = [choice.id for choice in self.library.lexical.choose(exchange.user_message, [], NEAREST)]
-        return tuple(self.library[name] for name in dict.fromkeys(ids) if name in self.library)
+        held = {**self.library, **documents}
+        return tuple(held[name] for name in dict.fromkeys(ids) if name in held)

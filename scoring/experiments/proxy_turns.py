@@ -9,7 +9,7 @@ from models.answer_cache import request_purpose
 from models.usage import Call
 from proxy.traces.trace import Trace
 from scoring.arm import PLACE_HEADER, TraceSummary
-from scoring.transcript import Attempt, Step, Verdict
+from scoring.transcript import Attempt, Document, Step, Verdict
 
 
 @web.middleware
@@ -37,7 +37,7 @@ class ProxyTurns:
         """Return and forget the summary of a turn's trace."""
         trace = self._traces.pop(turn_id, None)
         if trace is None:
-            return TraceSummary((), (), None)
+            return TraceSummary()
         message = [Attempt(kind="message", text=trace.user_message, verdicts=_verdicts(trace.emergency))]
         attempts = [Attempt(kind=one.kind, text=one.text, verdicts=_verdicts(one.judgements)) for one in trace.attempts]
         costs = [call.cost for call in trace.calls if call.cost is not None]
@@ -45,6 +45,11 @@ class ProxyTurns:
             tuple([*message, *attempts] if trace.emergency else attempts),
             tuple(_steps(trace.calls)),
             sum(costs) if costs else None,
+            tuple(
+                Document(id=one.id, title=one.title, text=one.text)
+                for one in trace.documents
+                if one.choice in (None, 0)  # the first is the one that is delivered
+            ),
         )
 
 

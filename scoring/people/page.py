@@ -28,7 +28,8 @@ def page(sheet: Sheet, sections: Mapping[str, Section]) -> str:
 
     Args:
         sheet: What is to be rated.
-        sections: The knowledge base by id, as far as it is known; the title of any other section is made of its id.
+        sections: The knowledge base by id, as far as it is known; the title of any other section is made of its id. Documents
+            come with their replies.
     """
     # Autoescape whatever the template is called: what is shown are texts of users and models.
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -39,7 +40,7 @@ def page(sheet: Sheet, sections: Mapping[str, Section]) -> str:
         "items": [_page_item(item) for item in sheet.items],
         "sections": _titles(sheet, sections),
     }
-    readable = any(section.text for section in sections.values())
+    readable = any(section.text for section in sections.values()) or any(item.documents for item in sheet.items)
     return environment.from_string(template).render(rater=sheet.rater, rubric=rubric(), readable=readable, data=data)
 
 
@@ -52,16 +53,19 @@ def rubric() -> Markup:
 
 def _page_item(item: Item) -> dict[str, object]:
     """Return what the page may hold of an item: neither its place nor whose twin it is."""
+    documents = {one.id: {"title": one.title, "text": one.text} for one in item.documents}
     return {
         "id": item.id,
         "history": [{"role": said.role, "content": said.content} for said in item.history],
         "user_message": item.user_message,
         "reply": item.reply,
         "citations": item.citations,
+        **({"documents": documents} if documents else {}),
     }
 
 
 def _titles(sheet: Sheet, sections: Mapping[str, Section]) -> dict[str, dict[str, str]]:
     known = {id: {"title": section.title, "text": section.text} for id, section in sections.items()}
-    cited = sorted({id for item in sheet.items for id in item.citations if id not in known})
+    held = {item.id: {one.id for one in item.documents} for item in sheet.items}
+    cited = sorted({id for item in sheet.items for id in item.citations if id not in known and id not in held[item.id]})
     return known | {id: {"title": id.replace("-", " ").replace("_", " ").capitalize(), "text": ""} for id in cited}

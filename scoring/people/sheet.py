@@ -13,7 +13,7 @@ from itertools import zip_longest
 from random import Random
 from typing import Literal
 
-from scoring.transcript import Exchange, Line, Place
+from scoring.transcript import Document, Exchange, Line, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,7 @@ class Item:
     user_message: str
     reply: str
     citations: tuple[str, ...]
+    documents: tuple[Document, ...] = ()
 
 
 class KeyItem(Line):
@@ -68,7 +69,9 @@ class Sheet:
     def page(self) -> str:
         """Return the id of the page: a fingerprint of all that it shows, so that progress is never kept for another."""
         shown = [
-            [i.id, [[m.role, m.content] for m in i.history], i.user_message, i.reply, i.citations] for i in self.items
+            [i.id, [[m.role, m.content] for m in i.history], i.user_message, i.reply, i.citations]
+            + [one.model_dump() for one in i.documents]
+            for i in self.items
         ]
         return hashlib.sha256(json.dumps([self.rater, shown]).encode()).hexdigest()[:16]
 
@@ -156,4 +159,4 @@ def _ids(lot: Random, count: int) -> Iterator[str]:
 
 
 def _item(id: str, one: Exchange, twin_of: str | None, history: tuple[HistoryMessage, ...]) -> Item:
-    return Item(id, one.place, twin_of, history, one.user_message, one.reply, one.citations)
+    return Item(id, one.place, twin_of, history, one.user_message, one.reply, one.citations, one.documents)

@@ -3,6 +3,8 @@
 import re
 from dataclasses import replace
 
+from pydantic import BaseModel
+
 from assistants.assistant import Action, AssistantError, AssistantReply, AssistantRequest, Document, ToolRequest
 from models.settings import ModelSettings
 from models.turn_scope import Principal
@@ -10,6 +12,12 @@ from models.turn_scope import Principal
 COUNTS = Document("stats/may", "Visitors in May", "In May 4,310 visitors came to the museum.")
 TIMES = Document("tours", "Tours", "The tour on Monday begins at ten.")
 TOUR = Action("book_tour", {"day": "Monday"})
+
+
+class Day(BaseModel):
+    """What the clerk asks a model for."""
+
+    day: str
 
 
 class Clerk:
@@ -29,6 +37,10 @@ class Clerk:
             assert request.ask is not None
             answer = await request.ask("writer", {"messages": [{"role": "user", "content": "Write."}]})
             return AssistantReply(answer["choices"][0]["message"]["content"])
+        if question == "ask for the day":
+            assert request.ask_structured is not None
+            read = await request.ask_structured("writer", [{"role": "user", "content": "Which day?"}], Day)
+            return AssistantReply(f"It is {read.value.day}.")
         if question == "use the tool" and "open_calendar" in request.tools:
             return AssistantReply(tool_calls=[ToolRequest("open_calendar", {"day": "Monday"})])
         if found := re.search(r"\b(invent|count)\b", question):

@@ -41,3 +41,9 @@ def test_no_answer_is_made_up() -> None:
     """When no sentence has a word of the question, or there is no section."""
     assert answer("zebras", "", [TEA]) is None
     assert answer("zebras", "", []) is None
+
+
+def test_headings_within_a_section_are_no_sentences() -> None:
+    """Imported documents have them; an answer is made of what stands below."""
+    rent = section("rent", "Rent", "The rent is due on Mondays.\n\n## Raising the rent\n\nIt may rise once a year.")
+    assert [sentence.text for sentence in rent.sentences] == ["The rent is due on Mondays.", "It may rise once a year."]

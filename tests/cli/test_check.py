@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from assistants import registry
 from cli import check
 from proxy.tenants.keys import create, save
 from tests.cli.conftest import ROOT, Ended
@@ -221,10 +222,30 @@ def test_evidence_that_counts_for_nothing_is_noted(inside: Caf, folder: Path) ->
     trusted = config.read_text().replace("engine: embedded", "engine: embedded, trusted_evidence: true")
     config.write_text(trusted)
     assert "evidence" not in inside("check").out
+    config.write_text(
+        config.read_text().replace("engine: embedded, trusted_evidence: true", "engine: assistant, name: embedded")
+    )
+    assert "evidence" not in inside("check").out
     config.write_text(trusted[: trusted.index("    judges:")])
     assert "chatbots.bot.evidence: there are no judges, so nothing is held against documents" in inside("check").out
     config.write_text(CONFIG.replace("model: m", "model: m\n    evidence: [documents]"))
     assert inside("check").code == 1
+
+
+def test_an_assistant_that_a_fallback_keeps_from_acting_is_noted(
+    inside: Caf, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a fallback, and as one; one that does not act is none of that."""
+    monkeypatch.setitem(registry.OURS, "clerk", "tests.assistants.clerk:open_assistant")  # type: ignore[arg-type]
+    config = folder / "config.yaml"
+    for name, notes in (("clerk", 2), ("embedded", 0)):
+        assistant = f"engine: assistant, name: {name}"
+        models = f"m: {{{assistant}, fallback: [spare]}}, spare: {{engine: embedded, fallback: [last]}}, last: {{{assistant}}}"
+        config.write_text(CONFIG.replace("m: {engine: embedded}", models))
+        out = inside("check").out
+        assert ("models.m.fallback: carries no actions" in out) == bool(notes)
+        assert ("models.spare.fallback: last does not act where it stands in" in out) == bool(notes)
+        assert out.count(".fallback:") == notes
 
 
 def test_scenarios_without_faults_are_counted(inside: Caf, families: Path) -> None:

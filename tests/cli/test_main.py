@@ -11,6 +11,7 @@ from tests.cli.conftest import ROOT, Ended
 
 Caf = Callable[..., Ended]
 VERBS = [
+    ["init"],
     ["serve"],
     ["chat"],
     ["check"],
@@ -31,7 +32,7 @@ def test_help_names_every_verb_and_the_exit_codes(caf: Caf) -> None:
     """Who types `caf --help` learns where to begin."""
     ended = caf("--help")
     assert ended.code == 0
-    for verb in ("serve", "chat", "check", "trace", "schema"):
+    for verb in ("init", "serve", "chat", "check", "trace", "schema"):
         assert f"\n  {verb} " in ended.out
     assert "Exit codes: 0 all is well; 1 problems were found; 2 wrong usage" in ended.out
     assert "..." not in ended.out.split("Commands:")[1], "the first line of a verb's help is too long"

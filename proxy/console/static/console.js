@@ -20,11 +20,13 @@ export function showTimes(root = document) {
 }
 
 // Fragments are pages of this server, written by templates that escape every value.
-export async function loadFragment(element, url = element.dataset.fragment) {
+//   options       of `fetch`, for fragments that are asked for with a body
+//   onSignedOut   for pages that hold what reloading would lose
+export async function loadFragment(element, url = element.dataset.fragment, options = {}, onSignedOut = () => location.reload()) {
   element.setAttribute("aria-busy", "true");
   try {
-    const response = await fetch(url, { headers: { Accept: "text/html" } });
-    if (response.redirected || response.status === 401) { location.reload(); return; }
+    const response = await fetch(url, { ...options, headers: { ...options.headers, Accept: "text/html" } });
+    if (response.redirected || response.status === 401) { onSignedOut(element); return; }
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     element.replaceChildren(...(page.querySelector("main") ?? page.body).childNodes);
   } catch {

@@ -1,5 +1,6 @@
 """Sentences that a model reads: it fills slots, and nothing that the sentence does not say."""
 
+import functools
 import json
 from typing import Any
 
@@ -47,7 +48,8 @@ async def read(vocabulary: Vocabulary, texts: list[str], answer: Any) -> tuple[S
     engine = Scripted([answer])
     models = Models({"planner": ModelSettings(engine="embedded")}, {"planner": engine}, first_pause_s=0)
     messages = [{"role": "user", "content": text} for text in texts]
-    return await plan(models, "planner", messages, Grammar(vocabulary), ledger=Ledger()), engine
+    ask = functools.partial(models.structured, ledger=Ledger())
+    return await plan(ask, messages, Grammar(vocabulary)), engine
 
 
 async def test_a_message_that_the_grammar_reads_asks_no_model(vocabulary: Vocabulary) -> None:

@@ -10,6 +10,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from structlog.testing import capture_logs
 
 from assistants.hippocrates import cdm
 from assistants.hippocrates.cohort import build_cohort, digest
@@ -18,7 +19,7 @@ from assistants.hippocrates.study import fold
 from assistants.hippocrates.vocabulary import Vocabulary
 from assistants.hippocrates.webapi import (
     Confirmed,
-    Generated,
+    NotConfirmed,
     WebApi,
     WebApiDenied,
     WebApiDown,
@@ -71,9 +72,8 @@ async def test_a_cohort_goes_there_and_back(
             item["concept"]["CONCEPT_ID"] for item in one["expression"]["items"]
         ]
         assert all(item["includeDescendants"] for item in items)
-    generated = await api.generate(session, sent.cohort_id, "EUNOMIA")
-    assert generated == Generated(TEXTS[name][1], TEXTS[name][1])
-    assert generated.persons == cdm.count_cohort(eunomia, cohort.expression).persons
+    assert await generated(session, atlas, sent.cohort_id) == (TEXTS[name][1], TEXTS[name][1])
+    assert cdm.count_cohort(eunomia, cohort.expression).persons == TEXTS[name][1]
 
 
 async def test_a_name_that_is_taken_gets_a_number(
@@ -90,14 +90,18 @@ async def test_a_name_that_is_taken_gets_a_number(
     assert all(name.startswith("gi bleed") for name in names)
 
 
-async def test_a_source_that_webapi_does_not_have_is_refused(
-    atlas: str, session: aiohttp.ClientSession, vocabulary: Vocabulary
-) -> None:
-    """With its status, and without what the server wrote."""
-    api = WebApi(atlas)
-    sent = await api.send(session, confirmed(vocabulary, "gi bleed"))
-    with pytest.raises(WebApiRefused, match="404"):
-        await api.generate(session, sent.cohort_id, "NOWHERE")
+async def generated(session: aiohttp.ClientSession, atlas: str, cohort_id: int) -> tuple[int, int]:
+    """Have WebAPI generate a cohort; return its persons and records."""
+    async with session.get(f"{atlas}/cohortdefinition/{cohort_id}/generate/EUNOMIA") as response:
+        assert response.status == 200
+    async with asyncio.timeout(30):
+        while True:
+            async with session.get(f"{atlas}/cohortdefinition/{cohort_id}/info") as response:
+                info = (await response.json())[-1]
+            assert info["status"] not in ("FAILED", "ERROR", "STOPPED")
+            if info["status"] == "COMPLETE":
+                return info["personCount"], info["recordCount"]
+            await asyncio.sleep(0.1)
 
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -140,20 +144,25 @@ FAULTS = [
 
 @pytest.mark.parametrize(("handler", "kind", "text"), FAULTS)
 async def test_a_server_that_fails_is_told_apart(
-    session: aiohttp.ClientSession, vocabulary: Vocabulary, handler: Handler, kind: type[WebApiError], text: str
+    session: aiohttp.ClientSession,
+    vocabulary: Vocabulary,
+    handler: Handler,
+    kind: type[WebApiError],
+    text: str,
 ) -> None:
     """The message says what to do and that nothing is lost, and holds neither the token nor the server's text."""
     server = await serve(handler)
     try:
         api = WebApi(str(server.make_url("/WebAPI")), token="s3cret", timeout_s=0.2)
-        with pytest.raises(WebApiError, match=text) as caught:
+        with pytest.raises(WebApiError, match=text) as caught, capture_logs() as logged:
             await api.send(session, confirmed(vocabulary, "gi bleed"))
     finally:
         await server.close()
     assert type(caught.value) is kind
     said = str(caught.value)
     assert "unchanged, and can be sent again" in said
-    assert not [word for word in ("s3cret", "abc123", "person 42", "Welcome") if word in said]
+    assert not [word for word in ("s3cret", "abc123", "person 42", "Welcome", "127.0.0.1") if word in said]
+    assert [one["url"] for one in logged] == [api.url]
 
 
 async def test_no_server_at_all_is_told(session: aiohttp.ClientSession, vocabulary: Vocabulary) -> None:
@@ -182,6 +191,39 @@ async def test_what_was_created_before_a_failure_is_said(
         await server.close()
     assert caught.value.created == ("concept set 7",)
     assert "Already created there: concept set 7" in str(caught.value)
+
+
+@pytest.mark.parametrize("fault", [slow, answering(504, ""), answering(200, "<html>")])
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/conceptset/", "concept sets of ATLAS for “gi bleed: "),
+        ("/cohortdefinition/", "definitions of ATLAS for “gi bleed”"),
+    ],
+)
+async def test_what_may_have_been_created_is_said(
+    session: aiohttp.ClientSession, vocabulary: Vocabulary, fault: Handler, path: str, told: str
+) -> None:
+    """When nobody knows what came of a POST: with where to look for it."""
+    sent: list[Any] = []
+
+    async def server_with_fault(request: web.Request) -> web.StreamResponse:
+        if request.path.endswith("/exists"):
+            return web.json_response(0)
+        if request.method == "POST" and request.path.endswith(path):
+            return await fault(request)
+        if request.method == "PUT":
+            sent.extend(await request.json())
+        return web.json_response(sent if request.method == "GET" else {"id": 7})
+
+    server = await serve(server_with_fault)
+    try:
+        with pytest.raises(WebApiError, match=told) as caught:
+            await WebApi(str(server.make_url("")), timeout_s=0.2).send(session, confirmed(vocabulary, "gi bleed"))
+    finally:
+        await server.close()
+    assert "It may be there all the same" in str(caught.value)
+    assert ("concept set 7" in str(caught.value)) == (path == "/cohortdefinition/")
 
 
 async def test_an_answer_that_is_not_what_was_sent_is_garbled(
@@ -214,5 +256,5 @@ def test_only_what_was_confirmed_can_be_sent(vocabulary: Vocabulary) -> None:
     expression = confirmed(vocabulary, "gi bleed").expression
     before = digest(expression)
     expression["PrimaryCriteria"]["ObservationWindow"]["PriorDays"] = 30
-    with pytest.raises(ValueError, match="changed since"):
+    with pytest.raises(NotConfirmed, match="changed since"):
         Confirmed.of("gi bleed", expression, before)

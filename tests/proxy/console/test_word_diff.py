@@ -3,8 +3,10 @@
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from proxy.console.word_diff import diff_words, is_changed
+from proxy.console.word_diff import diff_words, is_changed, join_islands
 
 
 def written(before: str, after: str) -> str:
@@ -57,4 +59,24 @@ def test_long_texts_take_no_time(before: str, after: str) -> None:
     began = time.process_time()
     pieces = diff_words(before, after)
     assert time.process_time() - began < 5
+    assert "".join(piece.text for piece in pieces if piece.kind != "removed") == after
+
+
+def test_single_words_that_recur_in_a_new_text_are_no_patchwork() -> None:
+    """The new text stands as a whole after the old one; what stays at the edges, or at length, stays."""
+    pieces = join_islands(
+        diff_words("Good. Take it at nine, with food. Ask me.", "Good. Sorry, I cannot say it with care. Ask me.")
+    )
+    assert [(piece.kind, piece.text.strip()) for piece in pieces] == [
+        ("same", "Good."),
+        ("removed", "Take it at nine, with food"),
+        ("added", "Sorry, I cannot say it with care"),
+        ("same", ". Ask me."),
+    ]
+
+
+@given(st.text(), st.text())
+def test_joining_loses_nothing(before: str, after: str) -> None:
+    """Without what was removed the pieces are still the later text."""
+    pieces = join_islands(diff_words(before, after))
     assert "".join(piece.text for piece in pieces if piece.kind != "removed") == after

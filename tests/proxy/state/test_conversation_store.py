@@ -90,6 +90,20 @@ async def test_more_turns_are_remembered_from_when_it_is_said() -> None:
     assert all([await memory.get(keys(name)[0]) for name in range(100)])
 
 
+@pytest.mark.parametrize(("before", "after"), [((1, 100), (1_000, 100)), ((10, 20), (10, 100))])
+async def test_what_is_done_once_is_claimed_as_long_as_states_are_kept(
+    clock: list[float], before: tuple[int, int], after: tuple[int, int]
+) -> None:
+    """Bounds that are set anew hold for claims as well, and those from before stay."""
+    memory = LocalConversations(*before)
+    assert await memory.claim(key("first"))
+    memory.limit(*after)
+    for name in range(20):
+        assert await memory.claim(key(str(name)))
+    clock[0] += 60
+    assert not await memory.claim(key("first"))
+
+
 async def test_same_bounds_again_leave_ages_as_they_were(clock: list[float]) -> None:
     """A configuration that is read again makes no state last longer."""
     memory = LocalConversations(10, 100)

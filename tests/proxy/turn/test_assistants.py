@@ -3,10 +3,12 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from assistants import registry
 from assistants.assistant import Action, AssistantError
@@ -30,6 +32,8 @@ def serve(start: Start, monkeypatch: pytest.MonkeyPatch) -> Open:
         clerk: Body = {"engine": "assistant", "name": "clerk", "models": {"writer": "chatbot"}}
         clerk |= {"fallback": [stand_in]} if stand_in else {}
         bot = bot_settings(model="clerk", evidence=["knowledge_base", "upstream"], **changes)
+        if bot["kind"] == "passthrough":
+            bot = {"kind": "passthrough", "model": "clerk"}
         proxy = await start(config, {"bot": bot}, models={"clerk": clerk})
         return proxy, CLERKS[-1]
 
@@ -164,7 +168,32 @@ async def test_nothing_is_done_for_what_was_not_judged(serve: Open, fields: Body
     first = text_of(await proxy.say("a tour please"))
     body = await proxy.say("a tour please", first, "yes", **fields)
     assert "was not done" in text_of(body)
+    assert ("several were asked for" in text_of(body)) == ("n" in fields)
     assert clerk.booked == []
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_confirmation_that_wants_json_is_told_that_nothing_is_done(serve: Open, stream: bool) -> None:
+    """In the document; a proposal in JSON shows no code that could be confirmed."""
+    proxy, clerk = await serve()
+    first = text_of(await proxy.say("a tour please"))
+    fields = {"response_format": {"type": "json_object"}}
+    if stream:
+        assert b"was not done" in await proxy.stream("a tour please", first, "yes", **fields)
+    else:
+        told = json.loads(text_of(await proxy.say("a tour please", first, "yes", **fields)))
+        assert told["answer"].startswith("Thank you.\n\nThis was not done")
+    assert TOUR.code not in text_of(await proxy.say("a tour please", **fields))
+    assert clerk.booked == []
+
+
+async def test_a_code_within_another_word_was_not_shown(serve: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It must stand by itself in the reply."""
+    for prompt, booked in (("Answer: x{code}", 0), ("Answer: {code}s", 0), ("Answer: “{code}”.", 1)):
+        monkeypatch.setattr("tests.assistants.clerk.TOUR", replace(TOUR, prompt=prompt))
+        proxy, clerk = await serve()
+        await confirm(proxy)
+        assert len(clerk.booked) == booked
 
 
 async def test_acting_needs_the_permission(serve: Open, start: Start, tmp_path: Path) -> None:
@@ -189,6 +218,47 @@ async def test_an_assistant_asks_models_of_its_own(serve: Open) -> None:
         ("assistant", "chatbot"),
         ("draft", "clerk"),
     ]
+
+
+async def test_a_model_is_asked_for_what_fits_a_schema(serve: Open) -> None:
+    """Less strictly where its server does not take `json_schema`; once more where the answer cannot be read."""
+    proxy, _ = await serve()
+    asked: list[str] = []
+
+    def answer(body: Body) -> Any:
+        asked.append(body.get("response_format", {}).get("type", "none"))
+        if asked[-1] == "json_schema":
+            return web.json_response({"error": {"message": "no such format", "param": "response_format"}}, status=400)
+        return "Monday." if len(asked) == 2 else '{"day": "Monday"}'
+
+    proxy.upstream.answer = answer
+    body = await proxy.say("ask for the day", headers={"X-CAF-Filter": "off"})
+    assert text_of(body) == "It is Monday."
+    assert asked == ["json_schema", "json_object", "json_object"]
+    assert [call["step"] for call in body["caf"]["usage"]] == ["assistant"] * 3 + ["draft"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_assistant_that_is_only_forwarded_brings_nothing_and_does_nothing(serve: Open, stream: bool) -> None:
+    """Its documents and what it proposes are for the proxy, which does not read them here."""
+    proxy, clerk = await serve(kind="passthrough")
+    for said in (["count"], ["a tour please"], ["yes"]):
+        raw = await proxy.stream(*said) if stream else json.dumps(await proxy.say(*said)).encode()
+        assert b"documents" not in raw
+        assert b"book_tour" not in raw
+    assert clerk.booked == []
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_what_a_forwarded_assistant_asks_counts_for_the_key(serve: Open, tmp_path: Path, stream: bool) -> None:
+    """A key that has used up its tokens is refused."""
+    config, key = keyed(tmp_path, tokens_per_minute=10)
+    proxy, _ = await serve(config, kind="passthrough")
+    proxy.upstream.answer = lambda body: "Written by a model."
+    body = {"model": "bot", "messages": dialogue("ask"), "stream": stream}
+    await (proxy.stream if stream else proxy.say)("ask", headers=key)
+    status, _ = await proxy.error(body, key)
+    assert status == 429
 
 
 async def test_only_declared_tools_are_called(serve: Open) -> None:

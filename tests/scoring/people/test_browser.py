@@ -10,7 +10,7 @@ import pytest
 from scoring.people.page import Section, page
 from scoring.people.returned_ratings import accept, parse
 from scoring.people.sheet import HistoryMessage, sheet
-from tests.scoring.people.made_up_run import ROLES, exchanges
+from tests.scoring.people.made_up_run import ROLES, exchange, exchanges
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the Python package playwright is not installed")
 CHROMIUM = shutil.which("chromium")
@@ -256,3 +256,25 @@ def test_fits_at_400_percent_in_both_colour_schemes(tab):
         assert tab.evaluate("document.documentElement.scrollWidth") <= 320
     press(tab, "n 3")
     assert checked(tab) == ["3"]
+
+
+def test_documents_stand_below_the_reply_that_rests_on_them(browser, tmp_path: Path):
+    """Two replies may cite different ones by the same id; the sections stay within reach."""
+    said = [
+        exchange(arm, citations=("doc:1",), documents=[{"id": "doc:1", "title": f"Count of {arm}", "text": f"{arm}: 4,310."}])
+        for arm in ("on", "off")
+    ]  # fmt: skip
+    made = sheet(said, {}, "anna", duplicates=0, seed=1)
+    file = tmp_path / "rating-anna.html"
+    file.write_text(page(made, SECTIONS))
+    tab = browser.new_page(viewport={"width": 1280, "height": 900})
+    tab.goto(file.as_uri())
+    for item in made.items:
+        assert tab.locator("#cited").inner_text() == f"It cites: Count of {item.place.arm}"
+        assert tab.locator("#passages p").inner_text() == f"{item.place.arm}: 4,310."
+        press(tab, "k")
+        assert tab.locator("#sections summary").all_text_contents() == [
+            f"Count of {item.place.arm} (cited)", "Causes", "Food and sleep"
+        ]  # fmt: skip
+        press(tab, "Escape n")
+    tab.close()

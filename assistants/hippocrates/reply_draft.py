@@ -1,0 +1,26 @@
+"""A reply as it comes together: every line of it stands in a document."""
+
+from dataclasses import dataclass, field
+
+from assistants.assistant import AssistantReply, Document
+
+
+@dataclass(slots=True)
+class ReplyDraft:
+    """The lines of a reply, and what they rest on."""
+
+    lines: list[str] = field(default_factory=list)
+    documents: dict[str, Document] = field(default_factory=dict)
+    citations: list[str] = field(default_factory=list)
+
+    def add(self, name: str, title: str, text: str) -> None:
+        """Add a text that was not said yet, and have it stand in a document of this name and title."""
+        if text in self.lines:
+            return
+        self.lines.append(text)
+        before = self.documents.get(name)
+        self.documents[name] = Document(name, title, f"{before.text}\n{text}" if before else text)
+
+    def reply(self) -> AssistantReply:
+        cited = [*self.citations, *self.documents]
+        return AssistantReply("\n".join(self.lines), cited or ["no_claims"], [*self.documents.values()])

@@ -1,0 +1,170 @@
+"""What is known of the new chatbot, and how each answer is read."""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+
+from cli.starter.languages import LANGUAGES
+from cli.starter.providers import PROVIDERS, ModelPlace, Provider, server_address
+
+NONE = "none"
+"""What is answered where there may be nothing."""
+SENSITIVE = "self-harm, suicide, medication"
+
+
+class AnswerError(ValueError):
+    """An answer cannot be used; the message says what would be right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """All that `caf init` has to know."""
+
+    title: str
+    """The name as it was given, for people."""
+    about: str
+    topics: tuple[str, ...]
+    language: str
+    judging: ModelPlace
+    """Where the judges' models are; of a guarded chatbot its own, too."""
+    endpoint: ModelPlace | None = None
+    """The chatbot that there is already."""
+    prompt: str | None = None
+    """The text of its own prompt."""
+    documents: tuple[Path, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return chatbot_name(self.title)
+
+    @property
+    def module(self) -> str:
+        """The module of the judge in Python. Named after the chatbot, since Python knows one module by a name."""
+        return re.sub(r"\W|[^\x00-\x7f]", "_", self.name) + "_rules"
+
+    @property
+    def kind(self) -> str:
+        return "guarded" if self.endpoint is None else "wrapped"
+
+    @property
+    def has_models(self) -> bool:
+        """Whether the judges ask a language model."""
+        return self.judging.provider.engine != "embedded"
+
+    @property
+    def key_variables(self) -> list[str]:
+        """The environment variables that hold keys."""
+        places = [self.judging, *([self.endpoint] if self.endpoint else [])]
+        return list(dict.fromkeys(place.key_env for place in places if place.key_env))
+
+
+def one_line(text: str) -> str:
+    """Return a text in one line, without what a terminal would obey or UTF-8 cannot hold."""
+    whole = " ".join(text.encode("utf-8", "replace").decode().split())
+    return "".join(character for character in whole if unicodedata.category(character) not in ("Cc", "Cf", "Cs"))
+
+
+def chatbot_name(title: str) -> str:
+    """Return the name by which clients choose the chatbot: the given one where it can be, else its letters and digits."""
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}", title):
+        return title
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
+    return re.sub(r"[^A-Za-z0-9]+", "-", plain).strip("-").lower()[:64].strip("-")
+
+
+def read_title(text: str) -> str:
+    title = one_line(text)
+    if not chatbot_name(title):
+        raise AnswerError(f"{title!r} has no letter or digit of the Latin alphabet, of which clients could make a name")
+    if len(title) > 100:
+        raise AnswerError(f"has {len(title)} characters; give at most 100")
+    return title
+
+
+def read_sentence(text: str) -> str:
+    sentence = one_line(text)
+    if not sentence:
+        raise AnswerError("is empty; say in a sentence what the chatbot is for")
+    if len(sentence) > 500:
+        raise AnswerError(f"has {len(sentence)} characters; give at most 500, and the rest in role.md")
+    return sentence if sentence.endswith((".", "!", "?", "。")) else f"{sentence}."
+
+
+def read_topics(text: str) -> tuple[str, ...]:
+    topics = [one_line(topic) for topic in text.split(",")]
+    return tuple(dict.fromkeys(topic for topic in topics if topic and topic != NONE))
+
+
+def read_language(text: str) -> str:
+    """Return the code of a language, of which the English name may be given as well."""
+    given = one_line(text).lower().replace("_", "-").partition("-")[0]
+    codes = {name.lower(): code for code, name in LANGUAGES.items()} | {"nb": "no", "nn": "no"}
+    code = codes.get(given, given)
+    if not re.fullmatch(r"[a-z]{2,3}", code):
+        raise AnswerError(f"{given!r} is no code of a language; give one such as en, de or fr")
+    return code
+
+
+def read_provider(text: str) -> Provider:
+    given = one_line(text).lower()
+    if given.isdecimal() and 1 <= int(given) <= len(PROVIDERS):
+        return [*PROVIDERS.values()][int(given) - 1]
+    if given not in PROVIDERS:
+        raise AnswerError(f"{given!r} is none; there are {', '.join(PROVIDERS)}")
+    return PROVIDERS[given]
+
+
+def read_model(text: str) -> str:
+    model = one_line(text)
+    if not model:
+        raise AnswerError("is empty; give the name that the server knows the model by")
+    return model
+
+
+def read_url(text: str) -> str:
+    from cli.starter.providers import check_settings
+
+    url = server_address(one_line(text))
+    if wrong := check_settings({"engine": "openai", "base_url": url}):
+        raise AnswerError(wrong)
+    return url
+
+
+def read_optional_url(text: str) -> str:
+    return "" if text.strip().lower() in ("", NONE) else read_url(text)
+
+
+def read_key_env(text: str) -> str:
+    """Return the name of an environment variable; empty: there is none. What looks like a key is refused and not repeated."""
+    name = one_line(text)
+    if name.lower() in ("", NONE):
+        return ""
+    looks_like_a_key = len(name) > 16 and re.search(r"\d", name) and re.search(r"[a-z]", name)
+    if looks_like_a_key or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise AnswerError("is no name of an environment variable, such as OPENAI_API_KEY; never give the key itself")
+    return name
+
+
+def read_prompt(text: str) -> str | None:
+    """Return the text of a prompt file; None: there is none."""
+    if text.strip().lower() in ("", NONE):
+        return None
+    path = Path(text).expanduser()
+    try:
+        prompt = path.read_text(encoding="utf-8-sig").strip()
+    except OSError as error:
+        raise AnswerError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise AnswerError(f"{path} is not UTF-8; save it with that encoding") from None
+    if not prompt:
+        raise AnswerError(f"{path} is empty")
+    return prompt + "\n"
+
+
+def read_documents(text: str) -> tuple[Path, ...]:
+    """Return files and folders, one a line."""
+    paths = [Path(line).expanduser() for line in text.split("\n") if line.strip().lower() not in ("", NONE)]
+    if missing := [str(path) for path in paths if not path.exists()]:
+        raise AnswerError(f"{', '.join(missing)}: there is no such file or folder")
+    return tuple(path.resolve() for path in paths)

@@ -1,0 +1,163 @@
+"""The files of a new chatbot: made of templates, and written all or not at all."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from cli.starter.answers import Answers
+from cli.starter.languages import TEXTS, language_name, texts_for
+
+CONFIG = "config.yaml"
+COMMENTS_AT = 34
+"""Characters of a line in front of its comment, at least."""
+SECTION = "about-this-service"
+"""The id of the section that comes along."""
+FACILITATOR = "adviser-seeker"
+"""The simulated user of the checkpoint."""
+
+
+class WriteError(Exception):
+    """The files cannot be written, and none was; the message says why."""
+
+
+def targets(answers: Answers) -> dict[str, tuple[str, str]]:
+    """Return by path, within the folder, each file's template and what it is for."""
+    judge = (
+        ("judges/no_guarantees.md", "judge.md", "a judge of your own, a prompt")
+        if answers.has_models
+        else (f"{answers.module}.py", "judge.py", "a judge of your own, a Python class")
+    )
+    files = (
+        (CONFIG, "config.yaml", "chatbot, models, judges; every line with its reason"),
+        ("role.md", "role.md", "what the chatbot is and must not be: its prompt"
+            if answers.kind == "guarded" else "what the judges hold your chatbot to"),
+        (f"knowledge_base/{SECTION}.md", "section.md", "one section of the knowledge base"),
+        judge,
+        ("scenarios/judges/first.yaml", "scenarios.yaml", "five labelled replies, to measure the judges on"),
+        ("scenarios/checkpoints/first.yaml", "checkpoint.yaml", "a conversation that begins to drift"),
+        (f"facilitators/prompts/{FACILITATOR}.md", "facilitator.md", "a simulated user who goes on from there"),
+        ("scenarios/experiments/first.yaml", "experiment.yaml", "an experiment with both, filter on and off"),
+        ("data/.gitignore", "gitignore", "keeps traces and results out of git"),
+    )  # fmt: skip
+    return {path: (template, purpose) for path, template, purpose in files}
+
+
+def render(answers: Answers) -> dict[str, str]:
+    """Return the text of each file by its path within the folder."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # YAML and markdown; whatever a user said stands in YAML through the filter
+    )
+    environment.filters["yaml"] = as_yaml
+    texts: dict[str, str] = {}
+    for path, (template, _) in targets(answers).items():
+        if path == "role.md" and answers.prompt is not None:
+            texts[path] = answers.prompt
+        else:
+            texts[path] = environment.get_template(f"{template}.j2").render(_values(answers))
+    return texts | {CONFIG: _align_comments(texts[CONFIG])}
+
+
+def _align_comments(text: str) -> str:
+    """Put what stands behind values below each other; no answer holds two spaces, so nothing else looks like it."""
+    return re.sub(r"^( *[^ #\n].*?)  # ", lambda found: f"{found[1]:{COMMENTS_AT}}  # ", text, flags=re.M)
+
+
+def _values(answers: Answers) -> dict[str, Any]:
+    from judges.case import Topic
+    from judges.topics import built_in
+
+    return {
+        "answers": answers,
+        "texts": texts_for(answers.language),
+        "translated": answers.language in TEXTS,
+        "language": language_name(answers.language),
+        "topics": [(topic, bool(built_in(Topic(topic)))) for topic in answers.topics],
+        "section": SECTION,
+        "facilitator": FACILITATOR,
+        "now": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+
+
+def as_yaml(value: Any) -> str:
+    """Return a value as YAML on one line, as it may stand anywhere, also between brackets, where more needs quotes."""
+    import yaml
+
+    def dump(data: Any) -> str:
+        text: str = yaml.safe_dump(
+            data, default_flow_style=True, allow_unicode=True, width=float("inf"), sort_keys=False
+        )
+        return text.removesuffix("...\n").strip()
+
+    plain = dump(value)
+    try:
+        if yaml.safe_load(f"[{plain}]") == [value]:
+            return plain
+    except yaml.YAMLError:
+        pass
+    return dump([value])[1:-1]
+
+
+def check_folder(folder: Path) -> None:
+    """Check that files can be made in a folder, or the folder itself.
+
+    Raises:
+        WriteError: They cannot.
+    """
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists() or path.is_symlink())
+    if not there.is_dir():
+        raise WriteError(f"{there}: is no folder; give another FOLDER")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise WriteError(f"{there}: cannot be written to; give another FOLDER")
+
+
+def check_free(folder: Path, paths: Iterable[str]) -> None:
+    """Check that no file is there already.
+
+    Raises:
+        WriteError: Some are.
+    """
+    taken = [str(folder / path) for path in paths if os.path.lexists(folder / path)]
+    if taken:
+        verb = "is there already and is" if len(taken) == 1 else "are there already and are"
+        raise WriteError(f"{', '.join(taken)}: {verb} not overwritten; nothing was written. Give another FOLDER")
+
+
+def write_all(folder: Path, files: Mapping[str, str]) -> None:
+    """Write files into a folder; if one cannot be written, those before it are taken away again.
+
+    Raises:
+        WriteError: One is there already, or cannot be written.
+    """
+    check_folder(folder)
+    check_free(folder, [*files])
+    made: list[Path] = []
+    try:
+        for name, text in files.items():
+            path = folder / name
+            missing = [one for one in path.parents if not one.exists()]
+            for one in reversed(missing):
+                one.mkdir()
+                made.append(one)
+            with path.open("x", encoding="utf-8", newline="\n") as file:
+                made.append(path)
+                file.write(text)
+    except BaseException as error:
+        for one in reversed(made):
+            with suppress(OSError):
+                one.rmdir() if one.is_dir() else one.unlink()
+        if isinstance(error, OSError):
+            raise WriteError(
+                f"{error.filename or folder}: cannot be written: {error.strerror}. Nothing was written"
+            ) from None
+        raise

@@ -1,0 +1,75 @@
+"""One turn through a proxy that runs for it alone."""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cli.conversation import Reply
+    from proxy.config.config import Config
+
+QUESTION = "What can I ask here, and what can this service not do?"
+"""What the section that comes along answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstTurn:
+    """What came of it."""
+
+    reply: "Reply | None"
+    failures: tuple[str, ...]
+    """What went wrong with the models, a line each. There may be a reply nevertheless: the fallback message."""
+
+
+def take_turn(config: Path, chatbot: str) -> FirstTurn:
+    """Ask a chatbot one question, through the whole proxy; the turn is traced like any other.
+
+    Raises:
+        ConfigError: The configuration is not right.
+        ModelSettingsError: A model cannot be used.
+    """
+    from cli.conversation import ChatError, Conversation, open_session
+    from proxy.app import create_app
+    from proxy.config.config import load_config
+    from proxy.serving.listening import isolated_config, listening_beside
+    from proxy.telemetry.logs import configure_logs
+
+    async def ask(address: str) -> "Reply":
+        async with open_session(None, None) as session:
+            return await Conversation(session, address, chatbot, None).ask(QUESTION, lambda piece: None)
+
+    configure_logs("critical")  # what fails is told by the caller
+    logging.disable(logging.CRITICAL)  # litellm's log
+    try:
+        settings = load_config(config)
+        with listening_beside(create_app(isolated_config(settings))) as address:
+            try:
+                reply, problem = asyncio.run(ask(address)), ""
+            except ChatError as error:
+                reply, problem = None, str(error)
+    finally:
+        logging.disable(logging.NOTSET)
+    failures = _failures(settings)
+    return FirstTurn(reply, tuple(failures) or ((problem,) if problem else ()))
+
+
+def _failures(config: "Config") -> list[str]:
+    """Return which models could not be asked in the newest turn, and why, as its trace says."""
+    from models import errors
+    from proxy.traces.backend import trace_backend
+    from proxy.traces.query import list_turns, show
+
+    backend = trace_backend(config.privacy)
+    turns = list_turns(backend, limit=1)
+    calls = show(backend, turns[0].turn_id)["calls"] if turns else []
+    aliases: dict[str, list[str]] = {}
+    for call in calls:
+        if isinstance(
+            getattr(errors, call["error"] or "", None), type
+        ):  # else it was cancelled, because its answer was not needed
+            aliases.setdefault(call["error"], []).append(call["alias"])
+    return [
+        f"{', '.join(dict.fromkeys(names))}: {kind}; {getattr(errors, kind).hint}" for kind, names in aliases.items()
+    ]

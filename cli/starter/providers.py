@@ -1,0 +1,107 @@
+"""Where a model may be, and what a configuration then says of it. Pure."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+NO_TEMPERATURE = re.compile(r"(?:.*/)?(?:o\d|gpt-5)")
+"""Models that refuse any temperature but their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A place where models are, with what is usual there; None: it has to be said."""
+
+    name: str
+    title: str
+    engine: str = "openai"
+    model: str | None = None
+    url: str | None = ""
+    """Empty: the engine needs none."""
+    key_env: str | None = ""
+    """The environment variable with the key; empty: there is none; None: it has to be said, and there may be none."""
+    patient: bool = False
+    """Whether it is often a small machine, which takes its time."""
+
+    @property
+    def asks_url(self) -> bool:
+        """Whether its address has to be said: that of a service is the same for all."""
+        return self.url != "" and self.name != "openai"
+
+
+PROVIDERS = {
+    one.name: one
+    for one in (
+        Provider("openai", "OpenAI", "openai", "gpt-4.1-mini", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+        Provider("azure", "Azure OpenAI", "openai", None, None, "AZURE_OPENAI_API_KEY"),
+        Provider("ollama", "Ollama", "openai", "llama3.1", "http://127.0.0.1:11434/v1", patient=True),
+        Provider("vllm", "vLLM", "openai", None, "http://127.0.0.1:8000/v1", patient=True),
+        Provider("anthropic", "Anthropic", "litellm", "anthropic/claude-sonnet-4-5", key_env="ANTHROPIC_API_KEY"),
+        Provider("litellm", "any other provider that LiteLLM knows (Gemini, Mistral, Bedrock ...)", "litellm", None, key_env=None),
+        Provider("url", "any other OpenAI-compatible address", "openai", None, None, None),
+        Provider("none", "no model: the embedded stand-in, to try things out", "embedded", ""),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPlace:
+    """Where one model is."""
+
+    provider: Provider
+    model: str = ""
+    url: str = ""
+    key_env: str = ""
+
+    def settings(self) -> dict[str, Any]:
+        """Return what stands under `models.<alias>`, in the order in which it is read."""
+        said: dict[str, Any] = {"engine": self.provider.engine}
+        if self.provider.name == "azure":
+            said["base_url"] = azure_address(self.url, self.model)
+            if self.key_env:
+                said["headers"] = {"api-key": f"env:{self.key_env}"}
+            return said | {"query": {"api-version": "2024-10-21"}}
+        if self.url:
+            said["base_url"] = self.url
+        if self.key_env:
+            said["api_key_env"] = self.key_env
+        if self.model:
+            said["model"] = self.model
+        if self.provider.name in ("ollama", "vllm", "url"):
+            said["system_messages"] = "first"
+        if self.provider.patient:
+            said["timeout_s"] = 120
+        return said
+
+    @property
+    def takes_temperature(self) -> bool:
+        return not NO_TEMPERATURE.match(self.model)
+
+
+def azure_address(resource: str, deployment: str) -> str:
+    """Return the address of a deployment; what was pasted from the portal may already have a path."""
+    if "/deployments/" in resource:
+        return server_address(resource)
+    parts = urlsplit(resource)
+    return f"{parts.scheme}://{parts.netloc}/openai/deployments/{deployment}"
+
+
+def server_address(url: str) -> str:
+    """Return an address without what `/chat/completions` and a query add to it."""
+    return url.split("?")[0].rstrip("/").removesuffix("/chat/completions").rstrip("/")
+
+
+def check_settings(said: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with the settings of a model alias; None: nothing is."""
+    from pydantic import ValidationError
+
+    from models.settings import ModelSettings
+
+    try:
+        ModelSettings.model_validate(said)
+    except ValidationError as error:
+        one = error.errors(include_url=False)[0]
+        return str(one["msg"]).removeprefix("Value error, ")
+    return None

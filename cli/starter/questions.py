@@ -1,0 +1,150 @@
+"""What `caf init` asks, in its order."""
+
+from pathlib import Path
+from typing import cast
+
+import typer
+
+from cli.starter import answers as read
+from cli.starter.answers import NONE, SENSITIVE, Answers, chatbot_name
+from cli.starter.interview import Interview
+from cli.starter.providers import PROVIDERS, ModelPlace, Provider, check_settings
+from cli.terminal import leave
+
+OPTIONS = (
+    "--name", "--about", "--sensitive", "--language", "--endpoint", "--endpoint-model", "--endpoint-key-env", "--prompt",
+    "--provider", "--model", "--url", "--key-env", "--documents",
+)  # fmt: skip
+"""Each answers a question."""
+
+
+def ask_all(interview: Interview, folder: Path) -> Answers:
+    """Ask what no option says; end the command, with the names of the options, if something is missing and nobody can be asked."""
+    title = interview.answer("--name", "What is the chatbot called?", read.read_title, default=_usual_title(folder))
+    about = interview.answer(
+        "--about",
+        "In one sentence, what is it for? For example: Informs tenants about their rights.\nWhat it is for",
+        read.read_sentence,
+        default=None if interview.asking else "Informs about what its knowledge base says.",
+    )
+    topics = interview.answer(
+        "--sensitive",
+        "On sensitive topics it says only what its sources state, whatever it is asked.\nSensitive topics, with commas "
+        f"between; or {NONE}",
+        read.read_topics,
+        default=SENSITIVE,
+        optional=True,
+    )
+    language = interview.answer(
+        "--language", "Language of its users (en, de, fr ...)", read.read_language, default="en", optional=True
+    )
+    endpoint = _ask_endpoint(interview)
+    prompt = None
+    if endpoint is None or interview.given["--prompt"] is not None:
+        prompt = interview.answer(
+            "--prompt",
+            f"A file with its own prompt, which is copied; or {NONE}, and a skeleton is written.\nPrompt file",
+            read.read_prompt,
+            default=NONE,
+            optional=True,
+        )
+    judging = _ask_model(interview, wrapped=endpoint is not None)
+    documents = interview.answer(
+        "--documents",
+        f"Documents for its knowledge base (markdown, HTML, PDF, docx).\nA file or folder; or {NONE}",
+        read.read_documents,
+        default=NONE,
+        optional=True,
+    )
+    interview.leave_if_missing()
+    return Answers(
+        title or "", about or "", topics or (), language or "en", cast(ModelPlace, judging), endpoint, prompt, documents or ()
+    )  # fmt: skip
+
+
+def ask_folder() -> Path:
+    """Ask where the files are to go."""
+    return Path(typer.prompt("Folder for its files (made if it is not there)", default="my-chatbot")).expanduser()
+
+
+def _usual_title(folder: Path) -> str:
+    """Return the folder's name if it makes a name."""
+    name = read.one_line(folder.resolve().name)[:100]
+    return name if chatbot_name(name) else "my-chatbot"
+
+
+ENDPOINT = Provider("url", "a chatbot that is there already", model=None, url=None, key_env=None)
+
+
+def _ask_endpoint(interview: Interview) -> ModelPlace | None:
+    """Ask for the chatbot that there is already; None: there is none."""
+    url = interview.answer(
+        "--endpoint",
+        "Is there a chatbot already that speaks the OpenAI protocol? It keeps its own prompt and is wrapped.\n"
+        f"Its address, up to /v1; or {NONE}",
+        read.read_optional_url,
+        default=NONE,
+        optional=True,
+    )
+    if not url:
+        if others := [o for o in ("--endpoint-model", "--endpoint-key-env") if interview.given[o] is not None]:
+            leave(f"{' and '.join(others)}: say more of --endpoint, which is not given")
+        return None
+    model = interview.answer(
+        "--endpoint-model", "What that server knows it by", read.read_model, default="default", optional=True
+    )
+    key_env = interview.answer(
+        "--endpoint-key-env",
+        f"Environment variable with its key (never the key itself), or {NONE}",
+        read.read_key_env,
+        default=NONE,
+        optional=True,
+    )
+    return ModelPlace(ENDPOINT, model or "", url, key_env or "")
+
+
+def _ask_model(interview: Interview, *, wrapped: bool) -> ModelPlace | None:
+    """Ask where the model is; None: something is missing."""
+    listed = "\n".join(f"  {n} {one.name:10} {one.title}" for n, one in enumerate(PROVIDERS.values(), 1))
+    whose = "the model of its judges" if wrapped else "its model, which the judges ask as well"
+    provider = interview.answer(
+        "--provider", f"Where is {whose}?\n{listed}\nName or number", read.read_provider, default=NONE
+    )
+    if provider is None:
+        return None
+    if provider.engine == "embedded":
+        if unread := [o for o in ("--model", "--url", "--key-env") if interview.given[o] is not None]:
+            leave(f"{', '.join(unread)}: not used with --provider {NONE}, which asks no model")
+        return ModelPlace(provider)
+    url, key_env = provider.url, provider.key_env
+    if provider.asks_url or interview.given["--url"] is not None:
+        example = "https://NAME.openai.azure.com" if provider.name == "azure" else "up to /v1"
+        url = interview.answer("--url", f"Its address ({example})", read.read_url, default=url, optional=True)
+    model = interview.answer(
+        "--model",
+        "Name of the deployment" if provider.name == "azure" else "Name of the model" + _HINTS.get(provider.name, ""),
+        read.read_model,
+        default=provider.model,
+        optional=True,
+    )
+    if provider.key_env != "" or interview.given["--key-env"] is not None:
+        key_env = interview.answer(
+            "--key-env",
+            f"Environment variable with the key (never the key itself){'' if provider.key_env else f', or {NONE}'}",
+            read.read_key_env,
+            default=key_env or NONE,
+            optional=True,
+        )
+    if interview.missing:
+        return None
+    place = ModelPlace(provider, model or "", url or "", key_env or "")
+    if wrong := check_settings(place.settings()):
+        leave(f"--provider {provider.name}: {wrong}")
+    return place
+
+
+_HINTS = {
+    "litellm": ", with its provider: gemini/gemini-2.5-flash, mistral/mistral-large-latest ...",
+    "anthropic": ", with its provider",
+    "ollama": " (`ollama list` shows those there are)",
+}

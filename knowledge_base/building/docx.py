@@ -1,0 +1,57 @@
+"""Pure: reads Word documents, by way of HTML."""
+
+import zipfile
+from io import BytesIO
+from typing import Any
+
+import mammoth
+from bs4 import BeautifulSoup, Tag
+
+from knowledge_base.building.document import Document, DocumentError
+from knowledge_base.building.html import read_fragment
+
+LARGEST_UNPACKED = 200 * 2**20
+"""Bytes of all parts of a document. Its archive may hold a thousand times what it weighs."""
+_STYLES = "p[style-name='Title'] => h1.title:fresh\np[style-name='Subtitle'] => p:fresh"
+
+
+def read_docx(content: bytes) -> Document:
+    """Read a Word document; of pictures their descriptions, and footnotes below the paragraph that refers to them.
+
+    Raises:
+        DocumentError: it is none, or too large when unpacked.
+    """
+    try:
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            unpacked = sum(part.file_size for part in archive.infolist())
+            is_document = "word/document.xml" in archive.namelist()
+    except (zipfile.BadZipFile, OverflowError, ValueError):
+        raise DocumentError("is damaged: its archive cannot be opened. Save it anew from the word processor") from None
+    if not is_document:
+        raise DocumentError("holds no Word document, whatever its name says. Save it as .docx from the word processor")
+    if unpacked > LARGEST_UNPACKED:
+        raise DocumentError(
+            f"unpacks to {unpacked / 2**20:,.0f} MB, more than {LARGEST_UNPACKED / 2**20:,.0f}. Remove its pictures or split it"
+        )
+    html = mammoth.convert_to_html(
+        BytesIO(content), style_map=_STYLES, convert_image=mammoth.images.img_element(lambda image: {"src": ""})
+    ).value
+    soup = BeautifulSoup(html, "html.parser")
+    _place_footnotes(soup)
+    return Document(read_fragment(str(soup)))
+
+
+def _place_footnotes(soup: BeautifulSoup) -> None:
+    """Move footnotes from the end of the document, where they would be parted from what they are about."""
+    for reference in soup.select("sup > a[id*=note-ref-]"):
+        note = soup.find(id=str(reference.get("href") or "").removeprefix("#"))
+        place: Any = reference.find_parent(["table", "ul", "ol"]) or reference.find_parent("p")
+        if not isinstance(note, Tag) or place is None or note in reference.parents:
+            continue
+        text = note.get_text(" ").replace("↑", "").strip()
+        paragraph = soup.new_tag("p")
+        paragraph.string = f"{reference.get_text()} {text}"
+        earlier = [one for one in place.find_next_siblings(limit=20) if one.get("data-footnote")]
+        paragraph["data-footnote"] = "1"
+        (earlier[-1] if earlier and earlier[0] is place.find_next_sibling() else place).insert_after(paragraph)
+        note.decompose()

@@ -1,0 +1,102 @@
+"""An import, from files to files: reads documents, makes sections of them, and writes what the plan says."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from knowledge_base.building.document import DocumentError
+from knowledge_base.building.plan import Plan
+from knowledge_base.building.reading import read_document
+from knowledge_base.building.section_file import document_of, parse_section, render_section
+from knowledge_base.building.sections import Section, build_sections
+from knowledge_base.building.slug import document_slug, slug
+
+
+@dataclass(slots=True)
+class ReadDocuments:
+    """Documents that were read, as sections; and what went wrong."""
+
+    sections: list[Section] = field(default_factory=list)
+    beginnings: dict[str, str] = field(default_factory=dict)
+    """The documents by name, and what their sections' ids begin with."""
+    notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def read_documents(
+    paths: Sequence[Path],
+    files: Mapping[str, str],
+    *,
+    prefix: str = "",
+    done: Callable[[Path], None] = lambda path: None,
+) -> ReadDocuments:
+    """Read documents and divide them into sections; those that cannot be read become problems.
+
+    Args:
+        files: what is in the folder, by id; what was imported from other documents keeps its ids, whichever are imported now.
+        prefix: what all ids begin with.
+        done: called after each.
+    """
+    read = ReadDocuments()
+    owners = {one: document_of(parsed[0]) for one, text in files.items() if (parsed := parse_section(text))}
+    origins: dict[str, Path] = {}
+    for path in {path.resolve(): path for path in paths}.values():
+        beginning = document_slug(path.stem, prefix)
+        if (other := origins.setdefault(beginning, path)) is not path:
+            read.problems.append(
+                f"{path}: its sections would have the same ids as those of {other}; import it alone, with another --prefix"
+            )
+            continue
+        try:
+            document = read_document(path)
+        except DocumentError as error:
+            read.problems.append(f"{path}: {error}")
+        else:
+            name = path.name.replace("#", "-")  # in `source` the heading comes after it
+            taken = {section.id for section in read.sections}
+            # Of a document that has the same name in another format a section is no other one, but a clash.
+            taken |= {one for one, owner in owners.items() if owner and slug(Path(owner).stem) != slug(path.stem)}
+            read.sections += build_sections(document, name, prefix=prefix, taken=taken)
+            read.beginnings[name] = beginning
+            read.notes += [f"{path}: {note}" for note in document.notes]
+        done(path)
+    return read
+
+
+def read_files(folder: Path) -> dict[str, str]:
+    """Return the texts of a folder's files by their names without `.md`; none of a folder that is not there."""
+    return {
+        path.stem: path.read_bytes().decode(errors="replace")
+        for path in sorted(folder.glob("*.md"))
+        if path.name.lower() != "readme.md"
+    }
+
+
+def write_sections(plan: Plan, summaries: Mapping[str, tuple[str, str]], folder: Path) -> None:
+    """Write what is added and replaced.
+
+    Args:
+        summaries: by section, its summary and who wrote it; what has none is not written.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in plan.having("add", "replace"):
+        if one.section is None or one.id not in summaries:
+            continue
+        path = folder / f"{one.id}.md"
+        text = render_section(one.section, *summaries[one.id])
+        if one.step == "add":
+            with path.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+        else:
+            new = path.with_suffix(".md.new")  # in one step: the proxy may be reading the folder
+            new.write_text(text, encoding="utf-8", newline="\n")
+            new.replace(path)
+
+
+def delete_sections(plan: Plan, folder: Path) -> None:
+    """Delete what is no longer in its document."""
+    for one in plan.having("delete"):
+        (folder / f"{one.id}.md").unlink(missing_ok=True)

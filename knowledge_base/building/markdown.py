@@ -1,0 +1,57 @@
+"""Pure: reads markdown and plain text. What a block holds stays as it is written."""
+
+from itertools import pairwise
+
+from markdown_it import MarkdownIt
+
+from knowledge_base.building.document import Block, Document, heading
+from knowledge_base.building.html import read_fragment
+from knowledge_base.front_matter import FrontMatterError, split_front_matter
+
+
+def read_markdown(text: str) -> Document:
+    """Read markdown; HTML in it is read as HTML, and of front matter the title."""
+    title = None
+    if text.startswith("---"):
+        try:
+            matter, text = split_front_matter(text)
+        except FrontMatterError:
+            pass  # a rule at the top
+        else:
+            title = str(matter.get("title") or "") or None
+    return Document(_read_blocks(text, MarkdownIt("commonmark").enable("table")), title)
+
+
+def read_plain_text(text: str) -> Document:
+    """Read plain text: blank lines part paragraphs; what is underlined or begins with `#` is a heading."""
+    # Indented lines and pointed brackets mean nothing in it.
+    parser = MarkdownIt("commonmark").disable(["html_block", "code"])
+    return Document(_read_blocks(text, parser))
+
+
+def _read_blocks(text: str, parser: MarkdownIt) -> list[Block]:
+    text = text.replace("\r\n", "\n").replace("\r", "\n")  # as the parser counts lines
+    lines = text.split("\n")
+    tokens = parser.parse(text)
+    starts = [
+        (token.map[0], n) for n, token in enumerate(tokens) if token.level == 0 and token.map and token.nesting >= 0
+    ]
+    blocks: list[Block] = []
+    # A block goes on to the next: what is no token, as the target of a link, belongs to the one before.
+    if starts and any(line.strip() for line in lines[: starts[0][0]]):
+        blocks.append(Block("\n".join(lines[: starts[0][0]]).strip("\n")))
+    for (start, n), (end, _) in pairwise([*starts, (len(lines), -1)]):
+        token = tokens[n]
+        assert token.map is not None
+        if token.type == "heading_open" and (title := tokens[n + 1].content.strip()):
+            blocks.append(heading(title, int(token.tag[1])))
+        if token.type in ("heading_open", "hr"):
+            start = token.map[1]
+        rest = "\n".join(lines[start:end]).strip("\n").rstrip()
+        if token.type == "html_block":
+            blocks += read_fragment(rest)
+        elif rest.strip():
+            blocks.append(Block(rest))
+    if not starts and text.strip():
+        blocks.append(Block(text.strip()))
+    return blocks

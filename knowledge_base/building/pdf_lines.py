@@ -1,0 +1,170 @@
+"""Pure: makes an outline of the lines of a PDF, which knows no paragraphs and no headings, only where which letters stand.
+
+A heading is larger than most of the text, or bold and alone. A paragraph ends where the next word would have had room.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import median
+
+from knowledge_base.building.document import LONGEST_HEADING, Block, heading
+
+_LARGER = 1.12
+"""How much larger than the text a heading is."""
+_MARGIN = 0.09
+"""Share of the page's height, at the top and at the bottom, in which headers and footers stand."""
+_BULLET = re.compile(r"[•◦▪●‣■□○·–-]\s+")
+_NUMBER = re.compile(r"(?:\d{1,2}[.)]|[a-z]\))\s+")
+CELL = " | "
+"""Between the columns of a table without lines."""
+_SENTENCE_END = re.compile(r"[.!?:;…][\"'”’)\]]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a page, or a table as one; lengths in points, `top` and `bottom` from the page's top."""
+
+    text: str
+    x0: float
+    x1: float
+    top: float
+    bottom: float
+    size: float
+    bold: bool
+    page_height: float
+    is_table: bool = False
+    right: float = 0
+    """Where lines end that begin where it does."""
+
+
+def build_outline(pages: Sequence[Sequence[Line]]) -> tuple[list[Block], list[str]]:
+    """Return headings and texts, and what recurs at the edges of pages and is left out, digits as #."""
+    running = _running_lines(pages)
+    pages = [[line for line in page if not (_is_at_edge(line) and _key(line) in running)] for page in pages]
+    sizes: Counter[float] = Counter()
+    for line in (line for page in pages for line in page if not line.is_table):
+        sizes[line.size] += len(line.text)
+    body = sizes.most_common(1)[0][0] if sizes else 10.0
+    larger = sorted({size for size in sizes if size >= _LARGER * body}, reverse=True)
+    style = _Style(
+        {size: level for level, size in enumerate(larger, 1)},
+        _usual_gap(pages),
+        Counter(word for page in pages for line in page for word in line.text.lower().split()),
+    )
+    return [*_blocks(pages, style)], running
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How a document is set."""
+
+    levels: dict[float, int]
+    """Levels of headings by the size of their letters."""
+    gap: float
+    """Between the lines of a paragraph."""
+    words: Counter[str]
+
+
+def _usual_gap(pages: Sequence[Sequence[Line]]) -> float:
+    gaps = [line.top - last.bottom for page in pages for last, line in pairwise(page) if line.size == last.size]
+    return median([gap for gap in gaps if gap > 0] or [0.0])
+
+
+def _running_lines(pages: Sequence[Sequence[Line]]) -> list[str]:
+    """Return headers, footers and page numbers: what is the same on half of the pages, or four, but for its digits."""
+    recurring = Counter(
+        key for page in pages for key in dict.fromkeys(_key(line) for line in page if _is_at_edge(line))
+    )
+    return [key for key, count in recurring.items() if count >= max(2, min(4, len(pages) / 2))]
+
+
+def _is_at_edge(line: Line) -> bool:
+    edge = _MARGIN * line.page_height
+    return not line.is_table and (line.bottom <= edge or line.top >= line.page_height - edge)
+
+
+def _key(line: Line) -> str:
+    return re.sub(r"\d+", "#", line.text.strip())
+
+
+def _blocks(pages: Sequence[Sequence[Line]], style: _Style) -> Iterator[Block]:
+    paragraph: list[Line] = []
+
+    def end_paragraph() -> Iterator[Block]:
+        if paragraph:
+            text = _join(paragraph, style.words)
+            level = _level(paragraph, style.levels)
+            yield Block(text) if level is None else heading(text.replace("\n", " "), level)
+            paragraph.clear()
+
+    for page in pages:
+        for line in page:
+            if line.is_table:
+                yield from end_paragraph()
+                yield Block(line.text)
+                continue
+            if paragraph and not _belongs(paragraph, line, style):
+                yield from end_paragraph()
+            paragraph.append(replace(line, right=_right_edge(line, page)))
+    yield from end_paragraph()
+
+
+def _right_edge(line: Line, page: Sequence[Line]) -> float:
+    """Return where most lines of the same column end; a title over both columns says nothing."""
+    ends = sorted(other.x1 for other in page if not other.is_table and abs(other.x0 - line.x0) < 4 * line.size)
+    return ends[int(0.85 * (len(ends) - 1))]
+
+
+def _belongs(paragraph: list[Line], line: Line, style: _Style) -> bool:
+    """Tell whether a line goes on with a paragraph, list or heading."""
+    last = paragraph[-1]
+    if style.levels.get(last.size) != style.levels.get(line.size):
+        return False
+    if line.size not in style.levels and last.bold != line.bold and len(paragraph) == 1:
+        return False
+    if line.top < last.top:  # another column or page: only a sentence that is not at its end goes on there
+        return not _SENTENCE_END.search(last.text) and line.text[:1].islower()
+    if line.size in style.levels:  # a heading goes on only where it had no room left
+        return line.top - last.bottom <= 0.5 * line.size and last.x1 > 0.6 * last.right
+    return line.top - last.bottom <= max(0.75 * line.size, 1.25 * style.gap)
+
+
+def _level(paragraph: Sequence[Line], levels: dict[float, int]) -> int | None:
+    text = " ".join(line.text for line in paragraph)
+    if len(text) > LONGEST_HEADING or not re.search(r"[^\W\d_]", text) or _BULLET.match(text):
+        return None
+    if (level := levels.get(paragraph[0].size)) is not None:
+        return level
+    if all(line.bold for line in paragraph) and len(paragraph) <= 2 and not text.endswith((".", ",", ";", ":")):
+        return len(levels) + 1
+    return None
+
+
+def _join(paragraph: Sequence[Line], words: Counter[str]) -> str:
+    """Join lines: with a line break where one ended early or a list begins anew, else as running text."""
+    lines = [
+        replace(line, text=_BULLET.sub("- ", line.text, count=1) if _BULLET.match(line.text) else line.text)
+        for line in paragraph
+    ]
+    text = lines[0].text
+    for nth, (last, line) in enumerate(pairwise(lines)):
+        first_word = line.text.split(maxsplit=1)[0]
+        room = last.right - last.x1 > (len(first_word) + 1) * 0.5 * line.size
+        begins = _BULLET.match(line.text) or _NUMBER.match(line.text) or CELL in line.text or CELL in last.text
+        is_outdented = nth > 0 and line.x0 < last.x0 - 0.8 * line.size  # after its first line a paragraph may be, too
+        if begins or ((room or is_outdented) and line.top > last.top):
+            text += "\n" + line.text
+        elif re.search(r"[a-zà-ÿ]-$", text) and line.text[:1].islower():
+            text = _join_halves(text, line.text, words)
+        else:
+            text = f"{text} {line.text}"
+    return text.replace("\u00ad", "")
+
+
+def _join_halves(text: str, following: str, words: Counter[str]) -> str:
+    """Join a word that a line's end divides; its hyphen stays where it is written with one elsewhere."""
+    whole = text.split()[-1].lower() + following.split()[0].lower()
+    return text + following if words[whole] else text[:-1] + following

@@ -1,0 +1,84 @@
+"""Reads a document from a file, whatever its format; a file that cannot be read says why, and what to do."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from knowledge_base.building.document import Document, DocumentError
+from knowledge_base.building.docx import read_docx
+from knowledge_base.building.html import read_html
+from knowledge_base.building.markdown import read_markdown, read_plain_text
+from knowledge_base.building.pdf import read_pdf
+
+LARGEST = 50 * 2**20
+"""Bytes of a file."""
+_READERS: dict[str, Callable[[bytes], Document]] = {
+    ".md": lambda content: read_markdown(_decode(content)),
+    ".markdown": lambda content: read_markdown(_decode(content)),
+    ".txt": lambda content: read_plain_text(_decode(content)),
+    ".html": read_html,
+    ".htm": read_html,
+    ".pdf": read_pdf,
+    ".docx": read_docx,
+}
+_FORMATS = "markdown (.md), HTML (.html), PDF (.pdf), Word (.docx) and plain text (.txt)"
+_SIGNATURES = {
+    b"%PDF-": ("a PDF", ".pdf"),
+    b"PK\x03\x04": ("an archive such as a Word document", ".docx"),
+    b"\xd0\xcf\x11\xe0": ("an old or encrypted Office document", ""),
+    b"{\\rtf": ("a rich text document", ""),
+}
+
+
+def read_document(path: Path) -> Document:
+    """Read a document.
+
+    Raises:
+        DocumentError: it cannot be read.
+    """
+    ending = path.suffix.lower()
+    if path.is_dir():
+        raise DocumentError("is a folder; name its files, as in FOLDER/*.docx")
+    if ending not in _READERS:
+        raise DocumentError(f"is of no kind that can be read, which are {_FORMATS}; save it as one of these")
+    try:
+        if (size := path.stat().st_size) > LARGEST:
+            raise DocumentError(f"has {size / 2**20:,.0f} MB, more than {LARGEST / 2**20:,.0f}; split it")
+        content = path.read_bytes()
+    except OSError as error:
+        raise DocumentError(f"cannot be read: {error.strerror}") from None
+    if not content.strip():
+        raise DocumentError("is empty")
+    _check_signature(content, ending)
+    try:
+        document = _READERS[ending](content)
+    except DocumentError:
+        raise
+    except Exception as error:  # a damaged file makes a library fail in any way there is
+        raise DocumentError(f"is damaged and cannot be read ({type(error).__name__}: {error}). Save it anew") from error
+    if not any(block.text.strip() for block in document.blocks):
+        raise DocumentError("holds no text")
+    return document
+
+
+def _check_signature(content: bytes, ending: str) -> None:
+    """Compare what a file begins with to what its name says."""
+    start = content[:1024]
+    for signature, (kind, right) in _SIGNATURES.items():
+        if start.startswith(signature) and ending != right:
+            advice = f"name it {right}" if right else "save it as .docx, without a password"
+            raise DocumentError(f"is named {ending} and is {kind}; {advice}")
+    for signature, (_, right) in _SIGNATURES.items():
+        if ending == right and signature not in start:
+            raise DocumentError(f"is named {ending} and is none; name it by what it is, or save it anew as {ending}")
+
+
+def _decode(content: bytes) -> str:
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return content.decode("utf-16")
+    if b"\0" in content:
+        raise DocumentError("holds no text but binary data; name it by what it is")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise DocumentError(f"is not UTF-8 (line {line}); save it with that encoding") from None

@@ -1,0 +1,230 @@
+"""Pure: makes sections of a document's outline.
+
+A heading with all below it is one section where that is about as long as a section written by hand, or where its parts would be
+tiny; else each part becomes its own. What is still too long is divided between blocks, then list items and table rows, then
+sentences. No word is lost: what stands above a section is in its title.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from knowledge_base.building.document import Block, Document
+from knowledge_base.building.slug import document_slug, section_id
+from knowledge_base.library import make_inert
+from models.usage import BYTES_PER_TOKEN, estimate_tokens
+
+MOST_TOKENS = 1_500
+_USUAL_TOKENS = 600
+"""The sections of the knowledge base on schizophrenia have about as many."""
+_TINY_TOKENS = 150
+"""Parts that have fewer on average stay together: one fact alone is neither chosen nor understood."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff\ud800-\udfff]")
+BETWEEN_HEADINGS = " – "
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section as an import makes it, without its summary."""
+
+    id: str
+    title: str
+    text: str
+    origin: str
+    """The document and the heading: `leaflet.pdf#Side effects`."""
+    subheadings: tuple[str, ...] = ()
+    """The headings in its text."""
+
+    @property
+    def document(self) -> str:
+        return self.origin.partition("#")[0]
+
+
+@dataclass(slots=True)
+class _Node:
+    """A heading, the texts right below it, and the headings below that."""
+
+    heading: str = ""
+    texts: list[str] = field(default_factory=list)
+    parts: list["_Node"] = field(default_factory=list)
+    tokens: int = 0
+    """Of all that is in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Texts that become a section, and the headings above them."""
+
+    headings: tuple[str, ...]
+    texts: tuple[str, ...]
+    subheadings: tuple[str, ...] = ()
+
+
+def build_sections(
+    document: Document, name: str, *, prefix: str = "", taken: Collection[str] = (), max_tokens: int = MOST_TOKENS
+) -> list[Section]:
+    """Make sections of a document.
+
+    Args:
+        name: the file's name, with its ending.
+        prefix: what the ids begin with, before the document's name.
+        taken: ids that other documents of the same import have.
+        max_tokens: how many a section's text may have.
+    """
+    stem = name.rpartition(".")[0] or name
+    whole = document.title or stem.replace("_", " ").replace("-", " ").strip() or name
+    whole = whole[:1].upper() + whole[1:]
+    ids = {*taken}
+    sections = []
+    blocks = [Block(text, block.level) for block in document.blocks if (text := _clean(block.text))]
+    for piece in _divide(_build_tree(blocks), (), max_tokens):
+        title = BETWEEN_HEADINGS.join(piece.headings) or _one_line(_clean(whole))
+        for part, text in enumerate(_pack(piece.texts, max_tokens), 1):
+            one = section_id(document_slug(stem, prefix), piece.headings, part, ids)
+            ids.add(one)
+            origin = f"{name}#{piece.headings[-1]}" if piece.headings else name
+            sections.append(Section(one, f"{title} ({part})" if part > 1 else title, text, origin, piece.subheadings))
+    return sections
+
+
+def _clean(text: str) -> str:
+    """Remove what no text has, and make inert what would be a command.
+
+    Commands are neutralised whenever a section is shown; in titles, ids and summaries nothing else does.
+    """
+    return make_inert(_CONTROL.sub(" ", text.replace("\u00ad", ""))).strip()
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _build_tree(blocks: Sequence[Block]) -> _Node:
+    """Return a document's headings and texts as a tree. A heading that nothing follows is a text of what is above it."""
+    if len(blocks) > 1 and blocks[0].level == blocks[1].level and blocks[0].level:
+        blocks = [Block(blocks[0].text, 0), *blocks[1:]]  # a title that looks like the headings below it
+    root = _Node()
+    path: list[tuple[int, _Node]] = [(-1, root)]
+    for n, block in enumerate(blocks):
+        following = blocks[n + 1].level if n + 1 < len(blocks) else -1
+        if block.level is None or (following is not None and following <= block.level):
+            path[-1][1].texts.append(block.text if block.level is None else f"**{block.text}**")
+            continue
+        while path[-1][0] >= block.level:
+            path.pop()
+        node = _Node(_one_line(block.text))
+        path[-1][1].parts.append(node)
+        path.append((block.level, node))
+    _count_tokens(root)
+    return root
+
+
+def _count_tokens(node: _Node) -> int:
+    node.tokens = sum(map(estimate_tokens, [node.heading, *node.texts])) + sum(map(_count_tokens, node.parts))
+    return node.tokens
+
+
+def _divide(node: _Node, above: tuple[str, ...], max_tokens: int) -> Iterator[_Piece]:
+    headings = (*above, node.heading) if node.heading else above
+    only_leads_on = not node.texts and len(node.parts) == 1
+    is_short = node.tokens <= min(_USUAL_TOKENS, max_tokens)
+    has_tiny_parts = node.parts and node.tokens <= 0.9 * max_tokens and node.tokens < _TINY_TOKENS * len(node.parts)
+    if (is_short or has_tiny_parts) and not only_leads_on:
+        texts, subheadings = _flatten(node, 2)
+        text = "\n\n".join(texts)
+        if estimate_tokens(text) < max_tokens:  # headings' marks and blank lines count too
+            yield _Piece(headings, (text,), tuple(subheadings))
+            return
+    if node.texts:
+        yield _Piece(headings, tuple(node.texts))
+    for part in node.parts:
+        yield from _divide(part, headings, max_tokens)
+
+
+def _flatten(node: _Node, level: int) -> tuple[list[str], list[str]]:
+    """Return the texts of a tree among its headings, and the headings."""
+    texts, subheadings = list(node.texts), []
+    for part in node.parts:
+        own, below = _flatten(part, level + 1)
+        texts += [f"{'#' * min(level, 6)} {part.heading}", *own]
+        subheadings += [part.heading, *below]
+    return texts, subheadings
+
+
+def _pack(texts: Sequence[str], max_tokens: int) -> Iterator[str]:
+    """Join texts to as few parts as the limit allows, of about the same length."""
+    pieces = [piece for text in texts for piece in split_text(text, max_tokens)]
+    total = sum(_size(piece) for piece in pieces)
+    limit = max_tokens * BYTES_PER_TOKEN
+    aim = total / max(1, -(-total // limit))
+    current: list[str] = []
+    size = 0
+    for piece in pieces:
+        if current and (
+            size + _size(piece) > limit or (size + _size(piece) / 2 > aim and not current[-1].endswith(":"))
+        ):
+            yield "\n\n".join(current)
+            current, size = [], 0
+        current.append(piece)
+        size += _size(piece)
+    if current:
+        yield "\n\n".join(current)
+
+
+def _size(text: str) -> int:
+    """Return the bytes of a text and of the blank line after it."""
+    return len(text.encode(errors="replace")) + 2
+
+
+_BREAKS = (
+    r"\n(?=[-*+] |\d{1,3}[.)] )",  # between the items of a list
+    r"\n",
+    r"(?<=[.!?…。！？])\s+",
+    r"\s+",
+    r"(?<=.)(?=.)",
+)
+"""Where a text may be divided, the best places first."""
+_TABLE = re.compile(r"((?:.*\n)*?\|.*\|\n\|(?: ?:?-+:? ?\|)+)\n((?:\|.*\|(?:\n|\Z))+)")
+
+
+def split_text(text: str, max_tokens: int) -> list[str]:
+    """Divide a text that is longer than the limit, at the best places there are; a table's parts each have its head."""
+    limit = max_tokens * BYTES_PER_TOKEN - 2
+    if _size(text) <= limit:
+        return [text] if text.strip() else []
+    if table := _TABLE.fullmatch(text.strip()):
+        head = table[1] + "\n"
+        if (rest := max_tokens - estimate_tokens(head) - 1) > max_tokens // 2:
+            return [head + rows for rows in _split_at(table[2].rstrip("\n"), (r"\n", *_BREAKS[3:]), rest)]
+    return _split_at(text, _BREAKS, max_tokens)
+
+
+def _split_at(text: str, breaks: Sequence[str], max_tokens: int) -> list[str]:
+    limit = max_tokens * BYTES_PER_TOKEN - 2
+    if _size(text) <= limit:
+        return [text]
+    if len(breaks) == 1:
+        return list(_split_characters(text, limit - 2))
+    parts: list[str] = []
+    between = ""
+    start = 0
+    cuts = [(match.start(), match.end()) for match in re.finditer(breaks[0], text)]
+    for cut, following in [*cuts, (len(text), len(text))]:
+        piece = text[start:cut]
+        if parts and _size(parts[-1] + between + piece) <= limit:
+            parts[-1] += between + piece
+        else:
+            parts += _split_at(piece, breaks[1:], max_tokens)
+        between, start = text[cut:following], following
+    return [part for part in parts if part.strip()]
+
+
+def _split_characters(text: str, limit: int) -> Iterator[str]:
+    start = size = 0
+    for n, character in enumerate(text):
+        width = len(character.encode(errors="replace"))
+        if size + width > limit:
+            yield text[start:n]
+            start, size = n, 0
+        size += width
+    yield text[start:]

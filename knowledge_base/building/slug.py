@@ -1,0 +1,71 @@
+"""Pure: ids of sections, readable and the same at each import, made of the document's name and the section's heading."""
+
+import re
+from collections.abc import Collection
+from itertools import chain
+
+from anyascii import anyascii
+
+from knowledge_base.citations import CLASSES
+from knowledge_base.library import ID
+
+LONGEST = 64
+"""Characters of an id."""
+_DOCUMENT_SHARE = 28
+"""Characters of an id that the document's name may take."""
+_NOT_ALLOWED = {*CLASSES, "readme"}
+"""A README.md in a knowledge base is for people."""
+
+
+def slug(text: str, longest: int = LONGEST) -> str:
+    """Write a text in small letters, digits and hyphens; `Über Mäuse!` is `uber-mause`."""
+    plain = re.sub(r"['’`´]", "", anyascii(text)).lower()
+    words = re.findall(r"[a-z0-9]+", plain)
+    whole = "-".join(words)
+    if len(whole) <= longest:
+        return whole
+    at_word = whole[: longest + 1].rpartition("-")[0]
+    return at_word if len(at_word) > longest / 2 else whole[:longest].strip("-")
+
+
+def document_slug(name: str, prefix: str = "") -> str:
+    """Return with what the ids of a document's sections begin.
+
+    Args:
+        name: the file's name without its ending.
+    """
+    own = slug(name, _DOCUMENT_SHARE) or "document"
+    return f"{slug(prefix, _DOCUMENT_SHARE)}-{own}" if slug(prefix) else own
+
+
+def section_id(document: str, headings: tuple[str, ...], part: int, taken: Collection[str]) -> str:
+    """Return an id that nobody has yet: by the last heading, by the last two where that is taken, and so on; then numbered.
+
+    Args:
+        document: as `document_slug` returns.
+        headings: those above the section and its own, the outermost first.
+        part: 1, or of a section that was too long for one, which part it is.
+    """
+    number = f"-{part}" if part > 1 else ""
+    room = LONGEST - len(number)
+    for depth in range(1, len(headings) + 1):
+        one = _join(document, [slug(heading) for heading in headings[-depth:]], room) + number
+        if _is_free(one, taken):
+            return one
+    base = _join(document, [slug(heading) for heading in headings[-1:]], LONGEST - len("-99999"))
+    numbered = (f"{base}-{n}" for n in range(max(part, 2), 100_000))
+    return next(one for one in chain((base,), numbered) if _is_free(one, taken))
+
+
+def _is_free(one: str, taken: Collection[str]) -> bool:
+    return one not in taken and one not in _NOT_ALLOWED and ID.fullmatch(one) is not None
+
+
+def _join(document: str, headings: list[str], room: int) -> str:
+    """Join document and headings, without saying the document's name twice."""
+    own = "-".join(filter(None, headings))
+    if f"-{document}".endswith(f"-{own}"):
+        return slug(document, room)
+    if own.startswith(f"{document}-"):
+        return slug(own, room)
+    return slug(f"{document}-{own}", room)

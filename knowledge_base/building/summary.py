@@ -1,0 +1,54 @@
+"""Pure: a draft summary without a model, the first sentences of a section that say something, and its headings."""
+
+import re
+
+from knowledge_base.building.sections import Section
+
+EXTRACTED = "extracted"
+"""Who wrote such a summary."""
+LONGEST = 600
+"""Characters of any draft summary; the chatbot is shown those of all sections."""
+_LONGEST_EXTRACT = 320
+_SENTENCE = re.compile(r"(?<=[.!?…。！？])(?<!\b[A-Z]\.)(?<!\b[eg]\.[gn]\.)(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bDr\.)\s+")
+_MARKUP = re.compile(r"\*\*|__|`+|^\s*(?:[-*+>#]+|\d{1,3}[.)])\s+|\[(?=[^\]]*\]\()|(?<=[^\]])\]\([^)]*\)", re.M)
+_ABOUT_ITSELF = re.compile(
+    r"(?:last )?(?:updated|reviewed|published|version|copyright|©)\b|see also\b|page \d", re.IGNORECASE
+)
+_FEWEST_WORDS = 4
+
+
+def extract_summary(section: Section) -> str:
+    """Return the first informative sentences of a section, then the headings in it."""
+    sentences = [one for line in _prose(section.text) for one in _SENTENCE.split(line)]
+    informative = [one for one in sentences if _is_informative(one)] or sentences
+    summary = ""
+    for sentence in informative[:3]:
+        if summary and len(summary) + len(sentence) > _LONGEST_EXTRACT:
+            break
+        summary = f"{summary} {sentence}".strip()
+    summary = shorten(summary or " ".join(section.text.split()), _LONGEST_EXTRACT)
+    if section.subheadings:
+        summary += f" ({'; '.join(section.subheadings)})"
+    return shorten(summary, LONGEST)
+
+
+def shorten(text: str, longest: int) -> str:
+    """Cut a text at a word."""
+    if len(text) <= longest:
+        return text
+    return (text[: longest - 1].rpartition(" ")[0] or text[: longest - 1]) + "…"
+
+
+def _prose(text: str) -> list[str]:
+    """Return the paragraphs and list items of a text without markup; headings and tables are none."""
+    lines = [line for line in text.split("\n\n") if not line.startswith(("#", "|", "```"))]
+    parts = [part for line in lines for part in re.split(r"\n(?=\s*(?:[-*+]|\d{1,3}[.)])\s)", line)]
+    return [plain for part in parts if (plain := " ".join(_MARKUP.sub("", part).split())) and "|" not in plain]
+
+
+def _is_informative(sentence: str) -> bool:
+    return (
+        len(sentence.split()) >= _FEWEST_WORDS
+        and sentence.endswith((".", "!", "…", "。", "！"))
+        and not _ABOUT_ITSELF.match(sentence)
+    )

@@ -1,0 +1,1 @@
+"""Documents into sections of a knowledge base."""

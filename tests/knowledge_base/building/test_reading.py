@@ -1,0 +1,226 @@
+"""Reading documents: headings, lists, tables and notes in their order; and what is said of a file that cannot be read."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from knowledge_base.building.document import Block, Document, DocumentError
+from knowledge_base.building.docx import read_docx
+from knowledge_base.building.html import read_html
+from knowledge_base.building.markdown import read_markdown, read_plain_text
+from knowledge_base.building.pdf import read_pdf
+from knowledge_base.building.reading import LARGEST, read_document
+from tests.knowledge_base.building import documents
+
+
+def outline(document: Document) -> list[str]:
+    """Return headings with as many # as their level, title +, and texts."""
+    return [
+        block.text if block.level is None else f"{'#' * block.level or '+'} {block.text}" for block in document.blocks
+    ]
+
+
+def test_markdown_stays_as_it_is_written() -> None:
+    """Lists, tables, code with a # in it and the targets of links; the title is that of the front matter."""
+    text = (
+        "---\ntitle: Sleep\n---\nBefore [a link].\n\n[a link]: https://x.org\n\n# Sleep\n- one\n  - two\n\nNaps\n----\n"
+        "```\n# no heading\n```\n| a | b |\n| - | - |\n| 1 | 2 |\n***\n### *Coffee* #\nText.\n"
+    )
+    document = read_markdown(text)
+    assert document.title == "Sleep"
+    assert outline(document) == [
+        "Before [a link].\n\n[a link]: https://x.org",
+        "# Sleep",
+        "- one\n  - two",
+        "## Naps",
+        "```\n# no heading\n```",
+        "| a | b |\n| - | - |\n| 1 | 2 |",
+        "### *Coffee*",
+        "Text.",
+    ]
+
+
+def test_html_in_markdown_is_read_as_html() -> None:
+    """Its scripts are left out."""
+    text = "Before.\n\n<div><h2>Naps</h2><p>Short.</p><script>x()</script></div>\n\n<!-- a remark -->\n\nAfter."
+    assert outline(read_markdown(text)) == ["Before.", "## Naps", "Short.", "After."]
+
+
+def test_plain_text_is_parted_by_blank_lines() -> None:
+    """What is underlined is a heading; a long paragraph above a line of hyphens is none; pointed brackets are text."""
+    long = "A paragraph that goes on and on. " * 10
+    text = f"Naps\n====\n\nShort <b>naps</b>.\n    Indented.\n\n<div>x</div>\n\n{long}\n-----\n"
+    assert outline(read_plain_text(text)) == [
+        "# Naps", "Short <b>naps</b>.\n    Indented.", "<div>x</div>", " ".join(long.split())
+    ]  # fmt: skip
+
+
+LINES = (
+    "", "a b", "[a]: b", "[1]: <b>", "# a", "- b", "1. a", "> 1", "```", "    b", "***", "===", "---", "a  ", "\ta", "<b> a",
+    "</b>", "| a | b |", "| - | - |",
+)  # fmt: skip
+
+
+@given(text=st.lists(st.sampled_from(LINES), max_size=12).map("\n".join))
+@settings(max_examples=500, deadline=None)
+def test_no_word_of_a_text_is_lost(text: str) -> None:
+    """Whatever it looks like as markdown: tables, links, rules, code, quotes; markdown itself may hide HTML alone."""
+    words = re.findall(r"[ab1]+", text)
+    assert re.findall(r"[ab1]+", "\n".join(block.text for block in read_plain_text(text).blocks)) == words
+    if "<" not in text and not text.startswith("---"):
+        assert re.findall(r"[ab1]+", "\n".join(block.text for block in read_markdown(text).blocks)) == words
+
+
+def test_a_page_is_read_without_its_menus_and_scripts() -> None:
+    """Everything of the main text stays: lists, tables, quotes, asides, what a link says and where it leads."""
+    document = read_html(documents.PAGE)
+    assert outline(document) == [
+        "# Sleep",
+        "Sleep matters. Most adults need **7 to 9 hours**.",
+        "Ask [the clinic](https://x.org/a).",
+        "## Naps",
+        "- Short naps\n  - 20 minutes\n- Not after 3 pm",
+        "| Age | Hours |\n| --- | --- |\n| 18\\|25 | 7-9 |\n| 65+ | 7-8 |",
+        "### Coffee",
+        "Loose text  \nin two lines",
+        "> A quote.",
+        "A note^1. [Call us](tel:112). Click.",
+        "In danger call 112.",
+    ]
+    assert document.title == "Sleep | Clinic"
+    assert document.notes == ["left out 8 words of menus and banners: Home About us We use cookies. Copyright Clinic"]
+
+
+def test_menus_are_known_without_their_tags() -> None:
+    """A page of plain <div>s: short links alone are a menu, links within text are text."""
+    page = documents.PAGE
+    for tag in ("main", "nav", "header", "footer"):
+        page = page.replace(f"<{tag}>", "<div>").replace(f"</{tag}>", "</div>")
+    page = page.replace("<li><a href=/2>About us</a>", "<li><a href=/2>About us</a><li><a href=/3>Jobs</a>")
+    texts = outline(read_html(page))
+    assert texts[0] == "# Sleep"
+    assert "In danger call 112." in texts
+    assert not any("Jobs" in text or "cookies" in text for text in texts)
+
+
+def test_a_word_document_keeps_headings_lists_and_tables() -> None:
+    """Its title is above its headings; headers of pages are no text."""
+    assert outline(read_docx(documents.leaflet())) == [
+        "+ Living with olanzapine",
+        "This leaflet is for people who take olanzapine.",
+        "# Side effects",
+        "- Dry mouth\n- Constipation",
+        "## Weight",
+        "Weigh yourself every week.",
+        "| Effect | Share |\n| --- | --- |\n| Weight | 1\\|10 |",
+        "# When to call",
+        "1. Fever\n2. Stiff muscles",
+    ]
+
+
+def test_a_footnote_stands_below_the_paragraph_that_refers_to_it() -> None:
+    """And not at the end of the document, in another section."""
+    assert outline(read_docx(documents.with_footnote())) == [
+        "First paragraph.", "Take 10 mg[1] daily.", "[1] Not for children.", "Last paragraph."
+    ]  # fmt: skip
+
+
+def test_a_pdf_is_read_with_headings_paragraphs_and_tables() -> None:
+    """A heading may have two lines, a paragraph two pages; footers are left out; a raised 1 is no part of the number."""
+    document = read_pdf(documents.guide())
+    texts = outline(document)
+    assert document.notes == ["left out at the edges of pages: Clinic guide, page #"]
+    assert texts[:3] == [
+        "# Medication guide",
+        "# What it is",
+        ("A medicine that helps many people to get well again. " * 40).strip(),
+    ]
+    assert texts[3:7] == [
+        "## How it is taken when a heading is so long that it runs over two lines",
+        "Take 5 mg^1 with water.",
+        "| Drug | Start |\n| --- | --- |\n| Olanzapine | 5 mg |",
+        "# Warnings",
+    ]
+    assert " ".join(texts[7:]) == ("Do not stop suddenly. " * 250).strip()
+
+
+def test_a_double_spaced_pdf_is_read_in_paragraphs() -> None:
+    """Whatever the distance of lines, a larger one parts paragraphs; at the foot of a single page, text is text."""
+    one, two = "One paragraph of some lines. " * 12, "Another one follows it here. " * 12
+    assert outline(read_pdf(documents.spaced(one, two))) == ["5", one.strip(), two.strip()]
+
+
+def test_columns_are_read_one_after_the_other() -> None:
+    """Not across."""
+    texts = outline(read_pdf(documents.two_columns()))
+    assert texts == ["# Over both", ("Left words go here. " * 40).strip(), ("Right words go there. " * 40).strip()]
+
+
+def test_a_pdf_that_must_not_be_copied_is_read() -> None:
+    """Whoever imports it answers for that; it opens without a password."""
+    assert outline(read_pdf(documents.encrypted("", canCopy=0))) == ["Text that nobody may copy."]
+
+
+def test_pages_without_text_are_named() -> None:
+    """The others are read."""
+    document = read_pdf(documents.scan("A page with text."))
+    assert outline(document) == ["A page with text."]
+    assert document.notes == ["pages 2 hold pictures and no text, and are not in the sections"]
+
+
+SCRIPTS = b"<html><body><div id=root></div><script src=app.js></script><noscript>Enable it.</noscript></body></html>"
+UNREADABLE = {
+    "locked.pdf": (documents.encrypted(), ["encrypted", "without a password"]),
+    "scan.pdf": (documents.scan(), ["scanned", "ocrmypdf"]),
+    "broken.pdf": (b"%PDF-1.4 nonsense", ["damaged"]),
+    "cut.pdf": (documents.guide()[:900], ["damaged"]),
+    "word.pdf": (documents.leaflet(), ["named .pdf", "name it .docx"]),
+    "page.docx": (b"<html>", ["named .docx and is none"]),
+    "old.docx": (b"\xd0\xcf\x11\xe0 old", ["old or encrypted", "save it as .docx"]),
+    "cut.docx": (documents.leaflet()[:900], ["damaged"]),
+    "bomb.docx": (documents.bomb(), ["unpacks to 201 MB", "split it"]),
+    "guide.txt": (documents.guide(), ["is a PDF", "name it .pdf"]),
+    "binary.md": (b"a\0b", ["binary"]),
+    "latin.txt": ("one\nÜber".encode("latin-1"), ["not UTF-8", "line 2"]),
+    "empty.md": (b" \n", ["is empty"]),
+    "remark.md": (b"<!-- nothing -->", ["holds no text"]),
+    "app.html": (SCRIPTS, ["its scripts write it", "print it to a PDF"]),
+    "deep.html": (b"<div>" * 20_000 + b"x", ["nested too deeply"]),
+    "slides.pptx": (b"PK\x03\x04", ["no kind that can be read", ".docx"]),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_a_file_that_cannot_be_read_says_why_and_what_to_do(tmp_path: Path, name: str) -> None:
+    """Damaged, encrypted, scanned, of another kind than its name says, empty, or made to harm."""
+    content, parts = UNREADABLE[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(DocumentError) as caught:
+        read_document(path)
+    for part in parts:
+        assert part in str(caught.value)
+
+
+def test_a_large_file_is_not_read(tmp_path: Path) -> None:
+    """Nor is a folder, or what is not there."""
+    path = tmp_path / "large.txt"
+    with path.open("wb") as file:
+        file.truncate(2 * LARGEST)
+    for one, said in (
+        (path, "has 100 MB, more than 50"),
+        (tmp_path, "is a folder"),
+        (tmp_path / "a.md", "No such file"),
+    ):
+        with pytest.raises(DocumentError, match=said):
+            read_document(one)
+
+
+def test_other_encodings_that_say_so_are_read(tmp_path: Path) -> None:
+    """UTF-16 and UTF-8 with their marks, as Windows writes them."""
+    for encoding in ("utf-16", "utf-8-sig"):
+        (tmp_path / "a.txt").write_text("Über", encoding=encoding)
+        assert read_document(tmp_path / "a.txt").blocks == [Block("Über")]
