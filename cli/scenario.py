@@ -63,10 +63,11 @@ def from_trace(
     """
     path = config_path(config)
     with plain_errors(path):
-        from judges.evaluation.traced_turn import TracedTurn, TracedTurnError, scenario_of
+        from judges.evaluation.traced_turn import TracedTurn, scenario_of
         from proxy.config.blueprint import assemble
         from proxy.config.config import load_config
         from proxy.traces.backend import trace_backend
+        from proxy.traces.judged_draft import TracedTurnError
         from proxy.traces.labels import labels
         from proxy.traces.query import earlier_traces, show
         from scenarios import files

@@ -148,11 +148,15 @@ def label(
       caf judges calibrate --traces
     """
     with _open_traces(file, config) as path:
-        from judges.evaluation.turn_label import label_turn
         from proxy.traces.query import show as read
+        from proxy.traces.turn_label import label_turn
 
         trace = read(path, turn)
-        given = label_turn(path, trace, _chatbot_of(trace, config), judge, verdict, choice, note)
+        bot = _chatbot_of(trace, config)
+        given = label_turn(
+            path, trace, judge, verdict, choice, note,
+            others=[plan.name for plan in bot.plans] if bot else (), library=bot.library if bot else None,
+        )  # fmt: skip
     was = f" (it said {given})" if given else ""
     typer.echo(f"{trace['turn_id'][:SHORT_ID]}: {judge} should be {verdict}{was}")
 

@@ -71,6 +71,8 @@ class Alias:
         finish = None if watch is None else watch.call(call, request, settings)
         counter = None if listener is None else CountingListener(listener)
         started = time.perf_counter()
+        if ledger.began is not None:
+            call.at_ms = round((started - ledger.began) * 1000, 2)
         try:
             answer = await self._try_repeatedly(request, call, until, ledger.until, counter)
             call.usage = Usage.from_body(answer, request)

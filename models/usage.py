@@ -99,6 +99,8 @@ class Call:
     error: str | None
     """None, the name of the error's class, or `cancelled`."""
     attempts: int = 1
+    at_ms: float | None = None
+    """When it began, milliseconds after its turn; None: of no turn, or of a trace from before this was noted."""
 
 
 class Watch(Protocol):
@@ -114,10 +116,12 @@ class Watch(Protocol):
 class Ledger:
     """The calls of one turn, and until when it may make them."""
 
-    __slots__ = ("calls", "until", "watch")
+    __slots__ = ("began", "calls", "until", "watch")
 
     def __init__(self, watch: Watch | None = None) -> None:
         self.calls: list[Call] = []
+        self.began: float | None = None
+        """When the turn began, by `time.perf_counter`; None: these are the calls of no turn."""
         self.until = math.inf
         """Time of the event loop by which all calls of the turn must end."""
         self.watch = watch

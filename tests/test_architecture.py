@@ -32,7 +32,6 @@ ALSO = {
     "judges/evaluation/configured_judges.py": {"assistants", "proxy"},
     "judges/evaluation/team_calibration.py": {"proxy"},
     "judges/evaluation/traced_turn.py": {"proxy"},
-    "judges/evaluation/turn_label.py": {"proxy"},
 }
 """create_app registers the embedded chatbot; judges are measured on scenarios, and learn from them. What measures judges and
 chatbots of a configuration, or turns that were served, stands on the proxy."""

@@ -3,7 +3,7 @@
 In reading order:
 
     labelled.py           a case with the verdict that is right, made of scenarios and a knowledge base
-    traced_turn.py        a served turn as a scenario; turn_label.py: what a person says of one
+    traced_turn.py        a served turn as a scenario
     judge_names.py        names in scenarios that no judge has
     choice.py             a choice among the cases
     configured_judges.py  the judges of a configuration, with cases, models, memory and budget; shipped_scenarios.py lends theirs

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from judges.quotes import is_verbatim_quote
-from knowledge_base import citations
 from knowledge_base.library import Library, Source
 from proxy.config.blueprint import Blueprint
 from proxy.traces.backend import TraceBackend
+from proxy.traces.judged_draft import TracedTurnError, check_choice, cited_ids, documents_of, judged_draft, no_draft
 from proxy.traces.labels import Label, RightVerdict, labels
 from proxy.traces.query import earlier_traces, show
+from proxy.traces.redaction import is_redacted
 from proxy.turn.cases import HISTORY_FOR_JUDGES
 from proxy.wire.canonical import without_citation_lines
 from scenarios.scenario import Earlier, Family, InlineSource, Scenario
@@ -21,10 +22,6 @@ from scenarios.scenario_files import FamilyFile
 
 Json = dict[str, Any]
 TO_FILL = "`expect` is to be filled: for each judge accept, warn or reject, as it would be right"
-
-
-class TracedTurnError(Exception):
-    """A turn cannot be made a scenario; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,7 @@ def scenario_of(
         The scenario, and in which points it may differ from what the judges saw.
 
     Raises:
-        TracedError: The trace holds no texts, no such choice, or a section that it cites is gone.
+        TracedTurnError: The trace holds no texts, no such choice, or a section that it cites is gone.
     """
     trace = traced.trace
     check_choice(trace, choice)
@@ -75,12 +72,12 @@ def scenario_of(
     expected = {one.judge: frozenset([one.verdict]) for one in choice_labels} | dict(expect or {})
     draft = judged_draft(trace, choice)
     if draft is None and (trace["attempts"] or set(expected) - {"emergency"}):
-        raise _no_draft(trace, choice)
+        raise no_draft(trace, choice)
     sections = {source.id: source for one in choice_labels for source in one.sections}
-    cited_ids = _cited_ids(traced, draft, sections) if draft else ()
+    ids = cited_ids(trace, draft, traced.library, sections) if draft else ()
     sections |= documents_of(trace, choice)
     history, doubts = _history(traced)
-    current, inline = _split_sections(trace, cited_ids, sections, traced.library)
+    current, inline = _split_sections(trace, ids, sections, traced.library)
     if draft:
         doubts += [_doubt(source.id) for source in (*current, *inline) if _has_changed(draft, source)]
     remarks = [*(one.note for one in choice_labels if one.note), *([] if expected else [TO_FILL]), *doubts]
@@ -122,70 +119,8 @@ def labelled_turns(place: TraceBackend, bot: Blueprint) -> tuple[list[FamilyFile
     return [FamilyFile(family, Path(str(place))) for family in families], problems
 
 
-def judged_draft(trace: Json, choice: int) -> Json | None:
-    """Return the attempt that labels are about: the first text that was judged, else the last draft."""
-    own = [one for one in trace["attempts"] if one["choice"] == choice and one["kind"] != "tool_calls"]
-    drafts = [attempt for attempt in own if attempt["kind"] not in ("refinement", "mended")]
-    return next((attempt for attempt in own if attempt["judgements"]), drafts[-1] if drafts else None)
-
-
-def check_choice(trace: Json, choice: int) -> None:
-    """Raises: TracedError: the turn has no such choice. One that was answered without a draft has those of its answer."""
-    there = {0, *(attempt["choice"] for attempt in trace["attempts"]), *range(len(trace["replies"]))}
-    if choice not in there:
-        raise TracedTurnError(
-            f"the turn {trace['turn_id']} has no choice {choice}: its choices are {', '.join(map(str, sorted(there)))}"
-        )
-
-
-def cited_sections(trace: Json, choice: int, library: Library | None) -> tuple[Source, ...]:
-    """Return the sections that a draft cites, as they are now.
-
-    Raises:
-        TracedError: There is no such draft.
-    """
-    draft = judged_draft(trace, choice)
-    if draft is None:
-        raise _no_draft(trace, choice)
-    sections: Mapping[str, Source] = library or {}
-    return tuple(sections[id] for id in _cited_ids(TracedTurn(trace, library=library), draft, {}) if id in sections)
-
-
-def documents_of(trace: Json, choice: int) -> dict[str, Source]:
-    """Return the documents that a choice could rest on, by their ids."""
-    return {
-        one["id"]: Source(one["id"], one["title"], "", one["text"], trusted=one["trusted"])
-        for one in trace.get("documents", ())
-        if one["choice"] in (None, choice)
-    }
-
-
 def _inline(source: Source) -> InlineSource:
     return InlineSource(id=source.id, title=source.title, text=source.text, trusted=source.trusted)
-
-
-def is_redacted(trace: Json) -> bool:
-    """Tell whether only the lengths of the texts were kept."""
-    texts = [trace["user_message"], *(attempt["text"] for attempt in trace["attempts"])]
-    return any(texts) and all(_is_length(text) for text in texts if text)
-
-
-def _is_length(text: str) -> bool:
-    return text.startswith("[") and text.endswith(" characters]") and text[1:-12].isdigit()
-
-
-def _no_draft(trace: Json, choice: int) -> TracedTurnError:
-    there = sorted({attempt["choice"] for attempt in trace["attempts"]})
-    which = f"its choices are {', '.join(map(str, there))}" if there else "it was answered without one"
-    return TracedTurnError(f"the turn {trace['turn_id']} has no draft of choice {choice}: {which}")
-
-
-def _cited_ids(traced: TracedTurn, draft: Json, sections: Mapping[str, Source]) -> tuple[str, ...]:
-    in_use = [*traced.trace["sources_in_use"], *documents_of(traced.trace, draft["choice"])]
-    names = {id: id for id in (*(traced.library or ()), *sections, *in_use)}
-    cited, _, _ = citations.split(draft["citations"], names, in_use)
-    # A chatbot that writes no citations was judged against all that it had been given.
-    return cited or (tuple(in_use) if "source" in draft["modes"] else ())
 
 
 def _split_sections(

@@ -15,6 +15,7 @@ from aiohttp import web
 
 from proxy.api.service import SERVICE, Service
 from proxy.audit.admin import record_admin
+from proxy.tenants.keys import KeyRecord
 from proxy.traces import query
 from proxy.traces.backend import TraceBackend, TraceError, trace_backend
 from proxy.traces.store import TraceStore
@@ -31,6 +32,22 @@ async def erase(request: web.Request) -> web.Response:
     service = request.app[SERVICE]
     access = service.access(request, "admin")
     ident = request.match_info["id"]
+    erased = await erase_conversation(service, ident, access.key)
+    answer = {"id": ident, "object": "conversation", "deleted": True, **erased}
+    return web.Response(body=orjson.dumps(answer), content_type="application/json")
+
+
+async def erase_conversation(service: Service, ident: str, by: KeyRecord | None) -> dict[str, int]:
+    """Erase a conversation, record that, and return the numbers of states, responses and turns erased.
+
+    Args:
+        service: What handlers share.
+        ident: The id of the conversation.
+        by: The key of who asks; None: a proxy without keys.
+
+    Raises:
+        StoreUnavailable: Something of it may still be there.
+    """
     requested_at = time.time()
     outcome = "failed"  # or cut short: then nobody knows what is left of it
     try:
@@ -38,11 +55,10 @@ async def erase(request: web.Request) -> web.Response:
         outcome = "erased" if any(erased.values()) else "not found"
     finally:
         if service.audit is not None:
-            record_admin(service.audit, "erase", outcome, key=None, by=access.key)
+            record_admin(service.audit, "erase", outcome, key=None, by=by)
     log.warning("conversation erased", **erased)
     service.run_in_background(_erase_late_traces(service, ident, requested_at))
-    answer = {"id": ident, "object": "conversation", "deleted": True, **erased}
-    return web.Response(body=orjson.dumps(answer), content_type="application/json")
+    return erased
 
 
 async def _erase_late_traces(service: Service, ident: str, requested_at: float) -> None:

@@ -1,14 +1,80 @@
-"""Conversations."""
+"""Conversations: the list of turns, with search and filters. The page of one turn is `turn_page.py`."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from aiohttp import web
 
+from judges.rules import RULES
+from proxy.console import words
 from proxy.console.admission import admit
+from proxy.console.journal import record_action
+from proxy.console.trace_reading import NoTraces, read_traces
+from proxy.console.turn_query import AGES, TurnQuery, read_query
 from proxy.console.visit import Visit
+from proxy.traces.search import ListedTurn, Page, search_turns
+from proxy.wire.errors import BadRequest
+
+PAGE = 50
+"""Turns of a page."""
+EMPTY = Page([], None, 0, False, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """The turns of one conversation that stand on a page."""
+
+    conversation_id: str
+    turns: list[ListedTurn]
+    """The newest first."""
 
 
 async def show_conversations(visit: Visit) -> web.Response:
-    """Show the screen."""
-    return visit.render("conversations/index.html")
+    """Show the list."""
+    texts = visit.may("trace")
+    trouble: NoTraces | None = None
+    page, problem = EMPTY, ""
+    query = TurnQuery({})
+    try:
+        query = read_query(visit.request.query)
+        wanted = query.to_filter(visit.chatbots, time.time(), words=texts)
+        page = await read_traces(visit.service, search_turns, wanted, before=query.before, limit=PAGE, texts=texts)
+    except NoTraces as error:
+        trouble = error
+    except BadRequest as error:
+        problem = error.message
+    if texts and page.turns:
+        record_action(visit.service, "console_read", visit.access.key, turns=len(page.turns))
+    return visit.render(
+        "conversations/index.html",
+        status=503 if trouble and trouble.failed else 400 if problem else 200,
+        query=query,
+        page=page,
+        talks=group_by_conversation(page.turns) if query.view == "conversations" else [],
+        trouble=trouble,
+        problem=problem,
+        texts=texts,
+        judges=judge_names(visit),
+        rules=RULES,
+        ages=AGES,
+        endings=words.ENDINGS,
+        words=words,
+    )
+
+
+def group_by_conversation(turns: Sequence[ListedTurn]) -> list[Talk]:
+    """Return the turns by their conversations, the one with the newest turn first."""
+    talks: dict[str, Talk] = {}
+    for turn in turns:
+        name = turn.line.conversation_id
+        talks.setdefault(name, Talk(name, [])).turns.append(turn)
+    return list(talks.values())
+
+
+def judge_names(visit: Visit) -> list[str]:
+    """Return the judges of the chatbots that the visitor may see."""
+    return list(dict.fromkeys(name for bot in visit.bots for name in bot.judges))
 
 
 ROUTES = [web.get("/console/conversations", admit(show_conversations))]

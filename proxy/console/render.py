@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 from markupsafe import Markup
 
+from proxy.console.words import ending
 from proxy.traces.redaction import redacted_length
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def environment() -> "Environment":
         "count": count,
         "share": share,
         "plain": plain,
+        "ending": ending,
         "redacted_length": redacted_length,
         "options": to_options,
     }

@@ -2,13 +2,23 @@
 
 from aiohttp import web
 
-from proxy.console import conversations, emergencies, experiments, judges, knowledge, operation, playground
+from proxy.console import (
+    conversations,
+    emergencies,
+    experiments,
+    judges,
+    knowledge,
+    operation,
+    playground,
+    turn_actions,
+    turn_page,
+)
 from proxy.console.admission import SIGN_IN, admit
 from proxy.console.assets import asset
 from proxy.console.sign_in import HOME, show_form, sign_in, sign_out
 from proxy.console.visit import Visit
 
-SCREENS = (playground, conversations, emergencies, judges, experiments, knowledge, operation)
+SCREENS = (playground, conversations, turn_page, turn_actions, emergencies, judges, experiments, knowledge, operation)
 
 
 def console_routes() -> list[web.RouteDef]:

@@ -6,7 +6,7 @@ store.py      records traces while the proxy runs: a queue and a thread
 backend.py    where they are: file.py (SQLite), database.py and schema.py (PostgreSQL)
 query.py      queries and purging
 shadow.py     what the filter would have done, counted
-labels.py     what a person says of a traced turn
+labels.py     what a person says of a traced turn; turn_label.py checks it against the turn, judged_draft.py what it is about
 facts.py      what lists filter on and count, derived from a trace; fact_tables.py keeps it beside the traces
 search.py     lists with filters, page by page; emergencies.py the inbox of emergencies, alarm_counts.py how often it was right
 counts.py     what happened over time, sections that are used, deletions

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection
+from typing import Any
 
 from judges.verdict import Exchange, Judgement
 from knowledge_base.citations import CLASSES
@@ -55,6 +56,12 @@ def redact(trace: Trace) -> Trace:
         calls=[_call(call) for call in trace.calls],
         ms=trace.ms,
     )
+
+
+def is_redacted(trace: dict[str, Any]) -> bool:
+    """Tell whether only the lengths of the texts of a stored trace were kept."""
+    texts = [trace["user_message"], *(attempt["text"] for attempt in trace["attempts"])]
+    return any(texts) and all(redacted_length(text) is not None for text in texts if text)
 
 
 def redacted_length(text: str) -> int | None:
@@ -112,4 +119,5 @@ def _call(call: Call) -> Call:
         cost=call.cost,
         error=call.error,
         attempts=call.attempts,
+        at_ms=call.at_ms,
     )

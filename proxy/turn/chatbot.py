@@ -38,6 +38,12 @@ class Chatbot:
         """The name the upstream knows the chatbot's model by."""
         return self.models.settings[self.settings.model].model or self.settings.model
 
+    @property
+    def judges(self) -> list[str]:
+        """The names of its judges, that of emergencies first."""
+        own = self.filter
+        return [cascade.name for cascade in (*([own.emergency] if own.emergency else ()), *own.on_reply)]
+
     def contact(self, said: str) -> str:
         """Return the emergency contact in the language of what was said, else the first one."""
         texts = self._contacts

@@ -45,6 +45,7 @@ async def take_turn(turn: Turn, limit_s: float = math.inf) -> Answer:
     # No call goes on until the very end: what is left then is for the fallback message, when judges or a refiner hang.
     until = asyncio.get_running_loop().time() + limit_s
     SCOPE.set(TurnScope(turn.ledger, turn.principal, turn.results.notes))
+    turn.ledger.began = turn.started
     turn.ledger.until = until if limit_s == math.inf else until - min(RESERVE_S, limit_s * RESERVE)
     try:
         async with asyncio.timeout(None if limit_s == math.inf else limit_s):

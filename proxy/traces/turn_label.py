@@ -1,28 +1,31 @@
 """What a person says that a judge should have made of a turn, checked against the turn and written down."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from judges.evaluation.traced_turn import TracedTurnError, check_choice, cited_sections, judged_draft
-from proxy.config.blueprint import Blueprint
+from knowledge_base.library import Library
 from proxy.traces.backend import TraceBackend, TraceError
+from proxy.traces.judged_draft import TracedTurnError, check_choice, cited_sections, judged_draft
 from proxy.traces.labels import Label, RightVerdict, add
 
 
 def label_turn(
     place: TraceBackend,
     trace: dict[str, Any],
-    bot: Blueprint | None,
     judge: str,
     verdict: RightVerdict,
     choice: int,
     note: str,
+    *,
+    others: Iterable[str] = (),
+    library: Library | None = None,
 ) -> str | None:
     """Write down what a judge should have made of a turn, with the sections that its draft cites as they are now.
 
     Args:
-        bot: The chatbot of the turn, if the configuration still has it.
+        others: The judges that the turn's chatbot has now, whether or not they judged it.
+        library: Its knowledge base as it is now.
 
     Returns:
         The judge's own last verdict, if it gave one.
@@ -30,7 +33,7 @@ def label_turn(
     Raises:
         TraceError: No such judge could have judged the turn, or it has no such choice.
     """
-    judges = dict.fromkeys([*_judged_by(trace), *((plan.name for plan in bot.plans) if bot else ())])
+    judges = dict.fromkeys([*_judged_by(trace), *others])
     if judge not in judges:
         raise TraceError(
             f"no judge {judge!r} of the chatbot {trace['chatbot']!r} could have judged the turn "
@@ -38,7 +41,7 @@ def label_turn(
         )
     try:
         check_choice(trace, choice)
-        sections = () if judge == "emergency" else cited_sections(trace, choice, bot.library if bot else None)
+        sections = () if judge == "emergency" else cited_sections(trace, choice, library)
     except TracedTurnError as error:
         raise TraceError(str(error)) from error
     add(place, trace["turn_id"], Label(judge, verdict, choice, note, time.time(), sections))

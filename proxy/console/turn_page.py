@@ -1,0 +1,93 @@
+"""The page of one turn: its story, its times, the turns beside it."""
+
+import asyncio
+import time
+from collections.abc import Collection
+from typing import Any
+from urllib.parse import quote
+
+from aiohttp import web
+
+from proxy.console import words
+from proxy.console.admission import admit
+from proxy.console.journal import record_action
+from proxy.console.trace_reading import NoTraces, read_traces
+from proxy.console.turn_query import TurnQuery, read_query
+from proxy.console.turn_story import hide_texts, judgements, tell_story
+from proxy.console.visit import Visit
+from proxy.console.waterfall import draw_waterfall
+from proxy.traces.redaction import is_redacted
+from proxy.traces.search import Neighbours, TurnFilter, neighbours, read_turn, search_turns
+from proxy.wire.errors import BadRequest
+
+BESIDE = 60
+"""Turns of the same conversation that are listed beside one, the newest."""
+LIST = "/console/conversations"
+
+
+async def show_turn(visit: Visit) -> web.Response:
+    """Show one turn."""
+    query, texts = read_query(visit.request.query), visit.may("trace")
+    try:
+        trace = await find_turn(visit)
+        if trace is None:
+            return await _find_by_beginning(visit, query)
+        turn_id, own = trace["turn_id"], frozenset(visit.chatbots)
+        wanted = _filter(query, own, texts)
+        beside = await read_traces(visit.service, neighbours, wanted, turn_id) if wanted else Neighbours(None, None)
+        same = TurnFilter(chatbots=own, conversation=trace["conversation_id"])
+        talk = await read_traces(visit.service, search_turns, same, limit=BESIDE, texts=texts)
+    except NoTraces as trouble:
+        return visit.render("conversations/none.html", status=503 if trouble.failed else 404, trouble=trouble)
+    if texts:
+        record_action(visit.service, "console_read", visit.access.key, turn=turn_id)
+    given = next((one.labels for one in talk.turns if one.line.turn_id == turn_id), ())
+    return visit.render(
+        "conversations/turn.html",
+        story=await asyncio.to_thread(tell_story, trace if texts else hide_texts(trace)),
+        waterfall=draw_waterfall(trace),
+        redacted=texts and is_redacted(trace),
+        texts=texts,
+        labels=given,
+        judges=judges_of(visit, trace),
+        beside=beside,
+        talk=talk.turns[::-1],
+        query=query,
+        back=f"{LIST}{query.here}",
+        words=words,
+    )
+
+
+async def find_turn(visit: Visit) -> dict[str, Any] | None:
+    """Return the trace of the turn that the address names, if it is of a chatbot that the visitor may see."""
+    return await read_traces(visit.service, read_turn, visit.request.match_info["turn_id"], visit.chatbots)
+
+
+def judges_of(visit: Visit, trace: dict[str, Any]) -> list[str]:
+    """Return the judges that could have judged a turn: those that did, and those that its chatbot has now."""
+    bot = visit.service.chatbots.get(trace["chatbot"])
+    return list(dict.fromkeys([*(one["judge"] for one in judgements(trace)), *(bot.judges if bot else ())]))
+
+
+async def _find_by_beginning(visit: Visit, query: TurnQuery) -> web.Response:
+    """Lead to the turn whose id begins so, or to the list of those turns or conversations."""
+    begins = visit.request.match_info["turn_id"]
+    wanted = TurnFilter(chatbots=frozenset(visit.chatbots), id_begins=begins)
+    page = await read_traces(visit.service, search_turns, wanted, limit=2)
+    if not page.turns:
+        raise NoTraces(
+            "No such turn", "It may have been deleted, or be older than `privacy.days`; or it is of another chatbot."
+        )
+    if len(page.turns) == 1:
+        return visit.see_other(f"{LIST}/{quote(page.turns[0].line.turn_id, safe='')}{query.here}")
+    return visit.see_other(f"{LIST}{TurnQuery({'id': begins}).here}")
+
+
+def _filter(query: TurnQuery, chatbots: Collection[str], texts: bool) -> TurnFilter | None:
+    try:
+        return query.to_filter(chatbots, time.time(), words=texts)
+    except BadRequest:  # an address that somebody has cut: the turn can be shown all the same
+        return None
+
+
+ROUTES = [web.get(LIST + "/{turn_id}", admit(show_turn))]

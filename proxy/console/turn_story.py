@@ -1,0 +1,355 @@
+"""A stored trace as a story: what happened in a turn, in the order of events, in words that a reader of no code knows. Pure."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from judges.rules import RULES
+from knowledge_base.citations import CLASSES
+from proxy.console import words
+from proxy.console.word_diff import Piece, diff_words, is_changed
+from proxy.traces.judged_draft import choices_of, judged_draft
+from proxy.traces.redaction import redacted_length
+
+Json = dict[str, Any]
+LONGEST_DIFF = 100_000
+"""Characters of both texts together that are compared; what is longer is shown whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One thing that a reply asserts, as a judge saw it."""
+
+    text: str
+    support: str
+    """In words."""
+    supported: bool
+    source_id: str | None
+    quote: str
+    topic: str
+    severity: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that a judge saw in a text: a problem, a part that it plays, a sign of danger."""
+
+    kind: str
+    quote: str
+    severity: str = ""
+    source_id: str | None = None
+    source_quote: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What one judge made of a text, in one stage."""
+
+    judge: str
+    stage: str
+    stage_note: str
+    verdict: str
+    rule: str | None
+    rule_text: str
+    reason: str
+    ms: float
+    score: float | None
+    same_as: str = ""
+    """An earlier judge of the text, whose observation is this one too."""
+    claims: Sequence[Claim] = ()
+    faults: Sequence[Fault] = ()
+    facts: Sequence[tuple[str, str]] = ()
+    observed: bool = False
+    """Whether there is an observation."""
+    exchange: Json | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One text that the turn tried."""
+
+    number: int
+    kind: str
+    title: str
+    note: str
+    choice: int
+    at_ms: float
+    text: str
+    citations: Sequence[str]
+    problems: Sequence[str]
+    opinions: Sequence[Opinion]
+    sent_chars: int
+    changes: Sequence[Piece] = ()
+    """What became of the text before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What the user got, of one choice."""
+
+    choice: int
+    text: str | None
+    refusal: str | None
+    changes: Sequence[Piece] = ()
+    """What became of the draft that was judged; empty if nothing did, or nothing of it is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """One turn."""
+
+    trace: Json
+    """As stored, or without its texts."""
+    sentence: str
+    """What it came to."""
+    would: words.Ending | None
+    """In shadow: what the filter would have made of it."""
+    recognition: str
+    emergency: Sequence[Opinion]
+    danger: str
+    """The kind of danger that the emergency judge was not sure of."""
+    tries: Sequence[Try]
+    delivered: Sequence[Delivered]
+    judges: Sequence[str]
+    """Those that judged it, the emergency judge first."""
+    drafted: Sequence[int] = ()
+    """The choices with a draft that judges of replies can be right or wrong about."""
+    said: dict[str, str] = field(default_factory=dict)
+    """What each of them said last of what labels are about."""
+
+    @property
+    def choices(self) -> list[int]:
+        """The choices of the reply."""
+        return choices_of(self.trace)
+
+
+def tell_story(trace: Json) -> Story:
+    """Return the story of a turn.
+
+    Args:
+        trace: The trace as `proxy.traces.search.read_turn` or `hide_texts` returns it; older ones lack some fields.
+    """
+    trace = _NEWER | trace
+    tries = list(_tries(trace["attempts"]))
+    return Story(
+        trace=trace,
+        sentence=_how_it_ended(trace),
+        would=words.ending(trace["would"]) if trace["would"] else None,
+        recognition=words.say(words.RECOGNITION, trace["memory"]),
+        emergency=_opinions(trace["emergency"]),
+        danger=words.say(words.DANGERS, trace["concern"]) if trace["concern"] else "",
+        tries=tries,
+        delivered=[_delivered(trace, choice, tries) for choice in range(len(trace["replies"]))],
+        judges=list(dict.fromkeys(one["judge"] for one in judgements(trace))),
+        drafted=[choice for choice in choices_of(trace) if judged_draft(trace, choice) is not None],
+        said=_last_words(trace),
+    )
+
+
+def _how_it_ended(trace: Json) -> str:
+    ending = words.ending("error" if trace["error"] else trace["outcome"]).sentence
+    if trace["error"] or trace["outcome"] != "fallback":
+        return ending
+    last = trace["attempts"][-1]["judgements"] if trace["attempts"] else trace["emergency"]
+    verdicts = {one["verdict"] for one in last}
+    if "unjudged" in verdicts and "reject" not in verdicts:
+        what = "the reply" if trace["attempts"] else "the user's message"
+        return f"A judge could not judge {what}: the fallback message was delivered in place of a reply."
+    return ending
+
+
+def judgements(trace: Json) -> Iterator[Json]:
+    """Yield all judgements of a trace."""
+    yield from trace["emergency"]
+    for attempt in trace["attempts"]:
+        yield from attempt["judgements"]
+
+
+def hide_texts(trace: Json) -> Json:
+    """Return a trace without the texts of people and models, for who may not see them.
+
+    All that is kept is named here, as in `proxy.traces.redaction`, so that a new field is hidden until somebody has looked at it.
+    """
+    trace = _NEWER | trace
+    ids = {*CLASSES, *(one["id"] for one in trace["selected"]), *trace["sources_in_use"]}
+    plain = (
+        "turn_id", "conversation_id", "key_id", "chatbot", "filter", "started", "turn", "memory", "invalid_ids",
+        "sources_in_use", "concern", "tool_calls", "outcome", "would", "error", "calls", "ms",
+    )  # fmt: skip
+    return {name: trace[name] for name in plain} | {
+        "user_message": "",
+        "selected": [{"id": one["id"], "by": one["by"], "reason": ""} for one in trace["selected"]],
+        "selection_note": "",
+        "documents": [],
+        "warnings_shown": [_hide_warning(one) for one in trace["warnings_shown"]],
+        "emergency": [_hide_judgement(one) for one in trace["emergency"]],
+        "attempts": [
+            {name: one[name] for name in ("kind", "choice", "at_ms", "modes")}
+            | {
+                "text": "",
+                "citations": [citation for citation in one["citations"] if citation in ids],
+                "problems": [],
+                "judgements": [_hide_judgement(judgement) for judgement in one["judgements"]],
+                "left": one.get("left", 0),
+            }
+            for one in trace["attempts"]
+        ],
+        "warnings_added": [_hide_warning(one) for one in trace["warnings_added"]],
+        "replies": [None if one is None else "" for one in trace["replies"]],
+        "refusals": [],
+        "dropped_calls": [{"choice": one["choice"], "name": "", "why": one["why"]} for one in trace["dropped_calls"]],
+        "notes": [],
+    }
+
+
+_NEWER: Json = {
+    "documents": [], "concern": None, "refusals": [], "dropped_calls": [], "would": None, "notes": [], "invalid_ids": 0,
+    "selection_note": "", "error": None,
+}  # fmt: skip
+"""Fields that older traces lack."""
+
+
+def _hide_warning(warning: Json) -> Json:
+    return {name: warning[name] for name in ("rule", "turn", "expires")} | {"message": ""}
+
+
+def _hide_judgement(judgement: Json) -> Json:
+    exchange = judgement["exchange"]
+    return {name: judgement[name] for name in ("judge", "stage", "verdict", "rule", "ms", "score")} | {
+        "reason": "",
+        "observation": None,
+        "exchange": exchange and {"model": exchange["model"], "prompt_hash": exchange["prompt_hash"], "raw": ""},
+    }
+
+
+def _tries(attempts: Sequence[Json]) -> Iterator[Try]:
+    before: dict[int, str] = {}
+    for number, attempt in enumerate(attempts, 1):
+        text, choice = attempt["text"], attempt["choice"]
+        changes = _changes(before.get(choice, ""), text) if attempt["kind"] in ("refinement", "mended") else ()
+        if attempt["kind"] != "tool_calls":
+            before[choice] = text
+        yield Try(
+            number=number,
+            kind=attempt["kind"],
+            title=words.say(words.ATTEMPTS, attempt["kind"]),
+            note=words.ATTEMPT_NOTES.get(attempt["kind"], ""),
+            choice=choice,
+            at_ms=attempt["at_ms"],
+            text=text,
+            citations=attempt["citations"],
+            problems=attempt["problems"],
+            opinions=_opinions(attempt["judgements"]),
+            sent_chars=attempt.get("left", 0),
+            changes=changes,
+        )
+
+
+def _delivered(trace: Json, choice: int, tries: Sequence[Try]) -> Delivered:
+    text = trace["replies"][choice]
+    refusals = trace["refusals"]
+    draft = judged_draft(trace, choice)
+    replaced = trace["outcome"] in ("emergency", "fallback") and len(trace["replies"]) == 1
+    changes = _changes(draft["text"], text) if text and draft and not replaced else ()
+    return Delivered(choice, text, refusals[choice] if choice < len(refusals) else None, changes)
+
+
+def _changes(before: str, after: str) -> Sequence[Piece]:
+    if not before or not after or redacted_length(before) is not None or len(before) + len(after) > LONGEST_DIFF:
+        return ()
+    pieces = diff_words(before, after)
+    return pieces if is_changed(pieces) else ()
+
+
+def _last_words(trace: Json) -> dict[str, str]:
+    said = {one["judge"]: one["verdict"] for one in trace["emergency"]}
+    for attempt in trace["attempts"]:
+        own = {one["judge"]: one["verdict"] for one in attempt["judgements"]}
+        said = own | said  # labels are about the first text that was judged
+    return said
+
+
+def _opinions(of_text: Iterable[Json]) -> list[Opinion]:
+    opinions: list[Opinion] = []
+    seen: list[tuple[str, Json]] = []
+    for judgement in of_text:
+        observation = judgement["observation"]
+        same = next((name for name, other in seen if observation is not None and other == observation), "")
+        if observation is not None and not same:
+            seen.append((f"{judgement['judge'].replace('_', ' ')} ({judgement['stage']})", observation))
+        opinions.append(_opinion(judgement, same))
+    return opinions
+
+
+def _opinion(judgement: Json, same: str) -> Opinion:
+    observation = {} if same else judgement["observation"] or {}
+    rule = judgement["rule"]
+    return Opinion(
+        judge=judgement["judge"],
+        stage=judgement["stage"],
+        stage_note=words.STAGES.get(judgement["stage"], ""),
+        verdict=judgement["verdict"],
+        rule=rule,
+        rule_text=RULES[rule].text if rule in RULES else "",
+        reason=judgement["reason"],
+        ms=judgement["ms"],
+        score=judgement["score"],
+        same_as=same,
+        claims=[_claim(one) for one in observation.get("assertions", ())],
+        faults=list(_faults(observation)),
+        facts=list(_facts(observation)),
+        observed=judgement["observation"] is not None,
+        exchange=judgement["exchange"],
+    )
+
+
+def _claim(assertion: Json) -> Claim:
+    support = assertion["support"]
+    quote = assertion.get("quote") or ""
+    return Claim(
+        text=assertion["text"],
+        support=words.say(words.SUPPORT, support),
+        supported=support in ("stated", "implied"),
+        source_id=assertion.get("source_id"),
+        quote=quote if quote != assertion["text"] else "",
+        topic=assertion.get("topic") or "",
+        severity=words.SEVERITIES.get(assertion.get("severity") or 0, ""),
+    )
+
+
+def _faults(observation: Json) -> Iterator[Fault]:
+    for one in observation.get("problems", ()):
+        yield Fault(words.say(words.KINDS, one["kind"]), one["quote"], words.SEVERITIES.get(one["severity"], ""))
+    for one in observation.get("denials", ()):
+        yield Fault(words.KINDS["denied"], one["quote"], "", one["source_id"], one["source_quote"])
+    for one in observation.get("contradictions", ()):
+        yield Fault("the sources disagree", one)
+    for one in observation.get("played", ()):
+        yield Fault(f"plays a part: {one['part']}", one["quote"], one["degree"])
+    for one in observation.get("signs", ()):
+        who = "the user" if one["who"] == "user" else "someone else"
+        danger = words.say(words.DANGERS, one["kind"])
+        yield Fault(f"sign of {danger}, of {who}, {_WHEN.get(one['when'], one['when'])}", one["quote"])
+
+
+_WHEN = {"now": "now", "past": "in the past", "hypothetical": "hypothetical"}
+_LISTED = ("assertions", "problems", "denials", "contradictions", "played", "signs")
+_SAID_ALREADY = ("verdict", "reason")
+_QUESTIONS = {
+    "admits_not_from_sources": "says what is not from its sources",
+    "asks_to_verify": "asks to check with a professional",
+    "adds": "adds something that its sources do not say",
+}
+
+
+def _facts(observation: Json) -> Iterator[tuple[str, str]]:
+    """Yield what else an observation holds, of whatever form; those that users add may hold anything."""
+    for name, value in observation.items():
+        if name in _LISTED or name in _SAID_ALREADY or value in ("", None, [], {}):
+            continue
+        answer = (
+            {True: "yes", False: "no", "clear": "clearly", "weak": "vaguely"}.get(value, str(value))
+            if (isinstance(value, bool | str))
+            else str(value)
+        )
+        yield _QUESTIONS.get(name, name.replace("_", " ")), answer

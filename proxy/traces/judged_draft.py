@@ -1,0 +1,77 @@
+"""What a label is about: the draft of a turn that was judged, and the sections and documents that it cites."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from knowledge_base import citations
+from knowledge_base.library import Library, Source
+
+Json = dict[str, Any]
+
+
+class TracedTurnError(Exception):
+    """A turn cannot be labelled or made a scenario; the message says why."""
+
+
+def judged_draft(trace: Json, choice: int) -> Json | None:
+    """Return the attempt that labels are about: the first text that was judged, else the last draft."""
+    own = [one for one in trace["attempts"] if one["choice"] == choice and one["kind"] != "tool_calls"]
+    drafts = [attempt for attempt in own if attempt["kind"] not in ("refinement", "mended")]
+    return next((attempt for attempt in own if attempt["judgements"]), drafts[-1] if drafts else None)
+
+
+def choices_of(trace: Json) -> list[int]:
+    """Return the choices of a turn. One that was answered without a draft has those of its answer."""
+    return sorted({0, *(attempt["choice"] for attempt in trace["attempts"]), *range(len(trace["replies"]))})
+
+
+def check_choice(trace: Json, choice: int) -> None:
+    """Raises: TracedTurnError: the turn has no such choice."""
+    there = choices_of(trace)
+    if choice not in there:
+        raise TracedTurnError(
+            f"the turn {trace['turn_id']} has no choice {choice}: its choices are {', '.join(map(str, there))}"
+        )
+
+
+def cited_sections(trace: Json, choice: int, library: Library | None) -> tuple[Source, ...]:
+    """Return the sections that a draft cites, as they are now.
+
+    Raises:
+        TracedTurnError: There is no such draft.
+    """
+    draft = judged_draft(trace, choice)
+    if draft is None:
+        raise no_draft(trace, choice)
+    sections: Mapping[str, Source] = library or {}
+    return tuple(sections[id] for id in cited_ids(trace, draft, library, {}) if id in sections)
+
+
+def cited_ids(trace: Json, draft: Json, library: Library | None, sections: Mapping[str, Source]) -> tuple[str, ...]:
+    """Return the ids of what a draft cites.
+
+    Args:
+        library: The chatbot's knowledge base as it is now.
+        sections: Others that it may cite.
+    """
+    in_use = [*trace["sources_in_use"], *documents_of(trace, draft["choice"])]
+    names = {id: id for id in (*(library or ()), *sections, *in_use)}
+    cited, _, _ = citations.split(draft["citations"], names, in_use)
+    # A chatbot that writes no citations was judged against all that it had been given.
+    return cited or (tuple(in_use) if "source" in draft["modes"] else ())
+
+
+def documents_of(trace: Json, choice: int) -> dict[str, Source]:
+    """Return the documents that a choice could rest on, by their ids."""
+    return {
+        one["id"]: Source(one["id"], one["title"], "", one["text"], trusted=one["trusted"])
+        for one in trace.get("documents", ())
+        if one["choice"] in (None, choice)
+    }
+
+
+def no_draft(trace: Json, choice: int) -> TracedTurnError:
+    """Return the error that says that a choice has no draft."""
+    there = sorted({attempt["choice"] for attempt in trace["attempts"]})
+    which = f"its choices are {', '.join(map(str, there))}" if there else "it was answered without one"
+    return TracedTurnError(f"the turn {trace['turn_id']} has no draft of choice {choice}: {which}")

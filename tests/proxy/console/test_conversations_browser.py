@@ -1,0 +1,133 @@
+"""Conversations in a browser: looked at in each size and scheme, and used by keyboard alone."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.proxy.console.conftest import LOOKS, Console, check_look
+from tests.proxy.console.rich_trace import rich_trace
+from tests.proxy.console.test_conversations import HOSTILE, LIST, record, serve
+
+RICH = "f00d" + 28 * "0"
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    """A console with a conversation of real turns, an emergency, a hostile message, and a turn in which everything happens."""
+    folder = tmp_path_factory.mktemp("conversations")
+    with serve(folder) as console:
+        history: list[dict[str, str]] = []
+        for text in (
+            "What is schizophrenia?",
+            "Which dose of olanzapine should I take?",
+            "You are my friend now, right?",
+        ):
+            answer = console.say(text, history=history)["choices"][0]["message"]["content"]
+            history += [{"role": "user", "content": text}, {"role": "assistant", "content": answer}]
+        console.say("I want to kill myself tonight")
+        console.say(HOSTILE)
+        record(console, rich_trace(), rich_trace("abcd" + 28 * "0", user_message="w" * 3000, replies=[HOSTILE * 500]))
+        yield console
+
+
+@pytest.mark.parametrize(("size", "scheme"), LOOKS)
+def test_the_list_is_good_to_look_at(told: Console, open_page: Callable[..., Any], size: str, scheme: str) -> None:
+    """No fault that axe-core finds, nothing wider than the screen."""
+    page = open_page(told.url + LIST, size, scheme)
+    page.locator("details.more-filters summary").click()
+    check_look(page, f"conversations-{size}-{scheme}")
+
+
+@pytest.mark.parametrize(("size", "scheme"), LOOKS)
+def test_a_turn_is_good_to_look_at(told: Console, open_page: Callable[..., Any], size: str, scheme: str) -> None:
+    """With everything opened that can be."""
+    page = open_page(f"{told.url}{LIST}/{RICH}", size, scheme)
+    for summary in page.locator(".story summary").all():
+        if not summary.evaluate("one => one.parentElement.open"):
+            summary.click()
+    check_look(page, f"turn-{size}-{scheme}")
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("?view=conversations", "folded"),
+        ("?q=nobody+said+this", "no-match"),
+        ("/abcd", "hostile-turn"),
+        (f"/{RICH}/delete", "delete"),
+    ],
+)
+def test_other_pages_are_good_to_look_at(told: Console, open_page: Callable[..., Any], path: str, name: str) -> None:
+    """On a phone, where there is the least room, and at 200 % zoom of a small window (which is as wide)."""
+    check_look(open_page(told.url + LIST + path, "phone"), f"conversations-{name}-phone")
+
+
+def test_one_reads_labels_and_goes_on_by_keyboard(told: Console, open_page: Callable[..., Any]) -> None:
+    """From the search to a turn, through its neighbours within the filter, a label, and back to the list as it was."""
+    page = open_page(told.url + LIST)
+    page.keyboard.press("/")
+    page.keyboard.type("clozapine")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert page.locator("a[data-row]").count() == 1
+    page.keyboard.press("Escape")
+    with page.expect_navigation():
+        page.keyboard.press("x")
+    page.keyboard.press("/")
+    page.keyboard.press("Tab")
+    page.keyboard.type("corrected")
+    while page.evaluate("document.activeElement.textContent") != "Show":
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**outcome=refined**")
+    page.locator("body").press("Escape")
+    page.evaluate("document.activeElement.blur()")
+    listed = page.locator("a[data-row]").evaluate_all("links => links.map(link => link.href)")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert page.url == listed[0]
+    with page.expect_navigation():
+        page.keyboard.press("j")
+    assert page.url == listed[1], "the next turn of the list, not of all turns"
+    with page.expect_navigation():
+        page.keyboard.press("k")
+    page.keyboard.press("l")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Tab")
+    page.keyboard.type("because")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    given = page.locator(".given").first.inner_text()
+    assert re.search(r"(?s)warn.*because", given)
+    page.keyboard.press("u")
+    page.wait_for_url("**/conversations?outcome=refined")
+    assert "emergency: warn" in page.locator("table").inner_text()
+
+
+def test_a_scenario_is_copied_by_keyboard(told: Console, open_page: Callable[..., Any]) -> None:
+    """And says that it was."""
+    page = open_page(f"{told.url}{LIST}?q=olanzapine", permissions=["clipboard-read", "clipboard-write"])
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/conversations/*")
+    with page.expect_navigation():
+        page.keyboard.press("s")
+    page.keyboard.press("c")
+    page.wait_for_function("document.getElementById('copied').textContent === 'Copied.'")
+    assert "user_message" in page.evaluate("navigator.clipboard.readText()")
+    check_look(page, "scenario-wide-light")
+
+
+def test_the_list_works_without_scripts(told: Console, open_page: Callable[..., Any]) -> None:
+    """The form and its links do all of it."""
+    page = open_page(told.url + LIST, java_script_enabled=False)
+    page.select_option("select[name=outcome]", "emergency")
+    page.get_by_role("button", name="Show").click()
+    assert page.locator("a[data-row]").count() == 1
+    page.locator("a[data-row]").click()
+    assert "kill myself" in page.locator(".event.user").inner_text()
