@@ -16,13 +16,10 @@ plot.py            lines and bars as SVG
 evaluations.py     evaluations of judges, read and started; runs.py: experiments, read
 
 trace_reading.py   reads traces for a screen; period.py: the time it looks at
-alarm_cards.py     what the inbox of emergencies says of each, in plain words
-section_table.py   sections of a knowledge base with how often they were used
-activity.py        what happened over time, as plots with tables; process_figures.py: how the proxy itself is
 
 Its screens, a module and a folder of templates each: playground, conversations, emergencies, judges, experiments, knowledge,
-operation. The page of one turn stands beside its list: turn_page.py, and turn_actions.py for what people do there. What screens make
-of turns, without any handler:
+operation. The page of one turn stands beside its list: turn_page.py, and turn_actions.py for what people do there. What screens
+make of turns, without any handler:
 
 turn_query.py      which turns a list shows, by its address
 turn_story.py      a trace as a story; waterfall.py: the times of its calls
@@ -30,4 +27,7 @@ reply_facts.py     what became of one reply, from its `caf` object and its trace
 word_diff.py       a draft against what was delivered, word by word
 quote_marks.py     judges' quotes, marked in the section that they are from
 checkpoint_file.py a conversation as a checkpoint file
+alarm_cards.py     what the inbox of emergencies says of each, in plain words
+section_table.py   sections of a knowledge base with how often they were used
+activity.py        what happened over time, as plots with tables; process_figures.py: how the proxy itself is
 """

@@ -9,19 +9,9 @@ from markupsafe import Markup
 from proxy.console.period import DAY, Period
 from proxy.console.plot import Axis, Point, Series, count_axis, draw_lines, draw_stacks, fine_axis
 from proxy.console.render import count, ms
+from proxy.console.words import ENDINGS
 from proxy.traces.counts import Bucket, Counts, StepTimes
 
-OUTCOMES: Mapping[str, tuple[str, str]] = {
-    "accepted": ("delivered", "The reply was delivered as the chatbot wrote it"),
-    "warned": ("with a warning", "The reply was delivered, and the chatbot was warned for its next turns"),
-    "refined": ("corrected", "A corrected reply was delivered in place of the draft"),
-    "fallback": ("replaced", "The fallback message was delivered in place of a reply"),
-    "emergency": ("emergency", "The emergency text was delivered in place of a reply"),
-    "unjudged": ("not judged", "A judge failed, and the reply was delivered without its verdict"),
-    "unfiltered": ("filter off", "The filter was off or only watched"),
-    "error": ("error", "The turn ended in an error: there was no reply"),
-}
-"""What turns come to, in words and with an explanation, in the order of the bars from below."""
 STEPS: Mapping[str, str] = {
     "turn": "Whole turn",
     "select": "Sections chosen by a model",
@@ -68,11 +58,12 @@ def draw_activity(counts: Counts, period: Period) -> list[Plot]:
     """Return the plots of what happened."""
     buckets = counts.buckets
     labels = [_label(bucket.start, period) for bucket in buckets]
-    used = [name for name in OUTCOMES if counts.all.outcomes[name]]
+    used = [name for name in ENDINGS if counts.all.outcomes[name]]
     plots = [
         _stacks(
             "outcomes", "What became of the replies", "Turns, by what was delivered.", buckets, labels,
-            [(f"o-{name}", *OUTCOMES[name]) for name in used], lambda bucket: [bucket.outcomes[name] for name in used],
+            [(f"o-{name}", ENDINGS[name].short, ENDINGS[name].sentence) for name in used],
+            lambda bucket: [bucket.outcomes[name] for name in used],
         ),
         _draw_latency(buckets, labels),
         _stacks(
