@@ -16,8 +16,8 @@ plot.py            lines and bars as SVG
 evaluations.py     evaluations of judges, read and started; runs.py: experiments, read
 
 Its screens, a module and a folder of templates each: playground, conversations, emergencies, judges, experiments, knowledge,
-operation. The page of one turn stands beside its list: turn_page.py, and turn_actions.py for what people do there. What screens make
-of turns, without any handler:
+operation. The page of one turn stands beside its list: turn_page.py, and turn_actions.py for what people do there. What screens
+make of turns, without any handler:
 
 turn_query.py      which turns a list shows, by its address
 turn_story.py      a trace as a story; waterfall.py: the times of its calls
