@@ -14,10 +14,8 @@ LIBRARIES = {
     "lab": (
         "blingfire",
         "datasets",
-        "jinja2",
         "krippendorff",
         "markdown_it",
-        "markupsafe",
         "matplotlib",
         "scipy",
         "sklearn",
