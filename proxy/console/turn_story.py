@@ -7,7 +7,7 @@ from typing import Any
 from judges.rules import RULES
 from knowledge_base.citations import CLASSES
 from proxy.console import words
-from proxy.console.word_diff import Piece, diff_words, is_changed
+from proxy.console.word_diff import Piece, diff_words, is_changed, join_islands
 from proxy.traces.judged_draft import choices_of, judged_draft
 from proxy.traces.redaction import redacted_length
 
@@ -257,7 +257,7 @@ def _delivered(trace: Json, choice: int, tries: Sequence[Try]) -> Delivered:
 def _changes(before: str, after: str) -> Sequence[Piece]:
     if not before or not after or redacted_length(before) is not None or len(before) + len(after) > LONGEST_DIFF:
         return ()
-    pieces = diff_words(before, after)
+    pieces = join_islands(diff_words(before, after))
     return pieces if is_changed(pieces) else ()
 
 

@@ -21,8 +21,10 @@ ENDINGS: dict[str, Ending] = {
     "emergency": Ending(
         "emergency", "The user's message told of an emergency: they got the emergency text in place of a reply."
     ),
-    "unjudged": Ending("not judged", "A judge failed: the reply was delivered without its verdict."),
-    "unfiltered": Ending("filter off", "The filter was off or only watching: the reply was delivered unjudged."),
+    "unjudged": Ending("no verdict", "A judge failed: the reply was delivered without its verdict."),
+    "unfiltered": Ending(
+        "filter off", "The filter was off or only watching: the reply was delivered as the chatbot wrote it."
+    ),
     "error": Ending("error", "The turn ended in an error: the user got no reply."),
 }
 STAGES = {
@@ -40,7 +42,7 @@ ATTEMPTS = {
 }
 ATTEMPT_NOTES = {
     "draft": "What the chatbot wrote first.",
-    "redraft": "The chatbot was asked once more, since the draft broke a rule of form.",
+    "redraft": "The chatbot was asked once more: its draft broke a rule of form, or only asked for another source.",
     "shortened": "The chatbot was asked for a shorter reply.",
     "refinement": "The draft was rewritten to keep to its sources.",
     "mended": "Small faults were taken out, or a missing statement added, without asking a model.",
