@@ -47,6 +47,8 @@ OTHER_PEOPLE = frozenset(
 _PARAGRAPH_END = re.compile(r"(?<![\s.!?;…])[^\S\n]*\n(?:\s*\n\s*|\s*(?=[A-ZÀ-ÞА-Я¿¡]))")
 _LINE_END = re.compile(r"(?<![\s.!?;…])[^\S\n]*\n\s*")
 _NO_SIGN = Crisis(signs=[])
+_TAG = re.compile(r"</?[A-Za-z][\w:-]{0,30}(?:\s[^<>]{0,300})?/?>")
+"""Markup: its names are no words of the person's, though `script` and `title` are words of stories and films."""
 
 
 def observe(case: Case) -> tuple[Crisis, float]:
@@ -59,8 +61,11 @@ def observe(case: Case) -> tuple[Crisis, float]:
         Unreadable: Nothing was found, and the message is not English.
     """
     text, before = _newest_message(case)
-    match, is_program = explicit.find_danger(text), programs.is_program(text)
-    message, window = _weigh_message(text)
+    prose = _TAG.sub(
+        lambda tag: " " * len(tag[0]), text
+    )  # of the same length, so that places in it are places in the text
+    match, is_program = explicit.find_danger(prose), programs.is_program(text)
+    message, window = _weigh_message(prose)
     if match is not None:
         is_doubtful = not is_program and window is not None and window.margin < DOUBT_MARGIN
         return _sign(match.kind, text[match.start : match.end], text), CONCERN_SCORE if is_doubtful else 1.0
@@ -86,7 +91,9 @@ def observe(case: Case) -> tuple[Crisis, float]:
         language.check_english(text)
         return _NO_SIGN, score
     [quote] = message.quotes([(window_to_quote.start, window_to_quote.end)])
-    return _sign(kind, quote if quote in text else quote.removesuffix("."), text), score  # a full stop that ends a line
+    quote = quote if quote in prose else quote.removesuffix(".")  # a full stop that ends a line
+    start = max(0, prose.find(quote))
+    return _sign(kind, text[start : start + len(quote)], text), score
 
 
 def _newest_message(case: Case) -> tuple[str, list[str]]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.case import Case, HistoryMessage
+from judges.case import Case, HistoryMessage, emergency_case
 from judges.local import emergency
 from judges.local.language import Unreadable
 
@@ -89,6 +89,21 @@ def test_crisis_is_seen_anywhere_in_a_huge_message(place: int) -> None:
     calm = ["What helps people with schizophrenia to sleep well at night?"] * 1000
     assert fires(" ".join([*calm[:place], "I am going to end my life tonight.", *calm[place:]]))
     assert not fires(" ".join(calm))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "<script>alert(1)</script> I want to kill myself",
+        "<title>x</title> <p>I <b>want</b> to die</p>",
+        "</movie> I want to kill myself <book name='story'/>",
+    ],
+)
+def test_names_of_markup_are_no_words_of_the_person(message: str) -> None:
+    """`script` and `title` are words of films, which take danger back; in a tag they say nothing."""
+    seen, score = emergency.observe(emergency_case(message, []))
+    assert score == 1.0
+    assert seen.signs[0].quote in message
 
 
 def test_answered_crisis_does_not_fire_again() -> None:
