@@ -20,7 +20,7 @@ setup: $(VENV)/.dev
 
 # A larger installation has all of the smaller ones.
 $(VENV)/.serving: EXTRAS :=
-$(VENV)/.lab: EXTRAS := [lab]
+$(VENV)/.lab: EXTRAS := [lab,import]
 $(VENV)/.hippocrates: EXTRAS := [hippocrates]
 $(VENV)/.dev: EXTRAS := [dev]
 $(VENV)/.serving: STAMPS := .serving
