@@ -26,10 +26,11 @@ from proxy.traces.alarm_counts import count_alarms, count_open
 from proxy.traces.backend import Database, Row, TraceBackend
 from proxy.traces.counts import count_sections, count_turns
 from proxy.traces.emergencies import search_emergencies
+from proxy.traces.fact_query import TurnFilter
 from proxy.traces.file import encode
 from proxy.traces.labels import Label, add
 from proxy.traces.query import iterate_traces
-from proxy.traces.search import TurnFilter, neighbours, search_turns
+from proxy.traces.search import find_neighbours, search_turns
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Attempt, Outcome, SelectedSource, ShownWarning, Trace
 
@@ -227,8 +228,8 @@ def measure(where: TraceBackend, now: float) -> dict[str, tuple[float, float, fl
         [
             search("all"),
             ("all, deep pages", lambda: search_turns(where, every, before=chance.choice(deep), texts=True)),
-            ("next and previous", lambda: neighbours(where, every, chance.choice(sample))),
-            ("next and previous of few", lambda: neighbours(where, TurnFilter(words=RARE_WORD), chance.choice(sample))),
+            ("next and previous", lambda: find_neighbours(where, every, chance.choice(sample))),
+            ("next and previous of few", lambda: find_neighbours(where, TurnFilter(words=RARE_WORD), chance.choice(sample))),
             search("one chatbot of 1 %", chatbots=frozenset({"clinic"})),
             search("another's chatbots", chatbots=frozenset({"nobody's"})),
             search("outcome", outcomes=frozenset({"fallback"})),

@@ -17,8 +17,9 @@ from proxy.console.trace_reading import NoTraces, read_traces
 from proxy.console.visit import Visit
 from proxy.traces.alarm_counts import AlarmCount, count_alarms, count_open
 from proxy.traces.emergencies import EMERGENCY_JUDGE, Inbox, search_emergencies
+from proxy.traces.fact_query import Labelling, TurnFilter
 from proxy.traces.labels import Label, RightVerdict, add, withdraw
-from proxy.traces.search import Labelling, TurnFilter, read_turn
+from proxy.traces.search import read_turn
 from proxy.wire.errors import BadRequest, StoreUnavailable
 
 PAGE = 30

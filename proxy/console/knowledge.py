@@ -15,7 +15,8 @@ from proxy.console.section_table import ORDERS, SHOWN, describe_review, make_row
 from proxy.console.trace_reading import NoTraces, read_traces
 from proxy.console.visit import Visit
 from proxy.traces.counts import SectionUse, count_sections
-from proxy.traces.search import Page, TurnFilter, search_turns
+from proxy.traces.fact_query import TurnFilter
+from proxy.traces.search import Page, search_turns
 
 HOME = "/console/knowledge"
 TURNS = 20

@@ -13,7 +13,7 @@ from proxy.console.process_figures import ProcessFigures, read_figures
 from proxy.console.trace_reading import NoTraces, read_traces
 from proxy.console.visit import Visit
 from proxy.traces.counts import Counts, count_turns
-from proxy.traces.search import TurnFilter
+from proxy.traces.fact_query import TurnFilter
 
 HOME = "/console/operation"
 REFRESH_S = 15

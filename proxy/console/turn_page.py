@@ -16,8 +16,9 @@ from proxy.console.turn_query import TurnQuery, read_query
 from proxy.console.turn_story import hide_texts, judgements, tell_story
 from proxy.console.visit import Visit
 from proxy.console.waterfall import draw_waterfall
+from proxy.traces.fact_query import TurnFilter
 from proxy.traces.redaction import is_redacted
-from proxy.traces.search import Neighbours, TurnFilter, neighbours, read_turn, search_turns
+from proxy.traces.search import Neighbours, find_neighbours, read_turn, search_turns
 from proxy.wire.errors import BadRequest
 
 BESIDE = 60
@@ -34,7 +35,9 @@ async def show_turn(visit: Visit) -> web.Response:
             return await _find_by_beginning(visit, query)
         turn_id, own = trace["turn_id"], frozenset(visit.chatbots)
         wanted = _filter(query, own, texts)
-        beside = await read_traces(visit.service, neighbours, wanted, turn_id) if wanted else Neighbours(None, None)
+        beside = (
+            await read_traces(visit.service, find_neighbours, wanted, turn_id) if wanted else Neighbours(None, None)
+        )
         same = TurnFilter(chatbots=own, conversation=trace["conversation_id"])
         talk = await read_traces(visit.service, search_turns, same, limit=BESIDE, texts=texts)
     except NoTraces as trouble:

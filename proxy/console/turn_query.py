@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from multidict import MultiMapping
 
-from proxy.traces.search import Labelling, TurnFilter
+from proxy.traces.fact_query import Labelling, TurnFilter
 from proxy.traces.trace import Outcome
 from proxy.wire.errors import BadRequest
 

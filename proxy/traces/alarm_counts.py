@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 from proxy.traces.backend import Connection, TraceBackend
 from proxy.traces.emergencies import EMERGENCY_JUDGE
+from proxy.traces.fact_query import FactQuery, TurnFilter
 from proxy.traces.labels import labels_of
-from proxy.traces.query import has_facts, open_backend
-from proxy.traces.search import FactQuery, TurnFilter, items_of
+from proxy.traces.query import has_facts, open_backend, select_values
 
 Group = tuple[str, str, str | None]
 
@@ -66,7 +66,7 @@ def _groups(connection: Connection, wanted: TurnFilter, turns: set[str] | None =
     query = FactQuery(connection, wanted)
     where, values = query.where, query.values
     if turns is not None:
-        which, more = items_of(connection, "of_turns", turns, "text")
+        which, more = select_values(connection, "of_turns", turns, "text")
         where, values = f"{where} AND t.turn_id IN ({which})", values | more
     rows = connection.execute(
         f"SELECT t.alarm, t.kind, t.layer, count(*) FROM {query.tables} WHERE {where} GROUP BY 1, 2, 3", values

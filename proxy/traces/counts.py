@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from proxy.traces.backend import Connection, TraceBackend
+from proxy.traces.fact_query import OUTCOME, FactQuery, TurnFilter
 from proxy.traces.fact_tables import first_id
 from proxy.traces.facts import decode_ms
-from proxy.traces.query import has_facts, open_backend
-from proxy.traces.search import FactQuery, TurnFilter, count_to_index, items_of
+from proxy.traces.query import has_facts, open_backend, select_values
+from proxy.traces.search import count_to_index
 
 MOST_BUCKETS = 200
 
@@ -170,7 +171,7 @@ def _count(
     for bucket, times in zip(buckets, timed, strict=True):
         # Bucket by bucket: grouping all at once would sort all.
         rows = connection.execute(
-            "SELECT CASE WHEN t.error IS NULL THEN t.outcome ELSE 'error' END, t.alarm, t.steps, count(*), sum(t.mended), "
+            f"SELECT {OUTCOME}, t.alarm, t.steps, count(*), sum(t.mended), "
             f"sum(t.calls), sum(t.prompt_tokens), sum(t.completion_tokens), sum(t.cost), {join} FROM {query.tables} "
             f"WHERE t.id >= :bucket AND t.id < :bucket_end AND {query.where} GROUP BY 1, 2, 3",
             query.values | {"bucket": first_id(bucket.start), "bucket_end": first_id(min(bucket.start + width, until))},
@@ -225,6 +226,6 @@ def _sections(connection: Connection, counts: Counter[int]) -> Counter[str]:
 
 
 def _values(connection: Connection, numbers: Collection[int]) -> dict[int, list[str]]:
-    which, values = items_of(connection, "numbers", numbers, "bigint")
+    which, values = select_values(connection, "numbers", numbers, "bigint")
     rows = connection.execute(f"SELECT id, value FROM fact_values WHERE id IN ({which})", values)
     return {number: json.loads(value) for number, value in rows}

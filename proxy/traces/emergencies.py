@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from proxy.traces.backend import TraceBackend
+from proxy.traces.fact_query import FactQuery, TurnFilter
 from proxy.traces.facts import Layer, layer_of
 from proxy.traces.file import decode
-from proxy.traces.query import has_facts, open_backend
-from proxy.traces.search import FactQuery, ListedTurn, TurnFilter, items_of, search_turns
+from proxy.traces.query import has_facts, open_backend, select_values
+from proxy.traces.search import ListedTurn, search_turns
 
 EMERGENCY_JUDGE = "emergency"
 
@@ -79,7 +80,7 @@ def search_emergencies(
     open_ones = replace(wanted, labelling="unlabelled", labelled_judge=EMERGENCY_JUDGE)
     page = search_turns(backend, open_ones if only_open else wanted, before=before, limit=limit, texts=texts)
     with open_backend(backend, "ro") as connection:
-        which, values = items_of(connection, "turns", [turn.line.turn_id for turn in page.turns], "text")
+        which, values = select_values(connection, "turns", [turn.line.turn_id for turn in page.turns], "text")
         rows = connection.execute(f"SELECT turn_id, body FROM turns WHERE turn_id IN ({which})", values)
         traces = {turn_id: decode(body) for turn_id, body in rows}
         count = FactQuery(connection, open_ones).count() if has_facts(connection) else 0

@@ -6,7 +6,6 @@ Nothing here is a text of a person or a model but `text`, which is empty where t
 import hashlib
 import json
 import math
-import re
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import orjson
 from judges.review import signs
 from judges.verdict import Judgement
 from knowledge_base.citations import CLASSES
+from proxy.traces.redaction import redacted_length
 from proxy.traces.trace import Attempt, Trace
 
 Alarm = Literal["emergency", "concern"]
@@ -30,7 +30,6 @@ FLAGS = ("warn", "reject")
 TURN = "turn"
 """The step that is the whole turn."""
 
-_REDACTED = re.compile(r"\[\d+ characters\]")
 _SHORTEST_MS, _GROWTH = 0.05, math.log(1.05)
 _LONGEST_BIN = 400
 _FIRST_CHARACTER = 48
@@ -207,13 +206,9 @@ def _flagged_judges(trace: Trace, alarm: Alarm | None) -> set[str]:
 
 
 def _searched_text(trace: Trace) -> str:
-    delivered = "\n".join([reply for reply in trace.replies if reply and not _is_redacted(reply)])
-    message = "" if _is_redacted(trace.user_message) else trace.user_message
+    delivered = "\n".join([reply for reply in trace.replies if reply and redacted_length(reply) is None])
+    message = trace.user_message if redacted_length(trace.user_message) is None else ""
     return fold(f"{message[:SEARCHED_CHARACTERS]}\n{delivered[:SEARCHED_CHARACTERS]}")
-
-
-def _is_redacted(text: str) -> bool:
-    return text.startswith("[") and _REDACTED.fullmatch(text) is not None
 
 
 def _stored_kind(data: dict[str, Any]) -> str | None:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from knowledge_base.library import Source
 from proxy.traces.backend import Connection, Database, TraceBackend, TraceError
-from proxy.traces.query import open_backend, resolve
+from proxy.traces.query import open_backend, resolve, select_values
 
 RightVerdict = Literal["accept", "warn", "reject"]
 
@@ -101,26 +101,25 @@ def labels_of(connection: Connection, turns: Collection[str] | None = None) -> d
 
 
 def _last_of_each(rows: Iterable[tuple[str, Label]]) -> dict[str, list[Label]]:
-    found: dict[str, dict[tuple[str, int], Label]] = {}
+    last: dict[str, dict[tuple[str, int], Label]] = {}
     for turn_id, label in rows:
-        of_turn = found.setdefault(turn_id, {})
+        of_turn = last.setdefault(turn_id, {})
         of_turn.pop((label.judge, label.choice), None)
         of_turn[label.judge, label.choice] = label
-    return {turn_id: list(of_turn.values()) for turn_id, of_turn in found.items()}
+    return {turn_id: list(of_turn.values()) for turn_id, of_turn in last.items()}
 
 
 def _rows(
     connection: Connection, backend: TraceBackend | str, sections: str, turns: Collection[str] | None = None
 ) -> Iterator[tuple[str, Label]]:
-    is_file = isinstance(connection, sqlite3.Connection)
-    if is_file and not _has_labels(connection):
+    if isinstance(connection, sqlite3.Connection) and not _has_labels(connection):
         return
-    which, values = "", {}
+    where, values = "TRUE", {}
     if turns is not None:
-        items = "json_each" if is_file else "json_array_elements_text"
-        which, values = f"WHERE turn_id IN (SELECT value FROM {items}(:turns))", {"turns": json.dumps(list(turns))}
+        which, values = select_values(connection, "turns", turns, "text")
+        where = f"turn_id IN ({which})"
     columns = f"turn_id, judge, verdict, choice, note, labelled, {sections}"
-    rows = connection.execute(f"SELECT {columns} FROM labels {which} ORDER BY rowid", values)
+    rows = connection.execute(f"SELECT {columns} FROM labels WHERE {where} ORDER BY rowid", values)
     for turn_id, judge, verdict, choice, note, labelled, texts in rows:
         try:
             cited = tuple(Source(id, title, "", text) for id, title, text in json.loads(texts))

@@ -76,9 +76,9 @@ def list_turns(
             conditions.append("started >= :since")
             values["since"] = since
         if turns is not None:
-            items = "json_array_elements_text" if isinstance(backend, Database) else "json_each"
-            conditions.append(f"turn_id IN (SELECT value FROM {items}(:turns))")
-            values["turns"] = json.dumps(list(turns))
+            which, ids = select_values(connection, "turns", turns, "text")
+            conditions.append(f"turn_id IN ({which})")
+            values |= ids
         where = " AND ".join(conditions) or "TRUE"
         rows = connection.execute(
             f"SELECT body FROM turns WHERE {where} ORDER BY started DESC, rowid DESC LIMIT :limit",
@@ -193,6 +193,16 @@ def resolve(connection: Connection, column: Literal["turn_id", "conversation_id"
     if not ids:
         raise TraceError(f"no {what} has the id {begins!r}; `caf trace list` shows those that are kept")
     raise TraceError(f"{begins!r} begins more than one {what} id: {', '.join(ids)}")
+
+
+def select_values(
+    connection: Connection, name: str, values: Collection[str] | Collection[int], type: Literal["text", "bigint"]
+) -> tuple[str, dict[str, str]]:
+    """Return a query that yields these values, however many, and what to bind to `name` for it."""
+    is_file = isinstance(connection, sqlite3.Connection)
+    each, json_type = ("json_each", "text") if is_file else ("json_array_elements_text", "json")
+    query = f"SELECT CAST(value AS {type}) FROM {each}(CAST(:{name} AS {json_type}))"
+    return query, {name: json.dumps([*values])}
 
 
 @contextmanager

@@ -6,8 +6,9 @@ import pytest
 
 from proxy.traces.alarm_counts import AlarmCount, count_alarms, count_open
 from proxy.traces.backend import TraceBackend
+from proxy.traces.fact_query import TurnFilter
 from proxy.traces.labels import Label, add, labels, withdraw
-from proxy.traces.search import TurnFilter, search_turns
+from proxy.traces.search import search_turns
 from proxy.traces.trace import Attempt
 from tests.proxy.traces.test_search import START, alarmed, crisis
 from tests.proxy.traces.test_store import stored, trace

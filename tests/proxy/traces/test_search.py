@@ -21,10 +21,11 @@ from proxy.traces import store as trace_store
 from proxy.traces.backend import Database, TraceBackend
 from proxy.traces.counts import count_sections, count_turns, read_deletions
 from proxy.traces.emergencies import search_emergencies
+from proxy.traces.fact_query import TurnFilter
 from proxy.traces.facts import decode_ms, encode_ms, fold
 from proxy.traces.labels import Label, add, labels
 from proxy.traces.query import iterate_traces, list_turns, open_backend, purge
-from proxy.traces.search import COUNT_TO, TurnFilter, neighbours, read_turn, search_turns
+from proxy.traces.search import COUNT_TO, find_neighbours, read_turn, search_turns
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Attempt, SelectedSource, Trace
 from tests.postgres_server import PASSWORD, PASSWORD_ENV
@@ -243,7 +244,7 @@ def test_a_filter_returns_what_filtering_the_traces_would(corpus: TraceBackend, 
         assert turn.message == by_id[turn.line.turn_id]["user_message"]
         assert list(turn.labels) == [replace(label, sections=()) for label in given.get(turn.line.turn_id, [])]
     for place_of, turn in enumerate(turns[:3]):
-        beside = neighbours(place, wanted, turn.line.turn_id)
+        beside = find_neighbours(place, wanted, turn.line.turn_id)
         assert beside.newer == (turns[place_of - 1].line.turn_id if place_of else None)
         assert beside.older == (turns[place_of + 1].line.turn_id if place_of + 1 < len(turns) else None)
 
@@ -307,7 +308,7 @@ def test_a_place_that_is_no_place_is_no_crash(place: TraceBackend) -> None:
     assert search_turns(place, TurnFilter(), before=-1).turns == []
     assert search_turns(place, TurnFilter(), before=-(2**70)).turns == []
     assert len(search_turns(place, TurnFilter(), before=2**70).turns) == 1
-    assert neighbours(place, TurnFilter(), "nobody") == neighbours(place, TurnFilter(), "turn-1")
+    assert find_neighbours(place, TurnFilter(), "nobody") == find_neighbours(place, TurnFilter(), "turn-1")
 
 
 # --- redaction, deletion ---
@@ -387,7 +388,7 @@ def test_an_older_file_can_be_read_before_a_proxy_opens_it(path: Path) -> None:
     assert search_emergencies(path, TurnFilter()).to_index == 3
     assert count_turns(path, TurnFilter(), since=START, until=START + 9, width=1).to_index == 3
     assert count_sections(path, "info").turns == 0
-    assert neighbours(path, TurnFilter(), "t1").newer is None
+    assert find_neighbours(path, TurnFilter(), "t1").newer is None
     assert len(list_turns(path)) == 3
     path.chmod(0o600)
     assert purge(path, conversation="c1") == 1

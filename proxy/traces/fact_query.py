@@ -1,0 +1,219 @@
+"""Which turns, as a filter, and the filter as SQL on the facts of turns."""
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from proxy.traces.backend import Connection
+from proxy.traces.fact_tables import first_id
+from proxy.traces.facts import Alarm, fold
+from proxy.traces.labels import labels_of
+from proxy.traces.query import select_values
+
+HIGHEST_ID = 2**63 - 1
+OUTCOME = "CASE WHEN t.error IS NULL THEN t.outcome ELSE 'error' END"
+"""What a turn came to, as a column: one that ended in an error is that and nothing else."""
+_TRIGRAMS = "SELECT 1 FROM pg_indexes WHERE tablename = 'turn_texts' AND indexdef LIKE '%gin_trgm_ops%'"
+
+Labelling = Literal["labelled", "unlabelled", "false_alarm"]
+"""false_alarm: a person says `accept` of a judge whose last word was `warn` or `reject`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFilter:
+    """Which turns: those that meet every condition given. The default meets all."""
+
+    chatbots: frozenset[str] | None = None
+    """Only these; None: all. What a key may see goes here: the empty set matches nothing."""
+    outcomes: frozenset[str] = frozenset()
+    """Any of these; empty: all. `error` stands for turns that ended in one, which match no other."""
+    judge: str | None = None
+    """Turns that have one judgement, of whatever stage, with this judge, rule and verdict, as far as they are given."""
+    rule: str | None = None
+    verdict: str | None = None
+    concerns: frozenset[str] = frozenset()
+    """Turns with a concern of one of these kinds; with `emergencies`, either."""
+    emergencies: frozenset[str] = frozenset()
+    """Turns with an emergency of one of these kinds, in shadow one that would have been."""
+    alarm: Alarm | Literal["any"] | None = None
+    """Turns with an emergency, a concern, or either."""
+    mended: bool | None = None
+    no_source: bool | None = None
+    """Turns whose reply says that the sources do not answer it, or that had no source at all."""
+    cited: str | None = None
+    """Turns whose delivered reply cites this section."""
+    key: str | None = None
+    since: float | None = None
+    """Unix time, seconds: turns that began then or later."""
+    until: float | None = None
+    """Turns that began before."""
+    labelling: Labelling | None = None
+    labelled_judge: str | None = None
+    """Of labels, those about this judge alone."""
+    words: str = ""
+    """Words, each of which stands somewhere in the user's message or the delivered replies, also within a longer word. Only stored
+    texts are searched. Leave it empty for whoever may not see texts: that something matches tells what was said."""
+    conversation: str | None = None
+    """The id of a conversation."""
+    id_begins: str = ""
+    """What the id of the turn or of its conversation begins with."""
+
+
+class FactQuery:
+    """A filter as SQL, for one connection."""
+
+    def __init__(self, connection: Connection, wanted: TurnFilter) -> None:
+        self._connection = connection
+        self._database = not isinstance(connection, sqlite3.Connection)
+        self.values: dict[str, Any] = {}
+        self._words = list(dict.fromkeys(fold(wanted.words).split()))
+        self.conditions = [*self._plain_conditions(wanted), *self._looked_up_conditions(wanted)]
+
+    def ids(self, before: int | None, limit: int) -> list[int]:
+        """Return the ids of matching turns, the newest first."""
+        place = HIGHEST_ID if before is None else min(max(before, -1), HIGHEST_ID)
+        return self._ids("t.id < :place", "DESC", place, limit)
+
+    def ids_after(self, place: int, limit: int) -> list[int]:
+        """Return the ids of matching turns that are newer than one, the oldest first."""
+        return self._ids("t.id > :place", "ASC", place, limit)
+
+    def count(self) -> int:
+        """Return how many turns match."""
+        statement = f"SELECT count(*) FROM {self.tables} WHERE {self.where}"
+        (count,) = self._connection.execute(statement, self.values).fetchone()
+        return int(count)
+
+    @property
+    def tables(self) -> str:
+        """What stands after FROM. In a file the texts are gone through first, and facts looked up of those alone that match."""
+        return "turn_texts x CROSS JOIN turn_facts t" if self._words else "turn_facts t"
+
+    @property
+    def where(self) -> str:
+        """What stands after WHERE."""
+        return " AND ".join(self.conditions) or "TRUE"
+
+    def _ids(self, place_is: str, order: Literal["ASC", "DESC"], place: int, limit: int) -> list[int]:
+        along = "x" if self._words else "t"
+        rows = self._connection.execute(
+            f"SELECT t.id FROM {self.tables} WHERE {place_is.replace('t.', f'{along}.')} AND {self.where} "
+            f"ORDER BY {along}.id {order} LIMIT :limit",
+            {**self.values, "place": place, "limit": limit},
+        )
+        return [id for (id,) in rows]
+
+    def _plain_conditions(self, wanted: TurnFilter) -> Iterable[str]:
+        if self._words:
+            yield "t.id = x.id"
+            for number, word in enumerate(self._words):
+                yield self._contains(f"w{number}", word)
+        if wanted.chatbots is not None:
+            yield f"t.chatbot IN ({self._list('chatbot', sorted(wanted.chatbots))})"
+        if wanted.outcomes:
+            named = self._list("outcome", sorted(wanted.outcomes))
+            yield f"({OUTCOME}) IN ({named})"
+        if wanted.concerns or wanted.emergencies:
+            kinds = {"emergency": wanted.emergencies, "concern": wanted.concerns}
+            either = [
+                f"(t.alarm = '{alarm}' AND t.kind IN ({self._list(alarm, sorted(of))}))"
+                for alarm, of in kinds.items()
+                if of
+            ]
+            yield f"({' OR '.join(either)})"
+        if wanted.alarm is not None or wanted.concerns or wanted.emergencies:
+            yield "t.alarm IS NOT NULL"
+        if wanted.alarm not in (None, "any"):
+            yield f"t.alarm = {self._value('alarm', wanted.alarm)}"
+        for name, flag in (("mended", wanted.mended), ("no_source", wanted.no_source)):
+            if flag is not None:
+                yield f"t.{name} = {int(flag)}"
+        if wanted.key is not None:
+            yield f"t.key_id = {self._value('key', wanted.key)}"
+        along = "x" if self._words else "t"
+        if wanted.since is not None:
+            yield f"{along}.id >= {self._value('since_id', first_id(wanted.since))}"
+            yield f"t.started >= {self._value('since', wanted.since)}"
+        if wanted.until is not None:
+            yield f"{along}.id < {self._value('until_id', first_id(wanted.until + 0.002))}"
+            yield f"t.started < {self._value('until', wanted.until)}"
+
+    def _looked_up_conditions(self, wanted: TurnFilter) -> Iterable[str]:
+        if (wanted.judge, wanted.rule, wanted.verdict) != (None, None, None):
+            yield f"t.verdicts IN ({self._items('verdicts', self._values_with(wanted), 'bigint')})"
+        if wanted.cited is not None:
+            yield f"t.cited IN ({self._items('cited', self._citations_of(wanted.cited), 'bigint')})"
+        if wanted.conversation is not None:
+            of = f"conversation_id = {self._value('conversation', wanted.conversation)}"
+            yield f"t.turn_id IN (SELECT turn_id FROM turns WHERE {of})"
+        if wanted.id_begins:
+            first = self._value("first", wanted.id_begins)
+            last = self._value("last", wanted.id_begins + "\U0010ffff")
+            begins = f"SELECT turn_id FROM turns WHERE {{0}} >= {first} AND {{0}} < {last}"
+            yield f"t.turn_id IN ({begins.format('turn_id')} UNION ALL {begins.format('conversation_id')})"
+        if wanted.labelling is not None:
+            turns = self._items("labelled", self._labelled(wanted.labelling, wanted.labelled_judge), "text")
+            yield f"t.turn_id {'NOT IN' if wanted.labelling == 'unlabelled' else 'IN'} ({turns})"
+
+    def _contains(self, name: str, word: str) -> str:
+        if not self._database:
+            return f"instr(x.text, {self._value(name, word)}) > 0"
+        if not self._has_trigrams:
+            return f"strpos(x.text, {self._value(name, word)}) > 0"  # takes half the time of LIKE
+        escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        return f"x.text LIKE {self._value(name, f'%{escaped}%')}"
+
+    @cached_property
+    def _has_trigrams(self) -> bool:
+        """Tell whether somebody has made an index of pg_trgm, which serves LIKE alone."""
+        return self._connection.execute(_TRIGRAMS).fetchone() is not None
+
+    def _values_with(self, wanted: TurnFilter) -> list[int]:
+        """Return the sets of verdicts that have one as wanted."""
+        asked = (wanted.judge, wanted.verdict, wanted.rule)
+        used = self._connection.execute(
+            "SELECT id, value FROM fact_values WHERE id IN (SELECT verdicts FROM turn_facts)"
+        )
+        return [
+            id
+            for id, value in used
+            if any(
+                all(given in (None, said) for given, said in zip(asked, (judge, verdict, rule), strict=True))
+                for judge, _, verdict, rule in json.loads(value)
+            )
+        ]
+
+    def _citations_of(self, section: str) -> list[int]:
+        """Return the sets of cited sections that one is in."""
+        used = self._connection.execute("SELECT id, value FROM fact_values WHERE id IN (SELECT cited FROM turn_facts)")
+        return [id for id, value in used if section in json.loads(value)]
+
+    def _labelled(self, labelling: Labelling, judge: str | None) -> list[str]:
+        """Return the ids of turns with a label; for false alarms, of those where a person denies what a judge has flagged."""
+        given = {
+            turn: [one for one in of if judge in (None, one.judge)] for turn, of in labels_of(self._connection).items()
+        }
+        if labelling != "false_alarm":
+            return [turn for turn, of in given.items() if of]
+        denied = {turn: {one.judge for one in of if one.verdict == "accept"} for turn, of in given.items()}
+        rows = self._connection.execute(
+            "SELECT t.turn_id, v.value FROM turn_facts t JOIN fact_values v ON v.id = t.flagged "
+            f"WHERE t.turn_id IN ({self._items('denied', [turn for turn, judges in denied.items() if judges], 'text')})",
+            self.values,
+        )
+        return [turn for turn, flagged in rows if denied[turn].intersection(json.loads(flagged))]
+
+    def _value(self, name: str, value: Any) -> str:
+        self.values[name] = value
+        return f":{name}"
+
+    def _list(self, name: str, values: Sequence[Any]) -> str:
+        return ", ".join(self._value(f"{name}_{n}", value) for n, value in enumerate(values)) or "NULL"
+
+    def _items(self, name: str, values: Collection[str] | Collection[int], type: Literal["text", "bigint"]) -> str:
+        statement, more = select_values(self._connection, name, values, type)
+        self.values |= more
+        return statement
