@@ -114,7 +114,8 @@ def _rows(
 ) -> Iterator[tuple[str, Label]]:
     if isinstance(connection, sqlite3.Connection) and not _has_labels(connection):
         return
-    where, values = "TRUE", {}
+    where = "TRUE"
+    values: dict[str, str] = {}
     if turns is not None:
         which, values = select_values(connection, "turns", turns, "text")
         where = f"turn_id IN ({which})"
