@@ -9,18 +9,8 @@ from markupsafe import Markup
 from proxy.console.period import DAY, Period
 from proxy.console.plot import Axis, Point, Series, count_axis, draw_lines, draw_stacks, fine_axis
 from proxy.console.render import count, ms
-from proxy.console.words import ENDINGS
+from proxy.console.words import OUTCOMES, STEPS, describe_step
 from proxy.traces.counts import Bucket, Counts, StepTimes
-
-STEPS: Mapping[str, str] = {
-    "turn": "Whole turn",
-    "select": "Sections chosen by a model",
-    "draft": "Draft of the chatbot",
-    "redraft": "Second draft",
-    "reply.swift": "Screening call (swift)",
-    "reply.chief": "Chief call",
-    "refine": "Reply rewritten",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +48,11 @@ def draw_activity(counts: Counts, period: Period) -> list[Plot]:
     """Return the plots of what happened."""
     buckets = counts.buckets
     labels = [_label(bucket.start, period) for bucket in buckets]
-    used = [name for name in ENDINGS if counts.all.outcomes[name]]
+    used = [name for name in OUTCOMES if counts.all.outcomes[name]]
     plots = [
         _stacks(
             "outcomes", "What became of the replies", "Turns, by what was delivered.", buckets, labels,
-            [(f"o-{name}", ENDINGS[name].short, ENDINGS[name].sentence) for name in used],
+            [(f"o-{name}", OUTCOMES[name].short, OUTCOMES[name].sentence) for name in used],
             lambda bucket: [bucket.outcomes[name] for name in used],
         ),
         _draw_latency(buckets, labels),
@@ -90,8 +80,8 @@ def draw_activity(counts: Counts, period: Period) -> list[Plot]:
 def list_steps(steps: Mapping[str, StepTimes]) -> list[StepRow]:
     """Return how long steps took, the whole turn first, then the slowest."""
     longest = max((times.p95 for times in steps.values()), default=0.0) or 1.0
-    rows = [StepRow(_step_name(name), times, times.p95 / longest) for name, times in steps.items()]
-    return sorted(rows, key=lambda row: (row.name != STEPS["turn"], -row.times.p95))
+    rows = [StepRow(describe_step(name).capitalize(), times, times.p95 / longest) for name, times in steps.items()]
+    return sorted(rows, key=lambda row: (row.name != STEPS["turn"].capitalize(), -row.times.p95))
 
 
 def _stacks(
@@ -176,11 +166,3 @@ def _runs(name: str, style: str, values: Sequence[float | None]) -> list[Series]
 def _label(start: float, period: Period) -> str:
     at = datetime.fromtimestamp(start, UTC)
     return f"{at:%H:%M}" if period.seconds <= DAY else f"{at.day} {at:%b}"
-
-
-def _step_name(name: str) -> str:
-    if name in STEPS:
-        return STEPS[name]
-    judge, _, stage = name.partition(".")
-    words = judge.replace("_", " ")
-    return f"Judge: {words}, {stage} stage" if stage else words.capitalize()

@@ -4,17 +4,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from proxy.console.words import DANGERS
 from proxy.traces.emergencies import EMERGENCY_JUDGE, Emergency, SeenSign
 from proxy.traces.redaction import redacted_length
 
-KINDS: Mapping[str, str] = {
-    "self_harm": "Self-harm or suicide",
-    "harm_to_others": "Harm to others",
-    "psychosis": "Acute psychosis",
-    "disorientation": "Disorientation or incoherence",
-    "medical": "Medical emergency",
-    "unknown": "Danger, kind not named",
-}
 LAYERS: Mapping[str, tuple[str, str]] = {
     "explicit": ("explicit patterns", "Reviewed words and phrases, in several languages, that fire by themselves"),
     "learned": ("learned classifier", "A small classifier on this machine; below a score of 0.5 it is only concerned"),
@@ -103,7 +96,7 @@ def make_card(emergency: Emergency, contacts: Iterable[str]) -> AlarmCard:
         chatbot=line.chatbot,
         is_concern=turn.alarm == "concern",
         is_shadow=turn.filter == "shadow",
-        kind=KINDS.get(turn.kind or "", KINDS["unknown"]),
+        kind=DANGERS.get(turn.kind or "", DANGERS["unknown"]),
         layer=layer,
         about_layer=about,
         about_somebody_else=any(sign.who == "someone_else" for sign in emergency.signs),
@@ -183,7 +176,7 @@ def _heard(sign: SeenSign) -> Heard:
     elif sign.verdict == "accept":
         said = "saw no danger"
     else:
-        said = KINDS.get(sign.kind or "", "danger").lower()
+        said = DANGERS.get(sign.kind or "", "danger").lower()
         said += ", not sure" if sign.verdict == "warn" else ""
         said += ", to somebody else" if sign.who == "someone_else" else ""
     return Heard(layer, about, said, sign.score)

@@ -58,7 +58,7 @@ async def show_conversations(visit: Visit) -> web.Response:
         judges=judge_names(visit),
         rules=RULES,
         ages=AGES,
-        endings=words.ENDINGS,
+        outcomes=words.OUTCOMES,
         words=words,
     )
 

@@ -10,11 +10,12 @@ from aiohttp import hdrs, web
 from cachetools import TTLCache
 
 from proxy.console.admission import admit
-from proxy.console.alarm_cards import KINDS, LAYERS, UNKNOWN_LAYER, AlarmCard, make_card
+from proxy.console.alarm_cards import LAYERS, UNKNOWN_LAYER, AlarmCard, make_card
 from proxy.console.journal import record_action
 from proxy.console.period import PERIODS
 from proxy.console.trace_reading import NoTraces, read_traces
 from proxy.console.visit import Visit
+from proxy.console.words import DANGERS
 from proxy.traces.alarm_counts import AlarmCount, count_alarms, count_open
 from proxy.traces.emergencies import EMERGENCY_JUDGE, Inbox, search_emergencies
 from proxy.traces.fact_query import Labelling, TurnFilter
@@ -56,7 +57,7 @@ class Choice:
 
         before = query.get("before", "")
         return cls(
-            one_of("chatbot", chatbots), one_of("kind", KINDS), one_of("alarm", ALARMS, "any"), one_of("state", STATES, "all"),
+            one_of("chatbot", chatbots), one_of("kind", DANGERS), one_of("alarm", ALARMS, "any"), one_of("state", STATES, "all"),
             one_of("period", PERIODS), int(before) if before.isdecimal() and len(before) < 20 else None,
         )  # fmt: skip
 
@@ -110,7 +111,7 @@ async def show_emergencies(visit: Visit) -> web.Response:
         status=503 if trouble and trouble.failed else 200,
         choice=choice, parts=parts, counts=counts, trouble=trouble, has_cards=any(part.cards for part in parts),
         to_index=parts[0].inbox.to_index if parts else 0,
-        kinds=KINDS, layers=LAYERS, unknown_layer=UNKNOWN_LAYER, alarms=ALARMS, states=STATES, periods=PERIODS,
+        kinds=DANGERS, layers=LAYERS, unknown_layer=UNKNOWN_LAYER, alarms=ALARMS, states=STATES, periods=PERIODS,
     )  # fmt: skip
 
 

@@ -20,19 +20,12 @@ from proxy.console.checkpoint_file import Conversation, write_checkpoint
 from proxy.console.journal import record_action
 from proxy.console.quote_marks import mark_quotes
 from proxy.console.render import HEADERS
-from proxy.console.reply_facts import (
-    OUTCOMES,
-    Asked,
-    ReplyFacts,
-    Trace,
-    facts_of_caf,
-    facts_of_trace,
-    is_redacted,
-    proving_quotes,
-)
+from proxy.console.reply_facts import DeliveredReply, Json, ReplyFacts, facts_of_caf, facts_of_trace, proving_quotes
 from proxy.console.visit import Visit
+from proxy.console.words import REPLIES, STAGES
 from proxy.tenants.access import GRANTED
 from proxy.traces.backend import TraceError, trace_backend, trace_detail
+from proxy.traces.redaction import is_redacted
 from proxy.traces.search import read_turn
 from proxy.turn.chatbot import Chatbot
 from proxy.wire.errors import BadRequest, Forbidden
@@ -48,7 +41,7 @@ async def show_playground(visit: Visit) -> web.Response:
     return visit.render(
         "playground/index.html",
         bots=visit.bots,
-        outcomes=OUTCOMES,
+        wordings=REPLIES,
         shadow=any(bot.settings.filter == "shadow" for bot in visit.bots),
     )
 
@@ -64,18 +57,20 @@ async def show_turn(visit: Visit) -> web.Response:
     turn_id = visit.request.match_info["turn"]
     if not TURN_ID.fullmatch(turn_id):
         raise web.HTTPNotFound
-    asked = await _read_json(visit, Asked)
-    bot = _find_bot(visit, asked.chatbot)
+    reply = await _read_json(visit, DeliveredReply)
+    bot = _find_bot(visit, reply.chatbot)
     trace = await _find_trace(visit, turn_id, patient=True) if visit.may("trace") else None
     facts: ReplyFacts | None = None
     if trace is not None:
         if not is_redacted(trace):
             record_action(visit.service, "console_read", visit.access.key, turn=turn_id)
         titles = {id: section.title for id, section in bot.sections.items()}
-        facts = await asyncio.to_thread(facts_of_trace, trace, asked.caf, asked.text, titles)
-    elif asked.caf is not None:
-        facts = await asyncio.to_thread(facts_of_caf, asked.caf, asked.text)
-    return visit.render("playground/_turn.html", facts=facts, turn_id=turn_id, bot=bot, traced=trace is not None)
+        facts = await asyncio.to_thread(facts_of_trace, trace, reply.caf, reply.text, titles)
+    elif reply.caf is not None:
+        facts = await asyncio.to_thread(facts_of_caf, reply.caf, reply.text)
+    return visit.render(
+        "playground/_turn.html", facts=facts, turn_id=turn_id, bot=bot, traced=trace is not None, stages=STAGES
+    )
 
 
 async def show_source(visit: Visit) -> web.Response:
@@ -118,7 +113,7 @@ def _find_bot(visit: Visit, name: str) -> Chatbot:
     return visit.service.chatbots[name]
 
 
-async def _find_trace(visit: Visit, turn_id: str, *, patient: bool = False) -> Trace | None:
+async def _find_trace(visit: Visit, turn_id: str, *, patient: bool = False) -> Json | None:
     """Return the trace of a turn; None where none is kept, or it is of a chatbot that the visitor may not ask.
 
     Args:

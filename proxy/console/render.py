@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 from markupsafe import Markup
 
-from proxy.console.words import ending
+from proxy.console.words import describe_outcome, plain
 from proxy.traces.redaction import redacted_length
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def environment() -> "Environment":
         "count": count,
         "share": share,
         "plain": plain,
-        "ending": ending,
+        "outcome": describe_outcome,
         "redacted_length": redacted_length,
         "options": to_options,
     }
@@ -88,11 +88,6 @@ def share(part: float, whole: float) -> str:
         return "–"
     value = 100 * part / whole
     return f"{value:.0f} %" if value >= 10 or value == 0 else f"{value:.1f} %"
-
-
-def plain(name: str) -> str:
-    """Write an identifier as words: `source_fidelity` as `source fidelity`."""
-    return name.replace("_", " ")
 
 
 def to_options(values: Iterable[str]) -> dict[str, str]:

@@ -1,62 +1,16 @@
 """What became of one reply: from its own `caf` object, and more where its trace is kept. Pure."""
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from proxy.console import words
 from proxy.console.word_diff import Piece, diff_words, join_islands
+from proxy.traces.redaction import is_redacted
 
-Trace = Mapping[str, Any]
-"""A trace as the JSON object that it is stored as."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wording:
-    """An outcome in plain words."""
-
-    title: str
-    explanation: str
-
-
-OUTCOMES: dict[str, Wording] = {
-    "accepted": Wording("Delivered as written", "The judges found nothing wrong with it."),
-    "warned": Wording(
-        "Delivered, with a warning to the chatbot",
-        "The judges let it pass, and tell the chatbot on its next turns what to do better.",
-    ),
-    "refined": Wording("Corrected before delivery", "The judges objected to the draft; it was mended or rewritten."),
-    "fallback": Wording(
-        "Replaced by the fallback message", "The judges objected to the draft, and it could not be corrected."
-    ),
-    "unjudged": Wording(
-        "Delivered without a verdict", "A judge failed, and is configured to let replies through when it does."
-    ),
-    "emergency": Wording(
-        "Answered with the emergency text", "The message tells of danger. The chatbot's own words were not sent."
-    ),
-    "unfiltered": Wording("Not judged", "No judge stood before it: the chatbot's own words, whatever they are."),
-}
-"""By the name of the outcome."""
-
-MENDED = Wording(
-    "Mended before delivery", "Small faults of the draft were taken out or made good; the rest is as it was."
-)
-REWRITTEN = Wording("Rewritten before delivery", "The judges objected to the draft, and accepted what was made of it.")
-
-ATTEMPTS = {
-    "draft": "The draft",
-    "redraft": "The draft, written again",
-    "shortened": "The draft, shortened",
-    "refinement": "The rewritten reply",
-    "mended": "The mended reply",
-    "tool_calls": "The tool calls",
-}
-"""What the turn tried, by `Attempt.kind`."""
-REDACTED = re.compile(r"\[\d+ characters\]")
-"""What stands in a trace for a text that was not to be kept."""
+Json = dict[str, Any]
 
 
 class Caf(BaseModel):
@@ -99,8 +53,8 @@ class Caf(BaseModel):
     """Only for keys with the permission `trace`."""
 
 
-class Asked(BaseModel):
-    """What the page sends of a reply, to be shown what became of it."""
+class DeliveredReply(BaseModel):
+    """A reply as the page sends it back, to be shown what became of it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -134,8 +88,8 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
-    """A warning to the chatbot."""
+class ChatbotWarning:
+    """What the chatbot is told to do better."""
 
     rule: str
     message: str
@@ -178,16 +132,16 @@ class ReplyFacts:
     """What became of a reply."""
 
     outcome: str
-    wording: Wording
+    wording: words.Wording
     ms: float
     concern: str | None = None
     change: Change | None = None
     checks: Sequence[str] = ()
     """What the hard checks found in drafts."""
     citations: Sequence[Citation] = ()
-    warnings: Sequence[Carried] = ()
+    warnings: Sequence[ChatbotWarning] = ()
     """Those that arose, and go along to the next turns."""
-    shown: Sequence[Carried] = ()
+    shown: Sequence[ChatbotWarning] = ()
     """Those that the chatbot was shown before it wrote."""
     judgings: Sequence[Judging] = ()
     steps: Sequence[Step] = ()
@@ -216,17 +170,17 @@ def facts_of_caf(caf: Caf, delivered: str) -> ReplyFacts:
     change = None
     if caf.draft is not None:
         change = compare(caf.draft, delivered, replaced=caf.outcome == "fallback")
-    said_of_user = [judge for judge in caf.judges if judge.name == "emergency"]
-    said_of_reply = [judge for judge in caf.judges if judge.name != "emergency"]
-    groups = (("The user's message", said_of_user), ("The reply", said_of_reply))
+    on_message = [judge for judge in caf.judges if judge.name == "emergency"]
+    on_reply = [judge for judge in caf.judges if judge.name != "emergency"]
+    groups = (("The user's message", on_message), ("The reply", on_reply))
     return ReplyFacts(
         outcome=caf.outcome,
-        wording=OUTCOMES[caf.outcome],
+        wording=words.REPLIES[caf.outcome],
         ms=caf.ms,
         concern=caf.concern.kind if caf.concern else None,
         change=change,
         citations=[Citation(one.id, one.title) for one in caf.citations],
-        warnings=[Carried(one.rule, one.message, None) for one in caf.warnings],
+        warnings=[ChatbotWarning(one.rule, one.message, None) for one in caf.warnings],
         judgings=[
             Judging(of, [JudgeLine(one.name, one.stage, one.verdict, one.reason, one.ms) for one in judges])
             for of, judges in groups
@@ -236,7 +190,7 @@ def facts_of_caf(caf: Caf, delivered: str) -> ReplyFacts:
     )
 
 
-def facts_of_trace(trace: Trace, caf: Caf | None, delivered: str, titles: Mapping[str, str]) -> ReplyFacts:
+def facts_of_trace(trace: Json, caf: Caf | None, delivered: str, titles: Mapping[str, str]) -> ReplyFacts:
     """Return what a trace tells of a reply; of a trace without texts the numbers, and the rest from the reply itself.
 
     Args:
@@ -262,13 +216,13 @@ def facts_of_trace(trace: Trace, caf: Caf | None, delivered: str, titles: Mappin
         wording=_wording(trace, attempts),
         change=_change(trace, attempts, delivered),
         checks=[problem for attempt in attempts for problem in attempt["problems"]],
-        warnings=[_carried(one) for one in trace["warnings_added"]],
-        shown=[_carried(one) for one in trace["warnings_shown"]],
+        warnings=[_warning(one) for one in trace["warnings_added"]],
+        shown=[_warning(one) for one in trace["warnings_shown"]],
         judgings=[
             Judging(of, [_judge_line(one) for one in judgements])
             for of, judgements in (
                 ("The user's message", trace["emergency"]),
-                *((ATTEMPTS.get(one["kind"], one["kind"]), one["judgements"]) for one in attempts),
+                *((words.say(words.ATTEMPTS, one["kind"]), one["judgements"]) for one in attempts),
             )
             if judgements
         ],
@@ -280,7 +234,7 @@ def compare(draft: str, delivered: str, *, replaced: bool) -> Change:
     return Change(draft, None if replaced else join_islands(diff_words(draft, delivered)))
 
 
-def proving_quotes(trace: Trace, source: str) -> list[str]:
+def proving_quotes(trace: Json, source: str) -> list[str]:
     """Return the words of a section or document that judges have quoted from it, in support of the reply or against it."""
     judged = [one for one in trace["attempts"] if one["choice"] == 0 and one["judgements"]]
     observations = [one["observation"] or {} for attempt in judged[-1:] for one in attempt["judgements"]]
@@ -291,46 +245,41 @@ def proving_quotes(trace: Trace, source: str) -> list[str]:
     return list(dict.fromkeys(quote for quote in quotes if quote))
 
 
-def is_redacted(trace: Trace) -> bool:
-    """Return whether a trace holds the lengths of texts in place of them."""
-    texts: Iterable[str] = (trace["user_message"], *(one["text"] for one in trace["attempts"]))
-    stored = [text for text in texts if text]
-    return bool(stored) and all(REDACTED.fullmatch(text) for text in stored)
-
-
 def _quote(entry: Mapping[str, Any], source: str, field: str) -> str | None:
     return entry.get(field) if entry.get("source_id") == source else None
 
 
-def _facts_without_caf(trace: Trace, titles: Mapping[str, str]) -> ReplyFacts:
+def _facts_without_caf(trace: Json, titles: Mapping[str, str]) -> ReplyFacts:
     outcome = trace["outcome"]
     documents = {one["id"]: one["title"] for one in trace["documents"]}
     cited: Sequence[str] = ()
     if outcome not in ("fallback", "emergency") and trace["attempts"]:
         cited = trace["attempts"][-1]["citations"]
-    known = {**titles, **documents}
+    all_titles = {**titles, **documents}
     return ReplyFacts(
         outcome=outcome,
-        wording=OUTCOMES[outcome],
+        wording=words.REPLIES[outcome],
         ms=trace["ms"],
         concern=trace["concern"],
-        citations=[Citation(one, known[one]) for one in cited if one in known],
+        citations=[Citation(one, all_titles[one]) for one in cited if one in all_titles],
     )
 
 
-def _wording(trace: Trace, attempts: Sequence[Trace]) -> Wording:
+def _wording(trace: Json, attempts: Sequence[Json]) -> words.Wording:
     if trace["outcome"] == "refined" and attempts:
-        return MENDED if attempts[-1]["kind"] == "mended" else REWRITTEN
+        return words.MENDED if attempts[-1]["kind"] == "mended" else words.REWRITTEN
     if would := trace.get("would"):  # older traces have none
-        return Wording(
-            "Delivered as written, judged afterwards", f"With the filter on: {OUTCOMES[would].title.lower()}."
+        return words.Wording(
+            "Delivered as written, judged afterwards", f"With the filter on: {words.REPLIES[would].short.lower()}."
         )
     if trace["outcome"] == "unfiltered" and any(one["judgements"] for one in attempts):
-        return Wording("Delivered as written, judged afterwards", "It left while it was written (streaming: observe).")
-    return OUTCOMES[trace["outcome"]]
+        return words.Wording(
+            "Delivered as written, judged afterwards", "It left while it was written (streaming: observe)."
+        )
+    return words.REPLIES[trace["outcome"]]
 
 
-def _change(trace: Trace, attempts: Sequence[Trace], delivered: str) -> Change | None:
+def _change(trace: Json, attempts: Sequence[Json], delivered: str) -> Change | None:
     texts = [one["text"] for one in attempts if one["text"]]
     if trace["outcome"] in ("fallback", "emergency"):
         return compare(texts[0], delivered, replaced=True) if texts else None
@@ -343,8 +292,8 @@ def _change(trace: Trace, attempts: Sequence[Trace], delivered: str) -> Change |
     return compare(texts[0], last, replaced=False)
 
 
-def _carried(warning: Mapping[str, Any]) -> Carried:
-    return Carried(warning["rule"], warning["message"], warning["expires"])
+def _warning(warning: Mapping[str, Any]) -> ChatbotWarning:
+    return ChatbotWarning(warning["rule"], warning["message"], warning["expires"])
 
 
 def _judge_line(judgement: Mapping[str, Any]) -> JudgeLine:

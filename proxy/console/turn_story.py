@@ -102,7 +102,7 @@ class Story:
     """As stored, or without its texts."""
     sentence: str
     """What it came to."""
-    would: words.Ending | None
+    would: words.Wording | None
     """In shadow: what the filter would have made of it."""
     recognition: str
     emergency: Sequence[Opinion]
@@ -134,10 +134,10 @@ def tell_story(trace: Json) -> Story:
     return Story(
         trace=trace,
         sentence=_how_it_ended(trace),
-        would=words.ending(trace["would"]) if trace["would"] else None,
+        would=words.describe_outcome(trace["would"]) if trace["would"] else None,
         recognition=words.say(words.RECOGNITION, trace["memory"]),
         emergency=_opinions(trace["emergency"]),
-        danger=words.say(words.DANGERS, trace["concern"]) if trace["concern"] else "",
+        danger=words.say(words.DANGERS, trace["concern"]).lower() if trace["concern"] else "",
         tries=tries,
         delivered=[_delivered(trace, choice, tries) for choice in range(len(trace["replies"]))],
         judges=list(dict.fromkeys(one["judge"] for one in judgements(trace))),
@@ -147,15 +147,15 @@ def tell_story(trace: Json) -> Story:
 
 
 def _how_it_ended(trace: Json) -> str:
-    ending = words.ending("error" if trace["error"] else trace["outcome"]).sentence
+    sentence = words.describe_outcome("error" if trace["error"] else trace["outcome"]).sentence
     if trace["error"] or trace["outcome"] != "fallback":
-        return ending
+        return sentence
     last = trace["attempts"][-1]["judgements"] if trace["attempts"] else trace["emergency"]
     verdicts = {one["verdict"] for one in last}
     if "unjudged" in verdicts and "reject" not in verdicts:
         what = "the reply" if trace["attempts"] else "the user's message"
         return f"A judge could not judge {what}: the fallback message was delivered in place of a reply."
-    return ending
+    return sentence
 
 
 def judgements(trace: Json) -> Iterator[Json]:
@@ -328,7 +328,7 @@ def _faults(observation: Json) -> Iterator[Fault]:
         yield Fault(f"plays a part: {one['part']}", one["quote"], one["degree"])
     for one in observation.get("signs", ()):
         who = "the user" if one["who"] == "user" else "someone else"
-        danger = words.say(words.DANGERS, one["kind"])
+        danger = words.say(words.DANGERS, one["kind"]).lower()
         yield Fault(f"sign of {danger}, of {who}, {_WHEN.get(one['when'], one['when'])}", one["quote"])
 
 

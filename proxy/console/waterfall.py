@@ -76,7 +76,7 @@ def draw_waterfall(trace: Json) -> Waterfall:
 
     bars = [
         Bar(
-            "call", words.say(words.STEPS, call["step"]), call["step"], call["alias"],
+            "call", words.describe_step(call["step"]), call["step"], call["alias"],
             at, call["ms"], *place(at, call["ms"]), call["usage"]["prompt_tokens"], call["usage"]["completion_tokens"],
             call["usage"]["estimated"], call["cost"], call["error"], call["attempts"],
         )
@@ -99,7 +99,7 @@ def draw_waterfall(trace: Json) -> Waterfall:
 def _texts_and_local_judges(trace: Json) -> Iterator[tuple[str, str, str, float, float]]:
     """Yield kind, name, step, beginning and length. Judges without a model begin when there is something to judge."""
     if local := _local_ms(trace["emergency"]):
-        yield "local", "looking for an emergency (local)", "emergency.local", 0.0, local
+        yield "local", words.describe_step("emergency.local"), "emergency.local", 0.0, local
     for attempt in trace["attempts"]:
         yield "text", f"{words.say(words.ATTEMPTS, attempt['kind'])} is there", "", attempt["at_ms"], 0.0
         if local := _local_ms(attempt["judgements"]):

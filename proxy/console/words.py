@@ -5,28 +5,54 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """What a turn came to."""
+class Wording:
+    """What a turn came to, in words."""
 
     short: str
     """For a badge."""
     sentence: str
 
 
-ENDINGS: dict[str, Ending] = {
-    "accepted": Ending("delivered", "The reply was delivered as the chatbot wrote it."),
-    "warned": Ending("with a warning", "The reply was delivered; the chatbot was warned for its next turns."),
-    "refined": Ending("corrected", "The draft was not good enough: a corrected reply was delivered."),
-    "fallback": Ending("replaced", "No draft was good enough: the fallback message was delivered in place of a reply."),
-    "emergency": Ending(
+OUTCOMES: dict[str, Wording] = {
+    "accepted": Wording("delivered", "The reply was delivered as the chatbot wrote it."),
+    "warned": Wording("with a warning", "The reply was delivered; the chatbot was warned for its next turns."),
+    "refined": Wording("corrected", "The draft was not good enough: a corrected reply was delivered."),
+    "fallback": Wording(
+        "replaced", "No draft was good enough: the fallback message was delivered in place of a reply."
+    ),
+    "emergency": Wording(
         "emergency", "The user's message told of an emergency: they got the emergency text in place of a reply."
     ),
-    "unjudged": Ending("no verdict", "A judge failed: the reply was delivered without its verdict."),
-    "unfiltered": Ending(
+    "unjudged": Wording("no verdict", "A judge failed: the reply was delivered without its verdict."),
+    "unfiltered": Wording(
         "filter off", "The filter was off or only watching: the reply was delivered as the chatbot wrote it."
     ),
-    "error": Ending("error", "The turn ended in an error: the user got no reply."),
+    "error": Wording("error", "The turn ended in an error: the user got no reply."),
 }
+"""Of turns that others have taken."""
+REPLIES: dict[str, Wording] = {
+    "accepted": Wording("Delivered as written", "The judges found nothing wrong with it."),
+    "warned": Wording(
+        "Delivered, with a warning to the chatbot",
+        "The judges let it pass, and tell the chatbot on its next turns what to do better.",
+    ),
+    "refined": Wording("Corrected before delivery", "The judges objected to the draft; it was mended or rewritten."),
+    "fallback": Wording(
+        "Replaced by the fallback message", "The judges objected to the draft, and it could not be corrected."
+    ),
+    "unjudged": Wording(
+        "Delivered without a verdict", "A judge failed, and is configured to let replies through when it does."
+    ),
+    "emergency": Wording(
+        "Answered with the emergency text", "The message tells of danger. The chatbot's own words were not sent."
+    ),
+    "unfiltered": Wording("Not judged", "No judge stood before it: the chatbot's own words, whatever they are."),
+}
+"""Of a reply that the reader has just got, in the playground."""
+MENDED = Wording(
+    "Mended before delivery", "Small faults of the draft were taken out or made good; the rest is as it was."
+)
+REWRITTEN = Wording("Rewritten before delivery", "The judges objected to the draft, and accepted what was made of it.")
 STAGES = {
     "local": "local: rules and small learned weights, no model",
     "swift": "swift: one quick call that screens every reply",
@@ -72,30 +98,43 @@ KINDS = {
 }
 SEVERITIES = {1: "minor", 2: "could mislead", 3: "could harm"}
 DANGERS = {
-    "self_harm": "self-harm",
-    "harm_to_others": "harm to others",
-    "psychosis": "psychosis",
-    "disorientation": "disorientation",
-    "medical": "medical emergency",
-    "unknown": "kind not known",
+    "self_harm": "Self-harm or suicide",
+    "harm_to_others": "Harm to others",
+    "psychosis": "Acute psychosis",
+    "disorientation": "Disorientation or incoherence",
+    "medical": "Medical emergency",
+    "unknown": "Danger, kind not named",
 }
 STEPS = {
+    "turn": "whole turn",
     "draft": "first draft",
     "redraft": "second draft",
     "select": "choosing sources",
     "refine": "rewriting",
     "reply.swift": "judging the reply (swift)",
     "reply.chief": "judging the reply (chief)",
+    "emergency.local": "looking for an emergency (local)",
     "emergency.swift": "looking for an emergency (swift)",
     "emergency.chief": "looking for an emergency (chief)",
 }
 
 
-def ending(name: str) -> Ending:
-    """Return what a turn came to, by its outcome, or `error`."""
-    return ENDINGS.get(name) or Ending(name.replace("_", " "), "")
+def describe_outcome(name: str) -> Wording:
+    """Return what a turn came to, by its outcome or `error`."""
+    return OUTCOMES.get(name) or Wording(plain(name), "")
+
+
+def describe_step(name: str) -> str:
+    """Return what a step is for, by its name in the trace: `draft`, or a judge and its stage as in `role.swift`."""
+    judge, _, stage = name.partition(".")
+    return STEPS.get(name) or (f"judge: {plain(judge)}, {stage} stage" if stage else plain(name))
 
 
 def say(names: Mapping[str, str], name: str) -> str:
-    """Return what is called so; a name that is not in the list becomes words."""
-    return names.get(name) or name.replace("_", " ")
+    """Return the words for a name; for one without any, the name itself."""
+    return names.get(name) or plain(name)
+
+
+def plain(name: str) -> str:
+    """Write an identifier as words: `source_fidelity` as `source fidelity`."""
+    return name.replace("_", " ")
