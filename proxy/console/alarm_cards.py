@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from proxy.console.quote_marks import Passage, Span, divide, merge_spans
 from proxy.console.words import DANGERS
 from proxy.traces.emergencies import EMERGENCY_JUDGE, Emergency, SeenSign
 from proxy.traces.redaction import redacted_length
@@ -20,16 +21,8 @@ CONTEXT_CHARS = 600
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """Part of a message."""
-
-    text: str
-    is_quote: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """What one layer made of the message."""
+class LayerOpinion:
+    """What one layer of the emergency judge made of the message."""
 
     layer: str
     about_layer: str
@@ -62,8 +55,8 @@ class AlarmCard:
     layer: str
     about_layer: str
     about_somebody_else: bool
-    heard: tuple[Heard, ...]
-    message: tuple[Piece, ...]
+    opinions: tuple[LayerOpinion, ...]
+    message: tuple[Passage, ...]
     """Empty where it may not be seen."""
     message_is_redacted: bool
     is_cut: bool
@@ -89,7 +82,7 @@ def make_card(emergency: Emergency, contacts: Iterable[str]) -> AlarmCard:
     quotes = list(dict.fromkeys(sign.quote for sign in emergency.signs if sign.quote and sign.verdict != "accept"))
     redacted = redacted_length(turn.message) is not None
     spans = [] if redacted else merge_spans(span for quote in quotes if (span := find_quote(turn.message, quote)))
-    pieces, is_cut = excerpt(turn.message, spans)
+    passages, is_cut = excerpt(turn.message, spans)
     return AlarmCard(
         turn_id=line.turn_id,
         started=line.started,
@@ -100,8 +93,8 @@ def make_card(emergency: Emergency, contacts: Iterable[str]) -> AlarmCard:
         layer=layer,
         about_layer=about,
         about_somebody_else=any(sign.who == "someone_else" for sign in emergency.signs),
-        heard=tuple(dict.fromkeys(_heard(sign) for sign in emergency.signs)),
-        message=() if redacted else tuple(pieces),
+        opinions=tuple(dict.fromkeys(_describe_layer(sign) for sign in emergency.signs)),
+        message=() if redacted else tuple(passages),
         message_is_redacted=redacted,
         is_cut=is_cut and not redacted,
         elsewhere=tuple(quote for quote in quotes if not redacted and find_quote(turn.message, quote) is None),
@@ -136,40 +129,25 @@ def describe_delivery(emergency: Emergency, contacts: Iterable[str]) -> Delivery
     return Delivery("The reply. Its last paragraph is not the contact as it is configured today.", reply=reply)
 
 
-def find_quote(message: str, quote: str) -> tuple[int, int] | None:
+def find_quote(message: str, quote: str) -> Span | None:
     """Return where a quote stands in a message; case and white space make no difference."""
     words = [re.escape(word) for word in quote.split()]
-    found = re.search(r"\s+".join(words), message, re.IGNORECASE) if words else None
-    return None if found is None else found.span()
+    match = re.search(r"\s+".join(words), message, re.IGNORECASE) if words else None
+    return None if match is None else match.span()
 
 
-def merge_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return spans in order, those that touch each other as one."""
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = merged[-1][0], max(end, merged[-1][1])
-        else:
-            merged.append((start, end))
-    return merged
-
-
-def excerpt(message: str, spans: Sequence[tuple[int, int]]) -> tuple[list[Piece], bool]:
-    """Return a message in pieces, quotes apart, and whether it was cut: of a long one what stands around the first quote."""
+def excerpt(message: str, spans: Sequence[Span]) -> tuple[list[Passage], bool]:
+    """Return a message in passages, and whether it was cut: of a long one what stands around the first quote."""
     first = spans[0][0] if spans else 0
     start = 0 if first <= CONTEXT_CHARS else first - CONTEXT_CHARS // 2
-    end = len(message) if len(message) <= start + 2 * CONTEXT_CHARS else start + 2 * CONTEXT_CHARS
-    pieces, at = [Piece("…")] if start else [], start
-    for left, right in spans:
-        left, right = max(left, at), min(right, end)
-        if left < right:
-            pieces += [Piece(message[at:left]), Piece(message[left:right], is_quote=True)]
-            at = right
-    pieces += [Piece(message[at:end]), *([Piece("…")] if end < len(message) else [])]
-    return [piece for piece in pieces if piece.text], start > 0 or end < len(message)
+    end = min(len(message), start + 2 * CONTEXT_CHARS)
+    inside = [(left - start, min(right, end) - start) for left, right in spans if left < end]
+    before = [Passage("…")] if start else []
+    after = [Passage("…")] if end < len(message) else []
+    return [*before, *divide(message[start:end], inside), *after], bool(before or after)
 
 
-def _heard(sign: SeenSign) -> Heard:
+def _describe_layer(sign: SeenSign) -> LayerOpinion:
     layer, about = LAYERS.get(sign.layer or "", UNKNOWN_LAYER)
     if sign.verdict == "unjudged":
         said = "could not tell"
@@ -179,7 +157,7 @@ def _heard(sign: SeenSign) -> Heard:
         said = DANGERS.get(sign.kind or "", "danger").lower()
         said += ", not sure" if sign.verdict == "warn" else ""
         said += ", to somebody else" if sign.who == "someone_else" else ""
-    return Heard(layer, about, said, sign.score)
+    return LayerOpinion(layer, about, said, sign.score)
 
 
 def _mark(verdict: str, is_concern: bool) -> str:

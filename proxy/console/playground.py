@@ -83,16 +83,16 @@ async def show_source(visit: Visit) -> web.Response:
     section = bot.sections.get(source_id)
     if section is not None:
         quotes = proving_quotes(trace, source_id) if trace is not None else []
-        stretches = await asyncio.to_thread(mark_quotes, section.text, quotes)
-        return visit.render("playground/_source.html", title=section.title, section=section, stretches=stretches)
+        passages = await asyncio.to_thread(mark_quotes, section.text, quotes)
+        return visit.render("playground/_source.html", title=section.title, section=section, passages=passages)
     if not visit.may("trace"):
         raise Forbidden("The documents of a turn are texts of it, which the permission `trace` shows.")
     document = next((one for one in (trace or {}).get("documents", ()) if one["id"] == source_id), None)
     if trace is None or document is None:
         raise web.HTTPNotFound
     record_action(visit.service, "console_read", visit.access.key, turn=turn_id)
-    stretches = await asyncio.to_thread(mark_quotes, document["text"], proving_quotes(trace, source_id))
-    return visit.render("playground/_source.html", title=document["title"], section=None, stretches=stretches)
+    passages = await asyncio.to_thread(mark_quotes, document["text"], proving_quotes(trace, source_id))
+    return visit.render("playground/_source.html", title=document["title"], section=None, passages=passages)
 
 
 async def save_checkpoint(visit: Visit) -> web.Response:

@@ -10,39 +10,51 @@ _ELLIPSIS = re.compile(r"[\[(]?(?:\.{3,}|…)[\])]?")
 _WORD = re.compile(r"[^\W_]+")
 
 
+Span = tuple[int, int]
+"""Where a passage of a text begins and ends."""
+
+
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Passage:
     """A part of a text."""
 
     text: str
-    marked: bool
+    is_quote: bool = False
 
 
-def mark_quotes(text: str, quotes: Iterable[str]) -> list[Stretch]:
-    """Cut a text where quotes begin and end. Case, white space and punctuation do not matter; an ellipsis divides a quote."""
-    spans = sorted(span for quote in set(quotes) for span in _spans(text, quote))
-    stretches: list[Stretch] = []
-    at = 0
+def mark_quotes(text: str, quotes: Iterable[str]) -> list[Passage]:
+    """Divide a text where quotes begin and end. Case, white space and punctuation do not matter; an ellipsis divides a quote."""
+    return divide(text, merge_spans(span for quote in set(quotes) for span in _find_parts(text, quote)))
+
+
+def merge_spans(spans: Iterable[Span]) -> list[Span]:
+    """Return spans in order, those that touch each other as one."""
+    merged: list[Span] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def divide(text: str, spans: Iterable[Span]) -> list[Passage]:
+    """Return a text in passages, those at the spans as quotes; the spans are in order and do not overlap."""
+    passages, at = [], 0
     for start, end in spans:
-        if end <= at:
-            continue
-        if start > at:
-            stretches.append(Stretch(text[at:start], False))
-        stretches.append(Stretch(text[max(at, start) : end], True))
+        passages += [Passage(text[at:start]), Passage(text[start:end], is_quote=True)]
         at = end
-    if at < len(text):
-        stretches.append(Stretch(text[at:], False))
-    return stretches
+    return [passage for passage in (*passages, Passage(text[at:])) if passage.text]
 
 
-def _spans(text: str, quote: str) -> list[tuple[int, int]]:
+def _find_parts(text: str, quote: str) -> list[Span]:
     """Return where the parts of a quote stand."""
-    found = []
+    spans = []
     for part in _ELLIPSIS.split(quote[:LONGEST_QUOTE]):
         words = _WORD.findall(part)
         if words:
             pattern = r"\b" + r"[\W_]+".join(map(re.escape, words)) + r"\b[.!?]?"
             match = re.search(pattern, text, re.IGNORECASE)
             if match is not None:
-                found.append(match.span())
-    return found
+                spans.append(match.span())
+    return spans

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from proxy.console.alarm_cards import AlarmCard, excerpt, find_quote, make_card, merge_spans
+from proxy.console.alarm_cards import AlarmCard, excerpt, find_quote, make_card
 from proxy.traces.emergencies import Emergency, SeenSign
 from proxy.traces.labels import Label
 from proxy.traces.query import TurnLine
@@ -44,7 +44,7 @@ def test_each_layer_tells_what_it_made_of_the_message() -> None:
         sign(None, "unjudged", kind=None),
         message="I cannot\nbreathe, he took TOO MANY pills",
     )
-    assert [(heard.layer, heard.said) for heard in one.heard] == [
+    assert [(opinion.layer, opinion.said) for opinion in one.opinions] == [
         ("learned classifier", "medical emergency, not sure"),
         ("screening model", "medical emergency, to somebody else"),
         ("deciding model", "saw no danger"),
@@ -108,8 +108,3 @@ def test_long_message_is_cut_around_its_first_quote() -> None:
     assert sum(len(piece.text) for piece in pieces) < 1_300
     assert excerpt("short", []) == ([type(pieces[0])("short")], False)
     assert find_quote("anything", "  ") is None
-
-
-def test_spans_that_touch_become_one() -> None:
-    """In whatever order, also one within another."""
-    assert merge_spans([(5, 9), (0, 3), (3, 4), (6, 7)]) == [(0, 4), (5, 9)]

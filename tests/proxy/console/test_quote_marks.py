@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.console.quote_marks import mark_quotes
+from proxy.console.quote_marks import mark_quotes, merge_spans
 
 TEXT = "Genes play a part. No single gene\ncauses it; many do. Ask your doctor."
 
@@ -15,17 +15,22 @@ TEXT = "Genes play a part. No single gene\ncauses it; many do. Ask your doctor."
         (["No single gene causes it"], ["No single gene\ncauses it"]),
         (["GENES PLAY A PART."], ["Genes play a part."]),
         (["no single gene ... ask your doctor"], ["No single gene", "Ask your doctor."]),
-        (["single gene causes", "gene causes it"], ["single gene\ncauses", " it"]),
+        (["single gene causes", "gene causes it"], ["single gene\ncauses it"]),
         (["en", "Gen", "", "...", "not there at all"], []),
     ],
 )
 def test_quotes_are_marked_where_they_stand(quotes: list[str], marked: list[str]) -> None:
     """Case, white space and punctuation do not matter; whole words do. What overlaps is marked once."""
-    stretches = mark_quotes(TEXT, quotes)
-    assert [one.text for one in stretches if one.marked] == marked
+    passages = mark_quotes(TEXT, quotes)
+    assert [one.text for one in passages if one.is_quote] == marked
 
 
 @given(st.text(), st.lists(st.text(max_size=30), max_size=5))
 def test_nothing_of_the_text_is_lost(text: str, quotes: list[str]) -> None:
-    """Whatever is marked, the stretches together are the text."""
+    """Whatever is marked, the passages together are the text."""
     assert "".join(one.text for one in mark_quotes(text, quotes)) == text
+
+
+def test_spans_that_touch_become_one() -> None:
+    """In whatever order, also one within another."""
+    assert merge_spans([(5, 9), (0, 3), (3, 4), (6, 7)]) == [(0, 4), (5, 9)]
