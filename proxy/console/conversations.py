@@ -57,7 +57,7 @@ async def show_conversations(visit: Visit) -> web.Response:
         texts=texts,
         judges=judge_names(visit),
         rules=RULES,
-        ages=AGES,
+        ages={name: period.label for name, period in AGES.items()},
         outcomes=words.OUTCOMES,
         words=words,
     )

@@ -12,7 +12,7 @@ from cachetools import TTLCache
 from proxy.console.admission import admit
 from proxy.console.alarm_cards import LAYERS, UNKNOWN_LAYER, AlarmCard, make_card
 from proxy.console.journal import record_action
-from proxy.console.period import PERIODS
+from proxy.console.period import PERIOD_LABELS, PERIODS
 from proxy.console.trace_reading import NoTraces, read_traces
 from proxy.console.visit import Visit
 from proxy.console.words import DANGERS
@@ -111,7 +111,7 @@ async def show_emergencies(visit: Visit) -> web.Response:
         status=503 if trouble and trouble.failed else 200,
         choice=choice, parts=parts, counts=counts, trouble=trouble, has_cards=any(part.cards for part in parts),
         to_index=parts[0].inbox.to_index if parts else 0,
-        kinds=DANGERS, layers=LAYERS, unknown_layer=UNKNOWN_LAYER, alarms=ALARMS, states=STATES, periods=PERIODS,
+        kinds=DANGERS, layers=LAYERS, unknown_layer=UNKNOWN_LAYER, alarms=ALARMS, states=STATES, periods=PERIOD_LABELS,
     )  # fmt: skip
 
 

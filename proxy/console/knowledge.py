@@ -10,7 +10,7 @@ from aiohttp import web
 from knowledge_base.library import Library
 from proxy.console.admission import admit
 from proxy.console.journal import record_action
-from proxy.console.period import PERIODS
+from proxy.console.period import PERIOD_LABELS, PERIODS
 from proxy.console.section_table import ORDERS, SHOWN, describe_review, make_rows, missing_sections, select_rows
 from proxy.console.trace_reading import NoTraces, read_traces
 from proxy.console.visit import Visit
@@ -84,7 +84,7 @@ async def show_knowledge(visit: Visit) -> web.Response:
         choice=choice, libraries=libraries, library=library, use=use, rows=rows, questions=questions, trouble=trouble,
         selected=select_rows(rows, words=choice.words, shown=choice.shown, order=choice.order),
         missing=missing_sections(library, use), most=max([row.chosen for row in rows] + [row.cited for row in rows], default=0),
-        shown=SHOWN, periods=PERIODS,
+        shown=SHOWN, periods={**PERIOD_LABELS, ALL: "time that is kept"},
     )  # fmt: skip
 
 
@@ -108,8 +108,8 @@ async def show_section(visit: Visit) -> web.Response:
     at = ids.index(section.id)
     return visit.render(
         "knowledge/section.html",
-        choice=choice, section=section, review=describe_review(section), use=use, turns=turns, trouble=trouble, periods=PERIODS,
-        previous=ids[at - 1] if at else None, next=ids[at + 1] if at + 1 < len(ids) else None,
+        choice=choice, section=section, review=describe_review(section), use=use, turns=turns, trouble=trouble,
+        periods=PERIOD_LABELS, previous=ids[at - 1] if at else None, next=ids[at + 1] if at + 1 < len(ids) else None,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from proxy.console.activity import bucket_times, draw_activity, list_steps
 from proxy.console.admission import admit
-from proxy.console.period import PERIODS
+from proxy.console.period import PERIOD_LABELS, PERIODS
 from proxy.console.process_figures import ProcessFigures, read_figures
 from proxy.console.trace_reading import NoTraces, read_traces
 from proxy.console.visit import Visit
@@ -46,7 +46,7 @@ async def _render(visit: Visit, template: str) -> web.Response:
         trouble = error
     return visit.render(
         template,
-        period=period, periods=PERIODS, chatbot=chatbot, trouble=trouble, now=now,
+        period=period, periods=PERIOD_LABELS, chatbot=chatbot, trouble=trouble, now=now,
         total=None if trouble else counts.all, to_index=counts.to_index,
         plots=draw_activity(counts, period) if not trouble and counts.all.turns else [],
         steps=[] if trouble else list_steps(counts.all.steps),

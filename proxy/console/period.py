@@ -26,3 +26,4 @@ PERIODS: Mapping[str, Period] = {
         Period("month", "last 30 days", 30 * DAY, DAY),
     )
 }
+PERIOD_LABELS: Mapping[str, str] = {period.name: period.label for period in PERIODS.values()}

@@ -90,9 +90,9 @@ def share(part: float, whole: float) -> str:
     return f"{value:.0f} %" if value >= 10 or value == 0 else f"{value:.1f} %"
 
 
-def to_options(values: Iterable[str]) -> dict[str, str]:
-    """Return names as answers of a field, each under itself."""
-    return {value: value for value in values}
+def to_options(values: Iterable[str], *, as_words: bool = False) -> dict[str, str]:
+    """Return values as answers of a field, each labelled with itself, or with the words that it is an identifier of."""
+    return {value: plain(value) if as_words else value for value in values}
 
 
 DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")

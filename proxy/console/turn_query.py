@@ -8,15 +8,16 @@ from urllib.parse import urlencode
 
 from multidict import MultiMapping
 
+from proxy.console.period import PERIODS, Period
 from proxy.traces.fact_query import Labelling, TurnFilter
 from proxy.traces.trace import Outcome
 from proxy.wire.errors import BadRequest
 
-AGES: Mapping[str, tuple[str, float]] = {
-    "1h": ("last hour", 3_600.0),
-    "1d": ("last 24 hours", 86_400.0),
-    "7d": ("last 7 days", 7 * 86_400.0),
-    "30d": ("last 30 days", 30 * 86_400.0),
+AGES: Mapping[str, Period] = {
+    "1h": PERIODS["hour"],
+    "1d": PERIODS["day"],
+    "7d": PERIODS["week"],
+    "30d": PERIODS["month"],
 }
 OUTCOMES = (*get_args(Outcome), "error")
 ALARMS = ("emergency", "concern", "any")
@@ -109,7 +110,7 @@ class TurnQuery:
         """
         since = _moment(self.get("from"))
         if age := self.get("age"):
-            since = max(since or 0.0, now - AGES[age][1])
+            since = max(since or 0.0, now - AGES[age].seconds)
         one = self.get("chatbot")
         outcome, alarm, label = self.get("outcome"), self.get("alarm"), self.get("label")
         return TurnFilter(
