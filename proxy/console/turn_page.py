@@ -13,11 +13,11 @@ from proxy.console.admission import admit
 from proxy.console.journal import record_action
 from proxy.console.trace_reading import NoTraces, read_traces
 from proxy.console.turn_query import TurnQuery, read_query
-from proxy.console.turn_story import hide_texts, judgements, tell_story
+from proxy.console.turn_story import judgements, tell_story
 from proxy.console.visit import Visit
 from proxy.console.waterfall import draw_waterfall
 from proxy.traces.fact_query import TurnFilter
-from proxy.traces.redaction import is_redacted
+from proxy.traces.redaction import hide_texts, is_redacted
 from proxy.traces.search import Neighbours, find_neighbours, read_turn, search_turns
 from proxy.wire.errors import BadRequest
 

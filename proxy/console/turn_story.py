@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judges.rules import RULES
-from knowledge_base.citations import CLASSES
 from proxy.console import words
 from proxy.console.word_diff import Piece, diff_words, is_changed, join_islands
 from proxy.traces.judged_draft import choices_of, judged_draft
 from proxy.traces.redaction import redacted_length
+from proxy.traces.trace import OLDER
 
 Json = dict[str, Any]
 LONGEST_DIFF = 100_000
@@ -127,9 +127,9 @@ def tell_story(trace: Json) -> Story:
     """Return the story of a turn.
 
     Args:
-        trace: The trace as `proxy.traces.search.read_turn` or `hide_texts` returns it; older ones lack some fields.
+        trace: The trace as `proxy.traces.search.read_turn` returns it, with its texts or without.
     """
-    trace = _NEWER | trace
+    trace = OLDER | trace
     tries = list(_tries(trace["attempts"]))
     return Story(
         trace=trace,
@@ -163,63 +163,6 @@ def judgements(trace: Json) -> Iterator[Json]:
     yield from trace["emergency"]
     for attempt in trace["attempts"]:
         yield from attempt["judgements"]
-
-
-def hide_texts(trace: Json) -> Json:
-    """Return a trace without the texts of people and models, for who may not see them.
-
-    All that is kept is named here, as in `proxy.traces.redaction`, so that a new field is hidden until somebody has looked at it.
-    """
-    trace = _NEWER | trace
-    ids = {*CLASSES, *(one["id"] for one in trace["selected"]), *trace["sources_in_use"]}
-    plain = (
-        "turn_id", "conversation_id", "key_id", "chatbot", "filter", "started", "turn", "memory", "invalid_ids",
-        "sources_in_use", "concern", "tool_calls", "outcome", "would", "error", "calls", "ms",
-    )  # fmt: skip
-    return {name: trace[name] for name in plain} | {
-        "user_message": "",
-        "selected": [{"id": one["id"], "by": one["by"], "reason": ""} for one in trace["selected"]],
-        "selection_note": "",
-        "documents": [],
-        "warnings_shown": [_hide_warning(one) for one in trace["warnings_shown"]],
-        "emergency": [_hide_judgement(one) for one in trace["emergency"]],
-        "attempts": [
-            {name: one[name] for name in ("kind", "choice", "at_ms", "modes")}
-            | {
-                "text": "",
-                "citations": [citation for citation in one["citations"] if citation in ids],
-                "problems": [],
-                "judgements": [_hide_judgement(judgement) for judgement in one["judgements"]],
-                "left": one.get("left", 0),
-            }
-            for one in trace["attempts"]
-        ],
-        "warnings_added": [_hide_warning(one) for one in trace["warnings_added"]],
-        "replies": [None if one is None else "" for one in trace["replies"]],
-        "refusals": [],
-        "dropped_calls": [{"choice": one["choice"], "name": "", "why": one["why"]} for one in trace["dropped_calls"]],
-        "notes": [],
-    }
-
-
-_NEWER: Json = {
-    "documents": [], "concern": None, "refusals": [], "dropped_calls": [], "would": None, "notes": [], "invalid_ids": 0,
-    "selection_note": "", "error": None,
-}  # fmt: skip
-"""Fields that older traces lack."""
-
-
-def _hide_warning(warning: Json) -> Json:
-    return {name: warning[name] for name in ("rule", "turn", "expires")} | {"message": ""}
-
-
-def _hide_judgement(judgement: Json) -> Json:
-    exchange = judgement["exchange"]
-    return {name: judgement[name] for name in ("judge", "stage", "verdict", "rule", "ms", "score")} | {
-        "reason": "",
-        "observation": None,
-        "exchange": exchange and {"model": exchange["model"], "prompt_hash": exchange["prompt_hash"], "raw": ""},
-    }
 
 
 def _tries(attempts: Sequence[Json]) -> Iterator[Try]:

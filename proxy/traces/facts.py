@@ -9,7 +9,6 @@ import math
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any, Literal, cast
 
 import orjson
@@ -18,7 +17,7 @@ from judges.review import signs
 from judges.verdict import Judgement
 from knowledge_base.citations import CLASSES
 from proxy.traces.redaction import redacted_length
-from proxy.traces.trace import Attempt, Trace
+from proxy.traces.trace import Attempt, Trace, view_stored
 
 Alarm = Literal["emergency", "concern"]
 Layer = Literal["explicit", "learned", "swift", "chief"]
@@ -126,9 +125,7 @@ def derive_facts(trace: Trace, kind: str | None) -> TurnFacts:
 
 def derive_stored_facts(data: dict[str, Any]) -> TurnFacts:
     """Return the facts of a trace that was stored without any."""
-    read = _namespace({"would": None, "concern": None} | data)  # which older traces do not have
-    read.judgements = [*read.emergency, *[one for attempt in read.attempts for one in attempt.judgements]]
-    return derive_facts(cast(Trace, read), _stored_kind(data))
+    return derive_facts(view_stored(data), _stored_kind(data))
 
 
 def bare_facts(chatbot: str, outcome: str) -> TurnFacts:
@@ -217,13 +214,6 @@ def _stored_kind(data: dict[str, Any]) -> str | None:
             if sign["when"] == "now":
                 return str(sign["kind"])
     return None
-
-
-def _namespace(value: Any) -> Any:
-    """Return JSON with its fields as attributes."""
-    if isinstance(value, dict):
-        return SimpleNamespace(**{name: _namespace(one) for name, one in value.items()})
-    return [_namespace(one) for one in value] if isinstance(value, list) else value
 
 
 def _json(values: Collection[Any]) -> str:

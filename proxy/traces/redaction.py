@@ -4,11 +4,13 @@ import re
 from collections.abc import Collection
 from typing import Any
 
+import orjson
+
 from judges.verdict import Exchange, Judgement
 from knowledge_base.citations import CLASSES
 from models.turn_scope import Note
 from models.usage import Call
-from proxy.traces.trace import Attempt, DroppedCall, SelectedSource, ShownWarning, Trace, TracedDocument
+from proxy.traces.trace import Attempt, DroppedCall, SelectedSource, ShownWarning, Trace, TracedDocument, view_stored
 
 
 def redact(trace: Trace) -> Trace:
@@ -56,6 +58,15 @@ def redact(trace: Trace) -> Trace:
         calls=[_call(call) for call in trace.calls],
         ms=trace.ms,
     )
+
+
+def hide_texts(data: dict[str, Any]) -> dict[str, Any]:
+    """Return a stored trace for whoever may not see texts: as `redact` would have stored it, and without documents and notes."""
+    calls = [{"at_ms": None} | call for call in data["calls"]]  # which older traces do not say
+    attempts = [{"left": 0} | attempt for attempt in data["attempts"]]
+    hidden = redact(view_stored(data | {"documents": [], "notes": [], "calls": calls, "attempts": attempts}))
+    stored: dict[str, Any] = orjson.loads(orjson.dumps(hidden, default=vars))
+    return stored
 
 
 def is_redacted(trace: dict[str, Any]) -> bool:

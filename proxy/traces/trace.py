@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from types import SimpleNamespace
+from typing import Any, Literal, cast, get_args
 
 from judges.observation import CrisisKind
 from judges.verdict import Judgement
@@ -140,3 +141,23 @@ class Trace:
     def judgements(self) -> list[Judgement]:
         """All judgements of the turn."""
         return [*self.emergency, *[one for attempt in self.attempts for one in attempt.judgements]]
+
+
+OLDER: dict[str, Any] = {
+    "documents": [], "concern": None, "refusals": [], "dropped_calls": [], "would": None, "notes": [], "invalid_ids": 0,
+    "selection_note": "", "error": None,
+}  # fmt: skip
+"""What stored traces of older versions lack, and what it is there."""
+
+
+def view_stored(data: dict[str, Any]) -> Trace:
+    """Return a stored trace with its fields as attributes."""
+    trace = _with_attributes(OLDER | data)
+    trace.judgements = [*trace.emergency, *(one for attempt in trace.attempts for one in attempt.judgements)]
+    return cast(Trace, trace)
+
+
+def _with_attributes(value: Any) -> Any:
+    if isinstance(value, dict):
+        return SimpleNamespace(**{name: _with_attributes(one) for name, one in value.items()})
+    return [_with_attributes(one) for one in value] if isinstance(value, list) else value

@@ -9,10 +9,10 @@ from multidict import MultiDict
 from judges.verdict import Judgement
 from models.usage import Call, Usage
 from proxy.console.turn_query import MOST_PAGES_BACK, read_query
-from proxy.console.turn_story import hide_texts, tell_story
+from proxy.console.turn_story import tell_story
 from proxy.console.waterfall import draw_waterfall
 from proxy.traces.file import decode, encode
-from proxy.traces.redaction import redact
+from proxy.traces.redaction import hide_texts, redact
 from proxy.traces.trace import Trace
 from tests.proxy.console.rich_trace import DRAFT, rich_trace
 
