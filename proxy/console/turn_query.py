@@ -1,7 +1,7 @@
 """Which turns a list shows, as its address says it. Pure."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, get_args
 from urllib.parse import urlencode
@@ -87,9 +87,6 @@ class TurnQuery:
         if self.before is None:
             return None
         return self._page(self.trail[-1], self.trail[:-1]) if self.trail else self.address()
-
-    def without_page(self) -> "TurnQuery":
-        return replace(self, before=None, trail=())
 
     def _page(self, before: int | None, trail: tuple[int, ...]) -> str:
         page = {"before": str(before)} if before is not None else {}
