@@ -22,7 +22,7 @@ EMPTY = Page([], None, 0, False, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class Conversation:
     """The turns of one conversation that stand on a page."""
 
     conversation_id: str
@@ -51,7 +51,7 @@ async def show_conversations(visit: Visit) -> web.Response:
         status=503 if trouble and trouble.failed else 400 if problem else 200,
         query=query,
         page=page,
-        talks=group_by_conversation(page.turns) if query.view == "conversations" else [],
+        conversations=group_by_conversation(page.turns) if query.view == "conversations" else [],
         trouble=trouble,
         problem=problem,
         texts=texts,
@@ -63,13 +63,13 @@ async def show_conversations(visit: Visit) -> web.Response:
     )
 
 
-def group_by_conversation(turns: Sequence[ListedTurn]) -> list[Talk]:
+def group_by_conversation(turns: Sequence[ListedTurn]) -> list[Conversation]:
     """Return the turns by their conversations, the one with the newest turn first."""
-    talks: dict[str, Talk] = {}
+    conversations: dict[str, Conversation] = {}
     for turn in turns:
         name = turn.line.conversation_id
-        talks.setdefault(name, Talk(name, [])).turns.append(turn)
-    return list(talks.values())
+        conversations.setdefault(name, Conversation(name, [])).turns.append(turn)
+    return list(conversations.values())
 
 
 def judge_names(visit: Visit) -> list[str]:

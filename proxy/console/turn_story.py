@@ -65,7 +65,7 @@ class Opinion:
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class Attempt:
     """One text that the turn tried."""
 
     number: int
@@ -84,7 +84,7 @@ class Try:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
+class DeliveredChoice:
     """What the user got, of one choice."""
 
     choice: int
@@ -108,14 +108,14 @@ class Story:
     emergency: Sequence[Opinion]
     danger: str
     """The kind of danger that the emergency judge was not sure of."""
-    tries: Sequence[Try]
-    delivered: Sequence[Delivered]
+    attempts: Sequence[Attempt]
+    delivered: Sequence[DeliveredChoice]
     judges: Sequence[str]
     """Those that judged it, the emergency judge first."""
-    drafted: Sequence[int] = ()
+    choices_with_draft: Sequence[int] = ()
     """The choices with a draft that judges of replies can be right or wrong about."""
-    said: dict[str, str] = field(default_factory=dict)
-    """What each of them said last of what labels are about."""
+    verdicts: dict[str, str] = field(default_factory=dict)
+    """That of each judge on what labels are about: the user's message, or the first text that was judged."""
 
     @property
     def choices(self) -> list[int]:
@@ -130,7 +130,7 @@ def tell_story(trace: Json) -> Story:
         trace: The trace as `proxy.traces.search.read_turn` returns it, with its texts or without.
     """
     trace = OLDER | trace
-    tries = list(_tries(trace["attempts"]))
+    attempts = list(_tell_attempts(trace["attempts"]))
     return Story(
         trace=trace,
         sentence=_how_it_ended(trace),
@@ -138,11 +138,11 @@ def tell_story(trace: Json) -> Story:
         recognition=words.say(words.RECOGNITION, trace["memory"]),
         emergency=_opinions(trace["emergency"]),
         danger=words.say(words.DANGERS, trace["concern"]).lower() if trace["concern"] else "",
-        tries=tries,
-        delivered=[_delivered(trace, choice, tries) for choice in range(len(trace["replies"]))],
+        attempts=attempts,
+        delivered=[_delivered(trace, choice) for choice in range(len(trace["replies"]))],
         judges=list(dict.fromkeys(one["judge"] for one in judgements(trace))),
-        drafted=[choice for choice in choices_of(trace) if judged_draft(trace, choice) is not None],
-        said=_last_words(trace),
+        choices_with_draft=[choice for choice in choices_of(trace) if judged_draft(trace, choice) is not None],
+        verdicts=_labelled_verdicts(trace),
     )
 
 
@@ -165,14 +165,14 @@ def judgements(trace: Json) -> Iterator[Json]:
         yield from attempt["judgements"]
 
 
-def _tries(attempts: Sequence[Json]) -> Iterator[Try]:
+def _tell_attempts(attempts: Sequence[Json]) -> Iterator[Attempt]:
     before: dict[int, str] = {}
     for number, attempt in enumerate(attempts, 1):
         text, choice = attempt["text"], attempt["choice"]
         changes = _changes(before.get(choice, ""), text) if attempt["kind"] in ("refinement", "mended") else ()
         if attempt["kind"] != "tool_calls":
             before[choice] = text
-        yield Try(
+        yield Attempt(
             number=number,
             kind=attempt["kind"],
             title=words.say(words.ATTEMPTS, attempt["kind"]),
@@ -188,13 +188,13 @@ def _tries(attempts: Sequence[Json]) -> Iterator[Try]:
         )
 
 
-def _delivered(trace: Json, choice: int, tries: Sequence[Try]) -> Delivered:
+def _delivered(trace: Json, choice: int) -> DeliveredChoice:
     text = trace["replies"][choice]
     refusals = trace["refusals"]
     draft = judged_draft(trace, choice)
     replaced = trace["outcome"] in ("emergency", "fallback") and len(trace["replies"]) == 1
     changes = _changes(draft["text"], text) if text and draft and not replaced else ()
-    return Delivered(choice, text, refusals[choice] if choice < len(refusals) else None, changes)
+    return DeliveredChoice(choice, text, refusals[choice] if choice < len(refusals) else None, changes)
 
 
 def _changes(before: str, after: str) -> Sequence[Piece]:
@@ -204,12 +204,11 @@ def _changes(before: str, after: str) -> Sequence[Piece]:
     return pieces if is_changed(pieces) else ()
 
 
-def _last_words(trace: Json) -> dict[str, str]:
-    said = {one["judge"]: one["verdict"] for one in trace["emergency"]}
+def _labelled_verdicts(trace: Json) -> dict[str, str]:
+    verdicts = {one["judge"]: one["verdict"] for one in trace["emergency"]}
     for attempt in trace["attempts"]:
-        own = {one["judge"]: one["verdict"] for one in attempt["judgements"]}
-        said = own | said  # labels are about the first text that was judged
-    return said
+        verdicts = {one["judge"]: one["verdict"] for one in attempt["judgements"]} | verdicts
+    return verdicts
 
 
 def _opinions(of_text: Iterable[Json]) -> list[Opinion]:

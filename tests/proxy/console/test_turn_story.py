@@ -45,7 +45,7 @@ def test_a_story_can_be_told_of_redacted_hidden_and_old_traces() -> None:
     }
     for one in (stored(redact(rich_trace())), hide_texts(trace), hide_texts(old), old):
         story = tell_story(one)
-        assert len(story.tries) == 4
+        assert len(story.attempts) == 4
         assert story.judges == ["emergency", "source_fidelity", "role", "kindness"]
     assert not tell_story(stored(redact(rich_trace()))).delivered[0].changes
 
@@ -59,7 +59,7 @@ def test_the_draft_that_was_judged_is_compared_with_what_was_delivered() -> None
 
 def test_an_observation_that_two_judges_share_is_shown_once() -> None:
     """The second says whose it is."""
-    swift = tell_story(stored(rich_trace())).tries[1].opinions
+    swift = tell_story(stored(rich_trace())).attempts[1].opinions
     assert len(swift[0].faults) == 2
     assert (swift[1].faults, swift[1].same_as) == ([], "source fidelity (swift)")
 
@@ -115,5 +115,5 @@ def test_a_turn_that_no_judge_could_judge_is_not_said_to_have_had_a_bad_draft() 
     unjudged = Judgement("emergency", "local", "unjudged", "unreadable_message")
     trace = stored(rich_trace(outcome="fallback", attempts=[], emergency=[unjudged], replies=["Sorry."]))
     assert tell_story(trace).sentence.startswith("A judge could not judge the user's message")
-    assert tell_story(trace).drafted == []
+    assert tell_story(trace).choices_with_draft == []
     assert tell_story(stored(rich_trace(outcome="fallback"))).sentence.startswith("No draft was good enough")
