@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import threading
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from aiohttp import web
 
 from proxy.app import create_app
 from proxy.config.config import parse_config
+from proxy.traces.search import read_turn
 
 ROOT = Path(__file__).parents[3]
 CHROMIUM = shutil.which("chromium")
@@ -47,6 +49,14 @@ class Console:
         with urllib.request.urlopen(request, timeout=30) as response:
             answer: Body = json.load(response)
             return answer
+
+    def say_stored(self, *texts: str, **fields: Any) -> None:
+        """Send messages, and wait until the traces of their turns are written."""
+        turns = [self.say(text, **fields)["caf"]["turn_id"] for text in texts]
+        until = time.monotonic() + 10
+        while any(read_turn(self.folder / "traces.db", turn) is None for turn in turns):
+            assert time.monotonic() < until
+            time.sleep(0.02)
 
 
 def console_config(folder: Path, **changes: Any) -> Body:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,13 +18,6 @@ CONCERN = "I feel like there is no point in anything any more and everyone would
 HOSTILE = "I want to kill myself \u202e\u200b <script>alert(1)</script> javascript:alert(2)"
 
 
-def say(console: Console, *texts: str, **fields: str) -> None:
-    """Have a chatbot asked, and wait until the traces are written."""
-    for text in texts:
-        console.say(text, **fields)
-    time.sleep(0.6)
-
-
 def items(page: str) -> list[str]:
     """Return the items of a page, open ones and done ones."""
     return re.findall(r'<article class="alarm.*?</article>', page, re.DOTALL)
@@ -39,7 +31,7 @@ def console(tmp_path: Path) -> Iterator[Console]:
 
 def test_inbox_shows_quote_kind_layer_and_what_the_user_got(console: Console) -> None:
     """An emergency and a concern stand there with their quotes marked, in plain words, the newest first."""
-    say(console, "What is schizophrenia?", EMERGENCY, CONCERN)
+    console.say_stored("What is schizophrenia?", EMERGENCY, CONCERN)
     concern, emergency = items(Visitor(console.url).get("/console/emergencies").text)
     assert "<mark>kill myself</mark>" in emergency
     assert "Self-harm or suicide" in emergency
@@ -52,13 +44,13 @@ def test_inbox_shows_quote_kind_layer_and_what_the_user_got(console: Console) ->
 
 def test_without_a_turn_the_inbox_says_so(console: Console) -> None:
     """Where nobody has written anything dangerous yet, the page explains itself."""
-    say(console, "What is schizophrenia?")
+    console.say_stored("What is schizophrenia?")
     assert "No emergencies" in Visitor(console.url).get("/console/emergencies").text
 
 
 def test_hostile_message_is_shown_as_text(console: Console) -> None:
     """Markup in a message is escaped, and a message of 200 kB does not make a page of 200 kB."""
-    say(console, HOSTILE, EMERGENCY + " y" * 100_000)
+    console.say_stored(HOSTILE, EMERGENCY + " y" * 100_000)
     page = Visitor(console.url).get("/console/emergencies").text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "<script>alert" not in page
@@ -67,7 +59,7 @@ def test_hostile_message_is_shown_as_text(console: Console) -> None:
 
 def test_answers_become_labels_of_the_judge(console: Console) -> None:
     """Right is `reject` for an emergency and `warn` for a concern, a false alarm `accept`; undo takes the last one back."""
-    say(console, CONCERN, EMERGENCY)
+    console.say_stored(CONCERN, EMERGENCY)
     visitor = Visitor(console.url)
     csrf = visitor.csrf("/console/emergencies")
     turns = re.findall(r"item\?turn=([0-9a-f]+)", visitor.get("/console/emergencies").text)
@@ -98,7 +90,7 @@ def test_answers_become_labels_of_the_judge(console: Console) -> None:
 
 def test_filters_choose_kind_alarm_and_time(console: Console) -> None:
     """Each filter leaves those alarms that are like it; answers that are none count as not given."""
-    say(console, CONCERN, EMERGENCY, "The voices tell me to jump and I have to obey")
+    console.say_stored(CONCERN, EMERGENCY, "The voices tell me to jump and I have to obey")
     visitor = Visitor(console.url)
     for query, expected in {
         "": 3, "alarm=concern": 1, "alarm=emergency": 2, "kind=psychosis": 1, "kind=psychosis&alarm=concern": 0, "state=done": 0,
@@ -112,7 +104,7 @@ def test_redacted_texts_are_shown_as_redacted(tmp_path: Path) -> None:
     config = console_config(tmp_path)
     config["privacy"]["store"] = "redacted"
     with serve_console(tmp_path, config) as console:
-        say(console, EMERGENCY)
+        console.say_stored(EMERGENCY)
         page = Visitor(console.url).get("/console/emergencies").text
         assert "kill" not in page
         assert "characters]" not in page
@@ -129,7 +121,7 @@ def test_permissions_decide_who_sees_what(tmp_path: Path) -> None:
         "other": (("chat", "console", "trace", "admin"), ("other",)),
     }
     with serve_with_keys(tmp_path, granted) as (console, keys):  # type: ignore[arg-type]
-        say(console, EMERGENCY, key=keys["chat"])
+        console.say_stored(EMERGENCY, key=keys["chat"])
         stranger = Visitor(console.url)
         assert stranger.get("/console/emergencies/open").status == 200  # the form to sign in
         assert stranger.get("/console/emergencies", Accept="application/json").status == 401
@@ -157,7 +149,7 @@ def test_permissions_decide_who_sees_what(tmp_path: Path) -> None:
 
 def test_label_needs_the_sessions_token_and_its_own_page(console: Console) -> None:
     """A form of another site, or without the token, changes nothing."""
-    say(console, EMERGENCY)
+    console.say_stored(EMERGENCY)
     visitor = Visitor(console.url)
     csrf = visitor.csrf("/console/emergencies")
     turn = re.search(r"item\?turn=([0-9a-f]+)", visitor.get("/console/emergencies").text)[1]  # type: ignore[index]
@@ -174,7 +166,7 @@ def test_reading_and_answers_go_to_the_audit_log_without_texts(tmp_path: Path) -
     """One record for a page of texts, and one for an answer, with the turn's id and no word of what was said."""
     audit = tmp_path / "audit"
     with serve_console(tmp_path, console_config(tmp_path, audit={"folder": str(audit), "sync": "turn"})) as console:
-        say(console, EMERGENCY)
+        console.say_stored(EMERGENCY)
         visitor = Visitor(console.url)
         page = visitor.get("/console/emergencies").text
         turn = re.search(r"item\?turn=([0-9a-f]+)", page)[1]  # type: ignore[index]

@@ -1,7 +1,6 @@
 """The inbox of emergencies in a browser: by keyboard alone, and how it looks."""
 
 import re
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -23,9 +22,7 @@ SAID = (
 @pytest.fixture(scope="module")
 def inbox(console: Console) -> str:
     """The address of an inbox with four open items, one of them a concern."""
-    for text in SAID:
-        console.say(text)
-    time.sleep(0.6)
+    console.say_stored(*SAID)
     return f"{console.url}/console/emergencies"
 
 
@@ -76,8 +73,7 @@ def test_what_comes_in_meanwhile_is_told(inbox: str, open_page: Callable[..., An
     page.keyboard.press("u")
     expect_open(page, 4)
     assert page.locator("#fresh").is_hidden()
-    console.say("The voices tell me to jump and I have to obey")
-    time.sleep(0.6)
+    console.say_stored("The voices tell me to jump and I have to obey")
     console.app[OPEN_COUNTS].clear()  # the number is good for some seconds
     page.clock.fast_forward(31_000)
     page.wait_for_selector("#fresh:not([hidden])")

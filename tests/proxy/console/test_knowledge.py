@@ -1,13 +1,12 @@
 """The screen of knowledge bases over HTTP: sections, how often they are used, and the questions that found none."""
 
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.proxy.console.conftest import Console, console_config, serve_console
+from tests.proxy.console.conftest import console_config, serve_console
 from tests.proxy.console.visitor import Visitor, serve_with_keys
 
 CITED = "What are antipsychotics?"
@@ -19,15 +18,8 @@ SECTION = "/console/knowledge/section?chatbot=schizophrenia&id=medication-and-si
 def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
     folder = tmp_path_factory.mktemp("knowledge")
     with serve_console(folder, console_config(folder)) as console:
-        say(console, CITED, CITED, UNANSWERED)
+        console.say_stored(CITED, CITED, UNANSWERED)
         yield Visitor(console.url)
-
-
-def say(console: Console, *texts: str, **fields: str) -> None:
-    """Have a chatbot asked, and wait until the traces are written."""
-    for text in texts:
-        console.say(text, **fields)
-    time.sleep(0.6)
 
 
 def rows(page: str) -> dict[str, str]:
@@ -90,7 +82,7 @@ def test_permissions_decide_who_sees_what(tmp_path: Path) -> None:
         "other": (("chat", "console", "trace"), ("other",)),
     }
     with serve_with_keys(tmp_path, granted) as (console, keys):  # type: ignore[arg-type]
-        say(console, CITED, UNANSWERED, key=keys["chat"])
+        console.say_stored(CITED, UNANSWERED, key=keys["chat"])
         sees = Visitor(console.url).sign_in(keys["sees"])
         page = sees.get("/console/knowledge?chatbot=schizophrenia").text
         assert UNANSWERED not in page

@@ -1,6 +1,5 @@
 """The screen of knowledge bases in a browser: by keyboard alone, and how it looks."""
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +11,9 @@ from tests.proxy.console.conftest import LOOKS, Console, check_look
 @pytest.fixture(scope="module")
 def address(console: Console) -> str:
     """The address of the screen, with turns that cite a section and one that found none."""
-    for text in ("What are antipsychotics?", "How is cannabis linked to psychosis?", "What is the capital of Peru?"):
-        console.say(text)
-    time.sleep(0.6)
+    console.say_stored(
+        "What are antipsychotics?", "How is cannabis linked to psychosis?", "What is the capital of Peru?"
+    )
     return f"{console.url}/console/knowledge"
 
 

@@ -1,7 +1,6 @@
 """The screen of operation over HTTP: what happened over time, and how the proxy itself is."""
 
 import re
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,9 +23,7 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
     config = console_config(folder)
     config["models"]["chatbot"] |= {"max_concurrent": 2, "queue": 5}
     with serve_console(folder, config) as running:
-        for text in SAID:
-            running.say(text)
-        time.sleep(0.6)
+        running.say_stored(*SAID)
         yield running
 
 
@@ -79,8 +76,7 @@ def test_keys_see_the_turns_of_their_own_chatbots(tmp_path: Path) -> None:
         "other": (("chat", "console"), ("other",)),
     }
     with serve_with_keys(tmp_path, granted) as (console, keys):  # type: ignore[arg-type]
-        console.say(SAID[0], key=keys["chat"])
-        time.sleep(0.6)
+        console.say_stored(SAID[0], key=keys["chat"])
         page = Visitor(console.url).sign_in(keys["all"]).get("/console/operation?chatbot=schizophrenia").text
         assert tiles(page)["turns"] == "1"
         page = Visitor(console.url).sign_in(keys["other"]).get("/console/operation?chatbot=schizophrenia").text

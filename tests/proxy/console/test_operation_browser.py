@@ -1,6 +1,5 @@
 """The screen of operation in a browser: how it looks, and how it is asked for again."""
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +11,9 @@ from tests.proxy.console.conftest import LOOKS, Console, check_look
 @pytest.fixture(scope="module")
 def address(console: Console) -> str:
     """The address of the screen, with turns of different outcomes."""
-    for text in ("What is schizophrenia?", "Which dose of olanzapine should I take?", "I want to kill myself tonight."):
-        console.say(text)
-    time.sleep(0.6)
+    console.say_stored(
+        "What is schizophrenia?", "Which dose of olanzapine should I take?", "I want to kill myself tonight."
+    )
     return f"{console.url}/console/operation?period=hour"
 
 
@@ -39,8 +38,7 @@ def test_asked_again_everything_stays_where_it_is(
     page.locator("#numbers-tokens summary").focus()
     page.keyboard.press("Enter")
     page.evaluate("window.scrollTo(0, 400)")
-    console.say("What are antipsychotics?")
-    time.sleep(0.6)
+    console.say_stored("What are antipsychotics?")
     with page.expect_response("**/operation/figures?**"):
         page.clock.fast_forward(16_000)
     page.wait_for_selector("text=4turns")

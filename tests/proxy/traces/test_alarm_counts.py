@@ -1,9 +1,5 @@
 """How often alarms were right, labels that are taken back, and the turns that cite a section: in a file and in a database."""
 
-from pathlib import Path
-
-import pytest
-
 from proxy.traces.alarm_counts import AlarmCount, count_alarms, count_open
 from proxy.traces.backend import TraceBackend
 from proxy.traces.fact_query import TurnFilter
@@ -12,15 +8,6 @@ from proxy.traces.search import search_turns
 from proxy.traces.trace import Attempt
 from tests.proxy.traces.test_search import START, alarmed, crisis
 from tests.proxy.traces.test_store import stored, trace
-
-
-@pytest.fixture(params=["file", "database"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> TraceBackend:
-    """Both places that traces may be in."""
-    if request.param == "file":
-        return tmp_path / "traces.db"
-    backend: TraceBackend = request.getfixturevalue("database")
-    return backend
 
 
 def test_alarms_are_counted_by_what_people_say_of_them(place: TraceBackend) -> None:

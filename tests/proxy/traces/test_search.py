@@ -39,20 +39,6 @@ OUTCOMES = ("emergency", "fallback", "unjudged", "refined", "warned", "accepted"
 KINDS = ("self_harm", "medical", "unknown")
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "data" / "traces.db"
-
-
-@pytest.fixture(params=["file", "database"])
-def place(request: pytest.FixtureRequest, path: Path) -> TraceBackend:
-    """Both places that traces may be in."""
-    if request.param == "file":
-        return path
-    database: Database = request.getfixturevalue("database")
-    return database
-
-
 def some_traces(count: int) -> list[Trace]:
     """Make traces of all sorts, in no order."""
     chance = random.Random(7)

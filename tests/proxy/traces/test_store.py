@@ -26,7 +26,7 @@ from judges.verdict import Judgement
 from models.usage import Call, Usage
 from proxy.traces import file as trace_file
 from proxy.traces import store as trace_store
-from proxy.traces.backend import Database, Row, TraceBackend, TraceError, Unreachable, Writer
+from proxy.traces.backend import Row, TraceBackend, TraceError, Unreachable, Writer
 from proxy.traces.database import DatabaseWriter
 from proxy.traces.file import FileWriter, decode, encode
 from proxy.traces.query import list_turns, purge, show
@@ -66,20 +66,6 @@ def trace(turn_id: str = "turn-1", conversation_id: str = "conv-1", **changes: o
         ms=9.0,
     )
     return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "data" / "traces.db"
-
-
-@pytest.fixture(params=["file", "database"])
-def place(request: pytest.FixtureRequest, path: Path) -> TraceBackend:
-    """Both places that traces may be in: what is true of one is true of the other."""
-    if request.param == "file":
-        return path
-    database: Database = request.getfixturevalue("database")
-    return database
 
 
 def stored(
