@@ -5,6 +5,7 @@ routes.py          its pages as a list, each with the permissions it takes
 visit.py           one request to it: who looks, and what they may see
 admission.py       lets a request in: addresses, origin, session, CSRF token, permissions; errors as pages
 session_store.py   who is signed in: in this process, or in Redis
+form.py            reads forms, within limits
 sign_in.py         signing in with a key, and out
 render.py          templates, and the headers of every answer
 journal.py         who looked at whose texts, labelled, deleted: to the audit log, or to the log

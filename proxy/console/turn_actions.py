@@ -13,6 +13,7 @@ from multidict import MultiDict
 
 from proxy.api.erasure import erase_conversation
 from proxy.console.admission import admit
+from proxy.console.form import read_form
 from proxy.console.journal import record_action
 from proxy.console.trace_reading import NoTraces, read_traces
 from proxy.console.turn_page import LIST, find_turn
@@ -35,9 +36,9 @@ _writing: set[str] = set()
 
 async def label(visit: Visit) -> web.Response:
     """Write down what a judge should have made of a turn, and show the turn again."""
-    trace, form = await _turn(visit), await visit.request.post()
-    verdict, note = form.get("verdict"), str(form.get("note", "")).strip()
-    judge, choice = str(form.get("judge", "")), str(form.get("choice", "0"))
+    trace, form = await _turn(visit), await read_form(visit.request)
+    verdict, note = form.get("verdict"), form.get("note", "").strip()
+    judge, choice = form.get("judge", ""), form.get("choice", "0")
     if verdict not in get_args(RightVerdict):
         raise BadRequest("Say what the judge should have said: accept, warn or reject.", param="verdict")
     if not (choice.isascii() and choice.isdigit() and len(choice) < 4):
@@ -122,10 +123,10 @@ async def ask_to_delete(visit: Visit) -> web.Response:
 
 async def delete(visit: Visit) -> web.Response:
     """Delete a turn's conversation, as `DELETE /admin/conversations/{id}` does, and lead back to the list."""
-    trace, form = await _turn(visit), await visit.request.post()
+    trace, form = await _turn(visit), await read_form(visit.request)
     erased = await erase_conversation(visit.service, trace["conversation_id"], visit.access.key)
     record_action(visit.service, "console_delete", visit.access.key, turn=trace["turn_id"], turns=erased["turns"])
-    query = _list_query(visit, str(form.get("list", "")))
+    query = _list_query(visit, form.get("list", ""))
     return visit.see_other(f"{LIST}{query}")
 
 
