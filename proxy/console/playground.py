@@ -30,6 +30,7 @@ from proxy.console.reply_facts import (
     is_redacted,
     proving_quotes,
 )
+from proxy.console.trace_reading import run_query
 from proxy.console.visit import Visit
 from proxy.tenants.access import GRANTED
 from proxy.traces.backend import TraceError, trace_backend, trace_detail
@@ -132,7 +133,7 @@ async def _find_trace(visit: Visit, turn_id: str, *, patient: bool = False) -> T
     for wait_s in WAITS_S if patient else WAITS_S[:1]:
         await asyncio.sleep(wait_s)
         try:
-            trace = await asyncio.to_thread(read_turn, trace_backend(config.privacy), turn_id, visit.chatbots)
+            trace = await run_query(read_turn, trace_backend(config.privacy), turn_id, visit.chatbots)
         except TraceError:  # there may be no file yet
             continue
         if trace is not None:

@@ -25,20 +25,24 @@ async def show_form(request: web.Request) -> web.Response:
 
 async def sign_in(request: web.Request) -> web.Response:
     """Begin a session for whoever sends a key with the permission `console`. Its token is always a new one."""
+    try:
+        return await _sign_in(request)
+    except Exception as error:
+        return show_error(request, to_api_error(request, error))
+
+
+async def _sign_in(request: web.Request) -> web.Response:
     service = request.app[SERVICE]
     if service.keys is None:
         return web.Response(status=302, headers={**HEADERS, "Location": HOME})
-    try:
-        check_origin(request)
-        form = await read_form(request)
-    except Exception as error:
-        return show_error(request, to_api_error(request, error))
+    check_origin(request)
+    form = await read_form(request)
     to = form.get("to", HOME)
     record = service.keys.find(form.get("key", "").strip())
     if record is None:
         wait_s = service.throttle.count_failure(request.remote)
         if wait_s:
-            return show_error(request, TooManyFailures(wait_s))
+            raise TooManyFailures(wait_s)
         return _form(
             request, to=to, problem="This is no valid key. Keys begin with caf- and are shown once, when they are made."
         )

@@ -21,8 +21,9 @@ from proxy.console.turn_query import read_query
 from proxy.console.visit import Visit
 from proxy.traces.backend import TraceBackend, TraceError, trace_backend
 from proxy.traces.labels import RightVerdict
+from proxy.traces.search import chatbots_of
 from proxy.traces.turn_label import label_turn
-from proxy.wire.errors import BadRequest, StoreUnavailable
+from proxy.wire.errors import BadRequest, Forbidden, StoreUnavailable
 
 LONGEST_NOTE = 2_000
 """Characters."""
@@ -116,14 +117,14 @@ async def _write_scenario(visit: Visit, turn_id: str, choice: str) -> tuple[str,
 
 async def ask_to_delete(visit: Visit) -> web.Response:
     """Ask whether a conversation is really to go."""
-    trace = await _turn(visit)
+    trace = await _turn_to_delete(visit)
     query = _list_query(visit, visit.request.query_string)
     return visit.render("conversations/delete.html", trace=trace, back=f"{_address(trace)}{query}", list_query=query)
 
 
 async def delete(visit: Visit) -> web.Response:
     """Delete a turn's conversation, as `DELETE /admin/conversations/{id}` does, and lead back to the list."""
-    trace, form = await _turn(visit), await read_form(visit.request)
+    trace, form = await _turn_to_delete(visit), await read_form(visit.request)
     erased = await erase_conversation(visit.service, trace["conversation_id"], visit.access.key)
     record_action(visit.service, "console_delete", visit.access.key, turn=trace["turn_id"], turns=erased["turns"])
     query = _list_query(visit, form.get("list", ""))
@@ -143,6 +144,26 @@ async def _turn(visit: Visit) -> dict[str, Any]:
         raise StoreUnavailable from None
     if trace is None:
         raise web.HTTPNotFound
+    return trace
+
+
+async def _turn_to_delete(visit: Visit) -> dict[str, Any]:
+    """Return the trace of the turn that the address names, if nothing goes with it that the visitor may not see.
+
+    Raises:
+        Forbidden: Its conversation has the same id as one with another chatbot.
+        web.HTTPNotFound, StoreUnavailable: As `_turn`.
+    """
+    trace = await _turn(visit)
+    try:
+        chatbots = await read_traces(visit.service, chatbots_of, trace["conversation_id"])
+    except NoTraces:
+        raise StoreUnavailable from None
+    if not all(map(visit.access.may_ask, chatbots)):
+        raise Forbidden(
+            "Clients have given a conversation with another chatbot the same id, and both would go: ask somebody whose key may "
+            "see all chatbots."
+        )
     return trace
 
 

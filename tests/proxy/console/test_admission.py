@@ -103,6 +103,7 @@ def test_a_page_of_another_address_gets_nothing(console: Console, method: str, p
         {"Origin": "https://evil.example"},
         {"Origin": "http://127.0.0.1:1"},
         {"Origin": "null"},
+        {"Origin": "http://["},
         {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "cors"},
         {"Host": "evil.example", "Origin": ""},
         {"Host": "evil.example", "Origin": "http://evil.example"},
@@ -199,6 +200,15 @@ def test_a_key_that_does_not_open_it_is_told_why(keyed: Keyed) -> None:
     assert "aaaa" not in page
     status, page, _ = visitor.sign_in(keyed.app)
     assert (status, "has no permission" in page, keyed.app in page) == (403, True, False)
+
+
+@pytest.mark.parametrize("to", ["http://[", "//evil.example/console", "\\\\evil.example", "/elsewhere"])
+def test_signing_in_leads_nowhere_else(keyed: Keyed, to: str) -> None:
+    """Whoever made the link that one has followed: also with an address that is none."""
+    visitor = Visitor(keyed.console.url)
+    assert visitor.ask("GET", f"/console/sign-in?{urlencode({'to': to})}")[0] == 200
+    status, _, headers = visitor.sign_in(keyed.staff, to)
+    assert (status, headers["Location"]) == (303, "/console/playground")
 
 
 def test_guessing_keys_ends_in_429(tmp_path: Path) -> None:

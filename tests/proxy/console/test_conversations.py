@@ -338,6 +338,20 @@ def test_who_read_labelled_and_deleted_is_recorded(keyed: Keyed) -> None:
     assert "private note" not in logged
 
 
+def test_what_another_chatbot_said_is_not_deleted_along(keyed: Keyed) -> None:
+    """Clients choose ids of conversations: one has the same as that of another tenant's client, or has guessed it."""
+    own, theirs = "ace" + 29 * "0", "bad" + 29 * "0"
+    shared = rich_trace(own, conversation_id="shared"), rich_trace(theirs, chatbot="other", conversation_id="shared")
+    record(keyed.console, *shared)
+    labeller, staff = keyed.visitor("labeller"), keyed.visitor("all")
+    assert labeller.ask("GET", f"{LIST}/{own}/delete")[0] == 403
+    status, page, _ = delete(keyed.console, labeller, own)
+    assert (status, theirs in page) == (403, False)
+    assert {staff.ask("GET", f"{LIST}/{turn}")[0] for turn in (own, theirs)} == {200}
+    assert delete(keyed.console, staff, own)[0] == 303
+    assert {staff.ask("GET", f"{LIST}/{turn}")[0] for turn in (own, theirs)} == {404}
+
+
 def test_a_label_is_kept_shown_and_filtered_by(told: Console) -> None:
     """In the table that `caf trace label` writes to; the last one counts."""
     visitor, turn = Visitor(told.url), "f00d" + 28 * "0"
