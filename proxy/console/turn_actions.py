@@ -19,10 +19,10 @@ from proxy.console.trace_reading import NoTraces, read_traces
 from proxy.console.turn_page import LIST, find_turn
 from proxy.console.turn_query import read_query
 from proxy.console.visit import Visit
-from proxy.traces.backend import TraceBackend, TraceError, trace_backend
+from proxy.traces.backend import TraceBackend, trace_backend
 from proxy.traces.labels import RightVerdict
 from proxy.traces.search import chatbots_of
-from proxy.traces.turn_label import label_turn
+from proxy.traces.turn_label import UnfitLabel, label_turn
 from proxy.wire.errors import BadRequest, Forbidden, StoreUnavailable
 
 LONGEST_NOTE = 2_000
@@ -51,7 +51,10 @@ async def label(visit: Visit) -> web.Response:
         _label, trace=trace, judge=judge, verdict=verdict, choice=int(choice), note=note,
         others=bot.judges if bot else (), library=bot.library if bot else None,
     )  # fmt: skip
-    await read_traces(visit.service, write)
+    try:
+        await read_traces(visit.service, write)
+    except NoTraces:
+        raise StoreUnavailable from None
     record_action(
         visit.service, "console_label", visit.access.key, turn=trace["turn_id"], judge=judge, verdict=str(verdict)
     )
@@ -61,7 +64,7 @@ async def label(visit: Visit) -> web.Response:
 def _label(place: TraceBackend, *, trace: dict[str, Any], **given: Any) -> None:
     try:
         label_turn(place, trace, **given)
-    except TraceError as error:
+    except UnfitLabel as error:
         raise BadRequest(f"{error.problems[0][:1].upper()}{error.problems[0][1:]}.") from None
 
 

@@ -13,6 +13,7 @@ import yaml
 
 from proxy.api.service import SERVICE
 from proxy.tenants import keys
+from proxy.traces.backend import TraceError
 from proxy.traces.labels import labels
 from proxy.traces.trace import Attempt
 from tests.proxy.console.conftest import Console, console_config, serve_console
@@ -373,6 +374,24 @@ def test_a_label_is_kept_shown_and_filtered_by(told: Console) -> None:
         page = ask(told, f"{LIST}?label={label}")
         assert turns_of(page) == [turn]
         assert "role: accept" in page
+
+
+def test_where_traces_are_is_not_said_when_a_label_cannot_be_written(
+    told: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stands in the log; the page says to try again later."""
+
+    def fail(*_: Any) -> None:
+        raise TraceError("postgresql://caf@db.example/traces: does not answer")
+
+    monkeypatch.setattr("proxy.traces.turn_label.add", fail)
+    visitor = Visitor(told.url)
+    (turn, *_) = turns_of(visitor.ask("GET", LIST)[1])
+    form = {"csrf": visitor.csrf(), "judge": "emergency", "verdict": "accept"}
+    status, page, _ = visitor.ask("POST", f"{LIST}/{turn}/label", form)
+    assert (status, "db.example" in page) == (503, False)
+    status, page, _ = visitor.ask("POST", f"{LIST}/{turn}/label", {**form, "judge": "nobody"})
+    assert (status, "No judge" in page) == (400, True)
 
 
 def test_a_turn_becomes_a_scenario(told: Console) -> None:

@@ -79,8 +79,17 @@ def test_an_evaluation_is_started_watched_and_read(console: Console, folder: Pat
 
 @pytest.mark.parametrize(
     "change",
-    [{"stage": "rm -rf"}, {"split": "x"}, {"chatbot": "other"}, {"limit": "many"}, {"budget": "-1"}, {"limit": "1e3"},
-     {"judge": "nobody"}, {"judge": "--config"}, {"judge": "role\0"}],
+    [
+        {"stage": "rm -rf"},
+        {"split": "x"},
+        {"chatbot": "other"},
+        {"limit": "many"},
+        {"budget": "-1"},
+        {"limit": "1e3"},
+        {"judge": "nobody"},
+        {"judge": "--config"},
+        {"judge": "role\0"},
+    ],
 )
 def test_a_form_that_says_something_else_starts_nothing(console: Console, folder: Path, change: dict[str, str]) -> None:
     """Its values become options of a command."""
