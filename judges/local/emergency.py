@@ -66,7 +66,8 @@ def observe(case: Case) -> tuple[Crisis, float]:
     )  # of the same length, so that places in it are places in the text
     match, is_program = explicit.find_danger(prose), programs.is_program(text)
     message, window = _weigh_message(prose)
-    if match is not None:
+    hint = match if match is not None and match.is_hint and not is_program else None
+    if match is not None and not match.is_hint:
         is_doubtful = not is_program and window is not None and window.margin < DOUBT_MARGIN
         return _sign(match.kind, text[match.start : match.end], text), CONCERN_SCORE if is_doubtful else 1.0
     if window is None or is_program:
@@ -87,6 +88,8 @@ def observe(case: Case) -> tuple[Crisis, float]:
         kind, window_to_quote, score = after_crisis
     elif kind is None and is_salad(text):
         kind, score = "disorientation", CONCERN_SCORE
+    if kind is None and hint is not None:
+        return _sign(hint.kind, text[hint.start : hint.end], text), CONCERN_SCORE
     if kind is None:
         language.check_english(text)
         return _NO_SIGN, score

@@ -1,7 +1,8 @@
 """Explicit words of danger, in eight languages: reviewed patterns (patterns/*.txt), each for one kind of emergency.
 
 A pattern is matched to whole words in lower case, without accents, apostrophes and invisible characters, with common misspellings
-mended. It counts unless its sentence denies it or tells of long ago, or the message is about a story, a game or research.
+mended. It counts unless its sentence denies it or tells of long ago, or the message is about a story, a game or research. Hints
+("everyone would be better off without me") are patterns as well: to be concerned about, and no emergency by themselves.
 """
 
 import re
@@ -48,6 +49,8 @@ class Pattern:
     regex: re.Pattern[str]
     certain: bool
     """Whether no negation takes it back, because it holds one itself."""
+    is_hint: bool
+    """Whether it is a sign to be concerned about, and no emergency by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +78,17 @@ class Match:
     start: int
     end: int
     """Characters of the text."""
+    is_hint: bool = False
+    """Whether it is a sign to be concerned about, and no emergency by itself."""
 
 
 def find_danger(text: str) -> Match | None:
-    """Return the first explicit words of danger in a text, in time linear in its length."""
+    """Return the first explicit words of danger in a text, else the first hint of it, in time linear in its length."""
     tokens = list(_TOKEN.finditer(text))
     plain = [_fold(token[0]) for token in tokens]
     shares = {name: sum(word in language.words for word in plain) for name, language in load_languages().items()}
     min_share = max(shares.values()) / MIN_LANGUAGE_SHARE if len(plain) <= SHORT_MESSAGE else 1
+    hint: Match | None = None
     for name, language in load_languages().items():
         if not shares[name] or shares[name] < min_share:
             continue
@@ -91,23 +97,27 @@ def find_danger(text: str) -> Match | None:
             [_correct(word, language.literals) for word in spelled] if name == "en" else list(map(_undouble, spelled))
         )
         if (match := _find_in_language(language, words)) is not None:
-            kind, first, last = match
+            pattern, first, last = match
             starts = list(accumulate((word.count(" ") + 1 for word in words), initial=0))
-            return Match(
-                kind, tokens[bisect_right(starts, first) - 1].start(), tokens[bisect_right(starts, last) - 1].end()
-            )
-    return None
+            start, end = tokens[bisect_right(starts, first) - 1].start(), tokens[bisect_right(starts, last) - 1].end()
+            if not pattern.is_hint:
+                return Match(pattern.kind, start, end)
+            hint = hint or Match(pattern.kind, start, end, is_hint=True)
+    return hint
 
 
-def _find_in_language(language: Language, words: Sequence[str]) -> tuple[str, int, int] | None:
-    """Return the kind of the first pattern that counts, and the numbers of its first and last word."""
+def _find_in_language(language: Language, words: Sequence[str]) -> tuple[Pattern, int, int] | None:
+    """Return the first explicit pattern that counts, else the first hint, and the numbers of its first and last word."""
     text = " ".join(words)
+    hint: tuple[Pattern, int, int] | None = None
     calm: tuple[int, int] | None = None  # the sentence that was found to be about long ago, or a joke
     earnest = False
     for at in range(0, len(text), STEP):
         step = text[at : at + STEP + LONGEST_MATCH]
         for number in language.triggers.possible_matches(set(step.split())):
             pattern = language.patterns[number]
+            if pattern.is_hint and hint is not None:
+                continue
             for match in pattern.regex.finditer(text, at, at + len(step)):
                 if (calm and calm[0] <= match.start() < calm[1]) or (
                     not pattern.certain and _is_denied(language, text, match.start())
@@ -119,9 +129,13 @@ def _find_in_language(language: Language, words: Sequence[str]) -> tuple[str, in
                 ends = text.find(" . ", match.end())
                 sentence = text.rfind(" . ", 0, match.start()) + 1, ends if ends >= 0 else len(text)
                 if not language.past.search(text, *sentence):
-                    return pattern.kind, text.count(" ", 0, match.start()), text.count(" ", 0, match.end() - 1)
+                    found = pattern, text.count(" ", 0, match.start()), text.count(" ", 0, match.end() - 1)
+                    if not pattern.is_hint:
+                        return found
+                    hint = hint or found
+                    break
                 calm = sentence
-    return None
+    return hint
 
 
 def _is_denied(language: Language, text: str, at: int) -> bool:
@@ -144,11 +158,12 @@ def load_languages() -> dict[str, Language]:
     }
 
 
+HINT = "hint of "
 LANGUAGES = ("en", "de", "es", "fr", "nb", "it", "pt", "nl")
 
 
 def _read_language(text: str, common: Mapping[str, str], prepare: Callable[[str], str]) -> Language:
-    """Read a file of patterns: lists of alternatives (`NAME = a|b`), then under `[kind]` one pattern a line.
+    """Read a file of patterns: lists of alternatives (`NAME = a|b`), then under `[kind]` or `[hint of kind]` one pattern a line.
 
     In a pattern `{NAME}` is one of a list, ` ..N ` at most N words of the same sentence; after a leading `!` a negation before
     it takes nothing back. The lists WORDS, NEGATION, PAST and ELSEWHERE are about the language, see `Language`.
@@ -156,15 +171,16 @@ def _read_language(text: str, common: Mapping[str, str], prepare: Callable[[str]
     lists: dict[str, str] = dict(common)
     patterns: list[Pattern] = []
     sources: list[str] = []
-    kind = ""
+    kind, is_hint = "", False
     for line in text.splitlines():
         if line.startswith("["):
-            kind = line.strip("[]")
+            kind = line.strip("[]").removeprefix(HINT)
+            is_hint = line.startswith(f"[{HINT}")
         elif line and not line.startswith("#"):
             if kind:
                 source = prepare(_expand(line.removeprefix("!"), lists))
                 sources.append(source)
-                patterns.append(Pattern(kind, _compile_words(source), line.startswith("!")))
+                patterns.append(Pattern(kind, _compile_words(source), line.startswith("!"), is_hint))
             else:
                 name, _, alternatives = line.partition(" = ")
                 lists[name] = alternatives

@@ -452,9 +452,11 @@ class Terminal:
 
     def __init__(self, folder: Path, environment: dict[str, str], *arguments: str) -> None:
         self._terminal, inner = pty.openpty()
+        # Whoever runs the tests in the background ignores SIGINT, and so would the command.
         self._process = subprocess.Popen(
-            [*COMMAND, "init", *arguments], stdin=inner, stdout=inner, stderr=inner, cwd=folder, env=environment
-        )
+            [*COMMAND, "init", *arguments], stdin=inner, stdout=inner, stderr=inner, cwd=folder, env=environment,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )  # fmt: skip
         os.close(inner)
         self.shown = ""
         self._read = 0

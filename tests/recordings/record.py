@@ -1,9 +1,10 @@
 """Put the prompts to a language model and keep what it says, for tests to replay.
 
-    python -m tests.recordings.record --url http://127.0.0.1:9999/v1 [--only judges|conversations]
+    python -m tests.recordings.record --url http://127.0.0.1:9999/v1 [--only conversations|summaries]
 
-Every exchange is appended to judges.jsonl or conversations.jsonl beside this file; what is recorded already is not asked again. A
-recording holds for one wording of a prompt: after changing one, delete its exchanges here and record anew.
+Every exchange is appended to conversations.jsonl or summaries.jsonl beside this file; what is recorded already is not asked again.
+A recording holds for one wording of a prompt: after changing one, delete its exchanges here and record anew. planner.jsonl is
+recorded by `python -m bench.hippocrates.planner --url URL --record tests/recordings/planner.jsonl`.
 """
 
 import argparse
@@ -18,13 +19,16 @@ import aiohttp
 import yaml
 from aiohttp import web
 
-from models.client import Body, Engine, EngineFactory
+from knowledge_base.building.importing import read_documents
+from knowledge_base.building.model_summary import write_summaries
+from models.client import Body, Engine, EngineFactory, Models
 from models.completion import completion
-from models.errors import UpstreamRefused
+from models.errors import ModelError, UpstreamRefused
 from models.openai_engine import OpenAIEngine, make_session
 from models.recording import Recording, request_key
 from models.scripted import Scripted
 from models.settings import ModelSettings
+from models.usage import Ledger
 from proxy.app import create_app
 from proxy.config.config import Config, parse_config
 
@@ -33,7 +37,8 @@ PROMPTS = HERE.parent.parent / "judges" / "prompts"
 ROLE = (HERE.parent.parent / "assistants" / "schizophrenia.md").read_text(encoding="utf-8").strip()
 TOPICS = ("medication", "self-harm", "suicide", "depression", "diagnosis", "illegal drugs", "supplements", "pregnancy")
 ALIASES = ("chatbot", "swift", "chief", "refiner", "retriever")
-AT_ONCE = 24
+WRITER = "writer"
+"""The model that writes summaries."""
 PATIENT = aiohttp.ClientTimeout(total=None)
 
 
@@ -139,15 +144,41 @@ async def serve(app: web.Application) -> AsyncIterator[str]:
         await runner.cleanup()
 
 
+async def summarise(engine: Engine) -> dict[str, str | ModelError]:
+    """Have the summaries of the documents beside this file written; return them by the sections' ids."""
+    models = Models({WRITER: ModelSettings(engine="embedded", model=WRITER, timeout_s=3000)}, {WRITER: engine})
+    sections = read_documents(documents(), {}).sections
+    summaries: dict[str, str | ModelError] = {}
+    for name in dict.fromkeys(section.document for section in sections):
+        beside = [section for section in sections if section.document == name]
+        summaries |= await write_summaries(models, WRITER, beside, beside, Ledger())
+    return summaries
+
+
+def documents() -> list[Path]:
+    return sorted((HERE / "documents").iterdir())
+
+
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url", required=True)
+    parser.add_argument("--only", choices=("conversations", "summaries"))
     args = parser.parse_args()
     async with make_session() as session:
-        settings = ModelSettings(engine="openai", base_url=args.url, timeout_s=3000, max_attempts=1)
-        kept = Kept(HERE / "conversations.jsonl", OpenAIEngine(settings, session))
-        rows = conversations()
-        held = await asyncio.gather(*(hold(row, kept) for row in rows))
+        engine = OpenAIEngine(
+            ModelSettings(engine="openai", base_url=args.url, timeout_s=3000, max_attempts=1), session
+        )
+        if args.only != "summaries":
+            await record_conversations(engine)
+        if args.only != "conversations":
+            for one, summary in (await summarise(Kept(HERE / "summaries.jsonl", engine))).items():
+                print(one, summary, sep="\n    ")
+
+
+async def record_conversations(engine: Engine) -> None:
+    kept = Kept(HERE / "conversations.jsonl", engine)
+    rows = conversations()
+    held = await asyncio.gather(*(hold(row, kept) for row in rows))
     for row, replies in zip(rows, held, strict=True):
         for reply in replies:
             caf = reply["caf"]

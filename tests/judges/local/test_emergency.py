@@ -106,6 +106,42 @@ def test_names_of_markup_are_no_words_of_the_person(message: str) -> None:
     assert seen.signs[0].quote in message
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "I don't want to be here anymore. What causes it?",
+        "Sometimes I think everyone would be better off without me.",
+        "I can't go on like this. What is clozapine?",
+        "Ich kann so nicht mehr weitermachen",
+        "No puedo seguir así",
+        "Tout le monde serait mieux sans moi",
+        "Não consigo continuar assim",
+        "Ik kan zo niet meer verder",
+        "Jeg orker ikke fortsette sånn",
+    ],
+)
+def test_hint_is_a_concern_and_no_emergency(message: str) -> None:
+    """Such words are a reason to give the contact, not to say nothing else."""
+    seen, score = emergency.observe(emergency_case(message, []))
+    assert [sign.kind for sign in seen.signs] == ["self_harm"]
+    assert seen.signs[0].quote in message
+    assert score < 0.5
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "I don't want to carry on with this course.",
+        "In the film she says that everyone would be better off without me.",
+        "Would the meeting be easier without me?",
+        "I can't keep going to that gym.",
+    ],
+)
+def test_what_only_sounds_like_a_hint_is_none(message: str) -> None:
+    """A course, a film, a meeting."""
+    assert emergency.observe(emergency_case(message, []))[0].signs == []
+
+
 def test_answered_crisis_does_not_fire_again() -> None:
     """An earlier message is context: a calm one after it is calm."""
     assert not fires("What is psychosis?", "I am going to end my life tonight")
