@@ -4,6 +4,7 @@ JavaScript stream, move by keyboard, and load fragments. Nothing of it is import
 routes.py           its pages as a list, each with the permissions it takes
 admission.py        lets a request in: addresses, origin, session, CSRF token, permissions; errors as pages
 session_store.py    who is signed in: in this process, or in Redis
+form.py             reads forms, within limits
 sign_in.py          signing in with a key, and out
 visit.py            one request that was let in: who looks, and what they may see
 render.py           templates, and the headers of every answer; assets.py: style sheets and scripts

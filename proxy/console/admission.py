@@ -15,6 +15,7 @@ from aiohttp import ClientConnectionResetError, hdrs, web
 
 from proxy.api.middleware import to_api_error
 from proxy.api.service import SERVICE, Service
+from proxy.console.form import KIND, read_form
 from proxy.console.render import HEADERS, render
 from proxy.console.session_store import SESSION_S, SessionStore, csrf_token
 from proxy.console.visit import Visit
@@ -73,10 +74,17 @@ def check_origin(request: web.Request) -> None:
     followed = (
         request.method in SAFE and request.headers.get("Sec-Fetch-Mode") == "navigate"
     )  # a link elsewhere may lead here
-    if (fetched not in ("same-origin", "none") and not followed) or (origin and urlsplit(origin).netloc != host):
+    if (fetched not in ("same-origin", "none") and not followed) or (origin and _host_of(origin) != host):
         raise Forbidden("The console answers its own pages only, not those of other addresses.")
     if request.method not in SAFE and not origin:
         raise Forbidden("This request does not say which page it comes from (Origin); use a browser.")
+
+
+def _host_of(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:  # a bracket without its other one
+        return None
 
 
 async def _begin_visit(request: web.Request) -> tuple[Visit | None, str | None]:
@@ -110,8 +118,8 @@ def _access(request: web.Request, service: Service, key_id: str | None) -> Acces
 async def _check_csrf(visit: Visit) -> None:
     """Raises: Forbidden: the request does not bring the session's CSRF token."""
     given = visit.request.headers.get(CSRF_HEADER)
-    if given is None and visit.request.content_type in ("application/x-www-form-urlencoded", "multipart/form-data"):
-        given = str((await visit.request.post()).get("csrf", ""))
+    if given is None and visit.request.content_type == KIND:
+        given = (await read_form(visit.request)).get("csrf", "")
     if not hmac.compare_digest((given or "").encode(), visit.csrf.encode()):
         raise Forbidden("The session has ended, or this form is not of it. Reload the page and try again.")
 
@@ -149,4 +157,6 @@ def show_error(request: web.Request, error: ApiError) -> web.Response:
             "error.html", {"visit": None, "message": error.message, "code": error.code}, status=error.status
         )
     response.headers.update({**HEADERS, **error.headers})
+    if error.closes:
+        response.force_close()
     return response

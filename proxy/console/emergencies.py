@@ -11,6 +11,7 @@ from cachetools import TTLCache
 
 from proxy.console.admission import admit
 from proxy.console.alarm_cards import LAYERS, UNKNOWN_LAYER, AlarmCard, make_card
+from proxy.console.form import read_form
 from proxy.console.journal import record_action
 from proxy.console.period import PERIOD_LABELS, PERIODS
 from proxy.console.trace_reading import NoTraces, read_traces
@@ -163,7 +164,7 @@ async def count_open_ones(visit: Visit) -> web.Response:
 
 async def label_item(visit: Visit) -> web.Response:
     """Write down what a person says of an alarm, as a label of the judge."""
-    form = await visit.request.post()
+    form = await read_form(visit.request)
     trace = await _find_turn(visit, form)
     said = str(form.get("said", ""))
     alarm = "emergency" if "emergency" in (trace["outcome"], trace.get("would")) else "concern"
@@ -180,7 +181,7 @@ async def label_item(visit: Visit) -> web.Response:
 
 async def undo_item(visit: Visit) -> web.Response:
     """Take a label back."""
-    form = await visit.request.post()
+    form = await read_form(visit.request)
     trace = await _find_turn(visit, form)
     try:
         await read_traces(visit.service, withdraw, trace["turn_id"], EMERGENCY_JUDGE)

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,19 +101,23 @@ def read_evaluation(folder: Path, name: str) -> Evaluation | None:
     return None
 
 
-async def start_evaluation(folder: Path, config: Path, options: Sequence[str]) -> str:
+async def start_evaluation(folder: Path, config: Path, options: Sequence[str], chatbot: str) -> str:
     """Start an evaluation as a process of its own, which goes on when this one ends, and return its name.
 
     Args:
         folder: Where its files go.
         config: The configuration whose judges are measured.
         options: Those of `caf judges eval`.
+        chatbot: Whose judges they are: who may see the evaluation hangs on it from the beginning.
+
+    Raises:
+        FileExistsError: Another one was started in this second.
     """
     name = time.strftime("%Y-%m-%d-%H%M%S", time.gmtime())
     await asyncio.to_thread(folder.mkdir, 0o700, True, True)
     out, log = folder / (name + OUTCOME), folder / (name + LOG)
     command = [sys.executable, "-m", "cli", "judges", "eval", "--config", str(config), "--out", str(out), *options]
-    printed = await asyncio.to_thread(os.open, log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    printed = await asyncio.to_thread(os.open, log, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         # At a low priority: those who talk to the chatbots go first.
         process = await asyncio.create_subprocess_exec(
@@ -121,6 +126,9 @@ async def start_evaluation(folder: Path, config: Path, options: Sequence[str]) -
         )  # fmt: skip
     finally:
         os.close(printed)
+    about = {"about": {"chatbot": chatbot, "started": time.time()}, "done": 0, "total": 0, "process": process.pid}
+    with suppress(FileExistsError):  # from here on the process itself says how far it is
+        await asyncio.to_thread(_write_new, folder / (name + PROGRESS), json.dumps(about))
     _waits.add(waiting := asyncio.create_task(process.wait()))
     waiting.add_done_callback(_waits.discard)
     return name
@@ -134,7 +142,10 @@ def stop_evaluation(one: Evaluation) -> bool:
     """Ask a running evaluation to stop, and return whether it was running. What models answered is kept for the next one."""
     if one.state != "running" or one.process is None:
         return False
-    os.kill(one.process, signal.SIGTERM)
+    try:
+        os.kill(one.process, signal.SIGTERM)
+    except ProcessLookupError:  # it has ended by itself
+        return False
     return True
 
 
@@ -143,6 +154,11 @@ def _read(path: Path) -> Json:
     if not isinstance(data, dict):
         raise TypeError
     return data
+
+
+def _write_new(path: Path, text: str) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def _is_alive(process: int) -> bool:

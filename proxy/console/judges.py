@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from aiohttp import web
@@ -18,6 +19,7 @@ from proxy.console.evaluations import (
     start_evaluation,
     stop_evaluation,
 )
+from proxy.console.form import read_form
 from proxy.console.journal import record_action
 from proxy.console.plot import SHARES, Axis, Point, Series, draw_lines
 from proxy.console.visit import Visit
@@ -49,7 +51,7 @@ class Column:
 async def show_judges(visit: Visit) -> web.Response:
     """Show the last evaluations side by side."""
     found = await asyncio.to_thread(list_evaluations, _folder(visit))
-    mine = [one for one in found if one.chatbot in (None, *visit.chatbots)]
+    mine = [one for one in found if _may_see(visit, one)]
     chosen = visit.request.query.getall("with", [])
     done = [one for one in mine if one.state == "done"]
     compared = ([one for one in done if one.name in chosen] or done)[:MOST_COMPARED]
@@ -58,7 +60,7 @@ async def show_judges(visit: Visit) -> web.Response:
     return visit.render(
         "judges/index.html", evaluations=mine, compared=compared, rows=rows,
         curves={name: draw_roc(name, columns) for name, columns in rows.items()},
-        stages=STAGES, splits=SPLITS, bots={bot.name: [judge.name for judge in bot.settings.judges] for bot in visit.bots},
+        stages=STAGES, splits=SPLITS, bots=_judges_by_chatbot(visit),
     )  # fmt: skip
 
 
@@ -93,24 +95,30 @@ async def start(visit: Visit) -> web.Response:
     Raises:
         BadRequest: The form says something else than it offers, another one runs, or the configuration is in no file.
     """
-    form = await visit.request.post()
+    form = await read_form(visit.request)
     config = visit.service.config.file
     if config is None:
         raise BadRequest("This proxy was started without a configuration file, so another process cannot read it.")
-    stage, split, chatbot = (str(form.get(name, "")) for name in ("stage", "split", "chatbot"))
+    stage, split, chatbot = (form.get(name, "") for name in ("stage", "split", "chatbot"))
     if stage not in STAGES or split not in SPLITS or chatbot not in visit.chatbots:
         raise BadRequest("Choose a chatbot, a stage and cases from the lists.")
     options = ["--stage", stage, "--split", split, "--chatbot", chatbot]
-    for judge in form.getall("judge", []):
-        options += ["--judge", str(judge)]
+    judges = form.getall("judge", [])
+    if not {*judges}.issubset(chain.from_iterable(_judges_by_chatbot(visit).values())):
+        raise BadRequest("Choose judges from the list.", param="judge")
+    for judge in judges:
+        options += ["--judge", judge]
     options += [
-        *_number(str(form.get("limit", "")), "limit", whole=True),
-        *_number(str(form.get("budget", "")), "budget"),
+        *_number(form.get("limit", ""), "limit", whole=True),
+        *_number(form.get("budget", ""), "budget"),
     ]
     running = [one for one in await asyncio.to_thread(list_evaluations, _folder(visit)) if one.state == "running"]
     if running:
         raise BadRequest("An evaluation is running; wait for it, or stop it.")
-    name = await start_evaluation(_folder(visit), config, options)
+    try:
+        name = await start_evaluation(_folder(visit), config, options, chatbot)
+    except FileExistsError:  # somebody else was a moment faster
+        raise BadRequest("An evaluation is running; wait for it, or stop it.") from None
     record_action(visit.service, "console_evaluate", visit.access.key, evaluation=name)
     return visit.see_other(f"{HOME}/{name}")
 
@@ -148,9 +156,18 @@ def draw_roc(title: str, columns: Sequence[Column]) -> Markup | None:
 async def _find(visit: Visit) -> Evaluation:
     """Raises: web.HTTPNotFound: there is no such evaluation, or it is of a chatbot that the visitor may not see."""
     one = await asyncio.to_thread(read_evaluation, _folder(visit), visit.request.match_info["name"])
-    if one is None or one.chatbot not in (None, *visit.chatbots):
+    if one is None or not _may_see(visit, one):
         raise web.HTTPNotFound
     return one
+
+
+def _may_see(visit: Visit, one: Evaluation) -> bool:
+    """One that does not say whose judges it measured may be of any chatbot."""
+    return visit.access.may_ask("") if one.chatbot is None else one.chatbot in visit.chatbots
+
+
+def _judges_by_chatbot(visit: Visit) -> dict[str, list[str]]:
+    return {bot.name: [judge.name for judge in bot.settings.judges if judge.name is not None] for bot in visit.bots}
 
 
 def _folder(visit: Visit) -> Path:

@@ -21,6 +21,7 @@ from proxy.console.journal import record_action
 from proxy.console.quote_marks import mark_quotes
 from proxy.console.render import HEADERS
 from proxy.console.reply_facts import DeliveredReply, Json, ReplyFacts, facts_of_caf, facts_of_trace, proving_quotes
+from proxy.console.trace_reading import run_query
 from proxy.console.visit import Visit
 from proxy.console.words import REPLIES, STAGES
 from proxy.tenants.access import GRANTED
@@ -127,7 +128,7 @@ async def _find_trace(visit: Visit, turn_id: str, *, patient: bool = False) -> J
     for wait_s in WAITS_S if patient else WAITS_S[:1]:
         await asyncio.sleep(wait_s)
         try:
-            trace = await asyncio.to_thread(read_turn, trace_backend(config.privacy), turn_id, visit.chatbots)
+            trace = await run_query(read_turn, trace_backend(config.privacy), turn_id, visit.chatbots)
         except TraceError:  # there may be no file yet
             continue
         if trace is not None:

@@ -4,15 +4,20 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+import structlog
 from cachetools import TTLCache
 
 from proxy.config.settings import MemorySettings
+from proxy.wire.errors import StoreUnavailable
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
+
+log = structlog.get_logger()
 
 SESSION_S = 8 * 3600
 """How long a session lasts, in seconds: a day's work."""
@@ -71,28 +76,45 @@ class ProcessSessions:
 
 
 class RedisSessions:
-    """Sessions that several processes share."""
+    """Sessions that several processes share.
+
+    Raises (begin, find, end): StoreUnavailable: Redis does not answer.
+    """
 
     def __init__(self, client: "Redis") -> None:
         self._client = client
 
     async def begin(self, key_id: str) -> str:
         token = secrets.token_urlsafe(32)
-        await self._client.set(PREFIX + _name(token), key_id, ex=SESSION_S)
+        with _must_answer():
+            await self._client.set(PREFIX + _name(token), key_id, ex=SESSION_S)
         return token
 
     async def find(self, token: str) -> str | None:
-        found = await self._client.get(PREFIX + _name(token))
+        with _must_answer():
+            found = await self._client.get(PREFIX + _name(token))
         return found.decode() if isinstance(found, bytes) else found
 
     async def end(self, token: str) -> None:
-        await self._client.delete(PREFIX + _name(token))
+        with _must_answer():
+            await self._client.delete(PREFIX + _name(token))
 
     def take_over(self, earlier: SessionStore) -> None:
         """They are where they were."""
 
     async def close(self) -> None:
         await self._client.aclose()
+
+
+@contextmanager
+def _must_answer() -> Iterator[None]:
+    from redis.exceptions import RedisError  # a library that most proxies do without
+
+    try:
+        yield
+    except (RedisError, OSError, TimeoutError) as error:
+        log.error("sessions not reached", error=type(error).__name__)
+        raise StoreUnavailable from None
 
 
 def open_sessions(settings: MemorySettings, environ: Mapping[str, str]) -> SessionStore:

@@ -7,6 +7,7 @@ from aiohttp import web
 from proxy.api.middleware import to_api_error
 from proxy.api.service import SERVICE
 from proxy.console.admission import SESSIONS, check_origin, cookie_name, set_session, show_error
+from proxy.console.form import read_form
 from proxy.console.journal import record_action
 from proxy.console.render import HEADERS, render
 from proxy.console.visit import Visit
@@ -24,20 +25,24 @@ async def show_form(request: web.Request) -> web.Response:
 
 async def sign_in(request: web.Request) -> web.Response:
     """Begin a session for whoever sends a key with the permission `console`. Its token is always a new one."""
-    service = request.app[SERVICE]
     try:
-        check_origin(request)
+        return await _sign_in(request)
     except Exception as error:
         return show_error(request, to_api_error(request, error))
+
+
+async def _sign_in(request: web.Request) -> web.Response:
+    service = request.app[SERVICE]
     if service.keys is None:
         return web.Response(status=302, headers={**HEADERS, "Location": HOME})
-    form = await request.post()
-    to = str(form.get("to", HOME))
-    record = service.keys.find(str(form.get("key", "")).strip())
+    check_origin(request)
+    form = await read_form(request)
+    to = form.get("to", HOME)
+    record = service.keys.find(form.get("key", "").strip())
     if record is None:
         wait_s = service.throttle.count_failure(request.remote)
         if wait_s:
-            return show_error(request, TooManyFailures(wait_s))
+            raise TooManyFailures(wait_s)
         return _form(
             request, to=to, problem="This is no valid key. Keys begin with caf- and are shown once, when they are made."
         )
@@ -70,6 +75,9 @@ def _form(request: web.Request, *, to: str, problem: str = "", status: int | Non
 
 def _inside(to: str) -> str:
     """Return an address of the console: anything else that a link may have asked for becomes its first page."""
-    parts = urlsplit(to)
+    try:
+        parts = urlsplit(to)
+    except ValueError:
+        return HOME
     inside = not parts.scheme and not parts.netloc and parts.path.startswith("/console") and "\\" not in to
     return to if inside and to.isprintable() else HOME

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -10,6 +12,8 @@ import structlog
 from proxy.api.service import Service
 from proxy.traces.backend import TraceBackend, TraceError, trace_backend, trace_detail
 
+MOST_QUERIES = 4
+"""Queries at a time; others wait for these."""
 Given = ParamSpec("Given")
 Read = TypeVar("Read")
 log = structlog.get_logger()
@@ -24,6 +28,19 @@ class NoTraces(Exception):
         self.advice = advice
         self.failed = failed
         """Whether it should have been there."""
+
+
+async def run_query(query: Callable[Given, Read], /, *args: Given.args, **options: Given.kwargs) -> Read:
+    """Run a query in a thread of the console's own.
+
+    A database that is slow, or hangs, would else take the threads in which the names of models' servers are looked up.
+    """
+    return await asyncio.get_running_loop().run_in_executor(_threads(), partial(query, *args, **options))
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(MOST_QUERIES, "console")
 
 
 async def read_traces(
@@ -51,7 +68,7 @@ async def read_traces(
             "They appear here as soon as somebody talks to a chatbot: try the playground, or send a request.",
         )
     try:
-        return await asyncio.to_thread(query, backend, *args, **options)
+        return await run_query(query, backend, *args, **options)
     except TraceError as error:
         log.error("traces not read", error=str(error))
         advice = (

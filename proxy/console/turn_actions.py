@@ -13,15 +13,17 @@ from multidict import MultiDict
 
 from proxy.api.erasure import erase_conversation
 from proxy.console.admission import admit
+from proxy.console.form import read_form
 from proxy.console.journal import record_action
 from proxy.console.trace_reading import NoTraces, read_traces
 from proxy.console.turn_page import LIST, find_turn
 from proxy.console.turn_query import read_query
 from proxy.console.visit import Visit
-from proxy.traces.backend import TraceBackend, TraceError, trace_backend
+from proxy.traces.backend import TraceBackend, trace_backend
 from proxy.traces.labels import RightVerdict
-from proxy.traces.turn_label import label_turn
-from proxy.wire.errors import BadRequest, StoreUnavailable
+from proxy.traces.search import chatbots_of
+from proxy.traces.turn_label import UnfitLabel, label_turn
+from proxy.wire.errors import BadRequest, Forbidden, StoreUnavailable
 
 LONGEST_NOTE = 2_000
 """Characters."""
@@ -35,9 +37,9 @@ _writing: set[str] = set()
 
 async def label(visit: Visit) -> web.Response:
     """Write down what a judge should have made of a turn, and show the turn again."""
-    trace, form = await _turn(visit), await visit.request.post()
-    verdict, note = form.get("verdict"), str(form.get("note", "")).strip()
-    judge, choice = str(form.get("judge", "")), str(form.get("choice", "0"))
+    trace, form = await _turn(visit), await read_form(visit.request)
+    verdict, note = form.get("verdict"), form.get("note", "").strip()
+    judge, choice = form.get("judge", ""), form.get("choice", "0")
     if verdict not in get_args(RightVerdict):
         raise BadRequest("Say what the judge should have said: accept, warn or reject.", param="verdict")
     if not (choice.isascii() and choice.isdigit() and len(choice) < 4):
@@ -49,7 +51,10 @@ async def label(visit: Visit) -> web.Response:
         _label, trace=trace, judge=judge, verdict=verdict, choice=int(choice), note=note,
         others=bot.judges if bot else (), library=bot.library if bot else None,
     )  # fmt: skip
-    await read_traces(visit.service, write)
+    try:
+        await read_traces(visit.service, write)
+    except NoTraces:
+        raise StoreUnavailable from None
     record_action(
         visit.service, "console_label", visit.access.key, turn=trace["turn_id"], judge=judge, verdict=str(verdict)
     )
@@ -59,7 +64,7 @@ async def label(visit: Visit) -> web.Response:
 def _label(place: TraceBackend, *, trace: dict[str, Any], **given: Any) -> None:
     try:
         label_turn(place, trace, **given)
-    except TraceError as error:
+    except UnfitLabel as error:
         raise BadRequest(f"{error.problems[0][:1].upper()}{error.problems[0][1:]}.") from None
 
 
@@ -115,17 +120,17 @@ async def _write_scenario(visit: Visit, turn_id: str, choice: str) -> tuple[str,
 
 async def ask_to_delete(visit: Visit) -> web.Response:
     """Ask whether a conversation is really to go."""
-    trace = await _turn(visit)
+    trace = await _turn_to_delete(visit)
     query = _list_query(visit, visit.request.query_string)
     return visit.render("conversations/delete.html", trace=trace, back=f"{_address(trace)}{query}", list_query=query)
 
 
 async def delete(visit: Visit) -> web.Response:
     """Delete a turn's conversation, as `DELETE /admin/conversations/{id}` does, and lead back to the list."""
-    trace, form = await _turn(visit), await visit.request.post()
+    trace, form = await _turn_to_delete(visit), await read_form(visit.request)
     erased = await erase_conversation(visit.service, trace["conversation_id"], visit.access.key)
     record_action(visit.service, "console_delete", visit.access.key, turn=trace["turn_id"], turns=erased["turns"])
-    query = _list_query(visit, str(form.get("list", "")))
+    query = _list_query(visit, form.get("list", ""))
     return visit.see_other(f"{LIST}{query}")
 
 
@@ -142,6 +147,26 @@ async def _turn(visit: Visit) -> dict[str, Any]:
         raise StoreUnavailable from None
     if trace is None:
         raise web.HTTPNotFound
+    return trace
+
+
+async def _turn_to_delete(visit: Visit) -> dict[str, Any]:
+    """Return the trace of the turn that the address names, if nothing goes with it that the visitor may not see.
+
+    Raises:
+        Forbidden: Its conversation has the same id as one with another chatbot.
+        web.HTTPNotFound, StoreUnavailable: As `_turn`.
+    """
+    trace = await _turn(visit)
+    try:
+        chatbots = await read_traces(visit.service, chatbots_of, trace["conversation_id"])
+    except NoTraces:
+        raise StoreUnavailable from None
+    if not all(map(visit.access.may_ask, chatbots)):
+        raise Forbidden(
+            "Clients have given a conversation with another chatbot the same id, and both would go: ask somebody whose key may "
+            "see all chatbots."
+        )
     return trace
 
 

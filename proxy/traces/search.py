@@ -132,6 +132,19 @@ def read_turn(backend: TraceBackend, turn_id: str, chatbots: Collection[str] | N
     return trace if trace is not None and (chatbots is None or trace["chatbot"] in chatbots) else None
 
 
+def chatbots_of(backend: TraceBackend, conversation: str) -> set[str]:
+    """Return the chatbots that have turns with exactly this id of a conversation: clients choose ids, and may choose the same.
+
+    Raises:
+        TraceError: The traces are not there or not readable.
+    """
+    with open_backend(backend, "ro") as connection:
+        rows = connection.execute(
+            "SELECT DISTINCT chatbot FROM turns WHERE conversation_id = :conversation", {"conversation": conversation}
+        )
+        return {chatbot for (chatbot,) in rows}
+
+
 def count_to_index(connection: Connection) -> int:
     """Return how many turns have no facts yet."""
     statement = COUNT_NOT_INDEXED if has_facts(connection) else "SELECT count(*) FROM turns"

@@ -10,6 +10,10 @@ from proxy.traces.judged_draft import TracedTurnError, check_choice, cited_secti
 from proxy.traces.labels import Label, RightVerdict, add
 
 
+class UnfitLabel(TraceError):
+    """A label that does not fit its turn; the message says why, and names no place."""
+
+
 def label_turn(
     place: TraceBackend,
     trace: dict[str, Any],
@@ -31,11 +35,12 @@ def label_turn(
         The judge's own last verdict, if it gave one.
 
     Raises:
-        TraceError: No such judge could have judged the turn, or it has no such choice.
+        UnfitLabel: No such judge could have judged the turn, or it has no such choice.
+        TraceError: It cannot be written.
     """
     judges = dict.fromkeys([*_judged_by(trace), *others])
     if judge not in judges:
-        raise TraceError(
+        raise UnfitLabel(
             f"no judge {judge!r} of the chatbot {trace['chatbot']!r} could have judged the turn "
             f"{trace['turn_id'][:8]}; there is {', '.join(judges) or 'none'}"
         )
@@ -43,7 +48,7 @@ def label_turn(
         check_choice(trace, choice)
         sections = () if judge == "emergency" else cited_sections(trace, choice, library)
     except TracedTurnError as error:
-        raise TraceError(str(error)) from error
+        raise UnfitLabel(str(error)) from error
     add(place, trace["turn_id"], Label(judge, verdict, choice, note, time.time(), sections))
     given = _verdicts(trace, judge, choice)
     return given[-1] if given else None

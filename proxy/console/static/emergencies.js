@@ -28,7 +28,7 @@ function move(by) {
 
 async function send(form, button) {
   const item = form.closest("li");
-  const body = new FormData(form, button);
+  const body = new URLSearchParams(new FormData(form, button));
   const headers = { Accept: "application/json", "X-CSRF-Token": csrf() };
   const response = await fetch(form.action, { method: "POST", body, headers }).catch(() => null);
   if (response?.status === 401) { location.reload(); return; }

@@ -103,6 +103,7 @@ def test_a_page_of_another_address_gets_nothing(console: Console, method: str, p
         {"Origin": "https://evil.example"},
         {"Origin": "http://127.0.0.1:1"},
         {"Origin": "null"},
+        {"Origin": "http://["},
         {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "cors"},
         {"Host": "evil.example", "Origin": ""},
         {"Host": "evil.example", "Origin": "http://evil.example"},
@@ -182,10 +183,19 @@ def wait_until(holds: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "to", ["https://evil.example/console", "//evil.example/console", "/console\\@evil", "/v1/models", "javascript:1"]
+    "to",
+    [
+        "https://evil.example/console",
+        "//evil.example/console",
+        "/console\\@evil",
+        "/v1/models",
+        "javascript:1",
+        "http://[",
+    ],
 )
 def test_signing_in_leads_nowhere_else(keyed: Keyed, to: str) -> None:
     """A link that asks for another place ends on the first screen."""
+    assert Visitor(keyed.console.url).ask("GET", f"/console/sign-in?{urlencode({'to': to})}")[0] == 200
     status, _, headers = Visitor(keyed.console.url).sign_in(keyed.staff, to)
     assert (status, headers["Location"]) == (303, "/console/playground")
 

@@ -13,6 +13,7 @@ import yaml
 
 from proxy.api.service import SERVICE
 from proxy.tenants import keys
+from proxy.traces.backend import TraceError
 from proxy.traces.labels import labels
 from proxy.traces.trace import Attempt
 from tests.proxy.console.conftest import Console, console_config, serve_console
@@ -338,6 +339,20 @@ def test_who_read_labelled_and_deleted_is_recorded(keyed: Keyed) -> None:
     assert "private note" not in logged
 
 
+def test_what_another_chatbot_said_is_not_deleted_along(keyed: Keyed) -> None:
+    """Clients choose ids of conversations: one has the same as that of another tenant's client, or has guessed it."""
+    own, theirs = "ace" + 29 * "0", "bad" + 29 * "0"
+    shared = rich_trace(own, conversation_id="shared"), rich_trace(theirs, chatbot="other", conversation_id="shared")
+    record(keyed.console, *shared)
+    labeller, staff = keyed.visitor("labeller"), keyed.visitor("all")
+    assert labeller.ask("GET", f"{LIST}/{own}/delete")[0] == 403
+    status, page, _ = delete(keyed.console, labeller, own)
+    assert (status, theirs in page) == (403, False)
+    assert {staff.ask("GET", f"{LIST}/{turn}")[0] for turn in (own, theirs)} == {200}
+    assert delete(keyed.console, staff, own)[0] == 303
+    assert {staff.ask("GET", f"{LIST}/{turn}")[0] for turn in (own, theirs)} == {404}
+
+
 def test_a_label_is_kept_shown_and_filtered_by(told: Console) -> None:
     """In the table that `caf trace label` writes to; the last one counts."""
     visitor, turn = Visitor(told.url), "f00d" + 28 * "0"
@@ -359,6 +374,24 @@ def test_a_label_is_kept_shown_and_filtered_by(told: Console) -> None:
         page = ask(told, f"{LIST}?label={label}")
         assert turns_of(page) == [turn]
         assert "role: accept" in page
+
+
+def test_where_traces_are_is_not_said_when_a_label_cannot_be_written(
+    told: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stands in the log; the page says to try again later."""
+
+    def fail(*_: Any) -> None:
+        raise TraceError("postgresql://caf@db.example/traces: does not answer")
+
+    monkeypatch.setattr("proxy.traces.turn_label.add", fail)
+    visitor = Visitor(told.url)
+    (turn, *_) = turns_of(visitor.ask("GET", LIST)[1])
+    form = {"csrf": visitor.csrf(), "judge": "emergency", "verdict": "accept"}
+    status, page, _ = visitor.ask("POST", f"{LIST}/{turn}/label", form)
+    assert (status, "db.example" in page) == (503, False)
+    status, page, _ = visitor.ask("POST", f"{LIST}/{turn}/label", {**form, "judge": "nobody"})
+    assert (status, "No judge" in page) == (400, True)
 
 
 def test_a_turn_becomes_a_scenario(told: Console) -> None:

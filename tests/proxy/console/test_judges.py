@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from proxy.tenants.keys import Permission
+from tests.proxy.console import visitor as signed_in
 from tests.proxy.console.conftest import LOOKS, Console, check_look
 from tests.proxy.console.test_admission import Keyed, Visitor, keyed  # noqa: F401  # a fixture
+from tests.proxy.console.visitor import serve_with_keys
 
 CASE = {
     "id": "a", "judge": "role", "family": "stubborn", "expected": "reject", "verdict": "accept", "score": 0.2, "stage": "local",
@@ -76,7 +79,17 @@ def test_an_evaluation_is_started_watched_and_read(console: Console, folder: Pat
 
 @pytest.mark.parametrize(
     "change",
-    [{"stage": "rm -rf"}, {"split": "x"}, {"chatbot": "other"}, {"limit": "many"}, {"budget": "-1"}, {"limit": "1e3"}],
+    [
+        {"stage": "rm -rf"},
+        {"split": "x"},
+        {"chatbot": "other"},
+        {"limit": "many"},
+        {"budget": "-1"},
+        {"limit": "1e3"},
+        {"judge": "nobody"},
+        {"judge": "--config"},
+        {"judge": "role\0"},
+    ],
 )
 def test_a_form_that_says_something_else_starts_nothing(console: Console, folder: Path, change: dict[str, str]) -> None:
     """Its values become options of a command."""
@@ -131,6 +144,39 @@ def test_a_key_sees_figures_of_its_chatbots_and_no_text(keyed: Keyed) -> None:  
     assert not re.search("onerror|alert|word word", page)
     assert visitor.ask("GET", "/console/judges/theirs")[0] == 404
     assert visitor.ask("POST", "/console/judges", {"csrf": visitor.csrf(), "chatbot": "schizophrenia"})[0] == 403
+
+
+def test_whose_judges_are_measured_is_known_from_the_beginning(tmp_path: Path) -> None:
+    """What does not say of which chatbot it is, such as one that failed at once, is for keys that may ask every chatbot."""
+    may: tuple[Permission, ...] = ("console", "trace", "admin")
+    granted = {"mine": (may, ("schizophrenia",)), "theirs": (may, ("other",)), "all": (may, None)}
+    with serve_with_keys(tmp_path, granted) as (running, texts):
+        folder = running.folder / "data/evaluations"
+        folder.mkdir(parents=True)
+        (folder / "old.json").write_text(outcome().replace('"chatbot": "schizophrenia", ', ""))
+        (folder / "cut.log").write_text("caf: a text")
+        (folder / "bad.json").write_text("{")
+        visitors = {name: signed_in.Visitor(running.url).sign_in(text) for name, text in texts.items()}
+        form = {"chatbot": "schizophrenia", "stage": "local", "split": "dev", "limit": "1", "judge": "role"}
+        mine = visitors["mine"]
+        begun = mine.post("/console/judges", {**form, "csrf": mine.csrf("/console/judges")})
+        name = begun.url.rpartition("/")[2]
+        assert (begun.status, f"<h1>{name}" in begun.text) == (200, True)
+        seen = {
+            (who, one): visitor.get(f"/console/judges/{one}").status == 200
+            for who, visitor in visitors.items()
+            for one in (name, "old", "cut", "bad")
+        }
+        listed = {who: visitor.get("/console/judges").text for who, visitor in visitors.items()}
+        assert [one for one, is_seen in seen.items() if is_seen] == [
+            ("mine", name), ("all", name), ("all", "old"), ("all", "cut"), ("all", "bad"),
+        ]  # fmt: skip
+        assert {who: name in text for who, text in listed.items()} == {"mine": True, "theirs": False, "all": True}
+        assert not any(f"/console/judges/{one}" in listed["mine"] for one in ("old", "cut", "bad"))
+        until = time.monotonic() + 60
+        while "It is done" not in mine.get(f"/console/judges/{name}/progress").text:
+            assert time.monotonic() < until
+            time.sleep(0.1)
 
 
 @pytest.mark.parametrize(("size", "scheme"), LOOKS)

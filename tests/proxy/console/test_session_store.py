@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from aiohttp import web
 
 from proxy.app import create_app
@@ -10,6 +11,7 @@ from proxy.config.settings import MemorySettings
 from proxy.console import session_store
 from proxy.console.admission import SESSIONS
 from proxy.console.session_store import PREFIX, ProcessSessions, csrf_token, open_sessions
+from proxy.wire.errors import StoreUnavailable
 from tests.proxy.console.conftest import console_config
 from tests.redis_server import RedisServer
 
@@ -41,6 +43,19 @@ async def test_workers_share_sessions_through_redis(redis: RedisServer) -> None:
     finally:
         await one.close()
         await other.close()
+
+
+async def test_a_redis_that_is_away_is_no_failure_of_the_proxy(redis: RedisServer) -> None:
+    """The API says the same of its state: 503, and when to ask again."""
+    sessions = open_sessions(MemorySettings(store="redis", url=redis.url, timeout_s=0.2), {})
+    try:
+        token = await sessions.begin("key")
+        redis.kill()
+        for attempt in (sessions.begin("key"), sessions.find(token), sessions.end(token)):
+            with pytest.raises(StoreUnavailable):
+                await attempt
+    finally:
+        await sessions.close()
 
 
 async def test_a_reload_keeps_who_is_signed_in(tmp_path: Path) -> None:

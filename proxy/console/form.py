@@ -1,0 +1,46 @@
+"""The fields of a form that a page sends.
+
+aiohttp's `request.post()` is not used: it waits for a body as long as it may take, of whoever has not signed in yet too, and takes
+files, of which the console has none.
+"""
+
+from urllib.parse import parse_qsl
+
+from aiohttp import web
+from multidict import MultiDict
+
+from proxy.api.request_body import read_body
+from proxy.wire.errors import BadRequest, TooLarge
+
+KIND = "application/x-www-form-urlencoded"
+LARGEST = 100_000
+"""Bytes; the longest note, every character of it percent-encoded, takes a quarter."""
+MOST_FIELDS = 500
+_FORM = web.RequestKey("console_form", MultiDict[str])
+
+
+async def read_form(request: web.Request) -> MultiDict[str]:
+    """Return the fields of a request's form.
+
+    Raises:
+        BadRequest: It is none, or has too many fields.
+        BodyTimeout: It took too long to arrive.
+        TooLarge: It is larger than any form of the console.
+    """
+    if _FORM not in request:
+        request[_FORM] = await _read(request)
+    return request[_FORM]
+
+
+async def _read(request: web.Request) -> MultiDict[str]:
+    if request.content_type != KIND:
+        raise BadRequest(f"A form is sent as {KIND}.")
+    try:
+        raw = await read_body(request.clone(client_max_size=LARGEST))
+    except web.HTTPRequestEntityTooLarge:
+        raise TooLarge(f"A form of the console has at most {LARGEST} bytes.") from None
+    try:
+        fields = parse_qsl(raw.decode(errors="replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise BadRequest(f"A form of the console has at most {MOST_FIELDS} fields.") from None
+    return MultiDict(fields)
