@@ -42,7 +42,7 @@ def check(
     """Validate a configuration and its files.
 
     Prompts, knowledge bases, saved conversations and scenarios too; every problem is told, with file and key. Notes say
-    what is no error but should be known: sections that no clinician, or nobody, has reviewed, keys that are not set here, what
+    what is no error but should be known: sections without a reviewer's name or review, keys that are not set here, what
     in the configuration takes protection away, violating scenarios without a harmless twin. What a file is shows in it: a
     configuration is checked as with --config, of several each in turn, and the other files are checked with the first.
 

@@ -147,7 +147,7 @@ def _check_knowledge_bases(folders: Iterable[Path], findings: Findings) -> None:
 
 
 def unreviewed_notes(folder: Path, library: "Library") -> Iterator[str]:
-    """Name the sections that no clinician has reviewed, and count those that nobody has."""
+    """Name the sections without a named reviewer, and count the imported ones that nobody has read."""
     drafts = library.drafts
     if drafts:
         yield (
@@ -155,10 +155,8 @@ def unreviewed_notes(folder: Path, library: "Library") -> Iterator[str]:
             "and write `reviewed: true` into it"
         )
     if new := [one for one in library.unreviewed if one not in drafts]:
-        listed = count_text(len(new), "section") + f": {', '.join(new)}"
-        yield f"{folder}: no clinician has reviewed " + (
-            f"all {len(new)} sections" if len(new) == len(library) else listed
-        )
+        listed = "" if len(new) == len(library) else f": {', '.join(new)}"
+        yield f"{folder}: {len(new)} of {count_text(len(library), 'section')} without a reviewer's name in `reviewed_by`{listed}"
 
 
 def _check_scenarios(groups: Sequence[Sequence[Path]], chatbots: "list[Blueprint] | None", findings: Findings) -> None:

@@ -216,9 +216,12 @@ def _print_failures(failures: Sequence[str], config: Path, answers: "Answers") -
     for failure in failures:
         typer.echo(f"    {printable(failure)}")
     places = [place for place in (answers.endpoint, answers.judging) if place is not None and place.url]
-    unreached = any("Upstream" in failure for failure in failures)
+    unreached = any("Upstream" in failure and "UpstreamRefused" not in failure for failure in failures)
     for url in dict.fromkeys(place.url for place in places if unreached):
         typer.echo(f"  Does a server run at {url}, and is that its address?" + _hint_at_path(url))
+    for place in places if any("UpstreamRefused" in failure for failure in failures) else ():
+        key = f"Is the key in {place.key_env} right" if place.key_env else "Does it need no key"
+        typer.echo(f"  {key}, and does {place.url} know the model {place.model!r}?" + _hint_at_path(place.url))
     typer.echo("  The files are written. When `models` in config.yaml is right and the server runs, try again with:")
     typer.echo(f"  {_command()} chat --config {shlex.quote(str(config))}")
 

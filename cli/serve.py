@@ -204,6 +204,8 @@ def _startup_lines(
     yield f"  config    {path}"
     yield f"  traces    {_describe_traces(config)}"
     yield f"  limit     {connections:,} connections" + (" for each worker" if workers > 1 else "")
+    if config.serves_console:
+        yield f"  console   {address}/console"
     for warning in unsafe_settings(config, keys):
         yield f"  not safe  {warning}"
     for sentence in ignored_thresholds(config):

@@ -116,7 +116,7 @@ def derive_facts(trace: Trace, kind: str | None) -> TurnFacts:
         verdicts=_json({(one.judge, one.stage, one.verdict, one.rule or "") for one in judgements}),
         flagged=_json(_flagged_judges(trace, alarm)),
         chosen=_json({source.id for source in trace.selected}),
-        cited=_json({one for one in citations if one in in_use and one not in CLASSES}),
+        cited=_json({one for attempt in last for one in _cited_sources(attempt, in_use)}),
         steps=_dumps(steps),
         times="".join([encode_ms(ms) for ms in times]),
         text=_searched_text(trace),
@@ -191,6 +191,12 @@ def _delivered_attempts(trace: Trace) -> list[Attempt]:
     if trace.error or trace.outcome in ("emergency", "fallback"):
         return []
     return [*{attempt.choice: attempt for attempt in trace.attempts}.values()]
+
+
+def _cited_sources(attempt: Attempt, in_use: set[str]) -> set[str]:
+    """Return the sources that a reply rests on: those it cites; all in use where the chatbot writes no citations."""
+    cited = {one for one in attempt.citations if one in in_use and one not in CLASSES}
+    return cited or (in_use if not attempt.citations and "source" in attempt.modes else set())
 
 
 def _flagged_judges(trace: Trace, alarm: Alarm | None) -> set[str]:

@@ -68,7 +68,7 @@ def test_the_shipped_configuration_has_no_problems(inside: Caf) -> None:
     """What `make serve` serves is fine, and its unreviewed sections are named as such."""
     ended = inside("check")
     assert (ended.code, "problem  " in ended.out) == (0, False)
-    assert f"{ROOT / 'knowledge_base' / 'schizophrenia'}: no clinician has reviewed" in ended.out
+    assert f"{ROOT / 'knowledge_base' / 'schizophrenia'}: 28 of 28 sections without a reviewer's name" in ended.out
 
 
 def test_a_judge_in_python_is_looked_at(caf: Caf, folder: Path) -> None:
@@ -133,7 +133,7 @@ def test_unreviewed_sections_are_named_and_no_fault(inside: Caf, folder: Path) -
     new = SECTION.format(reviewer="null", day="null").replace("id: causes", "id: new")
     (folder / "sections" / "new.md").write_text(new)
     ended = inside("check")
-    assert "sections: no clinician has reviewed 1 section: new\n" in ended.out
+    assert "sections: 1 of 2 sections without a reviewer's name in `reviewed_by`: new\n" in ended.out
     assert ended.code == 0
 
 
@@ -377,7 +377,7 @@ def test_a_knowledge_base_is_checked_as_a_whole(inside: Caf, folder: Path) -> No
     for given in ("other", "other/new.md"):
         ended = inside("check", given)
         assert (ended.code, ended.out.endswith("1 section of other\n")) == (0, True), ended.out
-        assert "note     other: no clinician has reviewed all 1 sections" in ended.out
+        assert "note     other: 1 of 1 section without a reviewer's name in `reviewed_by`\n" in ended.out
     (other / "bad.md").write_text("---\nid: worse\n---\n")
     assert any(problem.startswith("other/bad.md: ") for problem in told(inside("check", "other")))
 
@@ -520,7 +520,7 @@ def test_notes_are_grouped_by_subject(inside: Caf, folder: Path) -> None:
     text = CONFIG.replace("model: m\n", "model: m\n    filter: off\n", 1)
     (folder / "config.yaml").write_text(text + "memory: {store: redis, password_env: CAF_TEST_A}\n")
     (folder / "sections" / "causes.md").write_text(SECTION.format(reviewer="null", day="null"))
-    lines = [line.partition(" bot has ")[0].partition(": no ")[0] for line in inside("check").out.splitlines()]
+    lines = [line.partition(" bot has ")[0].partition(": 1 of ")[0] for line in inside("check").out.splitlines()]
     assert lines[0] == "Notes on safety:"
     assert [line for line in lines if line.startswith("Notes on ")] == [
         "Notes on safety:", "Notes on environment:", "Notes on knowledge bases:",

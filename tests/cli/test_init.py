@@ -52,6 +52,8 @@ class Upstream:
 
     async def chat(self, request: web.Request) -> web.Response:
         body = await request.json()
+        if body["model"] == "unheard-of":
+            return web.json_response({"error": {"message": "no", "code": "model_not_found"}}, status=404)
         self.requests.append(body)
         self.keys.append(request.headers.get("Authorization"))
         if form := body.get("response_format"):
@@ -209,6 +211,17 @@ def test_a_chatbot_that_is_there_already_is_wrapped(
     assert load_everything(tmp_path / "desk").settings.kind == "wrapped"
     (draft,) = [body for body in upstream.requests if body["model"] == "theirs"]
     assert draft["messages"] == [{"role": "user", "content": QUESTION}]
+
+
+def test_a_server_that_refuses_is_not_looked_for(caf: Caf, upstream: Upstream, tmp_path: Path) -> None:
+    """It runs and answered, so key and model's name are asked about, and not whether it runs."""
+    ended = caf(
+        "init", "desk", "--name", "desk", "--about", "Informs", "--provider", "none", "--endpoint", upstream.address,
+        "--endpoint-model", "unheard-of",
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    assert f"  Does it need no key, and does {upstream.address} know the model 'unheard-of'?\n" in ended.out
+    assert "Does a server run" not in ended.out
 
 
 @pytest.mark.parametrize("provider", ["none", "url"])

@@ -94,6 +94,7 @@ def test_it_serves_until_it_is_told_to_stop(serving: Callable[..., Serving], num
     assert json.loads(proxy.get("/models"))["data"][0]["id"] == "plain"
     assert proxy.said[1] == "  chatbots  plain (passthrough)"
     assert proxy.said[2] == "  config    config.yaml"
+    assert f"  console   {proxy.address.removesuffix('/v1')}/console" in proxy.said
     code, out, err = proxy.end(number)
     assert (code, "Traceback" in err) == (0, False)
     assert "Stopping" in out

@@ -22,7 +22,7 @@ from proxy.traces.backend import Database, TraceBackend
 from proxy.traces.counts import count_sections, count_turns, read_deletions
 from proxy.traces.emergencies import search_emergencies
 from proxy.traces.fact_query import TurnFilter
-from proxy.traces.facts import decode_ms, encode_ms, fold
+from proxy.traces.facts import decode_ms, derive_facts, encode_ms, fold
 from proxy.traces.labels import Label, add, labels
 from proxy.traces.query import iterate_traces, list_turns, open_backend, purge
 from proxy.traces.search import COUNT_TO, find_neighbours, read_turn, search_turns
@@ -512,6 +512,13 @@ def test_counts_are_those_of_the_traces(corpus: TraceBackend) -> None:
     assert total.steps["turn"].count == len(every)
     few = count_turns(corpus, TurnFilter(words="sleepless", key="key"), since=START, until=START + 300, width=300)
     assert few.all.turns == search_turns(corpus, TurnFilter(words="sleepless", key="key")).total
+
+
+@pytest.mark.parametrize(("modes", "cited"), [(["source"], '["causes"]'), ([], "[]")])
+def test_reply_of_a_wrapped_chatbot_cites_what_it_was_judged_against(modes: list[str], cited: str) -> None:
+    """It writes no citations; what it rests on is what the client is sent as the reply's citations."""
+    reply = Attempt("draft", 0, "Genes and stress.", [], 2.0, modes=modes)
+    assert derive_facts(trace(outcome="accepted", attempts=[reply]), None).cited == cited
 
 
 def test_sections_are_counted_by_turns(corpus: TraceBackend) -> None:
