@@ -60,7 +60,7 @@ async def show_judges(visit: Visit) -> web.Response:
     return visit.render(
         "judges/index.html", evaluations=mine, compared=compared, rows=rows,
         curves={name: draw_roc(name, columns) for name, columns in rows.items()},
-        stages=STAGES, splits=SPLITS, bots=_judges_by_chatbot(visit),
+        stages=STAGES, splits=SPLITS, bots={bot.name: bot.judges for bot in visit.bots},
     )  # fmt: skip
 
 
@@ -104,7 +104,7 @@ async def start(visit: Visit) -> web.Response:
         raise BadRequest("Choose a chatbot, a stage and cases from the lists.")
     options = ["--stage", stage, "--split", split, "--chatbot", chatbot]
     judges = form.getall("judge", [])
-    if not {*judges}.issubset(chain.from_iterable(_judges_by_chatbot(visit).values())):
+    if not {*judges}.issubset(chain.from_iterable(bot.judges for bot in visit.bots)):
         raise BadRequest("Choose judges from the list.", param="judge")
     for judge in judges:
         options += ["--judge", judge]
@@ -164,10 +164,6 @@ async def _find(visit: Visit) -> Evaluation:
 def _may_see(visit: Visit, one: Evaluation) -> bool:
     """One that does not say whose judges it measured may be of any chatbot."""
     return visit.access.may_ask("") if one.chatbot is None else one.chatbot in visit.chatbots
-
-
-def _judges_by_chatbot(visit: Visit) -> dict[str, list[str]]:
-    return {bot.name: [judge.name for judge in bot.settings.judges if judge.name is not None] for bot in visit.bots}
 
 
 def _folder(visit: Visit) -> Path:

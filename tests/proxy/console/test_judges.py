@@ -10,7 +10,7 @@ import pytest
 
 from proxy.tenants.keys import Permission
 from tests.proxy.console import visitor as signed_in
-from tests.proxy.console.conftest import LOOKS, Console, check_look
+from tests.proxy.console.conftest import LOOKS, Console, check_look, console_config, serve_console
 from tests.proxy.console.test_admission import Keyed, Visitor, keyed  # noqa: F401  # a fixture
 from tests.proxy.console.visitor import serve_with_keys
 
@@ -97,6 +97,25 @@ def test_a_form_that_says_something_else_starts_nothing(console: Console, folder
     form = {"csrf": visitor.csrf(), "chatbot": "schizophrenia", "stage": "local", "split": "dev", **change}
     assert visitor.ask("POST", "/console/judges", form)[0] == 400
     assert list(folder.iterdir()) == []
+
+
+def test_a_judge_of_ones_own_can_be_chosen(tmp_path: Path) -> None:
+    """The form names the judges that run, also those that the configuration gives by a class and no name."""
+    (tmp_path / "no_prices.py").write_text(
+        "class NoPrices:\n    name = 'no_prices'\n    async def judge(self, case): raise NotImplementedError\n"
+    )
+    config = console_config(tmp_path)
+    config["chatbots"]["schizophrenia"]["judges"].append({"python": "no_prices:NoPrices"})
+    with serve_console(tmp_path, config) as console:
+        visitor = Visitor(console.url)
+        status, page, _ = visitor.ask("GET", "/console/judges")
+        form = {
+            "csrf": visitor.csrf(), "chatbot": "schizophrenia", "stage": "local", "split": "dev",
+            "limit": "1", "judge": "no_prices",
+        }  # fmt: skip
+        started = visitor.ask("POST", "/console/judges", form)[0]
+    assert (status, started) == (200, 303)
+    assert '<input type="checkbox" name="judge" value="no_prices">' in page
 
 
 def test_one_that_fails_says_why(console: Console, folder: Path) -> None:
