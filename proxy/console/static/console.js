@@ -5,6 +5,7 @@
 //   data-fragment="URL"             is filled from there: at once, or when the <details> around it is opened;
 //                                   again every data-refresh seconds, for as long as what came says data-refresh;
 //                                   with data-loaded the page itself came with it
+//   <a data-follow>                 in what came as a fragment: goes there, since what was waited for has happened
 //   data-count="URL"                a number from there ({"count": 3}), also before the page's title
 //   <form data-auto>                is sent when a field of it changes
 
@@ -38,6 +39,7 @@ export async function loadFragment(element, url = element.dataset.fragment, opti
   element.removeAttribute("aria-busy");
   element.dataset.loaded = "";
   enhance(element);
+  element.querySelector("a[data-follow]")?.click();
   refreshLater(element, url);
 }
 
