@@ -1,11 +1,12 @@
 """Evaluations of judges: the files that `caf judges eval --out` writes, read; and one started, as a process of its own."""
 
-import asyncio
 import json
 import os
 import re
 import signal
+import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -89,7 +90,7 @@ def read_evaluation(folder: Path, name: str) -> Evaluation | None:
             return Evaluation(name, "done", data["about"], data["judges"], data["cases"])
         if part.is_file():
             data = _read(part)
-            state = "running" if _is_alive(data["process"]) else "failed"
+            state = "running" if _is_alive(data["process"], outcome) else "failed"
             printed = "" if state == "running" else _tail(log)
             return Evaluation(name, state, data["about"], {}, [], data["done"], data["total"], data["process"], printed)
         if log.is_file():
@@ -101,7 +102,7 @@ def read_evaluation(folder: Path, name: str) -> Evaluation | None:
     return None
 
 
-async def start_evaluation(folder: Path, config: Path, options: Sequence[str], chatbot: str) -> str:
+def start_evaluation(folder: Path, config: Path, options: Sequence[str], chatbot: str) -> str:
     """Start an evaluation as a process of its own, which goes on when this one ends, and return its name.
 
     Args:
@@ -114,28 +115,21 @@ async def start_evaluation(folder: Path, config: Path, options: Sequence[str], c
         FileExistsError: Another one was started in this second.
     """
     name = time.strftime("%Y-%m-%d-%H%M%S", time.gmtime())
-    await asyncio.to_thread(folder.mkdir, 0o700, True, True)
+    folder.mkdir(0o700, parents=True, exist_ok=True)
     out, log = folder / (name + OUTCOME), folder / (name + LOG)
     command = [sys.executable, "-m", "cli", "judges", "eval", "--config", str(config), "--out", str(out), *options]
-    printed = await asyncio.to_thread(os.open, log, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
+    with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as printed:
         # At a low priority: those who talk to the chatbots go first.
-        process = await asyncio.create_subprocess_exec(
-            "nice", "-n", "15", *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=printed,
-            start_new_session=True,
+        process = subprocess.Popen(
+            ["nice", "-n", "15", *command],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=printed, start_new_session=True,
         )  # fmt: skip
-    finally:
-        os.close(printed)
+    # It is waited for, or it would stay as a zombie; no loop and no reload of the proxy waits with this thread.
+    threading.Thread(target=process.wait, daemon=True).start()
     about = {"about": {"chatbot": chatbot, "started": time.time()}, "done": 0, "total": 0, "process": process.pid}
     with suppress(FileExistsError):  # from here on the process itself says how far it is
-        await asyncio.to_thread(_write_new, folder / (name + PROGRESS), json.dumps(about))
-    _waits.add(waiting := asyncio.create_task(process.wait()))
-    waiting.add_done_callback(_waits.discard)
+        _write_new(folder / (name + PROGRESS), json.dumps(about))
     return name
-
-
-_waits: set[asyncio.Task[int]] = set()
-"""Of processes that were started; each is waited for, or it would stay as a zombie."""
 
 
 def stop_evaluation(one: Evaluation) -> bool:
@@ -161,11 +155,13 @@ def _write_new(path: Path, text: str) -> None:
         file.write(text)
 
 
-def _is_alive(process: int) -> bool:
+def _is_alive(process: int, outcome: Path) -> bool:
+    """Return whether a process still writes this outcome: by now its number may be another program's, which nobody is to stop."""
     try:
-        return f"{os.sep}eval" in f"{os.sep}".join(Path(f"/proc/{process}/cmdline").read_text().split("\0"))
+        arguments = Path(f"/proc/{process}/cmdline").read_text(errors="replace").split("\0")
     except OSError:
         return False
+    return any(Path(one).name == outcome.name for one in arguments)
 
 
 def _tail(log: Path) -> str:

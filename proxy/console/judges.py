@@ -116,7 +116,7 @@ async def start(visit: Visit) -> web.Response:
     if running:
         raise BadRequest("An evaluation is running; wait for it, or stop it.")
     try:
-        name = await start_evaluation(_folder(visit), config, options, chatbot)
+        name = await asyncio.to_thread(start_evaluation, _folder(visit), config, options, chatbot)
     except FileExistsError:  # somebody else was a moment faster
         raise BadRequest("An evaluation is running; wait for it, or stop it.") from None
     record_action(visit.service, "console_evaluate", visit.access.key, evaluation=name)

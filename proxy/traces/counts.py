@@ -75,17 +75,6 @@ class SectionUse:
     """In how many turns the delivered reply cites it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Deletion:
-    """Turns that were deleted."""
-
-    at: float
-    """Unix time, seconds."""
-    why: str
-    """age, conversation, turn, or all."""
-    turns: int
-
-
 def count_turns(backend: TraceBackend, wanted: TurnFilter, *, since: float, until: float, width: float) -> Counts:
     """Return what happened between two times, in buckets of equal width.
 
@@ -139,21 +128,6 @@ def count_sections(
             counts["cited"][cited] += turns
         ids = {use: _sections(connection, of) for use, of in counts.items()}
     return SectionUse(counts["chosen"].total(), dict(ids["chosen"].most_common()), dict(ids["cited"].most_common()))
-
-
-def read_deletions(backend: TraceBackend, *, since: float = 0.0) -> list[Deletion]:
-    """Return what was deleted since a Unix time, oldest first.
-
-    Raises:
-        TraceError: The traces are not there or not readable.
-    """
-    with open_backend(backend, "ro") as connection:
-        if not has_facts(connection):
-            return []
-        rows = connection.execute(
-            "SELECT at, why, turns FROM deletions WHERE at >= :since ORDER BY at", {"since": since}
-        )
-        return [Deletion(*row) for row in rows]
 
 
 def _count(

@@ -6,7 +6,6 @@ log and its backups for as long as those are kept.
 
 import math
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -16,7 +15,7 @@ from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError
 
 from proxy.traces import backend
 from proxy.traces.backend import KEEP, Database, Row, TraceError, Unreachable
-from proxy.traces.fact_tables import ADD_DELETION, COUNT_NOT_INDEXED, FORGET_DELETIONS, NOT_INDEXED, add_statements
+from proxy.traces.fact_tables import COUNT_NOT_INDEXED, NOT_INDEXED, add_statements
 from proxy.traces.file import derive_missing, turns_of
 from proxy.traces.schema import VERSION, migrate, version
 
@@ -120,10 +119,7 @@ class DatabaseWriter:
         """
         self.open()
         with connect(self._database) as connection:
-            gone = connection.execute("DELETE FROM turns WHERE started < :before", {"before": before}).rowcount
-            connection.execute(FORGET_DELETIONS, {"before": before})
-            if gone:
-                connection.execute(ADD_DELETION, {"at": time.time(), "why": "age", "turns": gone})
+            if connection.execute("DELETE FROM turns WHERE started < :before", {"before": before}).rowcount:
                 connection.execute("VACUUM turns, turn_facts, turn_texts")
 
     def close(self) -> None:

@@ -3,7 +3,6 @@
 turn_facts    a row for each turn; `id` grows with its start, and is what lists go along
 turn_texts    what is searched for words, where texts are stored
 fact_values   values that many turns share, by `value_id`; ids and names of ours, nothing of a turn
-deletions     how many turns were deleted, when and why
 """
 
 from collections.abc import Iterable
@@ -42,7 +41,6 @@ def _create_statements(key: str, turn: str, fact: str) -> list[str]:
         "CREATE INDEX IF NOT EXISTS turn_alarms ON turn_facts (id) WHERE alarm IS NOT NULL",
         f"CREATE TABLE IF NOT EXISTS turn_texts (id {key} PRIMARY KEY {fact}, text text NOT NULL)",
         "CREATE TABLE IF NOT EXISTS fact_values (id bigint PRIMARY KEY, value text NOT NULL)",
-        "CREATE TABLE IF NOT EXISTS deletions (at double precision NOT NULL, why text NOT NULL, turns bigint NOT NULL)",
     ]
 
 
@@ -79,8 +77,6 @@ ORDER BY started DESC LIMIT :limit
 """
 """Turns without facts: those of an older caf. The newest first, since they are looked at first."""
 COUNT_NOT_INDEXED = "SELECT (SELECT count(*) FROM turns) - (SELECT count(*) FROM turn_facts)"
-ADD_DELETION = "INSERT INTO deletions (at, why, turns) VALUES (:at, :why, :turns)"
-FORGET_DELETIONS = "DELETE FROM deletions WHERE at < :before"
 
 
 class Turn(NamedTuple):

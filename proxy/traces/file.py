@@ -22,10 +22,8 @@ from pydantic import BaseModel
 
 from proxy.traces.backend import KEEP, Row, TraceError
 from proxy.traces.fact_tables import (
-    ADD_DELETION,
     COUNT_NOT_INDEXED,
     FILE_TABLES,
-    FORGET_DELETIONS,
     NOT_INDEXED,
     Turn,
     add_statements,
@@ -118,10 +116,7 @@ class FileWriter:
     def expire(self, before: float) -> None:
         """Delete for good what started before that Unix time."""
         connection = self._usable()
-        gone = connection.execute("DELETE FROM turns WHERE started < ?", (before,)).rowcount
-        connection.execute(FORGET_DELETIONS, {"before": before})
-        if gone:
-            connection.execute(ADD_DELETION, {"at": time.time(), "why": "age", "turns": gone})
+        if connection.execute("DELETE FROM turns WHERE started < ?", (before,)).rowcount:
             scrub(connection)
 
     def close(self) -> None:
@@ -175,7 +170,7 @@ def create(path: Path) -> sqlite3.Connection:
 
 def has_facts(connection: sqlite3.Connection) -> bool:
     """Tell whether the file has the tables of facts, which those of an older caf get when a proxy opens them."""
-    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'deletions'").fetchone() is not None
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'fact_values'").fetchone() is not None
 
 
 def scrub(connection: sqlite3.Connection) -> bool:

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from proxy.traces import file as trace_file
 from proxy.traces.backend import Connection, Database, TraceBackend, TraceError
-from proxy.traces.fact_tables import ADD_DELETION
 from proxy.traces.file import decode
 from proxy.traces.trace import Outcome
 
@@ -153,20 +152,18 @@ def purge(
         TraceError: The traces are not there, not writable or held by another program, or the id is not unique.
     """
     with open_backend(backend, "rw") as connection:
-        condition: tuple[str, str, str | float] = ("all", "TRUE", 0)
+        condition: tuple[str, str | float] = ("TRUE", 0)
         if conversation is not None:
-            condition = "conversation", "conversation_id = :value", resolve(connection, "conversation_id", conversation)
+            condition = "conversation_id = :value", resolve(connection, "conversation_id", conversation)
         elif turn is not None:
-            condition = "turn", "turn_id = :value", resolve(connection, "turn_id", turn)
+            condition = "turn_id = :value", resolve(connection, "turn_id", turn)
         elif older_than_days is not None:
-            condition = "age", "started < :value", time.time() - older_than_days * 86_400
+            condition = "started < :value", time.time() - older_than_days * 86_400
         elif not everything:
             raise TypeError("purge needs to be told what")
-        why, where, value = condition
+        where, value = condition
         chosen = {"value": value, "before": begun_before}
         gone = connection.execute(f"DELETE FROM turns WHERE {where} AND started < :before", chosen).rowcount
-        if gone and has_facts(connection):
-            connection.execute(ADD_DELETION, {"at": time.time(), "why": why, "turns": gone})
         _scrub(backend, connection, gone)
         return gone
 

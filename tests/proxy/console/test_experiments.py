@@ -126,7 +126,7 @@ def test_a_key_sees_figures_and_no_text(keyed: Keyed) -> None:  # noqa: F811
     assert "need the permission <code>trace</code>" in page
     for path in ("exchanges", "report", "rating/rating-anna.html"):
         status, page, _ = visitor.ask("GET", f"/console/experiments/whole/{path}")
-        assert (status, "alert" in page.replace('alert"', "").replace("narrow alert", "")) == (403, False)
+        assert (status, "alert(" in page) == (403, False)
 
 
 @pytest.mark.parametrize(("size", "scheme"), LOOKS)

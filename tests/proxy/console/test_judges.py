@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -128,6 +130,18 @@ def test_one_that_fails_says_why(console: Console, folder: Path) -> None:
     page = Visitor(console.url).ask("GET", "/console/judges/2026-01-01-000000")[1]
     assert "It has stopped" in page
     assert "make lab" in page
+
+
+def test_a_number_that_is_another_programs_by_now_is_left_alone(console: Console, folder: Path) -> None:
+    """An evaluation that was killed says a process's number for ever, and the system gives that to others."""
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "eval"]) as other:
+        state = {"about": {"chatbot": "schizophrenia", "started": 1.0}, "done": 1, "total": 9, "process": other.pid}
+        (folder / "killed.part").write_text(json.dumps(state))
+        visitor = Visitor(console.url)
+        assert "It has stopped" in visitor.ask("GET", "/console/judges/killed")[1]
+        visitor.ask("POST", "/console/judges/killed/stop", {"csrf": visitor.csrf()})
+        assert other.poll() is None
+        other.kill()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"about": 1}', "\x00", outcome()[:-30]])

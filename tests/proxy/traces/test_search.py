@@ -19,7 +19,7 @@ from judges.verdict import Judgement
 from models.usage import Call, Usage
 from proxy.traces import store as trace_store
 from proxy.traces.backend import Database, TraceBackend
-from proxy.traces.counts import count_sections, count_turns, read_deletions
+from proxy.traces.counts import count_sections, count_turns
 from proxy.traces.emergencies import search_emergencies
 from proxy.traces.fact_query import TurnFilter
 from proxy.traces.facts import decode_ms, derive_facts, encode_ms, fold
@@ -303,7 +303,7 @@ def test_a_place_that_is_no_place_is_no_crash(place: TraceBackend) -> None:
 def tables(place: TraceBackend) -> str:
     """Return all that is derived, as text."""
     with open_backend(place, "ro") as connection:
-        names = ("turn_facts", "turn_texts", "fact_values", "deletions")
+        names = ("turn_facts", "turn_texts", "fact_values")
         return repr([[tuple(row) for row in connection.execute(f"SELECT * FROM {name}")] for name in names])
 
 
@@ -337,8 +337,6 @@ def test_facts_and_texts_go_with_their_turn(place: TraceBackend, how: str) -> No
     assert "forgetmenot" not in facts
     assert "gone" not in facts
     assert [turn.line.turn_id for turn in search_turns(place, TurnFilter()).turns] == ["kept"]
-    told = [(one.why, one.turns) for one in read_deletions(place)]
-    assert told == {"purge": [("conversation", 1)], "age": [("age", 1)], "an older caf": []}[how]
 
 
 def test_rebuilding_the_file_leaves_facts_with_their_turns(path: Path) -> None:
@@ -360,7 +358,7 @@ def older(path: Path, *traces: Trace) -> None:
     """Write a file as a caf does that knows no facts."""
     stored(path, *traces)
     with closing(sqlite3.connect(path)) as connection:
-        for name in ("turn_texts", "turn_facts", "fact_values", "deletions"):
+        for name in ("turn_texts", "turn_facts", "fact_values"):
             connection.execute(f"DROP TABLE {name}")
         connection.execute("DROP TRIGGER facts_go_with_their_turn")
 
@@ -378,7 +376,6 @@ def test_an_older_file_can_be_read_before_a_proxy_opens_it(path: Path) -> None:
     assert len(list_turns(path)) == 3
     path.chmod(0o600)
     assert purge(path, conversation="c1") == 1
-    assert read_deletions(path) == []
 
 
 def test_turns_of_an_older_file_come_into_the_lists_while_the_proxy_runs(
