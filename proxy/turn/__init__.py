@@ -12,5 +12,5 @@ tool_calls.py      which calls of tools were asked for, and what of them is deli
 delivered_text.py  what the user gets; remember.py: what the conversation's state becomes
 trace_builder.py   the trace, from the results
 background.py      what no reply waits for; shadow.py: what the filter would have done
-chatbot.py         a chatbot with its models, judges and sections; language.py: which language it answers an emergency in
+chatbot.py         a chatbot with its models, judges and sections, and which language it answers an emergency in
 """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.turn.language import language_of
+from proxy.turn.chatbot import language_of
 from tests.proxy.conftest import Start, text_of
 
 SAID = {
