@@ -259,17 +259,6 @@ async def test_no_try_takes_longer_than_its_step_may(models, upstream):
     assert made.bulkheads["a"].breaker.open
 
 
-async def test_what_is_left_of_the_turn_is_told_to_nobody(models, upstream):
-    """The request is the same, however little time there is."""
-    by_model(upstream, a=say("Hi."))
-    made, ledger = models(a={}), Ledger()
-    await made.complete("a", ASK, step="draft", ledger=Ledger())
-    ledger.until = asyncio.get_running_loop().time() + 5
-    await made.complete("a", ASK, step="draft", ledger=ledger)
-    assert upstream.raw[0] == upstream.raw[1]
-    assert dict(upstream.headers[0]) == dict(upstream.headers[1])
-
-
 async def test_each_alias_is_asked_for_logprobs_until_it_has_refused_them(models, upstream):
     """The stand-in too; and what is asked without comes from the same alias."""
     by_model(upstream, a=refuse(500), b=say("Yes"))

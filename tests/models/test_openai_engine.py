@@ -29,9 +29,6 @@ class Raw:
         self.writers: list[asyncio.StreamWriter] = []
         self.session: aiohttp.ClientSession
         """What is used to ask it."""
-        self.delay_s = 0.0
-        self.ended = 0
-        """Connections that the other side has closed."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections.append(seen := [])
@@ -41,10 +38,8 @@ class Raw:
                 head = await reader.readuntil(b"\r\n\r\n")
                 length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
                 seen.append(head + await reader.readexactly(length))
-                await asyncio.sleep(self.delay_s)
                 writer.write(self.answer)
         except (asyncio.IncompleteReadError, ConnectionError):
-            self.ended += 1
             writer.close()
 
     async def close(self) -> None:

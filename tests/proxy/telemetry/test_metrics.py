@@ -155,13 +155,6 @@ async def test_a_configuration_that_is_refused_late_shows_nothing_of_its_own(
     assert await counted(proxy, "caf_traces_dropped") == {"": 3}
 
 
-async def test_dropped_traces_are_counted(start: Start) -> None:
-    """What the store had to drop is in the metrics."""
-    proxy = await start()
-    proxy.app[SERVICE].traces.dropped = 3
-    assert await counted(proxy, "caf_traces_dropped") == {"": 3}
-
-
 async def test_unknown_paths_do_not_make_labels(start: Start) -> None:
     """A scanner must not fill the metrics with paths."""
     proxy = await start()

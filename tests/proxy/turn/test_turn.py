@@ -82,12 +82,6 @@ async def test_emergency_gets_the_emergency_text_and_asks_no_model(start: Start,
     assert proxy.upstream.requests == []
 
 
-async def test_emergency_is_answered_in_the_users_language(start: Start) -> None:
-    """The text is chosen by the language of the message."""
-    proxy = await start()
-    assert text_of(await proxy.say("Ich will nicht mehr leben, ich will sterben")) == "Ruf 112."
-
-
 @pytest.mark.parametrize(
     "fault", [{"temperature": 1, "n": "x"}, {"n": 0}, {"messages_extra": 1, "user": 5}, {"stream_options": 3}]
 )
