@@ -35,7 +35,8 @@ class Alias:
         self.name = name
         self.settings = settings
         self.engine = engine
-        self.bulkhead = Bulkhead(name, settings) if settings.has_bulkhead else None
+        limited = settings.breaker is not None or settings.max_concurrent is not None
+        self.bulkhead = Bulkhead(name, settings) if limited else None
         self.first_pause_s = first_pause_s
 
     async def ask(

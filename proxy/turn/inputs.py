@@ -22,7 +22,6 @@ class Turn:
     """One turn. It never changes; what comes of it is returned, and added to `results` as it comes."""
 
     id: str
-    key_id: str
     bot: Chatbot
     request: ChatRequest
     user_message: str
@@ -35,8 +34,6 @@ class Turn:
     results: TurnResults
     generated_id: bool = True
     """Whether this proxy made up the conversation's id."""
-    reveals: bool = False
-    """Whether the client may see judges' own reasons and the rejected draft."""
     stream_gate: StreamGate | None = None
     """What may be sent of the reply before its verdict; None: nothing may."""
     in_use: Mapping[str, int] | None = None
@@ -63,6 +60,11 @@ class Turn:
     def cites(self) -> bool:
         """Whether the chatbot is to write citation commands: not in JSON, and a wrapped one knows none."""
         return self.bot.settings.kind == "guarded" and self.bot.library is not None and not self.request.wants_json
+
+    @property
+    def reveals(self) -> bool:
+        """Whether the client may see judges' own reasons and the rejected draft."""
+        return "trace" in self.principal.permissions
 
     @property
     def judged(self) -> bool:

@@ -78,7 +78,7 @@ def _what_happened(turn: Turn) -> Trace:
     return Trace(
         turn_id=turn.id,
         conversation_id=conversation.id,
-        key_id=turn.key_id,
+        key_id=turn.principal.key_id,
         chatbot=turn.bot.name,
         filter=turn.filter,
         started=turn.started_at,

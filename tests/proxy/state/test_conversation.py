@@ -9,8 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from proxy.state.conversation import PAIRS_LOOKED_UP, CarriedWarning, Conversation, Identity
-from proxy.state.conversation_store import LocalConversations
-from proxy.state.recall import recall
+from proxy.state.conversation_store import LocalConversations, recall
 from proxy.wire.canonical import digest, fold
 from proxy.wire.messages import Message
 from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, dialogue, text_of, warnings_in
