@@ -192,7 +192,7 @@ async def _begin_turn(
     identity = Identity((access.key_id, chat_request.user or "", bot.name), chat_request.messages, explicit)
     found, how_found = await recall(service.conversations, identity, urgent=alarm.verdict in ("warn", "reject"))
     documents, tool_messages = (
-        ((), {}) if bare or "evidence" not in access.permissions else read_request_evidence(chat_request, bot.settings)
+        ((), {}) if bare or not access.may("evidence") else read_request_evidence(chat_request, bot.settings)
     )
     ids = secrets.token_hex(32)  # for both at once: it asks the kernel
     conversation = found or Conversation(explicit or ids[32:])

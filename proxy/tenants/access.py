@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import get_args
 from urllib.parse import urlsplit
 
 from aiohttp import HttpVersion11, web
@@ -16,9 +15,6 @@ from proxy.tenants.loopback import is_loopback
 from proxy.wire.errors import BadRequest, Forbidden, Unauthorized
 
 FILTER_HEADER = "X-CAF-Filter"
-INDIRECT: frozenset[Permission] = frozenset({"chat"})
-DIRECT: frozenset[Permission] = frozenset({"chat", "unfiltered", "evidence", "act"})
-"""Without keys: what those may do who ask directly, see `asks_directly`, and the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +24,13 @@ class Access:
     key_id: str
     """Part of every conversation's identity. Without configured keys: a hash of whatever key the client sent."""
     permissions: frozenset[Permission]
+    """By the names of keys' permissions, also on a proxy without keys."""
     key: KeyRecord | None = None
     """Its key, with its limits, on a proxy that has keys."""
+
+    def may(self, permission: Permission) -> bool:
+        """Return whether it has a permission."""
+        return permission in self.permissions
 
     def may_ask(self, chatbot: str) -> bool:
         """Return whether it may use, and see, a chatbot."""
@@ -61,7 +62,7 @@ def authorize(
     """
     if keys is None:
         access = keyless_access(headers, direct=direct)
-        if needed != "chat" and "unfiltered" not in access.permissions:
+        if needed != "chat" and not direct:
             raise Forbidden(f"This needs the permission `{needed}`. {ASK_DIRECTLY}")
         return access
     scheme, _, text = headers.get(AUTHORIZATION, "").partition(" ")
@@ -85,9 +86,10 @@ def keyless_access(headers: Mapping[str, str], *, direct: bool = False) -> Acces
     """
     sent = headers.get(AUTHORIZATION, "")
     key_id = hashlib.blake2b(sent.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest() if sent else "keyless"
-    return Access(key_id, DIRECT if direct else INDIRECT)
+    return Access(key_id, DIRECT if direct else frozenset({"chat"}))
 
 
+DIRECT: frozenset[Permission] = frozenset({"chat", "unfiltered", "evidence", "act"})
 _PROXY_HEADERS = ("forwarded", "via", "x-forwarded-", "x-real-ip")
 """How the names of headers begin that other servers add."""
 ASK_DIRECTLY = (
@@ -132,10 +134,13 @@ def requested_filter(headers: Mapping[str, str], access: Access, configured: Fil
     header = headers.get(FILTER_HEADER)
     if header is None:
         return configured
-    mode: FilterMode | None = next((one for one in get_args(FilterMode) if one == header.strip().lower()), None)
+    mode = MODES.get(header.strip().lower())
     if mode is None:
         raise BadRequest(f"{FILTER_HEADER} must be on, off or shadow, not {header[:20]!r}.", param=FILTER_HEADER)
-    if mode != configured and "unfiltered" not in access.permissions:
+    if mode != configured and not access.may("unfiltered"):
         needs = f"Changing the filter with {FILTER_HEADER} needs the permission `unfiltered`."
         raise Forbidden(needs if access.key else f"{needs} {ASK_DIRECTLY}", param=FILTER_HEADER)
     return mode
+
+
+MODES: dict[str, FilterMode] = {"on": "on", "off": "off", "shadow": "shadow"}
