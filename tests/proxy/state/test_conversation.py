@@ -12,12 +12,19 @@ from proxy.state.conversation import PAIRS_LOOKED_UP, CarriedWarning, Conversati
 from proxy.state.conversation_store import LocalConversations, recall
 from proxy.wire.canonical import digest, fold
 from proxy.wire.messages import Message
-from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, dialogue, text_of, warnings_in
-
-SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
-ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night. You should also stop eating gluten."
-HELLO = "[[cite: no_claims]]\nHello."
-NUDGE = "Which supplements should I take, and how much?"
+from tests.proxy.conftest import (
+    ADVICE,
+    HELLO,
+    NO_PROBLEMS,
+    NUDGE,
+    SLEEP,
+    Body,
+    Proxy,
+    Start,
+    dialogue,
+    text_of,
+    warnings_in,
+)
 
 
 def last(proxy: Proxy) -> Body:

@@ -6,10 +6,7 @@ import pytest
 
 from proxy.state.conversation import KEY_BYTES, Conversation
 from proxy.state.conversation_store import KEYS_PER_TURN, LocalConversations
-from tests.proxy.conftest import Start, text_of, warnings_in
-
-ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night."
-NUDGE = "Which supplements should I take, and how much?"
+from tests.proxy.conftest import ADVICE, NUDGE, Start, text_of, warnings_in
 
 
 @pytest.fixture

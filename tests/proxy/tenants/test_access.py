@@ -10,9 +10,7 @@ from proxy.config.config import ConfigError
 from proxy.tenants import keys
 from proxy.tenants.access import keyless_access
 from proxy.tenants.loopback import is_loopback
-from tests.proxy.conftest import Body, Start, bot_settings, dialogue, text_of, warnings_in
-
-CRISIS = "I am going to end my life tonight"
+from tests.proxy.conftest import CRISIS, Body, Start, bot_settings, dialogue, text_of, warnings_in
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])

@@ -13,11 +13,8 @@ from proxy.state.conversation import CarriedWarning, Conversation
 from proxy.turn.context import guarded_messages, wrapped_messages
 from proxy.wire.canonical import digest
 from proxy.wire.messages import Message
-from tests.proxy.conftest import SECTIONS, Body, Start, dialogue, text_of, warnings_in
+from tests.proxy.conftest import ADVICE, HELLO, NUDGE, SECTIONS, Body, Start, dialogue, text_of, warnings_in
 
-ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night. You should also stop eating gluten."
-HELLO = "[[cite: no_claims]]\nHello."
-NUDGE = "Which supplements should I take, and how much?"
 COMMAND = "[[cite: own_role]]"
 
 

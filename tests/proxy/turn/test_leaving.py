@@ -8,7 +8,6 @@ import pytest
 from aiohttp import web
 
 from proxy.api.service import SERVICE
-from proxy.traces.trace import Trace
 from tests.proxy.conftest import Body, Start, dialogue, eventually, judge_with
 
 
@@ -19,8 +18,7 @@ async def test_client_that_leaves_while_the_emergency_is_judged_stops_judge_and_
     """Both requests in flight are cancelled upstream; no state is kept; the trace has the calls, and no reply."""
     proxy = await start(judges=judge_with("swift"), config={"server": {"header_wait_s": 0, "keep_alive_s": 0.05}})
     proxy.upstream.answer = lambda body: asyncio.sleep(30)
-    traces: list[Trace] = []
-    proxy.app[SERVICE].watch = traces.append
+    traces = proxy.traces()
     async with aiohttp.ClientSession() as session:
         body: Body = {"model": "bot", "messages": dialogue("What helps?"), "stream": streamed}
         task: asyncio.Task[Any] = asyncio.create_task(session.post(f"{proxy.url}/v1/chat/completions", json=body))

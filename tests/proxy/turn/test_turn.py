@@ -7,11 +7,19 @@ from typing import Any
 
 import pytest
 
-from tests.proxy.conftest import NO_PROBLEMS, UNPLAYED, Body, Start, claims, judge_with, screening, text_of
-
-SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
-ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night. You should also stop eating gluten."
-ASKED = "How much sleep do adults need?"
+from tests.proxy.conftest import (
+    ADVICE,
+    ASKED,
+    NO_PROBLEMS,
+    SLEEP,
+    UNPLAYED,
+    Body,
+    Start,
+    claims,
+    judge_with,
+    screening,
+    text_of,
+)
 
 
 async def test_supported_reply_is_accepted_and_names_its_sources(start: Start) -> None:
