@@ -9,7 +9,7 @@ from knowledge_base.library import Source
 from models.turn_scope import Principal
 from models.usage import Ledger
 from proxy.config.chatbot_settings import FilterMode
-from proxy.state.conversation import Conversation
+from proxy.state.conversation import CarriedWarning, Conversation
 from proxy.traces.trace import Recognition
 from proxy.turn.chatbot import Chatbot
 from proxy.turn.results import Retrieval, TurnResults
@@ -69,6 +69,11 @@ class Turn:
     @property
     def judged(self) -> bool:
         return self.filter == "on" and not self.bot.filter.empty
+
+    @property
+    def shown_warnings(self) -> tuple[CarriedWarning, ...]:
+        """The warnings that the chatbot is shown: none unless the filter is on."""
+        return self.conversation.live_warnings(self.number) if self.filter == "on" else ()
 
     @property
     def fallback(self) -> str:

@@ -74,7 +74,6 @@ def with_shadow(trace: Trace, turn: Turn, would: Outcome | None) -> Trace:
 
 def _what_happened(turn: Turn) -> Trace:
     results, conversation, role = turn.results, turn.conversation, turn.bot.settings.role
-    warnings = conversation.live_warnings(turn.number) if turn.filter == "on" else ()
     return Trace(
         turn_id=turn.id,
         conversation_id=conversation.id,
@@ -90,7 +89,7 @@ def _what_happened(turn: Turn) -> Trace:
         invalid_ids=sum(retrieval.invalid_ids for retrieval in results.retrievals),
         sources_in_use=list(results.retrievals[-1].in_use) if results.retrievals else [],
         documents=_traced(turn.documents),
-        warnings_shown=[warning.trace_form(role) for warning in warnings],
+        warnings_shown=[warning.trace_form(role) for warning in turn.shown_warnings],
         emergency=list(results.emergency.judgements),
         attempts=[_with_reviews(turn, attempt) for attempt in results.attempts],
         dropped_calls=list(results.dropped_calls),
