@@ -91,7 +91,7 @@ def _what_happened(turn: Turn) -> Trace:
         documents=_traced(turn.documents),
         warnings_shown=[warning.trace_form(role) for warning in turn.shown_warnings],
         emergency=list(results.emergency.judgements),
-        attempts=[_with_reviews(turn, attempt) for attempt in results.attempts],
+        attempts=list(results.attempts),
         dropped_calls=list(results.dropped_calls),
         notes=list(results.notes),
         calls=list(turn.ledger.calls),
@@ -101,15 +101,6 @@ def _what_happened(turn: Turn) -> Trace:
 
 def _traced(documents: Iterable[Source], choice: int | None = None) -> list[TracedDocument]:
     return [TracedDocument(one.id, one.title, one.text, one.trusted, choice) for one in documents]
-
-
-def _with_reviews(turn: Turn, attempt: Attempt) -> Attempt:
-    reviews = [review for review in turn.results.reviews if review.attempt is attempt]
-    if not reviews:
-        return attempt
-    return replace(
-        attempt, modes=reviews[-1].modes, judgements=[one for review in reviews for one in review.judgements]
-    )
 
 
 def _cut_off_attempts(turn: Turn) -> list[Attempt]:
