@@ -243,16 +243,6 @@ async def test_filter_off_delivers_the_draft_and_runs_no_judge(start: Start) -> 
     assert (body["caf"]["outcome"], body["caf"]["judges"]) == ("unfiltered", [])
 
 
-async def test_every_choice_is_judged(start: Start) -> None:
-    """With n > 1 each choice has its own verdict."""
-    proxy = await start()
-    proxy.upstream.answer = lambda body: [SLEEP, ADVICE]
-    body = await proxy.say(ASKED, n=2)
-    assert [c["caf"]["outcome"] for c in body["choices"]] == ["accepted", "refined"]
-    assert body["caf"]["outcome"] == "refined"
-    assert "magnesium" not in json.dumps(body)
-
-
 async def test_calls_of_trusted_tools_pass_through(start: Start) -> None:
     """A choice that is only such calls is delivered as it is, unfiltered."""
     proxy = await start(trusted_tools=["f"])
@@ -282,34 +272,6 @@ async def test_supported_json_reply_is_accepted(start: Start) -> None:
     proxy.upstream.answer = lambda body: document
     body = await proxy.say(ASKED, response_format={"type": "json_object"})
     assert (text_of(body), body["caf"]["outcome"]) == (document, "accepted")
-
-
-async def test_unknown_fields_reach_the_upstream_untouched(start: Start) -> None:
-    """Fields that the proxy does not use are forwarded as they came."""
-    proxy = await start()
-    extra = {"seed": 7, "logit_bias": {"5": 1}, "x_vendor": {"deep": [1, None]}, "user": "u1", "metadata": {"a": "b"}}
-    await proxy.say("Hi", **extra)
-    assert {k: proxy.upstream.requests[-1][k] for k in extra} == extra
-
-
-async def test_client_that_strips_the_source_line_keeps_its_warnings(start: Start) -> None:
-    """The shown line is no part of a conversation's identity."""
-    proxy = await start()
-    proxy.upstream.answer = lambda body: SLEEP + "\nTake 400 mg of magnesium every night."
-    reply = text_of(await proxy.say(ASKED))
-    assert "Sources:" in reply
-    await proxy.say(ASKED, reply.partition("\n\nSources:")[0], "And then?")
-    assert any(m["content"].startswith("[warning]") for m in proxy.upstream.requests[-1]["messages"])
-
-
-async def test_client_that_trims_its_history_keeps_its_warnings(start: Start) -> None:
-    """The state is found by the last exchange when the beginning is gone."""
-    proxy = await start()
-    first = text_of(await proxy.say("Hi"))
-    proxy.upstream.answer = lambda body: ADVICE
-    second = text_of(await proxy.say("Hi", first, "Which supplements should I take?"))
-    await proxy.say("Which supplements should I take?", second, "And then?")
-    assert any(m["content"].startswith("[warning]") for m in proxy.upstream.requests[-1]["messages"])
 
 
 @pytest.mark.parametrize("other", [{"user": "b"}, {"headers": {"Authorization": "Bearer other"}}])
