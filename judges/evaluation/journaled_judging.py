@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from judges.evaluation.errors import TuneError
 from judges.evaluation.journal import Journal, has_failed
 from judges.evaluation.labelled import LabelledCase
-from judges.evaluation.run_cases import Answer, judge_by_subjects
+from judges.evaluation.run_cases import Answer, judge_cases
 from judges.evaluation.subject import Subject
 from judges.prompt import Prompt
 
@@ -64,7 +64,7 @@ class JournaledJudging:
                     raise _NoNeedToGoOn
 
             try:
-                await judge_by_subjects(subjects, pending, at_once=self.at_once, on_answer=record)
+                await judge_cases(subjects, pending, at_once=self.at_once, on_answer=record)
             except* _NoNeedToGoOn:  # what is still under way is cancelled: nobody will read it
                 pass
         if any(answer.skipped for answer in answers):

@@ -1,14 +1,14 @@
 """The model that proposes edits of a prompt, and the task that it gets."""
 
 import random
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 
+from judges.evaluation.choice import interleave
 from judges.evaluation.edits import Proposal
 from judges.evaluation.journal import has_failed
 from judges.evaluation.measures import name_verdicts
@@ -26,8 +26,6 @@ MAX_CORRECT = 5
 """Correctly judged cases that it is shown beside them."""
 MAX_ATTEMPTS = 8
 """Earlier proposals in its task."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +106,6 @@ def choose_guards(answers: Sequence[Answer], failing: Sequence[Answer], limit: i
     families = {a.example.family for a in failing}
     right = interleave((a for a in answers if a.is_correct), lambda a: (a.example.family, a.example.violating))
     return sorted(right, key=lambda a: a.example.family not in families)[:limit]
-
-
-def interleave(items: Iterable[T], kind: Callable[[T], Hashable]) -> list[T]:
-    """Order things so that the kinds take turns."""
-    counts: defaultdict[Hashable, int] = defaultdict(int)
-    turns = []
-    for item in items:
-        turns.append((counts[kind(item)], item))
-        counts[kind(item)] += 1
-    return [item for _, item in sorted(turns, key=lambda turn: turn[0])]
 
 
 def _name_problem(answer: Answer) -> str:
