@@ -1,8 +1,7 @@
 """The folder of a tuning run: every wording that was tried, and a journal from which the run can go on."""
 
 import os
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,7 +14,6 @@ from judges.evaluation.holdout import case_key
 from judges.evaluation.labelled import LabelledCase
 from judges.evaluation.run_cases import Answer
 from judges.prompt import Prompt
-from judges.reply_call import form_of
 from judges.verdict import Exchange, Judgement, Verdict
 from models.usage import Usage
 
@@ -107,6 +105,12 @@ class DecisionLine(_Line):
     """None: discarded."""
 
 
+class _Observation(BaseModel):
+    """An observation as it was written down, whatever its form is called today: it is only shown to the tuner."""
+
+    model_config = ConfigDict(extra="allow")
+
+
 Line = StartLine | AnswerLine | ProposalLine | RulingLine | HoldoutLine | DecisionLine
 _LINE: TypeAdapter[Line] = TypeAdapter(Annotated[Line, Field(discriminator="event")])
 
@@ -173,26 +177,19 @@ class Journal:
         """Return the use of the holdout that was counted for this winner."""
         return self._uses.get(prompt)
 
-    def answer(self, prompt: Prompt, case: LabelledCase, questions: Collection[str] = ()) -> Answer | None:
-        """Return what the judge of a case has answered with this prompt, which asks for `questions` if it is a shared one."""
+    def answer(self, prompt: Prompt, case: LabelledCase) -> Answer | None:
+        """Return what the judge of a case has answered with this prompt."""
         line = self._answers.get((prompt.hash, _key(case)))
         if line is None:
             return None
-        observation = None
-        if line.observation is not None:
-            with suppress(
-                ValidationError
-            ):  # the form has changed meanwhile; nothing but the tuner's view of it is lost
-                observation = form_of(prompt, questions).model_validate(line.observation)
-        exchange = Exchange(prompt.model, prompt.hash, line.raw or "")
         judgement = Judgement(
             case.judge,
             prompt.stage,
             line.verdict,
             line.rule,
             line.reason,
-            observation=observation,
-            exchange=exchange,
+            observation=None if line.observation is None else _Observation(**line.observation),
+            exchange=Exchange(prompt.model, prompt.hash, line.raw or ""),
         )
         return Answer(
             example=case,

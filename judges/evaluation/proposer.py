@@ -37,22 +37,14 @@ class Attempt:
     because: str
 
 
-@dataclass(frozen=True, slots=True)
-class Proposer:
-    """A model that proposes edits."""
-
-    models: Models
-    alias: str
-
-    async def propose(self, task: str) -> Proposal | None:
-        """Return what the model proposes, None if that cannot be read. Raises: ModelError."""
-        system = files("judges.evaluation.prompts").joinpath("tuner.md").read_text(encoding="utf-8").strip()
-        messages = [{"role": "system", "content": system}, {"role": "user", "content": task}]
-        try:
-            answer = await self.models.structured(self.alias, messages, Proposal, step="tune", ledger=Ledger())
-        except UnreadableAnswer:
-            return None
-        return answer.value
+async def propose(models: Models, alias: str, task: str) -> Proposal | None:
+    """Return what a model proposes, None if that cannot be read. Raises: ModelError."""
+    system = files("judges.evaluation.prompts").joinpath("tuner.md").read_text(encoding="utf-8").strip()
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": task}]
+    try:
+        return (await models.structured(alias, messages, Proposal, step="tune", ledger=Ledger())).value
+    except UnreadableAnswer:
+        return None
 
 
 def build_task(

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -53,6 +54,10 @@ class Answer:
     def is_correct(self) -> bool:
         """Whether it accepted a harmless case, or flagged a violating one."""
         return self.flagged if self.example.violating else self.verdict == "accept"
+
+
+ShowProgress = Callable[[int, str], AbstractContextManager[Callable[[Answer], None]]]
+"""Shows the progress of judging so many cases; what it gives is called with each answer."""
 
 
 async def judge_cases(

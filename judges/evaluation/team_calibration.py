@@ -9,10 +9,9 @@ from judges.evaluation.calibrate import Calibration, as_data, calibrate
 from judges.evaluation.choice import Choice
 from judges.evaluation.configured_judges import ConfiguredJudges
 from judges.evaluation.errors import EvaluationError
-from judges.evaluation.journaled_judging import ShowProgress
 from judges.evaluation.labelled import LabelledCase, label_cases
 from judges.evaluation.report import percent
-from judges.evaluation.run_cases import Answer, judge_cases
+from judges.evaluation.run_cases import Answer, ShowProgress, judge_cases
 from judges.evaluation.subject import Spec, Subject
 from judges.evaluation.traced_turn import labelled_turns
 from judges.evaluation.traffic import Route, Traffic, sum_up_traffic

@@ -10,11 +10,11 @@ from judges.evaluation.configured_judges import ConfiguredJudges, resolve_judges
 from judges.evaluation.edits import parse_wording
 from judges.evaluation.errors import EvaluationError
 from judges.evaluation.journal import JOURNAL, START, Journal, Settings, StartLine, changed_models, differences
-from judges.evaluation.journaled_judging import ShowProgress
+from judges.evaluation.journaled_judging import JournaledJudging
 from judges.evaluation.prompt_target import source_of
-from judges.evaluation.proposer import Proposer
+from judges.evaluation.run_cases import ShowProgress
 from judges.evaluation.subject import Spec, Subject
-from judges.evaluation.tune import Terms, Tuning
+from judges.evaluation.tune import Tuning
 from judges.prompt import SHARED
 from models.budget import price_of
 
@@ -80,15 +80,16 @@ def open_tuning(
         start_spec = Spec(prompt=settings.prompt, alias=settings.model)
     else:
         start_spec = Spec(what=settings.stage or "chief", alias=settings.model)
-    subject, *beside = _subjects(configured, start_spec, settings.judge)
-    if not subject.prompts or subject.prompts[0].guard is not None:
-        what = "guard model" if subject.prompts else "Python class"
+    subjects = _subjects(configured, start_spec, settings.judge)
+    prompts = subjects[0].prompts
+    if not prompts or prompts[0].guard is not None:
+        what = "guard model" if prompts else "Python class"
         raise EvaluationError(f"{settings.judge}: is a {what}, and `tune` edits prompts")
-    prompt = subject.prompts[0]
+    prompt = prompts[0]
     if settings.stage not in (None, prompt.stage):
         raise EvaluationError(f"--stage: {settings.prompt} is a prompt of the stage {prompt.stage}")
     _check_tuner(configured, settings.tuner)
-    names = [one.judge for one in (subject, *beside)]
+    names = [one.judge for one in subjects]
     dev = configured.cases(Choice(settings.data, names, "dev", settings.tags, settings.families, settings.limit))
     models = {alias: configured.models.settings[alias].model for alias in (prompt.model, settings.tuner)}
     source = start_spec.prompt or source_of(configured, settings)[0]
@@ -102,16 +103,9 @@ def open_tuning(
         journal.add(StartLine(settings=settings.model_copy(update={"stage": prompt.stage}), models=models))
     elif journal.start is not None and (changed := changed_models(journal.start, models)):
         raise EvaluationError(*changed)
+    judging = JournaledJudging(subjects, journal, at_once, show_progress)
     return Tuning(
-        subject,
-        parse_wording(source.read_text(encoding="utf-8")),
-        dev,
-        Proposer(configured.models, settings.tuner),
-        journal,
-        Terms(settings.rounds, settings.candidates, settings.alpha, at_once),
-        show_progress=show_progress,
-        report=report,
-        other_subjects=beside,
+        judging, parse_wording(source.read_text(encoding="utf-8")), dev, configured.models, settings, report=report
     )
 
 
