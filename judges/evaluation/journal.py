@@ -9,7 +9,7 @@ import structlog
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from judges.evaluation.edits import Proposal, Wording
-from judges.evaluation.errors import JournalError
+from judges.evaluation.errors import EvaluationError
 from judges.evaluation.holdout import case_key
 from judges.evaluation.labelled import LabelledCase
 from judges.evaluation.run_cases import Answer
@@ -122,7 +122,7 @@ class Journal:
         """Open the folder of a run, also one that is new.
 
         Raises:
-            JournalError: It cannot be read or written.
+            EvaluationError: It cannot be read or written.
         """
         self.folder = folder
         self.start: StartLine | None = None
@@ -136,7 +136,7 @@ class Journal:
             self._file = os.open(folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
             lines = (folder / JOURNAL).read_text(encoding="utf-8", errors="replace").split("\n")
         except OSError as error:
-            raise JournalError(f"{folder}: the run cannot be kept there: {error.strerror}") from error
+            raise EvaluationError(f"{folder}: the run cannot be kept there: {error.strerror}") from error
         for number, line in enumerate(lines, 1):
             if line:
                 self._read(line, number)
@@ -228,13 +228,13 @@ class Journal:
         """Keep a wording as a prompt file.
 
         Raises:
-            JournalError: It cannot be written.
+            EvaluationError: It cannot be written.
         """
         path = self.folder / f"{name}.md"
         try:
             path.write_text(wording.file, encoding="utf-8")
         except OSError as error:
-            raise JournalError(f"{path}: cannot be written: {error.strerror}") from error
+            raise EvaluationError(f"{path}: cannot be written: {error.strerror}") from error
         return path
 
 

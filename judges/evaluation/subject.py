@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from judges.cascade import Cascade
-from judges.evaluation.errors import SubjectError
+from judges.evaluation.errors import EvaluationError
 from judges.judge import OBSERVERS, Judge, LocalJudge, ModelJudge
 from judges.modes import BUILT_IN
 from judges.prompt import SHARED, Prompt, PromptError, load_prompt
@@ -34,18 +34,18 @@ def parse_spec(text: str) -> Spec:
     """Read a spec.
 
     Raises:
-        SubjectError: It is none.
+        EvaluationError: It is none.
     """
     what, _, alias = text.partition("@")
     if what.endswith(".md"):
         return Spec(prompt=Path(what), alias=alias or None)
     if what not in get_args(What):
-        raise SubjectError(
+        raise EvaluationError(
             f"{text!r} is nothing that can be measured; give {', '.join(get_args(What))} or the path of a prompt (.md), "
             "each with @ALIAS for another model"
         )
     if alias and what in ("local", "cascade"):
-        raise SubjectError(f"{text!r}: only swift, chief and prompts can be given another model")
+        raise EvaluationError(f"{text!r}: only swift, chief and prompts can be given another model")
     return Spec(what=what, alias=alias or None)  # type: ignore[arg-type]  # it is one of them
 
 
@@ -90,7 +90,7 @@ def open_subject(
         prompts: Its prompts by stage.
 
     Raises:
-        SubjectError: The judge has no such stage, the prompt cannot be used, or there is no such model alias.
+        EvaluationError: The judge has no such stage, the prompt cannot be used, or there is no such model alias.
     """
     name = configured.name
     if spec.what == "cascade":
@@ -105,7 +105,7 @@ def open_subject(
         prompt = replace(prompt, model=spec.alias)
     if prompt.model not in models.settings:
         aliases = ", ".join(models.settings) or "none"
-        raise SubjectError(
+        raise EvaluationError(
             f"{name}: {spec}: no model alias {prompt.model!r} in the configuration (there is: {aliases})"
         )
     judge: Judge = ModelJudge(prompt, models, timeout_s)
@@ -127,7 +127,7 @@ def prompt_of(judge: Judge) -> Prompt | None:
 
 def _local(configured: Cascade) -> Judge:
     if configured.name not in OBSERVERS:
-        raise SubjectError(f"{configured.name}: a judge of your own has no local stage")
+        raise EvaluationError(f"{configured.name}: a judge of your own has no local stage")
     local_judges = (judge for judge in configured.stages if isinstance(judge, LocalJudge))
     return next(local_judges, LocalJudge(configured.name))
 
@@ -137,11 +137,11 @@ def _prompt(spec: Spec, name: str, prompts: Mapping[Stage, Prompt]) -> Prompt:
         try:
             prompt = load_prompt(spec.prompt)
         except PromptError as error:
-            raise SubjectError(str(error)) from error
+            raise EvaluationError(str(error)) from error
         if prompt.name not in (name, SHARED if name in BUILT_IN else name):
-            raise SubjectError(f"{spec.prompt}: is a prompt of the judge {prompt.name!r}, not of {name!r}")
+            raise EvaluationError(f"{spec.prompt}: is a prompt of the judge {prompt.name!r}, not of {name!r}")
         return prompt
     for stage, prompt in prompts.items():
         if stage == spec.what:
             return prompt
-    raise SubjectError(f"{name}: has no {spec.what} stage; it has {', '.join(prompts) or 'no prompt'}")
+    raise EvaluationError(f"{name}: has no {spec.what} stage; it has {', '.join(prompts) or 'no prompt'}")

@@ -64,7 +64,7 @@ class Tuning:
         Raises:
             NothingToTune: No case fails, or too few do.
             TuneError: A model fails, or the budget is too small to begin.
-            JournalError: The folder cannot be written.
+            EvaluationError: The folder cannot be written.
         """
         start = best = await self._measure_start()
         if self._end_reason(start):
@@ -214,7 +214,7 @@ class Tuning:
 
         Raises:
             BudgetEnded: Not everything could be asked.
-            HoldoutError: The use cannot be counted.
+            EvaluationError: The use cannot be counted.
             TuneError: The model fails too often.
         """
         use_count = self.judging.journal.uses(result.winner.prompt.hash)

@@ -13,7 +13,7 @@ import pytest
 from judges.cascade import Cascade
 from judges.case import Case
 from judges.evaluation.edits import Edit, Proposal, RefusedProposal, Wording, apply_edits, check_wording, parse_wording
-from judges.evaluation.errors import HoldoutError, NothingToTune, TuneError
+from judges.evaluation.errors import EvaluationError, NothingToTune, TuneError
 from judges.evaluation.holdout import count_use, say_uses
 from judges.evaluation.journal import Journal, Settings
 from judges.evaluation.journaled_judging import BudgetEnded, JournaledJudging
@@ -456,7 +456,7 @@ async def test_the_budget_may_end_before_the_holdout(tmp_path: Path) -> None:
 def test_unreadable_counts_are_not_overwritten(tmp_path: Path) -> None:
     """A broken file is somebody's to mend."""
     (tmp_path / "uses.json").write_text("[1]")
-    with pytest.raises(HoldoutError, match="mend it"):
+    with pytest.raises(EvaluationError, match="mend it"):
         count_use(tmp_path / "uses.json", "tone", dev())
     assert (tmp_path / "uses.json").read_text() == "[1]"
 
