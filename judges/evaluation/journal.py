@@ -1,7 +1,6 @@
 """The folder of a tuning run: every wording that was tried, and a journal from which the run can go on."""
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -143,9 +142,6 @@ class Journal:
         if lines[-1]:  # cut off when its writer was killed
             os.write(self._file, b"\n")
 
-    def close(self) -> None:
-        os.close(self._file)
-
     def add(self, line: Line) -> None:
         """Write a line, unless it is there already: a resumed run comes by the same places."""
         text = line.model_dump_json()
@@ -245,22 +241,3 @@ def _key(case: LabelledCase) -> str:
 def has_failed(answer: Answer) -> bool:
     """Whether the model gave no answer at all: a timeout, an upstream that refuses, a budget that is spent."""
     return answer.skipped or (answer.verdict == "unjudged" and answer.judgement.exchange is None)
-
-
-def differences(start: Settings, wishes: Mapping[str, object]) -> list[str]:
-    """Say what is asked of a resumed run that it was not begun with."""
-    before = start.model_dump()
-    return [
-        f"{name}: the run was begun with {before[name]}, not with {value}"
-        for name, value in wishes.items()
-        if value not in (None, []) and before[name] != value
-    ]
-
-
-def changed_models(start: StartLine, models: Mapping[str, str | None]) -> list[str]:
-    """Say which aliases no longer stand for the models that a run was begun with."""
-    return [
-        f"models.{alias}: was {before!r} when the run was begun and is {models.get(alias)!r} now; begin a new run"
-        for alias, before in start.models.items()
-        if models.get(alias) != before
-    ]

@@ -9,7 +9,7 @@ from judges.evaluation.choice import Choice
 from judges.evaluation.configured_judges import ConfiguredJudges, resolve_judges
 from judges.evaluation.edits import parse_wording
 from judges.evaluation.errors import EvaluationError
-from judges.evaluation.journal import JOURNAL, START, Journal, Settings, StartLine, changed_models, differences
+from judges.evaluation.journal import JOURNAL, START, Journal, Settings, StartLine
 from judges.evaluation.journaled_judging import JournaledJudging
 from judges.evaluation.prompt_target import source_of
 from judges.evaluation.run_cases import ShowProgress
@@ -45,8 +45,11 @@ def reopen(folder: Path, wishes: Mapping[str, Any]) -> tuple[Journal, Settings]:
     journal = Journal(folder)
     if journal.start is None:
         raise EvaluationError(f"--resume: the run in {folder} has not come far enough; begin a new one")
-    if differing := differences(journal.start.settings, wishes):
-        raise EvaluationError(*(f"--resume: {one}" for one in differing))
+    before = journal.start.settings.model_dump()
+    if differing := [name for name, wish in wishes.items() if wish not in (None, []) and wish != before[name]]:
+        raise EvaluationError(
+            *(f"--resume: {name}: the run was begun with {before[name]}, not with {wishes[name]}" for name in differing)
+        )
     return journal, journal.start.settings
 
 
@@ -101,8 +104,13 @@ def open_tuning(
             )
         journal = Journal(folder)
         journal.add(StartLine(settings=settings.model_copy(update={"stage": prompt.stage}), models=models))
-    elif journal.start is not None and (changed := changed_models(journal.start, models)):
-        raise EvaluationError(*changed)
+    elif journal.start is not None and (changed := dict(journal.start.models.items() - models.items())):
+        raise EvaluationError(
+            *(
+                f"models.{alias}: was {before!r} when the run was begun and is {models.get(alias)!r} now; begin a new run"
+                for alias, before in changed.items()
+            )
+        )
     judging = JournaledJudging(subjects, journal, at_once, show_progress)
     return Tuning(
         judging, parse_wording(source.read_text(encoding="utf-8")), dev, configured.models, settings, report=report

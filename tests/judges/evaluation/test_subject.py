@@ -129,20 +129,6 @@ def test_prompt_of_another_judge_is_refused():
         opened(str(PROMPTS / "emergency.chief.md"))
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("gone.md", "gone.md: the judge's prompt cannot be read"),
-        ("swift@claude", "role: swift@claude: no model alias 'claude' in the configuration"),
-    ],
-)
-def test_what_is_not_there_is_told(text, said):
-    """Which file, and which aliases there are."""
-    with pytest.raises(EvaluationError) as caught:
-        opened(text)
-    assert str(caught.value).startswith(said)
-
-
 def test_stage_that_a_judge_does_not_have_is_told():
     """A judge of your own has no local stage, and perhaps no chief."""
     own = Cascade("tone", ROLE.modes, ROLE.stages[1:2])
