@@ -224,7 +224,7 @@ def _choose_blueprint(blueprints: dict[str, Blueprint], name: str | None) -> Blu
 
 
 def resolve_judges(judges: Sequence[str] | None, specs: Sequence[Spec]) -> list[str]:
-    """Return the judges that are named; when none is, those that the prompts to measure are for, see `ConfiguredJudges.named`."""
+    """Return the judges that are named; when none is, those that the prompts are for, see `expand_name`."""
     if judges:
         return list(judges)
     try:

@@ -49,7 +49,7 @@ class Tuning:
     async def run_with_holdout(
         self, holdout: Sequence[LabelledCase], uses: Path
     ) -> tuple[TuningResult, HoldoutResult | None]:
-        """Look for a better wording, and measure a winner on the holdout as far as the budget goes; see `run`, `on_holdout`."""
+        """Look for a better wording (`run`), and measure a winner on the holdout as far as the budget goes."""
         result = await self.run()
         if not result.improved or not holdout or result.end_reason == "budget":
             return result, None

@@ -21,24 +21,24 @@ from models.budget import price_of
 RUNS_FOLDER = Path("data/tuning")
 
 
-def settings_of(wishes: Mapping[str, Any]) -> Settings:
+def settings_of(requested: Mapping[str, Any]) -> Settings:
     """Return the settings of a new run.
 
     Args:
-        wishes: Fields of `Settings`; None where nothing is wished. Without a judge it is the one that the prompt is for.
+        requested: Fields of `Settings`; None where nothing is asked for. Without a judge it is the one that the prompt is for.
 
     Raises:
         EvaluationError: The prompt cannot be read.
     """
-    judge = wishes["judge"] or resolve_judges([], [Spec(prompt=wishes["prompt"])])[0]
-    return Settings.model_validate({k: v for k, v in wishes.items() if v is not None} | {"judge": judge})
+    judge = requested["judge"] or resolve_judges([], [Spec(prompt=requested["prompt"])])[0]
+    return Settings.model_validate({k: v for k, v in requested.items() if v is not None} | {"judge": judge})
 
 
-def reopen(folder: Path, wishes: Mapping[str, Any]) -> tuple[Journal, Settings]:
+def reopen(folder: Path, requested: Mapping[str, Any]) -> tuple[Journal, Settings]:
     """Open the folder of a run to resume it with the settings that it was started with.
 
     Raises:
-        EvaluationError: It holds no run, or one that was begun with something else than is wished.
+        EvaluationError: It holds no run, or one that was begun with something else than is requested.
     """
     if not (folder / JOURNAL).is_file():
         raise EvaluationError(f"--resume: {folder} holds no run: there is no {JOURNAL} in it")
@@ -46,9 +46,12 @@ def reopen(folder: Path, wishes: Mapping[str, Any]) -> tuple[Journal, Settings]:
     if journal.start is None:
         raise EvaluationError(f"--resume: the run in {folder} has not come far enough; begin a new one")
     before = journal.start.settings.model_dump()
-    if differing := [name for name, wish in wishes.items() if wish not in (None, []) and wish != before[name]]:
+    if differing := [name for name, value in requested.items() if value not in (None, []) and value != before[name]]:
         raise EvaluationError(
-            *(f"--resume: {name}: the run was begun with {before[name]}, not with {wishes[name]}" for name in differing)
+            *(
+                f"--resume: {name}: the run was begun with {before[name]}, not with {requested[name]}"
+                for name in differing
+            )
         )
     return journal, journal.start.settings
 
