@@ -13,7 +13,7 @@ from judges.evaluation.edits import Proposal
 from judges.evaluation.journal import has_failed
 from judges.evaluation.measures import name_verdicts
 from judges.evaluation.run_cases import Answer
-from judges.observation import OBSERVATIONS, Observation
+from judges.observation import Observation
 from judges.prompt import Prompt
 from models.client import Models
 from models.errors import UnreadableAnswer
@@ -53,7 +53,7 @@ def build_task(
     attempts: Sequence[Attempt],
     max_chars: int,
     seed: str,
-    form: type[Observation] | None = None,
+    form: type[Observation],
 ) -> str:
     """Return what the model is asked, as one JSON object.
 
@@ -62,7 +62,7 @@ def build_task(
         answers: Its answers to the dev cases.
         max_chars: Characters that the instructions may have.
         seed: Decides which of the failing cases are shown.
-        form: What is filled in; None: what the prompt names.
+        form: What is filled in.
     """
     wrong = [a for a in answers if not a.is_correct and not has_failed(a)]
     random.Random(seed).shuffle(wrong)
@@ -71,7 +71,7 @@ def build_task(
         "judge": prompt.name,
         "stage": prompt.stage,
         "instructions": prompt.text,
-        "form": strict_schema(form or OBSERVATIONS[prompt.observation]),
+        "form": strict_schema(form),
         "measured": {
             "cases": len(answers),
             "missed_violations": sum(_name_problem(a) == "missed violation" for a in wrong),

@@ -104,7 +104,7 @@ async def _run_trials(trials: Sequence["_Trial"], at_once: int, on_answer: Calla
     """
     queue = deque(enumerate(trials))
     answers: dict[int, Answer] = {}
-    workers = 1 if all(trial.subject.local for trial in trials) else min(at_once, len(trials))
+    workers = 1 if all(trial.subject.cascade.local_only for trial in trials) else min(at_once, len(trials))
 
     async def work() -> None:
         nonlocal workers

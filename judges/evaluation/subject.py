@@ -53,15 +53,16 @@ def parse_spec(text: str) -> Spec:
 class Subject:
     """A judge, or a part of one, ready to judge."""
 
-    judge: str
-    spec: Spec
     cascade: Cascade
-    prompts: tuple[Prompt, ...] = ()
-    """The prompts that it reads."""
 
     @property
-    def local(self) -> bool:
-        return self.cascade.local_only
+    def judge(self) -> str:
+        return self.cascade.name
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """The prompts that it reads."""
+        return tuple(filter(None, map(_prompt_of, self.cascade.stages)))
 
     @property
     def questions(self) -> frozenset[str]:
@@ -77,7 +78,7 @@ class Subject:
         else:
             assert isinstance(judge, ModelJudge)
             judge = replace(judge, prompt=prompt)
-        return replace(self, cascade=replace(self.cascade, stages=(judge,)), prompts=(prompt,))
+        return Subject(replace(self.cascade, stages=(judge,)))
 
 
 def open_subject(
@@ -94,12 +95,12 @@ def open_subject(
     """
     name = configured.name
     if spec.what == "cascade":
-        return Subject(name, spec, configured, tuple(filter(None, map(prompt_of, configured.stages))))
+        return Subject(configured)
     if spec.what == "local":
-        return Subject(name, spec, replace(configured, stages=(_local(configured),)))
+        return Subject(replace(configured, stages=(_local(configured),)))
     own = next((judge for judge in configured.stages if isinstance(judge, PythonJudge)), None)
     if own is not None and own.stage == spec.what and spec.alias is None:
-        return Subject(name, spec, configured)
+        return Subject(configured)
     prompt = _prompt(spec, name, prompts)
     if spec.alias is not None:
         prompt = replace(prompt, model=spec.alias)
@@ -115,10 +116,10 @@ def open_subject(
             frozenset({name}),
         )
         judge = SharedJudge(name, ReplyCall(prompt, questions, models, timeout_s))
-    return Subject(name, spec, replace(configured, stages=(judge,)), (prompt,))
+    return Subject(replace(configured, stages=(judge,)))
 
 
-def prompt_of(judge: Judge) -> Prompt | None:
+def _prompt_of(judge: Judge) -> Prompt | None:
     """Return the prompt that a judge reads; None: it reads none."""
     if isinstance(judge, SharedJudge):
         return judge.call.prompt

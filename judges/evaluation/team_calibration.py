@@ -153,7 +153,7 @@ async def calibrate_team(
         plan = configured.plan(name)
         # Without the threshold that may be set already: its verdicts would hide those of the rules.
         screen = replace(plan.open(configured.models), stages=(LocalJudge(name),))
-        screening = {name: Subject(name, Spec(what="local"), screen)}
+        screening = {name: Subject(screen)}
         local = await judge_cases(screening, [case for case in cases if case.judge == name])
         test = await judge_cases(screening, [case for case in held_out if case.judge == name])
         calibrations[name] = one = calibrate(name, local, recall, test)

@@ -57,7 +57,7 @@ def test_stage_is_measured_by_itself():
     """Not behind the one that screens for it."""
     one = opened("chief")
     (judge,) = one.cascade.stages
-    assert (judge.prompt, judge.timeout_s, one.prompts, one.local) == (
+    assert (judge.prompt, judge.timeout_s, one.prompts, one.cascade.local_only) == (
         BY_STAGE["chief"],
         7,
         (BY_STAGE["chief"],),
@@ -77,7 +77,7 @@ def test_local_stage_keeps_its_threshold():
     assert opened("local").cascade.stages == (LocalJudge("role", 0.3),)
     without = Cascade("role", ROLE.modes, ROLE.stages[1:])
     assert opened("local", without).cascade.stages == (LocalJudge("role"),)
-    assert opened("local").local
+    assert opened("local").cascade.local_only
 
 
 def test_another_model_reads_the_same_prompt():

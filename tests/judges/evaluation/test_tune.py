@@ -20,10 +20,11 @@ from judges.evaluation.journaled_judging import BudgetEnded, JournaledJudging
 from judges.evaluation.labelled import LabelledCase
 from judges.evaluation.paired_proof import Proof, decide
 from judges.evaluation.proposer import MAX_FAILING, build_task
-from judges.evaluation.subject import Spec, Subject
+from judges.evaluation.subject import Subject
 from judges.evaluation.tune import Tuning
 from judges.evaluation.tuning_result import TuningResult
 from judges.judge import ModelJudge
+from judges.observation import OBSERVATIONS
 from judges.prompt import load_prompt
 from judges.verdict import Exchange
 from models.budget import Budget, BudgetedEngine
@@ -93,9 +94,7 @@ class Lab:
             self.purse = Budget(self.budget)
             engines = {alias: BudgetedEngine(engine, alias, settings, self.purse) for alias, engine in engines.items()}
         models = Models(dict.fromkeys(engines, settings), engines, first_pause_s=0)
-        subject = Subject(
-            "tone", Spec(what="swift"), Cascade("tone", TONE.modes, (ModelJudge(TONE, models, 5),)), (TONE,)
-        )
+        subject = Subject(Cascade("tone", TONE.modes, (ModelJudge(TONE, models, 5),)))
         judging = JournaledJudging([subject], Journal(self.folder / "run"), self.at_once)
         settings_of_run = Settings(judge="tone", rounds=self.rounds, candidates=self.candidates)
         return Tuning(judging, START, self.cases, models, settings_of_run)
@@ -306,7 +305,9 @@ def test_the_tuner_is_shown_what_fails_and_what_must_stay(tmp_path: Path) -> Non
 def test_missed_violations_and_false_alarms_are_both_shown() -> None:
     """However many there are of the one, the other is not crowded out."""
     given = answers(*[("a", "reject", "accept")] * 3, *[("b", "accept", "reject")] * 40)
-    shown = json.loads(build_task(TONE, [_with_evidence(a) for a in given], [], 100, seed="x"))["failing"]
+    shown = json.loads(build_task(TONE, [_with_evidence(a) for a in given], [], 100, "x", OBSERVATIONS["verdict"]))[
+        "failing"
+    ]
     assert len(shown) == MAX_FAILING
     assert sum(one["problem"] == "missed violation" for one in shown) == 3
 
