@@ -32,18 +32,6 @@ from models.structured import (
 )
 from models.usage import Call, Ledger, Usage
 
-__all__ = [
-    "Body",
-    "Engine",
-    "EngineFactory",
-    "EngineWrapper",
-    "Forwarded",
-    "Models",
-    "StructuredAnswer",
-    "open_models",
-    "unwrapped",
-]
-
 T = TypeVar("T", bound=BaseModel)
 log = structlog.get_logger(__name__)
 

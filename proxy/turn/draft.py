@@ -8,7 +8,7 @@ from typing import Literal
 import structlog
 
 from knowledge_base import citations
-from models.client import Body
+from models.engine import Body
 from models.errors import ModelError
 from models.request import text_of
 from models.usage import BYTES_PER_TOKEN, estimate_tokens

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from judges.review import Review, signs
 from judges.verdict import Judgement
 from knowledge_base.library import Source
-from models.client import Body
+from models.engine import Body
 from models.turn_scope import Note
 from proxy.traces.trace import Attempt, ConcernKind, DroppedCall, Outcome, SelectedSource, worst_outcome
 from proxy.turn.tool_calls import ToolCall

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from knowledge_base.library import Source
-from models.client import Body
+from models.engine import Body
 from proxy.state.conversation import CarriedWarning
 from proxy.traces.trace import Attempt, Outcome, Trace, TracedDocument
 from proxy.turn.inputs import Turn
