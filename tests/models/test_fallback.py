@@ -5,7 +5,6 @@ import asyncio
 import pytest
 from pydantic import BaseModel
 
-from models.client import open_models
 from models.errors import CircuitOpen, OutOfTime, UpstreamBusy, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from models.fallback import chain, fallback_problems, with_all_asked
 from models.settings import ModelSettings
@@ -13,18 +12,6 @@ from models.usage import Ledger
 from tests.models.conftest import completion, cut, give, hang, refuse, say, stream
 
 ASK = {"messages": [{"role": "user", "content": "Hi"}]}
-
-
-@pytest.fixture
-def models(session, upstream):
-    """Open aliases whose upstream names are their own; what each is given are its settings."""
-
-    def make(**aliases):
-        fields = {"engine": "openai", "base_url": upstream.url, "max_attempts": 1, "timeout_s": 0.3}
-        settings = {name: ModelSettings.model_validate(fields | more) for name, more in aliases.items()}
-        return open_models(settings, session, {}, {}, first_pause_s=0.01)
-
-    return make
 
 
 def by_model(upstream, **replies):
