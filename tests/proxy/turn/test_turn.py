@@ -19,6 +19,7 @@ from tests.proxy.conftest import (
     judge_with,
     screening,
     text_of,
+    warnings_in,
 )
 
 
@@ -74,8 +75,7 @@ async def test_same_rule_again_strengthens_the_warning(start: Start) -> None:
     for _ in range(4):
         messages.append("Which supplements should I take, and how much?")
         messages.append(text_of(await proxy.say(*messages)))
-    sent = [m["content"] for m in proxy.upstream.requests[-1]["messages"] if m["content"].startswith("[warning]")]
-    rules = [text for text in sent if "3 times" in text]
+    rules = [text for text in warnings_in(proxy.upstream.requests[-1]) if "3 times" in text]
     assert rules
     assert "information service about a health condition" in rules[0]
 
@@ -281,7 +281,7 @@ async def test_no_two_users_share_state(start: Start, other: Body) -> None:
     proxy.upstream.answer = lambda body: ADVICE
     first = await proxy.say("Which supplements?", user="a")
     second = await proxy.say("Which supplements?", text_of(first), "And then?", **({"user": "a"} | other))
-    assert not any(m["content"].startswith("[warning]") for m in proxy.upstream.requests[-1]["messages"])
+    assert not warnings_in(proxy.upstream.requests[-1])
     assert first["caf"]["conversation_id"] != second["caf"]["conversation_id"]
 
 
@@ -292,7 +292,7 @@ async def test_explicit_conversation_id_overrides_the_history(start: Start) -> N
     await proxy.say("Which supplements?", headers={"X-Conversation-Id": "c-1"})
     body = await proxy.say("Anything else?", metadata={"conversation_id": "c-1"})
     assert body["caf"]["conversation_id"] == "c-1"
-    assert any(m["content"].startswith("[warning]") for m in proxy.upstream.requests[-1]["messages"])
+    assert warnings_in(proxy.upstream.requests[-1])
 
 
 async def test_wrapped_chatbot_keeps_its_messages_and_is_judged_on_evidence(start: Start) -> None:
@@ -308,7 +308,7 @@ async def test_wrapped_chatbot_keeps_its_messages_and_is_judged_on_evidence(star
     assert "magnesium" not in text_of(refused)
     history = [system, {"role": "user", "content": ASKED}, {"role": "assistant", "content": text_of(refused)}]
     await proxy.say(*history, {"role": "user", "content": "More?"})
-    assert any(m["content"].startswith("[warning]") for m in proxy.upstream.requests[-1]["messages"])
+    assert warnings_in(proxy.upstream.requests[-1])
 
 
 async def test_long_reply_is_shortened_before_it_is_judged(start: Start) -> None:
@@ -532,7 +532,7 @@ async def test_refused_json_reply_leaves_its_warning(start: Start) -> None:
     proxy.upstream.answer = lambda body: json.dumps({"advice": "Take 400 mg of magnesium every night."})
     await proxy.say("Which supplements?", response_format={"type": "json_object"}, headers=named)
     await proxy.say("And then?", headers=named)
-    assert any(m["content"].startswith("[warning]") for m in proxy.upstream.requests[-1]["messages"])
+    assert warnings_in(proxy.upstream.requests[-1])
 
 
 async def test_what_is_too_long_to_read_is_not_accepted(start: Start) -> None:
@@ -567,7 +567,7 @@ async def test_custom_judges_reason_stays_out_of_the_context(start: Start, tmp_p
     reply = text_of(await proxy.say(ASKED))
     await proxy.say(ASKED, reply, "And then?")
     sent = [r for r in proxy.upstream.requests if r["model"] == "up-chatbot"][-1]
-    assert any(m["content"].startswith("[warning]") for m in sent["messages"])
+    assert warnings_in(sent)
     assert "magnesium" not in json.dumps(sent)
 
 
