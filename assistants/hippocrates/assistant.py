@@ -49,7 +49,7 @@ class Hippocrates:
 
     async def reply(self, request: AssistantRequest) -> AssistantReply:
         turns, answers = read_turns(request.messages)
-        talk = Talk(self._grammar, self._sources.vocabulary, answers)
+        talk = Talk(self._grammar, answers)
         if self._plans and request.ask_structured is not None:
             study = await plan(request.ask_structured, turns, talk)
         else:  # beside the event loop: conversations may be long

@@ -20,7 +20,6 @@ from assistants.hippocrates.sentence import Phrase, Piece, Unclear
 from assistants.hippocrates.study import (
     Age,
     Ask,
-    Change,
     Count,
     Days,
     DrugEraExit,
@@ -31,8 +30,6 @@ from assistants.hippocrates.study import (
     Reader,
     Reading,
     Study,
-    Undo,
-    apply,
     fold,
 )
 from assistants.hippocrates.terms import Terms
@@ -42,6 +39,8 @@ from models.request import Message, text_of
 PROMPT = Path(__file__).parent / "planner.md"
 PLANNER = "planner"
 """The role, under `models` of the alias, of the model that is asked."""
+_FOR_MODELS = ("unclear", "no_concept")
+"""What the grammar asks back of sentences that a model may read."""
 _MOST_SENTENCES = 20
 _DEFAULT_GAP = DrugEraExit().gap
 log = structlog.get_logger()
@@ -132,7 +131,7 @@ class _Listening:
 
     def read(self, study: Study, turn: int, text: str) -> Reading:
         reading = self._grammar.read(study, turn, text)
-        self.unread += [Origin(turn, ask.words) for ask in reading.asks if ask.kind in ("unclear", "no_concept")]
+        self.unread += [Origin(turn, ask.words) for ask in reading.asks if ask.kind in _FOR_MODELS]
         return reading
 
 
@@ -147,36 +146,30 @@ class Planned:
 
     def read(self, study: Study, turn: int, text: str) -> Reading:
         reading = self._grammar.read(study, turn, text)
-        if Undo() in reading.changes:
+        if reading.undo:
             return reading
-        for change in reading.changes:
-            study = apply(study, change, turn)
-        changes, asks = [*reading.changes], []
+        study, asks = reading.study, []
         for ask in reading.asks:
-            origin = Origin(turn, ask.words)
-            statements = self._statements.get(origin, [])
-            read, remaining = self._changes(study, origin, statements, ask)
-            for change in read:
-                study = apply(study, change, turn)
-            changes += read
+            study, remaining = self._fill(study, turn, ask)
             asks += remaining
-        return Reading(tuple(changes), tuple(asks))
+        return Reading(study, asks)
 
-    def _changes(
-        self, study: Study, origin: Origin, statements: list[Statement], ask: Ask
-    ) -> tuple[list[Change], list[Ask]]:
-        if not statements or ask.kind not in ("unclear", "no_concept"):
-            return [], [ask]
+    def _fill(self, study: Study, turn: int, ask: Ask) -> tuple[Study, list[Ask]]:
+        """Return the study with what the model read in a sentence, and what is still asked back."""
+        origin = Origin(turn, ask.words)
+        statements = self._statements.get(origin)
+        if not statements or ask.kind not in _FOR_MODELS:
+            return study, [ask]
         kinds = {one.kind for one in statements}
         if kinds == {"other"}:
-            return [], [Ask("question", ask.words, "")]
+            return study, [Ask("question", ask.words, "")]
         if "unclear" in kinds or not all(_stands_in(one, origin.words) for one in statements):
-            return [], [ask]
+            return study, [ask]
         try:
             pieces = [piece for one in statements if one.kind != "other" for piece in _pieces(one, self._grammar.terms)]
             return assemble(study, pieces, origin), []
         except Unclear as problem:
-            return [], [Ask(ask.kind, ask.words, str(problem))]
+            return study, [Ask(ask.kind, ask.words, str(problem))]
 
 
 def _stands_in(statement: Statement, words: str) -> bool:

@@ -6,14 +6,13 @@ A wish is cut out of its message, so that the grammar reads only what is left of
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from assistants.hippocrates.grammar import Grammar, sentences
 from assistants.hippocrates.query import LONGEST
-from assistants.hippocrates.study import Ask, Choice, Reading, ReplaceTerm, Study, Term
+from assistants.hippocrates.study import Ask, Choice, Reading, Study, Term
 from assistants.hippocrates.terms import Terms
-from assistants.hippocrates.vocabulary import Vocabulary
 from models.request import Message, text_of
 
 CHOOSE, CONFIRM, SEND = "choose_concepts", "confirm_cohort", "send_to_atlas"
@@ -125,7 +124,6 @@ class Talk:
     """The grammar, which is given only what is about the cohort; what it is not given is kept by message."""
 
     grammar: Grammar
-    vocabulary: Vocabulary
     tool_turns: Mapping[int, "ToolChoice | Said"] = field(default_factory=dict)
     said: dict[int, tuple[Said, ...]] = field(default_factory=dict)
     before: dict[int, Study] = field(default_factory=dict)
@@ -140,9 +138,9 @@ class Talk:
         if (choice := self.tool_turns.get(turn)) is not None:
             if isinstance(choice, Said):
                 self.said[turn] = (choice,)
-                return Reading()
+                return Reading(study)
             self.said[turn] = ()
-            return choice.read(study, self.vocabulary)
+            return Reading(choice.apply(study))
         rest, said = [], []
         spoken = sentences(text)
         for words in spoken[:MOST_SENTENCES]:
@@ -155,7 +153,7 @@ class Talk:
         if len(spoken) <= MOST_SENTENCES:
             return reading
         ask = Ask("unclear", "", f"Only the first {MOST_SENTENCES} sentences of that message were read.")
-        return Reading(reading.changes, (*reading.asks, ask))
+        return replace(reading, asks=(*reading.asks, ask))
 
 
 def wish(words: str) -> Said | None:
@@ -186,29 +184,28 @@ class ToolChoice:
     words: str
     answer: Mapping[str, Any]
 
-    def read(self, study: Study, vocabulary: Vocabulary) -> Reading:
-        """Return the choice as a change of the term that was asked about; ids that it was not offered are left out."""
-        waiting = [term for term in study.terms() if term.is_open]
-        term = next((one for one in waiting if one.words == self.words), None)
+    def apply(self, study: Study) -> Study:
+        """Return the study with the concepts chosen for the term that was asked about; ids that it was not offered are left out."""
+        term = next((one for one in study.terms() if one.is_open and one.words == self.words), None)
         if term is None:
-            return Reading()
+            return study
         included, excluded = _ids(self.answer.get("concepts")), _ids(self.answer.get("exclude"))
         offered = {concept.concept_id: concept for concept in term.candidates}
         descendants = self.answer.get("descendants")
         choices = tuple(
             Choice(
                 offered[one],
-                term.descendants if not isinstance(descendants, bool) else descendants,
+                descendants if isinstance(descendants, bool) else term.descendants,
                 excluded=one in excluded,
                 mapped=self.answer.get("mapped") is True,
             )
             for one in dict.fromkeys((*included, *excluded))
             if one in offered
         )
-        if not any(not choice.excluded for choice in choices):
-            nothing = self.answer.get("concepts") == []
-            return Reading((ReplaceTerm(term, None),)) if nothing and not excluded else Reading()
-        return Reading((ReplaceTerm(term, Term(term.words, choices)),))
+        if any(not choice.excluded for choice in choices):
+            return study.replace_term(term, Term(term.words, choices))
+        is_none = self.answer.get("concepts") == [] and not excluded
+        return study.replace_term(term, None) if is_none else study
 
 
 def _ids(value: Any) -> list[int]:
