@@ -51,9 +51,9 @@ class Hippocrates:
         turns, answers = read_turns(request.messages)
         talk = Talk(self._grammar, answers)
         if self._plans and request.ask_structured is not None:
-            study = await plan(request.ask_structured, turns, talk)
+            study = await plan(request.ask_structured, turns, talk.read, self._grammar.terms)
         else:  # beside the event loop: conversations may be long
-            study = await asyncio.to_thread(fold, turns, talk)
+            study = await asyncio.to_thread(fold, turns, talk.read)
         last = len(turns) - 1
         said = talk.said.get(last, ())
         before = talk.before.get(last, Study())

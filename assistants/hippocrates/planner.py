@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import structlog
 from pydantic import BaseModel, ConfigDict
@@ -27,7 +27,7 @@ from assistants.hippocrates.study import (
     FixedExit,
     ObservationExit,
     Origin,
-    Reader,
+    Read,
     Reading,
     Study,
     fold,
@@ -42,6 +42,7 @@ PLANNER = "planner"
 _FOR_MODELS = ("unclear", "no_concept")
 """What the grammar asks back of sentences that a model may read."""
 _MOST_SENTENCES = 20
+_TIMEOUT_S = 30.0
 _DEFAULT_GAP = DrugEraExit().gap
 log = structlog.get_logger()
 
@@ -90,62 +91,49 @@ class Plan(BaseModel):
     statements: list[Statement]
 
 
-class ReadsTerms(Reader, Protocol):
-    """A reader that knows what words mean; `Grammar` is one."""
+async def plan(ask: AskStructured, messages: Sequence[Message], read: Read, terms: Terms) -> Study:
+    """Return the study that the messages describe; the model is asked once, and only if the grammar leaves sentences unread.
 
-    @property
-    def terms(self) -> Terms: ...
+    Args:
+        read: Reads by the grammar.
+    """
+    unread: list[Origin] = []
 
+    def read_and_note(study: Study, turn: int, text: str) -> Reading:
+        reading = read(study, turn, text)
+        unread.extend(Origin(turn, ask.words) for ask in reading.asks if ask.kind in _FOR_MODELS)
+        return reading
 
-async def plan(
-    ask: AskStructured, messages: Sequence[Message], grammar: ReadsTerms, *, timeout_s: float = 30.0
-) -> Study:
-    """Return the study that the messages describe; the model is asked once, and only if the grammar leaves sentences unread."""
-    listening = _Listening(grammar)
-    study = fold(messages, listening)
-    if not listening.unread:
+    study = fold(messages, read_and_note)
+    if not unread:
         return study
-    unread = listening.unread[-_MOST_SENTENCES:]
     case = {
         "conversation": [{"role": message.get("role"), "text": text_of(message)} for message in messages],
-        "sentences": [{"turn": origin.turn, "words": origin.words} for origin in unread],
+        "sentences": [{"turn": origin.turn, "words": origin.words} for origin in unread[-_MOST_SENTENCES:]],
     }
     prompt = [
         {"role": "system", "content": PROMPT.read_text(encoding="utf-8")},
         {"role": "user", "content": json.dumps(case, ensure_ascii=False)},
     ]
     try:
-        answer = await ask(PLANNER, prompt, Plan, step=PLANNER, timeout_s=timeout_s)
+        answer = await ask(PLANNER, prompt, Plan, step=PLANNER, timeout_s=_TIMEOUT_S)
     except ModelError as error:
         log.warning("planner_failed", error=error.kind)
         return study
-    return fold(messages, Planned(grammar, answer.value.statements))
+    return fold(messages, _Planned(read, terms, answer.value.statements).read)
 
 
-class _Listening:
-    """The grammar, and the sentences that it does not understand."""
-
-    def __init__(self, grammar: ReadsTerms) -> None:
-        self._grammar = grammar
-        self.unread: list[Origin] = []
-
-    def read(self, study: Study, turn: int, text: str) -> Reading:
-        reading = self._grammar.read(study, turn, text)
-        self.unread += [Origin(turn, ask.words) for ask in reading.asks if ask.kind in _FOR_MODELS]
-        return reading
-
-
-class Planned:
+class _Planned:
     """The grammar, and for what it does not understand the statements of a model."""
 
-    def __init__(self, grammar: ReadsTerms, statements: Sequence[Statement]) -> None:
-        self._grammar = grammar
+    def __init__(self, read: Read, terms: Terms, statements: Sequence[Statement]) -> None:
+        self._read, self._terms = read, terms
         self._statements: dict[Origin, list[Statement]] = {}
         for one in statements:
             self._statements.setdefault(Origin(one.turn, one.words.strip()), []).append(one)
 
     def read(self, study: Study, turn: int, text: str) -> Reading:
-        reading = self._grammar.read(study, turn, text)
+        reading = self._read(study, turn, text)
         if reading.undo:
             return reading
         study, asks = reading.study, []
@@ -166,7 +154,7 @@ class Planned:
         if "unclear" in kinds or not all(_stands_in(one, origin.words) for one in statements):
             return study, [ask]
         try:
-            pieces = [piece for one in statements if one.kind != "other" for piece in _pieces(one, self._grammar.terms)]
+            pieces = [piece for one in statements if one.kind != "other" for piece in _pieces(one, self._terms)]
             return assemble(study, pieces, origin), []
         except Unclear as problem:
             return study, [Ask(ask.kind, ask.words, str(problem))]

@@ -4,9 +4,9 @@ Nothing is remembered between requests: the same messages give the same study, s
 branching from it, needs no bookkeeping.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Literal, Protocol, Self, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 from assistants.hippocrates.vocabulary import Concept
 from models.request import Message, text_of
@@ -276,19 +276,17 @@ class Reading:
     """It takes back the last message that changed something, whatever else it says."""
 
 
-class Reader(Protocol):
-    """Reads a message as an answer to what the study still lacks."""
-
-    def read(self, study: Study, turn: int, text: str) -> Reading: ...
+Read = Callable[[Study, int, str], Reading]
+"""Reads a message as an answer to what the study still lacks; the number says which of the user's messages it is, from 0."""
 
 
-def fold(messages: Sequence[Message], reader: Reader) -> Study:
+def fold(messages: Sequence[Message], read: Read) -> Study:
     """Return the study that the user's messages describe."""
     history = [Study()]
     texts = [text_of(message) for message in messages if message.get("role") == "user"]
     for turn, text in enumerate(texts):
         before = replace(history[-1], asks=())
-        reading = reader.read(before, turn, text)
+        reading = read(before, turn, text)
         if reading.undo:
             history = history[:-1] or history
         elif reading.study == before:

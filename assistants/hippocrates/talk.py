@@ -12,7 +12,6 @@ from typing import Any, Literal
 from assistants.hippocrates.grammar import Grammar, sentences
 from assistants.hippocrates.query import LONGEST
 from assistants.hippocrates.study import Ask, Choice, Reading, Study, Term
-from assistants.hippocrates.terms import Terms
 from models.request import Message, text_of
 
 CHOOSE, CONFIRM, SEND = "choose_concepts", "confirm_cohort", "send_to_atlas"
@@ -128,10 +127,6 @@ class Talk:
     said: dict[int, tuple[Said, ...]] = field(default_factory=dict)
     before: dict[int, Study] = field(default_factory=dict)
     """The study before each message."""
-
-    @property
-    def terms(self) -> Terms:
-        return self.grammar.terms
 
     def read(self, study: Study, turn: int, text: str) -> Reading:
         self.before[turn] = study

@@ -155,7 +155,7 @@ def measure(conversations: list[dict[str, Any]], vocabulary: Vocabulary) -> Scor
     grammar, score = Grammar(vocabulary), Score()
     for one in conversations:
         say = [one["say"]] if isinstance(one["say"], str) else one["say"]
-        study = fold([{"role": "user", "content": text} for text in say], grammar)
+        study = fold([{"role": "user", "content": text} for text in say], grammar.read)
         asked = bool(study.asks or study.open_term) or len(say) > 1
         score.add(say, expected_slots(one["expect"], vocabulary), slots_of(study), asked)
     return score

@@ -17,7 +17,7 @@ def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
 
 
 def read(vocabulary: Vocabulary, *texts: str) -> Study:
-    return fold([{"role": "user", "content": text} for text in texts], Grammar(vocabulary))
+    return fold([{"role": "user", "content": text} for text in texts], Grammar(vocabulary).read)
 
 
 START = "users of celecoxib, 18 or older, exit after 30 days"

@@ -36,7 +36,7 @@ def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
 
 
 def built(text: str, vocabulary: Vocabulary) -> dict[str, Any]:
-    return build_cohort(fold([{"role": "user", "content": text}], Grammar(vocabulary)))
+    return build_cohort(fold([{"role": "user", "content": text}], Grammar(vocabulary).read))
 
 
 @pytest.mark.parametrize(("text", "persons"), EXAMPLES.items())

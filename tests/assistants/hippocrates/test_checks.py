@@ -23,7 +23,7 @@ def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
 @pytest.fixture
 def expression(vocabulary: Vocabulary) -> Json:
     text = "New users of celecoxib, 18 or older, women, 365 prior days. No GI bleeding in the year before entry"
-    built = build_cohort(fold([{"role": "user", "content": text}], Grammar(vocabulary)))
+    built = build_cohort(fold([{"role": "user", "content": text}], Grammar(vocabulary).read))
     assert check(built, vocabulary) == []
     return built
 
@@ -86,7 +86,7 @@ def test_a_fault_is_found(
 def test_a_rule_that_excludes_the_entry_event_itself_is_an_error(vocabulary: Vocabulary, expression: Json) -> None:
     """Nobody would be left."""
     messages = [{"role": "user", "content": "patients with GI bleeding. no GI bleeding on or before entry"}]
-    built = build_cohort(fold(messages, Grammar(vocabulary)))
+    built = build_cohort(fold(messages, Grammar(vocabulary).read))
     assert [one.text for one in check(built, vocabulary) if one.severity == "error"] == [
         "It excludes the very event that starts the cohort, so nobody is left."
     ]
@@ -107,4 +107,4 @@ def test_a_rule_that_excludes_the_entry_event_itself_is_an_error(vocabulary: Voc
 def test_what_cannot_be_built_says_why(vocabulary: Vocabulary, text: str, why: str) -> None:
     """To the researcher, in words."""
     with pytest.raises(CannotBuild, match=why):
-        build_cohort(fold([{"role": "user", "content": text}], Grammar(vocabulary)))
+        build_cohort(fold([{"role": "user", "content": text}], Grammar(vocabulary).read))

@@ -112,10 +112,10 @@ def test_a_dialogue_ends_in_exactly_the_expected_json(vocabulary: Vocabulary, sp
     for text in spec["say"]:
         messages += [{"role": "user", "content": text}, {"role": "assistant", "content": "..."}]
     if "edit" in spec:
-        fold(messages, grammar)
+        fold(messages, grammar.read)
         for turn, text in spec["edit"].items():
             messages[2 * turn] = {"role": "user", "content": text}
-    built = build_cohort(fold(messages, grammar))
+    built = build_cohort(fold(messages, grammar.read))
     assert built == expression(spec, vocabulary)
     assert [one for one in checks.check(built, vocabulary) if one.severity == "error"] == []
     assert describe(built)

@@ -22,7 +22,7 @@ def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
 
 
 def read(vocabulary: Vocabulary, *texts: str) -> Study:
-    return fold([{"role": "user", "content": text} for text in texts], Grammar(vocabulary))
+    return fold([{"role": "user", "content": text} for text in texts], Grammar(vocabulary).read)
 
 
 def rule(days: list[int | None], count: str = "at least 1", concepts: Any = 192671) -> dict[str, Any]:
@@ -359,7 +359,7 @@ def test_the_same_messages_give_the_same_study(vocabulary: Vocabulary) -> None:
     texts = ("patients with GI bleeding", "365 prior days", "no celecoxib before entry")
     grammar = Grammar(vocabulary)
     messages = [{"role": "user", "content": text} for text in texts]
-    assert fold(messages, grammar) == fold(messages, grammar) == read(vocabulary, *texts)
+    assert fold(messages, grammar.read) == fold(messages, grammar.read) == read(vocabulary, *texts)
 
 
 @pytest.mark.parametrize("seed", range(60))

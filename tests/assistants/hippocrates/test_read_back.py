@@ -16,7 +16,7 @@ def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
 
 
 def read(vocabulary: Vocabulary, *texts: str) -> Study:
-    return fold([{"role": "user", "content": text} for text in texts], Grammar(vocabulary))
+    return fold([{"role": "user", "content": text} for text in texts], Grammar(vocabulary).read)
 
 
 def test_everything_of_the_expression_is_said(vocabulary: Vocabulary) -> None:

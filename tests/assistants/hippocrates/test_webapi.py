@@ -43,7 +43,7 @@ def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
 
 
 def confirmed(vocabulary: Vocabulary, name: str) -> Confirmed:
-    expression = build_cohort(fold([{"role": "user", "content": TEXTS[name][0]}], Grammar(vocabulary)))
+    expression = build_cohort(fold([{"role": "user", "content": TEXTS[name][0]}], Grammar(vocabulary).read))
     return Confirmed.of(name, expression, digest(expression))
 
 
