@@ -8,13 +8,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from assistants.hippocrates.tables import DataError, Kind, Tables
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 SMALL_CELL = 5
 """Counts below this may point to single persons and are not shown."""
@@ -64,11 +63,11 @@ class Database:
 class Counts:
     """How many persons the databases have of one concept."""
 
-    places: "NDArray[np.int64]"
+    places: NDArray[np.int64]
     """Which databases, by their places in `Catalogue.databases`."""
-    persons: "NDArray[np.int64]"
+    persons: NDArray[np.int64]
     """How many in each; `SUPPRESSED` for fewer than `SMALL_CELL`."""
-    whole: "NDArray[np.bool_]"
+    whole: NDArray[np.bool_]
     """Whether that counts the concept's descendants too, as drug eras do."""
 
 
@@ -78,7 +77,7 @@ class Catalogue:
     def __init__(
         self,
         databases: Collection[Database],
-        rows: "tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]",
+        rows: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
         *,
         locations: Collection[str] = (),
         notice: str = "",
@@ -147,14 +146,12 @@ def shown(count: int) -> str:
 
 def _index(
     databases: tuple[Database, ...],
-    database_ids: "NDArray[np.int64]",
-    analyses: "NDArray[np.int64]",
-    concepts: "NDArray[np.int64]",
-    persons: "NDArray[np.int64]",
+    database_ids: NDArray[np.int64],
+    analyses: NDArray[np.int64],
+    concepts: NDArray[np.int64],
+    persons: NDArray[np.int64],
 ) -> dict[int, Counts]:
     """Sort counts by concept; where several analyses count persons of one concept, the largest stands."""
-    import numpy as np
-
     ids = np.array([one.id for one in databases], np.int64)
     by_id = ids.argsort()
     places = by_id[ids[by_id].searchsorted(database_ids)]
@@ -173,10 +170,8 @@ def _index(
     }
 
 
-def _starts(*columns: "NDArray[np.int64]") -> "NDArray[np.int64]":
+def _starts(*columns: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return where in sorted columns a new value begins."""
-    import numpy as np
-
     changes = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
     return np.flatnonzero(np.append([True], changes)) if len(columns[0]) else np.zeros(0, np.int64)
 
@@ -242,10 +237,8 @@ def _versions(tables: Tables) -> dict[int, str]:
     return {one: version for one, version in tables.rows("achilles_results", kinds, where=where) if version}
 
 
-def _check_rows(tables: Tables, databases: Collection[Database], rows: "list[NDArray[np.int64]]") -> None:
+def _check_rows(tables: Tables, databases: Collection[Database], rows: list[NDArray[np.int64]]) -> None:
     """Raise `DataError` unless there are counts, all of them of a known database and above nought."""
-    import numpy as np
-
     place = tables.place("achilles_results")
     ids, _, _, persons = rows
     if not len(ids):

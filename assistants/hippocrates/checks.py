@@ -5,8 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from pydantic import ValidationError
+
 from assistants.hippocrates.cohort import CRITERIA, SEXES, Json
 from assistants.hippocrates.vocabulary import Vocabulary
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # its models are configured as pydantic 1 wanted it
+    from ohdsi_cohort_schemas import CohortExpression
+    from ohdsi_cohort_schemas.validation import BusinessLogicValidator
 
 _DOMAIN_OF = {criterion: domain for domain, criterion in CRITERIA.items()} | {"DrugEra": "Drug", "Death": "Condition"}
 
@@ -35,12 +42,6 @@ def check(expression: Json, vocabulary: Vocabulary) -> list[Problem]:
 
 def check_schema(expression: Json) -> list[Problem]:
     """Check an expression by the models of ohdsi-cohort-schemas."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # its models are configured as pydantic 1 wanted it
-        from ohdsi_cohort_schemas import CohortExpression
-        from ohdsi_cohort_schemas.validation import BusinessLogicValidator
-    from pydantic import ValidationError
-
     try:
         cohort = CohortExpression.model_validate(expression)
     except ValidationError as error:

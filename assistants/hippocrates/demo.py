@@ -12,15 +12,13 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from assistants.hippocrates.catalogue import DRUG_ERA, METADATA, PERSONS, Catalogue
 from assistants.hippocrates.tables import DataError, Tables
 from assistants.hippocrates.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 NOTICE = (
     "These are demo data: the databases are invented, and their patients are drawn at random from the synthetic persons of "
@@ -54,7 +52,7 @@ _COLUMNS = ("data_source_id", "analysis_id", *(f"stratum_{n}" for n in range(1, 
 class People:
     """Who has what, in a CDM."""
 
-    has: "NDArray[np.bool_]"
+    has: NDArray[np.bool_]
     """A row for each person, a column for each concept of `concepts`."""
     concepts: tuple[int, ...]
     analyses: tuple[int, ...]
@@ -109,8 +107,6 @@ def read_people(path: Path) -> People:
     Raises:
         DataError: a table or column is missing, or it has no persons.
     """
-    import numpy as np
-
     remedy = "point to an OMOP CDM in a DuckDB file"
     with Tables(path, remedy=remedy) as tables:
         persons = [one for (one,) in tables.rows("person", {"person_id": "id"}, filled=("person_id",))]
@@ -148,8 +144,6 @@ def draw(people: People, sizes: Iterable[int], *, concepts: int | None = 150, se
         concepts: how many concepts each records at most, None for all.
         seed: other databases for another.
     """
-    import numpy as np
-
     chance = random.Random(seed)
     drawn = []
     for number, size in enumerate(sizes, 1):

@@ -9,16 +9,15 @@ import functools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from assistants.assistant import Document
 from assistants.hippocrates.catalogue import SMALL_CELL, SUPPRESSED, Catalogue, Counts, Database, shown
 from assistants.hippocrates.query import How, Query, Wanted, parse_query
 from assistants.hippocrates.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _TAKEN: Mapping[How, str] = {
     "name": "is",
@@ -146,15 +145,13 @@ def compare_versions(catalogue: Catalogue, vocabulary: Vocabulary) -> tuple[str,
 class _Estimate(NamedTuple):
     """For every database: how many persons have one wanted concept."""
 
-    low: "NDArray[np.float64]"
-    high: "NDArray[np.float64]"
-    expected: "NDArray[np.float64]"
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    expected: NDArray[np.float64]
 
 
 def _estimate(catalogue: Catalogue, vocabulary: Vocabulary, wanted: Wanted) -> _Estimate:
     """Bound and estimate how many persons have any of the concepts."""
-    import numpy as np
-
     persons = _persons(catalogue)
     low, high, free = np.zeros(len(persons)), np.zeros(len(persons)), np.ones(len(persons))
     for root, below in _roots(vocabulary, wanted):
@@ -174,10 +171,8 @@ def _estimate(catalogue: Catalogue, vocabulary: Vocabulary, wanted: Wanted) -> _
     return _Estimate(low, np.maximum(np.minimum(high, persons), low), persons * (1 - free))
 
 
-def _cells(counts: Counts, persons: "NDArray[np.float64]") -> _Estimate:
+def _cells(counts: Counts, persons: NDArray[np.float64]) -> _Estimate:
     """Return what single counts say; a suppressed one is expected to be what the concept's counts elsewhere suggest."""
-    import numpy as np
-
     hidden, sizes = counts.persons == SUPPRESSED, persons[counts.places]
     share = counts.persons[~hidden].sum() / max(sizes[~hidden].sum(), 1)
     low, high = np.where(hidden, 1, counts.persons), np.where(hidden, SMALL_CELL - 1, counts.persons)
@@ -252,10 +247,8 @@ def _with_detail(
     return DatabaseMatch(match.database, match.patients, match.all_wanted, match.score, tuple(rows))
 
 
-def _persons(catalogue: Catalogue) -> "NDArray[np.float64]":
+def _persons(catalogue: Catalogue) -> NDArray[np.float64]:
     """Return the size of each database; of one that does not say, so many that its counts are as good as disjoint."""
-    import numpy as np
-
     sizes = [1e9 if one.persons is None else one.persons or SMALL_CELL - 1 for one in catalogue.databases]
     return np.array(sizes, np.float64)
 

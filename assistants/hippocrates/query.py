@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
+from rapidfuzz import fuzz
+
 from assistants.hippocrates.vocabulary import COMPLETE, ConceptMatch, Vocabulary, content_words
 
 _Join = Literal["and", "or", "not", "new"]
@@ -275,8 +277,6 @@ def _names_in_a_row(words: str, vocabulary: Vocabulary) -> list[Wanted]:
 
 
 def _alike(words: str, name: str) -> float:
-    from rapidfuzz import fuzz
-
     said, named = " ".join(content_words(words)), " ".join(content_words(name))
     return max(fuzz.ratio(said, named), fuzz.token_sort_ratio(said, named))
 

@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from assistants.hippocrates.catalogue import Catalogue
 from assistants.hippocrates.cdm import CdmError, check_cdm
-from assistants.hippocrates.checks import check_schema
 from assistants.hippocrates.demo import demo_catalogue, eunomia_path
 from assistants.hippocrates.tables import DataError
 from assistants.hippocrates.vocabulary import Vocabulary
@@ -78,17 +77,12 @@ def open_sources(settings: ModelSettings) -> Sources:
     try:
         cdm = options.cdm or eunomia_path()
         check_cdm(cdm)
-        check_schema({})  # what it needs takes a while to import
         option = "vocabulary"
         vocabulary = _vocabulary(options.vocabulary or cdm)
         option = "catalogue"
         catalogue = Catalogue.read(options.catalogue) if options.catalogue else _demo()
     except (DataError, CdmError) as error:
         raise ModelSettingsError(f"{option}: {error}") from error
-    except ImportError as error:
-        raise ModelSettingsError(
-            f"{error.name} is not installed: pip install 'critical-analysis-filter[hippocrates]'"
-        ) from None
     return Sources(catalogue, vocabulary, cdm, options.cdm is None, _webapi(options))
 
 

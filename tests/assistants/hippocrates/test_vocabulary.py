@@ -9,8 +9,6 @@ import pytest
 from assistants.hippocrates.tables import DataError
 from assistants.hippocrates.vocabulary import ALL_WORDS, Concept, ConceptMatch, Vocabulary
 
-pytest.importorskip("duckdb")
-
 CONCEPTS = (
     "concept_id\tconcept_name\tdomain_id\tvocabulary_id\tconcept_class_id\tstandard_concept\n"
     "1\tHemorrhage of gut\tCondition\tSNOMED\tx\tS\n"

@@ -29,7 +29,6 @@ from assistants.hippocrates.webapi import (
     WebApiSlow,
 )
 
-pytest.importorskip("fastapi")
 TEXTS = {
     "gi bleed": ("Patients with gastrointestinal hemorrhage, with 365 days of prior observation", 479),
     "celecoxib": ("New users of celecoxib aged 18 or older without prior GI bleeding, exit after 30 days", 1800),
