@@ -13,7 +13,8 @@ from typing import Literal
 
 from rapidfuzz import fuzz
 
-from assistants.hippocrates.vocabulary import COMPLETE, ConceptMatch, Vocabulary, content_words
+from assistants.hippocrates.names import COMPLETE, content_words
+from assistants.hippocrates.vocabulary import ConceptMatch, Vocabulary
 
 _Join = Literal["and", "or", "not", "new"]
 How = Literal["name", "words", "misspelt", "nearest"]

@@ -4,8 +4,9 @@ import re
 from collections.abc import Collection
 from functools import lru_cache
 
+from assistants.hippocrates.names import EXACT_SYNONYM
 from assistants.hippocrates.study import Choice, Term
-from assistants.hippocrates.vocabulary import EXACT_SYNONYM, Concept, Vocabulary
+from assistants.hippocrates.vocabulary import Concept, Vocabulary
 
 MOST_CANDIDATES = 10
 _ID = re.compile(r"(?:omop )?concept(?: id)? (\d+)", re.I)
