@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -91,14 +92,24 @@ def eunomia_path() -> Path:
     return Path(spec.origin).parent / "data" / "eunomia.duckdb"
 
 
-def demo_catalogue(path: Path | None = None) -> Catalogue:
-    """Return the demo catalogue, drawn from a CDM (Eunomia's unless another is given)."""
-    path = path or eunomia_path()
-    vocabulary = Vocabulary.open(path)
-    people = read_people(path)
+@cache
+def demo_vocabulary() -> Vocabulary:
+    """Return the vocabulary of the demo data."""
+    return Vocabulary.open(eunomia_path())
+
+
+@cache
+def demo_catalogue() -> Catalogue:
+    """Return the demo catalogue, drawn from Eunomia."""
     with tempfile.TemporaryDirectory(prefix="hippocrates-") as folder:
-        write_catalogue(Path(folder), people, draw(people, draw_sizes()), vocabulary)
+        write_demo(Path(folder))
         return Catalogue.read(Path(folder), notice=NOTICE)
+
+
+def write_demo(folder: Path) -> None:
+    """Write the demo catalogue as CSV files."""
+    people = read_people(eunomia_path())
+    write_catalogue(folder, people, draw(people, draw_sizes()), demo_vocabulary())
 
 
 def read_people(path: Path) -> People:
@@ -197,9 +208,7 @@ def main() -> None:
         raise SystemExit("usage: python -m assistants.hippocrates.demo FOLDER")
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    path = eunomia_path()
-    people = read_people(path)
-    write_catalogue(folder, people, draw(people, draw_sizes()), Vocabulary.open(path))
+    write_demo(folder)
     print(f"{folder}: {NOTICE}")
 
 

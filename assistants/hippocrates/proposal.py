@@ -57,21 +57,14 @@ class Proposals:
         problems = check(cohort.expression, self._sources.vocabulary)
         described = read_back.describe(cohort.expression)
         draft.add("cohort", "The cohort in plain English", f"The cohort “{cohort.name}” in plain English:\n{described}")
-        if problems:
-            told = [
-                f"- {'Error' if one.severity == 'error' else 'Warning'}: {one.where}: {one.text}" for one in problems
-            ]
-            draft.add("checks", "Checks", "\n".join(["The checks found:", *told]))
-        else:
-            draft.add("checks", "Checks", "The checks found nothing.")
+        listed = [f"- {one.severity.capitalize()}: {one.where}: {one.text}" for one in problems]
+        draft.add(
+            "checks", "Checks", "\n".join(["The checks found:", *listed] if listed else ["The checks found nothing."])
+        )
         if any(one.severity == "error" for one in problems):
             draft.add("checks", "Checks", "With an error the cohort is not sent.")
             return draft.reply()
-        counted = await self._counter.count(cohort.expression)
-        if counted.problem:
-            draft.add("counts", "Counted on the CDM", f"The cohort could not be counted: {counted.problem}")
-        else:
-            draft.add("counts", "Counted on the CDM", "\n".join(counted.lines))
+        draft.add("counts", "Counted on the CDM", "\n".join(await self._counter.count(cohort.expression)))
         if "json" in wishes:
             draft.add("expression", "The cohort expression", _fenced(cohort.expression))
         if CONFIRM in request.tools and "send" not in wishes:

@@ -99,11 +99,14 @@ class Days:
 BEFORE, AFTER, EVER = Days(None, -1), Days(1, None), Days(None, None)
 
 
+Bound = Literal["at least", "at most", "exactly"]
+
+
 @dataclass(frozen=True, slots=True)
 class Count:
     """How many records a rule asks for."""
 
-    bound: Literal["at least", "at most", "exactly"]
+    bound: Bound
     n: int
 
 
