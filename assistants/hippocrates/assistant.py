@@ -11,8 +11,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-import aiohttp
-
 from assistants.assistant import Action, AssistantError, AssistantReply, AssistantRequest, ToolRequest
 from assistants.hippocrates import noted, read_back
 from assistants.hippocrates.answering import Answering, add_service
@@ -24,7 +22,7 @@ from assistants.hippocrates.reply_draft import ReplyDraft
 from assistants.hippocrates.settings import Sources, open_sources
 from assistants.hippocrates.study import Study, Term, fold
 from assistants.hippocrates.talk import CHOOSE, HELLO, Said, Talk, Wish, courtesy, read_turns
-from assistants.hippocrates.webapi import Confirmed, NotConfirmed, WebApiError
+from assistants.hippocrates.webapi import WebApiError
 from models.settings import ModelSettings
 from models.turn_scope import Principal
 
@@ -92,18 +90,14 @@ class Hippocrates:
         """
         if self._sources.webapi is None:
             raise AssistantError("no WebAPI is configured")
-        given = action.arguments
+        name, expression = action.arguments["name"], action.arguments["expression"]
         try:
-            cohort = Confirmed.of(given["name"], given["expression"], given["digest"])
-            async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
-                sent = await self._sources.webapi.send(session, cohort)
-        except (WebApiError, NotConfirmed) as error:
+            sent = await self._sources.webapi.send(name, expression)
+        except WebApiError as error:
             raise AssistantError(str(error)) from error
         sets = ", ".join(map(str, sent.concept_set_ids))
-        with_sets = (
-            f", with the concept sets {sets}" if len(sent.concept_set_ids) > 1 else f", with the concept set {sets}"
-        )
-        return f"Sent: cohort definition {sent.cohort_id} “{cohort.name}”{with_sets if sets else ''}."
+        with_sets = f", with the concept set{'s' * (len(sent.concept_set_ids) > 1)} {sets}" if sets else ""
+        return f"Sent: cohort definition {sent.cohort_id} “{name}”{with_sets}."
 
     async def close(self) -> None:
         """Nothing to let go of."""

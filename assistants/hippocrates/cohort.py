@@ -4,8 +4,6 @@ The domain of a concept decides the criterion: a drug becomes a DrugExposure (or
 ConditionOccurrence.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -82,11 +80,6 @@ def build_cohort(study: Study) -> Json:
         "CollapseSettings": {"CollapseType": "ERA", "EraPad": study.gap.value if study.gap else 0},
         "CensorWindow": {},
     }
-
-
-def digest(expression: Json) -> str:
-    """Return what tells one expression from another, whatever the order of its keys."""
-    return hashlib.sha256(json.dumps(expression, sort_keys=True).encode()).hexdigest()
 
 
 class ConceptSets:

@@ -113,17 +113,10 @@ def write_demo(folder: Path) -> None:
 
 
 def read_people(path: Path) -> People:
-    """Read who has what from a CDM, read-only.
-
-    Raises:
-        DataError: a table or column is missing, or it has no persons.
-    """
-    remedy = "point to an OMOP CDM in a DuckDB file"
-    with Tables(path, remedy=remedy) as tables:
-        persons = [one for (one,) in tables.rows("person", {"person_id": "id"}, filled=("person_id",))]
-        if not persons:
-            raise DataError(f"{tables.place('person')}: it has no persons, the CDM is empty; {remedy}")
-        row = {one: place for place, one in enumerate(sorted(persons))}
+    """Read who has what from a CDM, read-only."""
+    with Tables(path) as tables:
+        (persons,) = tables.ids("person", ("person_id",))
+        row = {one: place for place, one in enumerate(sorted(persons.tolist()))}
         pairs: dict[tuple[int, int], set[int]] = {}
         for analysis, (table, column) in EVENTS.items():
             ids, concepts = tables.ids(table, ("person_id", column))

@@ -10,7 +10,7 @@ from assistants.assistant import Action, AssistantReply, AssistantRequest, ToolR
 from assistants.hippocrates import read_back
 from assistants.hippocrates.answering import add_service
 from assistants.hippocrates.checks import check
-from assistants.hippocrates.cohort import Json, digest
+from assistants.hippocrates.cohort import Json
 from assistants.hippocrates.proof import Counter
 from assistants.hippocrates.reply_draft import ReplyDraft
 from assistants.hippocrates.settings import Sources
@@ -31,7 +31,7 @@ class Cohort:
     @cached_property
     def action(self) -> Action:
         """What sends it; its code stands for exactly this name and JSON."""
-        arguments = {"name": self.name, "digest": digest(self.expression), "expression": self.expression}
+        arguments = {"name": self.name, "expression": self.expression}
         return Action(SEND, arguments, prompt="To send exactly this cohort to ATLAS, answer: confirm {code}")
 
 

@@ -392,7 +392,7 @@ async def test_a_failing_webapi_loses_nothing_of_the_study(talk: Open, handler: 
 async def test_a_fault_of_ours_is_not_told(talk: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its words may hold anything."""
 
-    async def fail(self: WebApi, session: object, cohort: object) -> Sent:
+    async def fail(self: WebApi, name: str, expression: object) -> Sent:
         raise ValueError("a secret")
 
     monkeypatch.setattr(WebApi, "send", fail)

@@ -16,7 +16,6 @@ from assistants.hippocrates.demo import (
     write_catalogue,
 )
 from assistants.hippocrates.discovery import find_databases
-from assistants.hippocrates.tables import DataError
 from assistants.hippocrates.vocabulary import Vocabulary
 
 
@@ -53,17 +52,3 @@ def test_counts_are_those_of_the_drawn_persons(tmp_path: Path, vocabulary: Vocab
     write_catalogue(tmp_path, people, everybody, vocabulary)
     (match,) = find_databases(Catalogue.read(tmp_path), vocabulary, "gastrointestinal hemorrhage").matches
     assert (str(match.patients[0]), match.database.persons) == ("479", 2694)
-
-
-def test_empty_cdm_is_named(tmp_path: Path) -> None:
-    """A CDM without persons, and one without a table, say so with a remedy."""
-    import duckdb
-
-    with duckdb.connect(str(tmp_path / "empty.duckdb")) as store:
-        store.execute("CREATE TABLE person (person_id BIGINT)")
-    with pytest.raises(DataError, match="table person: it has no persons, the CDM is empty; point to"):
-        read_people(tmp_path / "empty.duckdb")
-    with duckdb.connect(str(tmp_path / "empty.duckdb")) as store:
-        store.execute("INSERT INTO person VALUES (1)")
-    with pytest.raises(DataError, match="table visit_occurrence: it is missing; point to"):
-        read_people(tmp_path / "empty.duckdb")
