@@ -10,7 +10,7 @@ from typing import NamedTuple
 from assistants.hippocrates import answers
 from assistants.hippocrates.amounts import count, days
 from assistants.hippocrates.assembly import assemble
-from assistants.hippocrates.phrases import (
+from assistants.hippocrates.heads import (
     ALONE,
     ARTICLE,
     COUNTED,

@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict
 from assistants.assistant import AskStructured
 from assistants.hippocrates.amounts import MOST_DAYS, OLDEST, N, number
 from assistants.hippocrates.assembly import assemble
-from assistants.hippocrates.phrases import Head, Persons, Role, Value, Window
+from assistants.hippocrates.heads import Head, Role
+from assistants.hippocrates.phrases import Persons, Value, Window
 from assistants.hippocrates.sentence import Phrase, Piece, Unclear
 from assistants.hippocrates.study import (
     Age,

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
-from assistants.hippocrates.phrases import FILLER, HEADS, Closed, Head, closed_at
+from assistants.hippocrates.heads import FILLER, HEADS, Head
+from assistants.hippocrates.phrases import Closed, closed_at
 from assistants.hippocrates.study import AskKind, Count, DrugEraExit, Event
 
 
