@@ -90,9 +90,10 @@ _PHRASES: dict[Wish, tuple[str, ...]] = {
         r"i see|understood|sounds good)(?![^\s,])[\s,]*"
         r"(?:(?:there|a lot|very much|so much|for (?:now|that|your help))(?![^\s,])[\s,]*)?)+",
     ),
-    "question": (r".*\?",),
 }
 _WISHES = {wish: re.compile("|".join(phrases), re.IGNORECASE) for wish, phrases in _PHRASES.items()}
+_AS_QUESTIONS: tuple[Wish, ...] = ("sql", "json", "send", "count", "summary", "help")
+"""What is wished for as well with a question mark."""
 _NOT_A_SEARCH = re.compile(
     r"\b(?:in|of) (?:the|this|my|our) (?:cohort|definition)\b|^(?:what|why) (?:is|are|does|do)\b", re.IGNORECASE
 )
@@ -155,20 +156,15 @@ def wish(words: str) -> Said | None:
     """Return what a sentence wishes for; None if it may say something of the cohort."""
     if len(words) > LONGEST:
         return None
+    bare = words.strip(" .!")
     for name, pattern in _WISHES.items():
-        if match := pattern.fullmatch(words.strip(" .!")) or (
-            pattern.fullmatch(words) if name == "databases" else None
-        ):
-            if name == "databases" and _NOT_A_SEARCH.search(words):
-                continue
+        match = pattern.fullmatch(bare)
+        if match and not (name == "databases" and _NOT_A_SEARCH.search(words)):
             groups = match.groupdict()
             return Said(name, words, (groups.get("code") or groups.get("name") or "").strip(" \"'“”."))
-    bare = words.rstrip("? ")
-    if bare != words:
-        for name, pattern in _WISHES.items():
-            if name not in ("confirm", "name", "databases", "courtesy", "question") and pattern.fullmatch(bare):
-                return Said(name, words)
-        return Said("question", words)
+    if words.endswith("?"):
+        asked = (name for name in _AS_QUESTIONS if _WISHES[name].fullmatch(words.rstrip("? ")))
+        return Said(next(asked, "question"), words)
     return None
 
 

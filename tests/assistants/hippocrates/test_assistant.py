@@ -266,6 +266,23 @@ async def test_a_courtesy_is_answered_and_changes_nothing(talk: Open, text: str,
     assert await chat.say(text) == answer
 
 
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("what do we have so far?", "summary"),
+        ("Could you show me the JSON?", "json"),
+        ("How many persons are in the cohort?", "count"),
+        ("Which databases have gout?", "databases"),
+        ("what is a database?", "question"),
+    ],
+)
+def test_a_question_may_be_a_wish(text: str, meant: str) -> None:
+    """Its mark alone does not make it one to be looked up."""
+    said = wish(text)
+    assert said is not None
+    assert said.wish == meant
+
+
 def test_many_courtesies_are_read_in_no_time() -> None:
     """Also where a last word is none."""
     started = time.perf_counter()
