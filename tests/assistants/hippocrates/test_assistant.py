@@ -199,10 +199,6 @@ async def test_a_cohort_is_counted_on_demo_data_that_is_called_so(talk: Open) ->
         text_of(await chat.post([*chat.messages, {"role": "user", "content": "show me the JSON"}])).strip("`\n")
     )
     assert expression["PrimaryCriteria"]["ObservationWindow"] == {"PriorDays": 365, "PostDays": 0}
-    chat.messages = []
-    assert (
-        "fewer than 5 persons" in await chat.say("patients with vasectomy", "3650", "aged 100 or older", "done") or True
-    )
 
 
 @pytest.mark.parametrize(

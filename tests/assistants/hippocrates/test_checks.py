@@ -7,23 +7,16 @@ import pytest
 
 from assistants.hippocrates.checks import check
 from assistants.hippocrates.cohort import CannotBuild, build_cohort
-from assistants.hippocrates.grammar import Grammar
-from assistants.hippocrates.study import fold
 from assistants.hippocrates.vocabulary import Vocabulary
+from tests.assistants.hippocrates.conftest import read
 
 Json = dict[str, Any]
 
 
 @pytest.fixture
-def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
-    """Words are looked up in Eunomia."""
-    return eunomia_vocabulary
-
-
-@pytest.fixture
 def expression(vocabulary: Vocabulary) -> Json:
     text = "New users of celecoxib, 18 or older, women, 365 prior days. No GI bleeding in the year before entry"
-    built = build_cohort(fold([{"role": "user", "content": text}], Grammar(vocabulary).read))
+    built = build_cohort(read(vocabulary, text))
     assert check(built, vocabulary) == []
     return built
 
@@ -76,8 +69,7 @@ def test_a_fault_is_found(
 
 def test_a_rule_that_excludes_the_entry_event_itself_is_an_error(vocabulary: Vocabulary, expression: Json) -> None:
     """Nobody would be left."""
-    messages = [{"role": "user", "content": "patients with GI bleeding. no GI bleeding on or before entry"}]
-    built = build_cohort(fold(messages, Grammar(vocabulary).read))
+    built = build_cohort(read(vocabulary, "patients with GI bleeding. no GI bleeding on or before entry"))
     assert [one.text for one in check(built, vocabulary) if one.severity == "error"] == [
         "It excludes the very event that starts the cohort, so nobody is left."
     ]
@@ -98,4 +90,4 @@ def test_a_rule_that_excludes_the_entry_event_itself_is_an_error(vocabulary: Voc
 def test_what_cannot_be_built_says_why(vocabulary: Vocabulary, text: str, why: str) -> None:
     """To the researcher, in words."""
     with pytest.raises(CannotBuild, match=why):
-        build_cohort(fold([{"role": "user", "content": text}], Grammar(vocabulary).read))
+        build_cohort(read(vocabulary, text))

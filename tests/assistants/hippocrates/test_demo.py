@@ -3,8 +3,6 @@
 import hashlib
 from pathlib import Path
 
-import pytest
-
 from assistants.hippocrates.catalogue import Catalogue
 from assistants.hippocrates.demo import (
     NOTICE,
@@ -17,12 +15,6 @@ from assistants.hippocrates.demo import (
 )
 from assistants.hippocrates.discovery import find_databases
 from assistants.hippocrates.vocabulary import Vocabulary
-
-
-@pytest.fixture(scope="module")
-def vocabulary() -> Vocabulary:
-    """Open Eunomia's vocabulary."""
-    return Vocabulary.open(eunomia_path())
 
 
 def test_demo_catalogue_says_what_it_is(vocabulary: Vocabulary) -> None:

@@ -18,12 +18,6 @@ Json = dict[str, Any]
 DIALOGUES: list[Json] = yaml.safe_load((Path(__file__).parent / "dialogues.yaml").read_text(encoding="utf-8"))
 
 
-@pytest.fixture
-def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
-    """Words are looked up in Eunomia."""
-    return eunomia_vocabulary
-
-
 def concept_set(n: int, spec: Any, vocabulary: Vocabulary) -> Json:
     if isinstance(spec, dict):  # numbers of a list that was offered
         offered = [match.concept.concept_id for match in vocabulary.find(spec["name"], (), MOST_CANDIDATES)]

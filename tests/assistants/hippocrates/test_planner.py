@@ -17,13 +17,6 @@ from models.scripted import Scripted
 from models.settings import ModelSettings
 from models.usage import Ledger
 
-
-@pytest.fixture
-def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
-    """Words are looked up in Eunomia."""
-    return eunomia_vocabulary
-
-
 EMPTY = {
     "concepts": [],
     "first": False,

@@ -14,8 +14,6 @@ from structlog.testing import capture_logs
 
 from assistants.hippocrates import cdm
 from assistants.hippocrates.cohort import Json, build_cohort
-from assistants.hippocrates.grammar import Grammar
-from assistants.hippocrates.study import fold
 from assistants.hippocrates.vocabulary import Vocabulary
 from assistants.hippocrates.webapi import (
     WebApi,
@@ -26,6 +24,7 @@ from assistants.hippocrates.webapi import (
     WebApiRefused,
     WebApiSlow,
 )
+from tests.assistants.hippocrates.conftest import read
 
 TEXTS = {
     "gi bleed": ("Patients with gastrointestinal hemorrhage, with 365 days of prior observation", 479),
@@ -33,14 +32,8 @@ TEXTS = {
 }
 
 
-@pytest.fixture
-def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
-    """Words are looked up in Eunomia."""
-    return eunomia_vocabulary
-
-
 def confirmed(vocabulary: Vocabulary, name: str) -> Json:
-    return build_cohort(fold([{"role": "user", "content": TEXTS[name][0]}], Grammar(vocabulary).read))
+    return build_cohort(read(vocabulary, TEXTS[name][0]))
 
 
 @pytest.fixture
