@@ -47,12 +47,9 @@ class Database:
     id: int
     name: str
     acronym: str
-    hash: str
-    """What the network's catalogue calls it in links."""
     country: str
     """"" if unknown."""
     continent: str
-    release_date: str
     persons: int | None
     """How many persons it has; `SUPPRESSED` if fewer than `SMALL_CELL`, None if it does not say."""
     vocabulary_version: str
@@ -187,8 +184,6 @@ def _databases(tables: Tables, countries: Mapping[int, tuple[str, str]]) -> list
         "id": "id",
         "name": "text",
         "acronym": "text",
-        "hash": "text",
-        "release_date": "text",
         "country_id": "id",
     }
     rows = tables.rows("data_sources", kinds, filled=("id", "name"))
@@ -197,7 +192,7 @@ def _databases(tables: Tables, countries: Mapping[int, tuple[str, str]]) -> list
         raise DataError(f"{place}: it has no databases; {REMEDY}")
     persons, versions = _persons(tables), _versions(tables)
     databases: dict[int, Database] = {}
-    for row, (one, name, acronym, hash_, released, country_id) in enumerate(rows, 1):
+    for row, (one, name, acronym, country_id) in enumerate(rows, 1):
         if one in databases:
             raise DataError(f"{place}: column 'id' of row {row} is {one}, which an earlier row has; give each its own")
         if country_id is not None and country_id not in countries:
@@ -206,17 +201,7 @@ def _databases(tables: Tables, countries: Mapping[int, tuple[str, str]]) -> list
                 "add the country there, or write NA"
             )
         country, continent = countries.get(country_id, ("", ""))
-        databases[one] = Database(
-            one,
-            name,
-            acronym or "",
-            hash_ or "",
-            country,
-            continent,
-            released or "",
-            persons.get(one),
-            versions.get(one, ""),
-        )
+        databases[one] = Database(one, name, acronym or "", country, continent, persons.get(one), versions.get(one, ""))
     return list(databases.values())
 
 

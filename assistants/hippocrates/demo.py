@@ -161,9 +161,9 @@ def draw(people: People, sizes: Iterable[int], *, concepts: int | None = 150, se
 
 def write_catalogue(folder: Path, people: People, drawn: Sequence[Drawn], vocabulary: Vocabulary) -> None:
     """Write databases as the CSV files of a catalogue."""
-    sources = ((one.id, one.name, f"DEMO{one.id}", "NA", "NA", one.country_id) for one in drawn)
+    sources = ((one.id, one.name, f"DEMO{one.id}", one.country_id) for one in drawn)
     _write(folder / "countries.csv", ("id", "country", "continent"), COUNTRIES)
-    _write(folder / "data_sources.csv", ("id", "name", "acronym", "hash", "release_date", "country_id"), sources)
+    _write(folder / "data_sources.csv", ("id", "name", "acronym", "country_id"), sources)
     rows = [row for one in drawn for row in _results(people, one, vocabulary)]
     _write(folder / "achilles_results.csv", _COLUMNS, rows)
 
