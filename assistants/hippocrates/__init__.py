@@ -7,10 +7,12 @@ names       names of concepts as they are compared, and found
 vocabulary  concepts, their synonyms and descendants; the only place that concept ids come from
 catalogue   databases, their countries, and how many patients each has of which concept
 query       what a question asks of databases
+estimates   how many patients databases have of it, as far as counts say
 discovery   the databases that answer it, ranked by the patients they have
 demo        a catalogue drawn from demo data
 
-study       what is known of a cohort, folded from the messages: the slots, and how they change
+slots       what a cohort is made of
+study       what is known of a cohort, folded from the messages, and how it changes
 amounts     numbers and lengths of time in words
 phrases     the documented phrases that say something by themselves
 heads       what stands before a concept, and around it

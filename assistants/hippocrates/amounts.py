@@ -2,7 +2,7 @@
 
 import re
 
-from assistants.hippocrates.study import Count
+from assistants.hippocrates.slots import Count
 
 _NUMBERS = "one two three four five six seven eight nine ten eleven twelve".split()
 _WORDS = {word: n for n, word in enumerate(_NUMBERS, start=1)} | {

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from assistants.hippocrates.amounts import MOST_DAYS, TIME, days
-from assistants.hippocrates.study import Choice, Event, FixedExit, ObservationExit, Origin, Rule, Study, Term
+from assistants.hippocrates.slots import Choice, Event, FixedExit, ObservationExit, Origin, Rule, Term
+from assistants.hippocrates.study import Study
 from assistants.hippocrates.terms import Terms
 
 _BEFORE = r"(?:(?:please|ok|okay|yes|well|actually|sorry|correction|wait|no,|thanks|i want|i choose|can you|could you)[\s,]+)*"

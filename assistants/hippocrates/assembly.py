@@ -6,18 +6,8 @@ from typing import Any
 
 from assistants.hippocrates.phrases import Died, Mark, Persons, Value, Window
 from assistants.hippocrates.sentence import Conflict, Phrase, Piece, Unclear
-from assistants.hippocrates.study import (
-    BEFORE,
-    NONE,
-    ONE_OR_MORE,
-    Age,
-    Count,
-    Event,
-    Origin,
-    Rule,
-    Slot,
-    Study,
-)
+from assistants.hippocrates.slots import BEFORE, NONE, ONE_OR_MORE, Age, Count, Event, Origin, Rule
+from assistants.hippocrates.study import Slot, Study
 
 
 def assemble(study: Study, pieces: Sequence[Piece], origin: Origin) -> Study:

@@ -20,7 +20,8 @@ from assistants.hippocrates.planner import PLANNER, plan
 from assistants.hippocrates.proposal import Cohort, Proposals
 from assistants.hippocrates.reply_draft import ReplyDraft
 from assistants.hippocrates.settings import Sources, open_sources
-from assistants.hippocrates.study import Study, Term, fold
+from assistants.hippocrates.slots import Term
+from assistants.hippocrates.study import Study, fold
 from assistants.hippocrates.talk import CHOOSE, HELLO, Said, Talk, Wish, courtesy, read_turns
 from assistants.hippocrates.webapi import WebApiError
 from models.settings import ModelSettings

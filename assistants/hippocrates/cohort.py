@@ -7,19 +7,8 @@ ConditionOccurrence.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from assistants.hippocrates.study import (
-    NONE,
-    ONE_OR_MORE,
-    Age,
-    Choice,
-    DrugEraExit,
-    Event,
-    FixedExit,
-    Rule,
-    Sex,
-    Study,
-    Term,
-)
+from assistants.hippocrates.slots import NONE, ONE_OR_MORE, Age, Choice, DrugEraExit, Event, FixedExit, Rule, Sex, Term
+from assistants.hippocrates.study import Study
 from assistants.hippocrates.wording import age_words, rule_words
 
 Json = dict[str, Any]

@@ -24,7 +24,8 @@ from assistants.hippocrates.heads import (
     Head,
 )
 from assistants.hippocrates.sentence import NoConcept, Phrase, Sentence, Unclear
-from assistants.hippocrates.study import Ask, DrugEraExit, Event, Origin, Reading, Study, Term
+from assistants.hippocrates.slots import DrugEraExit, Event, Origin, Term
+from assistants.hippocrates.study import Ask, Reading, Study
 from assistants.hippocrates.terms import Terms
 from assistants.hippocrates.vocabulary import Vocabulary
 

@@ -1,6 +1,7 @@
 """Pure: what is known of a cohort so far, a line for each slot, so that what a message changed can be told."""
 
-from assistants.hippocrates.study import DrugEraExit, Event, FixedExit, ObservationExit, Study, Term
+from assistants.hippocrates.slots import DrugEraExit, Event, FixedExit, ObservationExit, Term
+from assistants.hippocrates.study import Study
 from assistants.hippocrates.wording import age_words, day_words, rule_words
 
 

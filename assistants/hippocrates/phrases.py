@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from assistants.hippocrates.amounts import ENTRY, MOST_DAYS, OLDEST, TIME, N, days, number
-from assistants.hippocrates.study import AFTER, BEFORE, EVER, Age, Days, FixedExit, ObservationExit, Sex, Slot
+from assistants.hippocrates.slots import AFTER, BEFORE, EVER, Age, Days, FixedExit, ObservationExit, Sex
+from assistants.hippocrates.study import Slot
 
 
 @dataclass(frozen=True, slots=True)

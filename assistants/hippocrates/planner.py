@@ -18,21 +18,8 @@ from assistants.hippocrates.assembly import assemble
 from assistants.hippocrates.heads import Head, Role
 from assistants.hippocrates.phrases import Persons, Value, Window
 from assistants.hippocrates.sentence import Phrase, Piece, Unclear
-from assistants.hippocrates.study import (
-    Age,
-    Ask,
-    Count,
-    Days,
-    DrugEraExit,
-    Event,
-    FixedExit,
-    ObservationExit,
-    Origin,
-    Read,
-    Reading,
-    Study,
-    fold,
-)
+from assistants.hippocrates.slots import Age, Count, Days, DrugEraExit, Event, FixedExit, ObservationExit, Origin
+from assistants.hippocrates.study import Ask, Read, Reading, Study, fold
 from assistants.hippocrates.terms import Terms
 from models.errors import ModelError
 from models.request import Message, text_of

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from assistants.hippocrates.cohort import Json, day_of
-from assistants.hippocrates.study import Age, Bound, Count, Days, Study
+from assistants.hippocrates.slots import Age, Bound, Count, Days
+from assistants.hippocrates.study import Study
 from assistants.hippocrates.wording import age_words, day_words, rule_words
 
 _RECORDS = {

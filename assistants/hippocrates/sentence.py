@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from assistants.hippocrates.heads import FILLER, HEADS, Head
 from assistants.hippocrates.phrases import Closed, closed_at
-from assistants.hippocrates.study import AskKind, Count, DrugEraExit, Event
+from assistants.hippocrates.slots import Count, DrugEraExit, Event
+from assistants.hippocrates.study import AskKind
 
 
 class Unclear(Exception):

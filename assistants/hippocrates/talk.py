@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 from assistants.hippocrates.grammar import Grammar, sentences
 from assistants.hippocrates.query import LONGEST
-from assistants.hippocrates.study import Ask, Choice, Reading, Study, Term
+from assistants.hippocrates.slots import Choice, Term
+from assistants.hippocrates.study import Ask, Reading, Study
 from models.request import Message, text_of
 
 CHOOSE, CONFIRM, SEND = "choose_concepts", "confirm_cohort", "send_to_atlas"

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from functools import lru_cache
 
 from assistants.hippocrates.names import EXACT_SYNONYM
-from assistants.hippocrates.study import Choice, Term
+from assistants.hippocrates.slots import Choice, Term
 from assistants.hippocrates.vocabulary import Vocabulary
 
 MOST_CANDIDATES = 10

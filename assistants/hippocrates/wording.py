@@ -1,6 +1,6 @@
 """Pure: how ages, rules and windows are said, wherever a cohort is."""
 
-from assistants.hippocrates.study import Age, Count, Days
+from assistants.hippocrates.slots import Age, Count, Days
 
 
 def age_words(age: Age) -> str:

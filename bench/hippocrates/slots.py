@@ -23,7 +23,8 @@ import yaml
 
 from assistants.hippocrates.demo import eunomia_path
 from assistants.hippocrates.grammar import Grammar
-from assistants.hippocrates.study import DrugEraExit, Event, Filled, FixedExit, Study, Term, fold
+from assistants.hippocrates.slots import DrugEraExit, Event, Filled, FixedExit, Term
+from assistants.hippocrates.study import Study, fold
 from assistants.hippocrates.vocabulary import Vocabulary
 
 EXACT, WRONG = 0.95, 0.01

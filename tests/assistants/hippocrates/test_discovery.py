@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from assistants.hippocrates.catalogue import Catalogue
-from assistants.hippocrates.discovery import Databases, Patients, find_databases
+from assistants.hippocrates.discovery import Databases, find_databases
+from assistants.hippocrates.estimates import Patients
 from assistants.hippocrates.query import Query
 from assistants.hippocrates.vocabulary import Vocabulary
 from tests.assistants.hippocrates.conftest import RESULTS, SOURCES
