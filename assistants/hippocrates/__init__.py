@@ -33,7 +33,7 @@ settings     what config.yaml says of it
 talk         what each sentence is for, and what its tools were answered
 reply_draft  a reply as it comes together
 answering    sentences that say nothing of the cohort
-noted        what a message changed
+summary      what is known of a cohort, a line for each slot, and what a message changed
 proof        counts of a cohort, with those of few persons suppressed
 proposal     a cohort that is complete: read back, checked, counted, proposed to be sent
 assistant    all of it, behind the proxy

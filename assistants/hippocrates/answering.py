@@ -10,7 +10,7 @@ from assistants.hippocrates.discovery import find_databases
 from assistants.hippocrates.query import Query, parse_query
 from assistants.hippocrates.reply_draft import ReplyDraft
 from assistants.hippocrates.settings import Sources
-from assistants.hippocrates.talk import Said
+from assistants.hippocrates.talk import Wish
 
 DETAIL = "trace"
 """The permission with which a reply names the counts of each concept in each database."""
@@ -40,24 +40,24 @@ class Answering:
     """Answers what the sentences of one message ask."""
 
     def __init__(
-        self, sources: Sources, request: AssistantRequest, said: Mapping[int, Sequence[Said]], draft: ReplyDraft
+        self, sources: Sources, request: AssistantRequest, wishes: Mapping[int, Sequence[Wish]], draft: ReplyDraft
     ) -> None:
-        """Args: said: what is asked, by message; an earlier search fills in what a later one leaves out."""
-        self._sources, self._request, self._said, self._draft = sources, request, said, draft
+        """Args: wishes: what is asked, by message; an earlier search fills in what a later one leaves out."""
+        self._sources, self._request, self._wishes, self._draft = sources, request, wishes, draft
 
     def answer(self, turn: int) -> None:
         """Add the answers to the draft: of the searches the first, whose databases are as many as documents may be."""
-        said = self._said.get(turn, ())
-        searches = [one for one in said if one.wish == "databases"]
+        wishes = self._wishes.get(turn, ())
+        searches = [one for one in wishes if one.kind == "databases"]
         if searches:
             self._search(searches[0].words, turn)
-        for one in [one for one in said if one.wish != "databases"][:MOST_ANSWERS]:
+        for one in [one for one in wishes if one.kind != "databases"][:MOST_ANSWERS]:
             self._answer(one, turn)
         if len(searches) > 1:
             self._draft.add("search", "The search", ONE_AT_A_TIME)
 
-    def _answer(self, one: Said, turn: int) -> None:
-        match one.wish:
+    def _answer(self, one: Wish, turn: int) -> None:
+        match one.kind:
             case "sql":
                 add_service(self._draft, NO_SQL)
             case "help":
@@ -86,8 +86,8 @@ class Answering:
         if query.wanted or query.unknown or not leads_on:
             return query
         for earlier in range(turn - 1, -1, -1):
-            for one in self._said.get(earlier, ()):
-                if one.wish == "databases":
+            for one in self._wishes.get(earlier, ()):
+                if one.kind == "databases":
                     old = self._query(one.words, earlier)
                     return replace(
                         old,

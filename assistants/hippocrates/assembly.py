@@ -90,22 +90,22 @@ class _Values:
             return
         if self._age and (None not in (self._age.least, age.least) or None not in (self._age.most, age.most)):
             raise Unclear("That sentence gives two limits of age. Which one is to hold?")
-        self._age = age if self._age is None else _joined(self._age, age)
+        self._age = age if self._age is None else _join(self._age, age)
 
     def fill(self, study: Study, origin: Origin) -> Study:
         """Return the study with the slots filled; a limit of age on one side leaves an earlier one on the other."""
         limits = [age for age in (self._persons, self._age) if age]
         if limits and "age" not in self._values:
-            new = limits[0] if len(limits) == 1 else _joined(*limits)
+            new = limits[0] if len(limits) == 1 else _join(*limits)
             if new is None:
                 raise Unclear("Nobody is of that age. Please say its limits again.")
-            self._values["age"] = (study.age and _joined(study.age.value, new)) or new
+            self._values["age"] = (study.age and _join(study.age.value, new)) or new
         for slot, value in self._values.items():
             study = study.fill(slot, value, origin)
         return study
 
 
-def _joined(first: Age, then: Age) -> Age | None:
+def _join(first: Age, then: Age) -> Age | None:
     """Return the first limits with those of the second in their place; None if nobody is left."""
     least = first.least if then.least is None else then.least
     most = first.most if then.most is None else then.most

@@ -2,7 +2,7 @@
 
 reply ── talk         what each sentence is for; the study is folded from the rest
       ├── answering   which databases have such patients, and other questions
-      ├── noted, read_back   what the message changed, and what is asked next
+      ├── summary, read_back   what the message changed, and what is asked next
       └── proposal    a cohort that is complete: checked, counted, and proposed to be sent
 act   ── webapi       sends it, once it is confirmed
 """
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from assistants.assistant import Action, AssistantError, AssistantReply, AssistantRequest, ToolRequest
-from assistants.hippocrates import noted, read_back
+from assistants.hippocrates import read_back, summary
 from assistants.hippocrates.answering import Answering, add_service
 from assistants.hippocrates.cohort import CannotBuild, build_cohort
 from assistants.hippocrates.grammar import Grammar
@@ -22,7 +22,7 @@ from assistants.hippocrates.reply_draft import ReplyDraft
 from assistants.hippocrates.settings import Sources, open_sources
 from assistants.hippocrates.slots import Term
 from assistants.hippocrates.study import Study, fold
-from assistants.hippocrates.talk import CHOOSE, HELLO, Said, Talk, Wish, courtesy, read_turns
+from assistants.hippocrates.talk import CHOOSE, HELLO, Talk, Wish, WishKind, courtesy, read_turns
 from assistants.hippocrates.webapi import WebApiError
 from models.settings import ModelSettings
 from models.turn_scope import Principal
@@ -39,7 +39,7 @@ class _Turn:
     """A message, as it was read."""
 
     request: AssistantRequest
-    said: Sequence[Said]
+    wishes: Sequence[Wish]
     """Its sentences that say nothing of the cohort."""
     study: Study
     before: Study
@@ -48,8 +48,8 @@ class _Turn:
     draft: ReplyDraft
 
     @property
-    def wishes(self) -> set[Wish]:
-        return {one.wish for one in self.said}
+    def kinds(self) -> set[WishKind]:
+        return {one.kind for one in self.wishes}
 
 
 class Hippocrates:
@@ -74,12 +74,12 @@ class Hippocrates:
             study = await asyncio.to_thread(fold, messages, talk.read)
         last = len(messages) - 1
         cohort = _build(study, _name(talk, study))
-        turn = _Turn(request, talk.said.get(last, ()), study, talk.before.get(last, Study()), cohort, ReplyDraft())
-        request.note("read", f"{len(noted.lines(study))} lines of the cohort, {len(turn.said)} other sentences")
-        for one in turn.said:
+        turn = _Turn(request, talk.wishes.get(last, ()), study, talk.before.get(last, Study()), cohort, ReplyDraft())
+        request.note("read", f"{len(summary.lines(study))} lines of the cohort, {len(turn.wishes)} other sentences")
+        for one in turn.wishes:
             if (reply := self._settle(turn, one)) is not None:
                 return reply
-        Answering(self._sources, request, talk.said, turn.draft).answer(last)
+        Answering(self._sources, request, talk.wishes, turn.draft).answer(last)
         return await self._go_on(turn)
 
     async def act(self, action: Action, principal: Principal) -> str:
@@ -102,16 +102,16 @@ class Hippocrates:
     async def close(self) -> None:
         """Nothing to let go of."""
 
-    def _settle(self, turn: _Turn, one: Said) -> AssistantReply | None:
+    def _settle(self, turn: _Turn, one: Wish) -> AssistantReply | None:
         """Take a confirmation, or a no; None: it is neither, or about another cohort than there is now."""
         draft, cohort = turn.draft, turn.cohort
-        if one.wish not in ("confirm", "approve", "decline"):
+        if one.kind not in ("confirm", "approve", "decline"):
             return None
-        if one.wish == "decline":
+        if one.kind == "decline":
             draft.add("cohort", "The cohort", "It was not confirmed, and is not sent. Say what is to be changed.")
             return draft.reply()
         if isinstance(cohort, Cohort) and cohort.action.code == one.argument.casefold():
-            if one.wish == "approve":
+            if one.kind == "approve":
                 draft.add("cohort", "The cohort", f"Confirmed: the cohort “{cohort.name}”.")
                 return self._proposals.propose(draft, cohort, turn.request)
             if self._proposals.may_be_sent(cohort):
@@ -121,34 +121,34 @@ class Hippocrates:
 
     async def _go_on(self, turn: _Turn) -> AssistantReply:
         """Say what the message changed, and what comes next."""
-        draft, study, cohort, wishes = turn.draft, turn.study, turn.cohort, turn.wishes
+        draft, study, cohort, kinds = turn.draft, turn.study, turn.cohort, turn.kinds
         changed = _note_changes(turn)
         asked_back = _ask_back(turn)
         begins = study == Study(asks=study.asks) and not changed
-        if wishes == {"courtesy"} and not changed and not asked_back:
-            answer = courtesy(turn.said[0].words)
+        if kinds == {"courtesy"} and not changed and not asked_back:
+            answer = courtesy(turn.wishes[0].words)
             draft.lines += [answer] if answer and (begins or answer != HELLO) else []
         if begins:
             return _begin(turn, asked_back)
-        if "summary" in wishes and isinstance(cohort, CannotBuild):
-            draft.add("study", "The cohort so far", "\n".join(["The cohort so far:", *noted.lines(study)]))
+        if "summary" in kinds and isinstance(cohort, CannotBuild):
+            draft.add("study", "The cohort so far", "\n".join(["The cohort so far:", *summary.lines(study)]))
         if question := read_back.ask(study):
             return _ask(turn, question)
         if isinstance(cohort, CannotBuild):
             draft.add("question", ASKED_NEXT, str(cohort))
-        elif changed or wishes & _ABOUT_COHORT:
-            return await self._proposals.show(draft, cohort, turn.request, wishes, changed)
+        elif changed or kinds & _ABOUT_COHORT:
+            return await self._proposals.show(draft, cohort, turn.request, kinds, changed)
         elif not draft.lines:
             draft.add("cohort", "The cohort", "The cohort stands as it is.")
         return draft.reply()
 
 
-_ABOUT_COHORT: set[Wish] = {"json", "send", "confirm", "approve", "count", "summary", "name"}
+_ABOUT_COHORT: set[WishKind] = {"json", "send", "confirm", "approve", "count", "summary", "name"}
 
 
 def _note_changes(turn: _Turn) -> bool:
     """Say what the message changed, if it did."""
-    changed = noted.changes(turn.before, turn.study)
+    changed = summary.changes(turn.before, turn.study)
     if changed:
         turn.draft.add("study", "The cohort so far", "\n".join(["Noted:", *(f"- {line}" for line in changed)]))
     return bool(changed)
@@ -164,9 +164,9 @@ def _ask_back(turn: _Turn) -> bool:
 
 def _begin(turn: _Turn, asked_back: bool) -> AssistantReply:
     """Say what this is for, where nothing of a cohort has been said."""
-    if turn.wishes & _ABOUT_COHORT:
+    if turn.kinds & _ABOUT_COHORT:
         turn.draft.add("question", ASKED_NEXT, f"There is no cohort yet.\n{read_back.ask(Study())}")
-    elif turn.draft.lines in ([], [HELLO]) or (asked_back and not turn.wishes - {"courtesy"}):
+    elif turn.draft.lines in ([], [HELLO]) or (asked_back and not turn.kinds - {"courtesy"}):
         add_service(turn.draft)
     return turn.draft.reply()
 
@@ -176,7 +176,7 @@ def _ask(turn: _Turn, question: str) -> AssistantReply:
     term = turn.study.open_term if turn.study.question == "concept" else None
     if term is not None and CHOOSE in turn.request.tools:
         return replace(turn.draft.reply(), tool_calls=[_choice(term)])
-    if turn.wishes & _ABOUT_COHORT - {"summary", "name"}:
+    if turn.kinds & _ABOUT_COHORT - {"summary", "name"}:
         turn.draft.add("question", ASKED_NEXT, "The cohort is not complete yet.")
     turn.draft.add("question", ASKED_NEXT, question)
     return turn.draft.reply()
@@ -201,7 +201,7 @@ def _build(study: Study, name: str) -> Cohort | CannotBuild:
 def _name(talk: Talk, study: Study) -> str:
     """Return what the user calls the cohort, else its entry events."""
     named = [
-        one.argument for turn in sorted(talk.said) for one in talk.said[turn] if one.wish == "name" and one.argument
+        one.argument for turn in sorted(talk.wishes) for one in talk.wishes[turn] if one.kind == "name" and one.argument
     ]
     if named:
         return named[-1]

@@ -136,7 +136,7 @@ class Catalogue:
         return self._counts.get(concept_id)
 
 
-def shown(count: int) -> str:
+def show_count(count: int) -> str:
     """Write a count as it may be shown."""
     return f"fewer than {SMALL_CELL}" if count == SUPPRESSED else f"{count:,}"
 

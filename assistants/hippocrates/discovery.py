@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from assistants.assistant import Document
-from assistants.hippocrates.catalogue import Catalogue, Database, shown
+from assistants.hippocrates.catalogue import Catalogue, Database, show_count
 from assistants.hippocrates.estimates import Patients, estimate, roots, sizes, together
 from assistants.hippocrates.query import How, Query, Wanted, parse_query
 from assistants.hippocrates.vocabulary import Vocabulary
@@ -169,29 +169,29 @@ def _document(match: DatabaseMatch, wanted: Sequence[Wanted]) -> Document:
     named = f"{database.name} ({database.acronym})" if database.acronym else database.name
     lines = [f"{named}: {database.country or 'country not given'}, {_size(database)}."]
     for one, patients in zip(wanted, match.patients, strict=True):
-        lines.append(f"Patients with {_quoted(one)}: {patients or '0 recorded'}.")
+        lines.append(f"Patients with {_quote(one)}: {patients or '0 recorded'}.")
     if len(wanted) > 1 and match.all_wanted:
         lines.append(f"Patients with all of these: {match.all_wanted}.")
     if match.counts:
-        listed = "; ".join(f"{row.name} ({row.concept_id}) {shown(row.persons)}" for row in match.counts)
+        listed = "; ".join(f"{row.name} ({row.concept_id}) {show_count(row.persons)}" for row in match.counts)
         lines.append(f"By concept: {listed}.")
     return Document(f"database-{database.id}", database.name, " ".join(lines))
 
 
 def _size(database: Database) -> str:
-    return "size not given" if database.persons is None else f"{shown(database.persons)} persons"
+    return "size not given" if database.persons is None else f"{show_count(database.persons)} persons"
 
 
-def _quoted(wanted: Wanted) -> str:
+def _quote(wanted: Wanted) -> str:
     return f'"{wanted.words}"'
 
 
 def _search_document(found: Databases) -> Document:
     query = found.query
     lines = [found.notice] if found.notice else []
-    lines += [f"{_quoted(one)} {_TAKEN[one.how]} {_concepts(one)}, with descendants." for one in query.wanted]
+    lines += [f"{_quote(one)} {_TAKEN[one.how]} {_concepts(one)}, with descendants." for one in query.wanted]
     lines += [
-        f"That patients have no {_quoted(one)} ({_concepts(one)}) did not narrow the search: counts cannot show it."
+        f"That patients have no {_quote(one)} ({_concepts(one)}) did not narrow the search: counts cannot show it."
         for one in query.excluded
     ]
     lines += [f'The vocabulary does not know "{words}".' for words in query.unknown]

@@ -28,13 +28,13 @@ class Counter:
                 counts = await asyncio.to_thread(self._count, json.dumps(expression, sort_keys=True))
             except CdmError as error:
                 return [f"The cohort could not be counted: {str(error).replace(f'{self._cdm}: ', '')}"]
-        return shown(counts, self._is_demo)
+        return show_counts(counts, self._is_demo)
 
     def _run(self, text: str) -> Counts:
         return count_cohort(self._cdm, json.loads(text))
 
 
-def shown(counts: Counts, is_demo: bool) -> list[str]:
+def show_counts(counts: Counts, is_demo: bool) -> list[str]:
     """Return counts as lines; no number of persons below `SMALL_CELL` can be read from them, nor from two of them."""
     where = "the demo CDM (synthetic persons of Eunomia)" if is_demo else "the local CDM"
     lines = [f"On {where} the cohort has {_persons(counts.persons)}."]

@@ -14,7 +14,7 @@ from assistants.hippocrates.cohort import Json
 from assistants.hippocrates.proof import Counter
 from assistants.hippocrates.reply_draft import ReplyDraft
 from assistants.hippocrates.settings import Sources
-from assistants.hippocrates.talk import CONFIRM, SEND, Wish
+from assistants.hippocrates.talk import CONFIRM, SEND, WishKind
 
 ACT = "act"
 """The permission with which the proxy sends what is confirmed; without it no tool is called for that."""
@@ -48,10 +48,10 @@ class Proposals:
         return self._sources.webapi is not None and all(one.severity != "error" for one in problems)
 
     async def show(
-        self, draft: ReplyDraft, cohort: Cohort, request: AssistantRequest, wishes: Set[Wish], changed: bool
+        self, draft: ReplyDraft, cohort: Cohort, request: AssistantRequest, kinds: Set[WishKind], changed: bool
     ) -> AssistantReply:
         """Show a cohort, and ask to confirm it: by the tools that the request declares, else in text."""
-        if wishes == {"json"} and not changed:
+        if kinds == {"json"} and not changed:
             draft.add("expression", "The cohort expression", _fenced(cohort.expression))
             return draft.reply()
         problems = check(cohort.expression, self._sources.vocabulary)
@@ -65,11 +65,11 @@ class Proposals:
             draft.add("checks", "Checks", "With an error the cohort is not sent.")
             return draft.reply()
         draft.add("counts", "Counted on the CDM", "\n".join(await self._counter.count(cohort.expression)))
-        if "json" in wishes:
+        if "json" in kinds:
             draft.add("expression", "The cohort expression", _fenced(cohort.expression))
-        if CONFIRM in request.tools and "send" not in wishes:
+        if CONFIRM in request.tools and "send" not in kinds:
             return replace(draft.reply(), tool_calls=[_call(CONFIRM, cohort, description=described)])
-        if self._sources.webapi is None and not wishes & {"send", "confirm"}:
+        if self._sources.webapi is None and not kinds & {"send", "confirm"}:
             return draft.reply()
         return self.propose(draft, cohort, request)
 

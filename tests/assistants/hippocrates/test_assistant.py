@@ -21,8 +21,8 @@ from aiohttp import web
 from assistants import registry
 from assistants.hippocrates.assistant import Hippocrates, open_assistant
 from assistants.hippocrates.cdm import Counts, Step
-from assistants.hippocrates.proof import shown as show_counts
-from assistants.hippocrates.talk import wish
+from assistants.hippocrates.proof import show_counts
+from assistants.hippocrates.talk import read_wish
 from assistants.hippocrates.webapi import Sent, WebApi
 from models.errors import ModelSettingsError
 from models.settings import ModelSettings
@@ -274,16 +274,16 @@ async def test_a_courtesy_is_answered_and_changes_nothing(talk: Open, text: str,
 )
 def test_a_question_may_be_a_wish(text: str, meant: str) -> None:
     """Its mark alone does not make it one to be looked up."""
-    said = wish(text)
-    assert said is not None
-    assert said.wish == meant
+    wish = read_wish(text)
+    assert wish is not None
+    assert wish.kind == meant
 
 
 def test_many_courtesies_are_read_in_no_time() -> None:
     """Also where a last word is none."""
     started = time.perf_counter()
     for unit in ("hi, ", "great, ", "thanks  ,", "so very ", "that was "):
-        assert wish((unit * 500)[:900] + "x") is None
+        assert read_wish((unit * 500)[:900] + "x") is None
     assert time.perf_counter() - started < 1
 
 

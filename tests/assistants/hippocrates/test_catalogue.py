@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from assistants.hippocrates.catalogue import SUPPRESSED, Catalogue, Counts, Database, shown
+from assistants.hippocrates.catalogue import SUPPRESSED, Catalogue, Counts, Database, show_count
 from assistants.hippocrates.tables import DataError
 from tests.assistants.hippocrates.conftest import COUNTRIES, GOUT, RESULTS, SOURCES, TABLET, WARFARIN
 
@@ -34,7 +34,7 @@ def test_only_persons_by_concept_are_counted(catalogue: Catalogue) -> None:
 def test_small_cells_are_forgotten(catalogue: Catalogue) -> None:
     """Of a count below five only that it is one is left."""
     assert by_place(catalogue.counts(GOUT)) == {0: 80, 2: SUPPRESSED}
-    assert (shown(SUPPRESSED), shown(5), shown(12345)) == ("fewer than 5", "5", "12,345")
+    assert (show_count(SUPPRESSED), show_count(5), show_count(12345)) == ("fewer than 5", "5", "12,345")
 
 
 def test_drug_eras_count_the_whole_ingredient(catalogue: Catalogue) -> None:
