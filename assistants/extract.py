@@ -89,8 +89,8 @@ def answer(question: str, before: str, sections: Sequence[Section], most: int = 
     best = max(scored, default=(0.0, 0, 0))[0]
     if best <= 0:
         return None
-    speaking = _near_sections(scored, best)
-    scored = [found for found in scored if found[1] in speaking]
+    near = {s for score, s, _ in scored if score >= SECOND * best}
+    scored = [found for found in scored if found[1] in near]
     chosen: set[tuple[int, int]] = set()
     words = 0
     for score, s, n in sorted(scored, key=lambda found: (-found[0], found[1:])):
@@ -124,11 +124,6 @@ def _correct(term: str, sections: Sequence[Section]) -> str:
     known = {known: None for sec in sections for sentence in sec.sentences for known in sentence.terms}
     near = process.extractOne(term, known.keys(), scorer=fuzz.ratio, score_cutoff=MISSPELT)
     return near[0] if near else term
-
-
-def _near_sections(scored: Sequence[tuple[float, int, int]], best: float) -> set[int]:
-    """Return the sections whose best sentence comes near the best of all."""
-    return {s for score, s, _ in scored if score >= SECOND * best}
 
 
 def _sentences(paragraph: str) -> list[str]:

@@ -51,24 +51,21 @@ class Counts:
     """What a reader of the counts has to know."""
 
 
-def cohort_sql(
-    expression: Json, cdm_schema: str = "cdm", target_table: str = "results.cohort", dialect: str = "duckdb"
-) -> str:
-    """Return the SQL that fills a cohort table."""
-    schema, _, _ = target_table.rpartition(".")
+def cohort_sql(expression: Json) -> str:
+    """Return the SQL that fills the table `results.cohort` from the schema `cdm`, as `attach` makes them."""
     try:
         query = build_cohort_query(
             expression,
-            cdm_schema=cdm_schema,
-            vocabulary_schema=cdm_schema,
-            result_schema=schema or cdm_schema,
-            target_table=target_table,
+            cdm_schema="cdm",
+            vocabulary_schema="cdm",
+            result_schema="results",
+            target_table="results.cohort",
             cohort_id=1,
             generate_stats=False,
         )
     except CirceError as error:
         raise CdmError(f"The cohort cannot be turned into SQL: {error}") from error
-    return str(translate(render(query), dialect))
+    return str(translate(render(query), "duckdb"))
 
 
 def count_cohort(path: Path, expression: Json) -> Counts:
