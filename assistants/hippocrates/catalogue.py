@@ -4,7 +4,7 @@ Read from the tables that a network's dashboards export: `countries`, `data_sour
 files or a DuckDB file. A count below `SMALL_CELL` is forgotten when it is read, so that nothing computed from it can tell it.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -68,32 +68,19 @@ class Counts:
     """Whether that counts the concept's descendants too, as drug eras do."""
 
 
+@dataclass(frozen=True, eq=False)
 class Catalogue:
-    """The databases of a network, indexed by concept."""
+    """The databases of a network, and what they count of each concept."""
 
-    def __init__(
-        self,
-        databases: Collection[Database],
-        rows: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
-        *,
-        locations: Collection[str] = (),
-        notice: str = "",
-        warnings: tuple[str, ...] = (),
-    ) -> None:
-        """Index counts.
-
-        Args:
-            databases: all of them, each id once.
-            rows: ids of databases, of analyses (of `PERSONS_BY_CONCEPT`) and of concepts, and counts of persons.
-            locations: countries and continents that users may name.
-            notice: what users must be told of this data, such as that it is simulated.
-            warnings: what a user should know of what was read.
-        """
-        self.databases = tuple(databases)
-        self.locations = frozenset(locations)
-        self.notice = notice
-        self.warnings = warnings
-        self._counts = _index(self.databases, *rows)
+    databases: Sequence[Database]
+    """Each id once."""
+    by_concept: Mapping[int, Counts]
+    locations: frozenset[str]
+    """Countries and continents that users may name."""
+    notice: str
+    """What users must be told of this data, such as that it is simulated."""
+    warnings: tuple[str, ...]
+    """What a user should know of what was read."""
 
     @classmethod
     def read(cls, path: Path, *, notice: str = "") -> Self:
@@ -122,18 +109,17 @@ class Catalogue:
             warnings = (
                 f"{path}: {len(silent)} of {len(databases)} databases have no counts and are never found: {named}",
             )
-        locations = {place for pair in countries.values() for place in pair if place}
-        rows = (read[0], read[1], read[2], read[3])
-        return cls(databases, rows, locations=locations, notice=notice, warnings=warnings)
+        locations = frozenset(place for pair in countries.values() for place in pair if place)
+        return cls(databases, _index(databases, *read), locations, notice, warnings)
 
     @property
     def concept_ids(self) -> Collection[int]:
         """All concepts that any database has."""
-        return self._counts.keys()
+        return self.by_concept.keys()
 
     def counts(self, concept_id: int) -> Counts | None:
         """Return how many persons each database has of a concept, None if none has any."""
-        return self._counts.get(concept_id)
+        return self.by_concept.get(concept_id)
 
 
 def show_count(count: int) -> str:
@@ -142,7 +128,7 @@ def show_count(count: int) -> str:
 
 
 def _index(
-    databases: tuple[Database, ...],
+    databases: Sequence[Database],
     database_ids: NDArray[np.int64],
     analyses: NDArray[np.int64],
     concepts: NDArray[np.int64],
