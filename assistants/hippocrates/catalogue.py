@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from assistants.hippocrates.tables import DataError, Kind, Tables
+from assistants.hippocrates.tables import DataError, Tables
 
 SMALL_CELL = 5
 """Counts below this may point to single persons and are not shown."""
@@ -160,19 +160,13 @@ def _starts(*columns: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _countries(tables: Tables) -> dict[int, tuple[str, str]]:
-    kinds: dict[str, Kind] = {"id": "id", "country": "text", "continent": "text"}
-    rows = tables.rows("countries", kinds, filled=("id", "country"))
+    rows = tables.rows("countries", ("id", "country", "continent"), ids=("id",), filled=("id", "country"))
     return {one: (country, continent or "") for one, country, continent in rows}
 
 
 def _databases(tables: Tables, countries: Mapping[int, tuple[str, str]]) -> list[Database]:
-    kinds: dict[str, Kind] = {
-        "id": "id",
-        "name": "text",
-        "acronym": "text",
-        "country_id": "id",
-    }
-    rows = tables.rows("data_sources", kinds, filled=("id", "name"))
+    columns = ("id", "name", "acronym", "country_id")
+    rows = tables.rows("data_sources", columns, ids=("id", "country_id"), filled=("id", "name"))
     place = tables.place("data_sources")
     if not rows:
         raise DataError(f"{place}: it has no databases; {REMEDY}")
@@ -203,9 +197,9 @@ def _persons(tables: Tables) -> dict[int, int]:
 def _versions(tables: Tables) -> dict[int, str]:
     if "stratum_5" not in tables.columns("achilles_results"):
         return {}
-    kinds: dict[str, Kind] = {"data_source_id": "id", "stratum_5": "text"}
     where = tables.is_one_of("achilles_results", "analysis_id", [METADATA])
-    return {one: version for one, version in tables.rows("achilles_results", kinds, where=where) if version}
+    rows = tables.rows("achilles_results", ("data_source_id", "stratum_5"), ids=("data_source_id",), where=where)
+    return {one: version for one, version in rows if version}
 
 
 def _check_rows(tables: Tables, databases: Collection[Database], rows: list[NDArray[np.int64]]) -> None:

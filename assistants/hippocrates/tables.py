@@ -7,13 +7,11 @@ so every column is read as text and cast here; what cannot be cast is named with
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import duckdb
 import numpy as np
 from numpy.typing import NDArray
-
-Kind = Literal["id", "text"]
 
 
 def _as_text(column: str) -> str:
@@ -21,9 +19,7 @@ def _as_text(column: str) -> str:
     return f"(CAST(\"{column}\" AS VARCHAR) || '')"
 
 
-def _as(kind: Kind, column: str) -> str:
-    if kind == "text":
-        return _as_text(column)
+def _as_id(column: str) -> str:
     number = f"TRY_CAST({_as_text(column)} AS DOUBLE)"
     # TRY_CAST to BIGINT alone would round 8507.5 to an id.
     return f"CASE WHEN {number} = trunc({number}) THEN TRY_CAST({number} AS BIGINT) END"
@@ -94,21 +90,27 @@ class Tables:
         return self._columns[table]
 
     def rows(
-        self, table: str, kinds: Mapping[str, Kind], *, filled: Collection[str] = (), where: str = ""
+        self,
+        table: str,
+        columns: Sequence[str],
+        *,
+        ids: Collection[str] = (),
+        filled: Collection[str] = (),
+        where: str = "",
     ) -> list[tuple[Any, ...]]:
         """Return the rows of a table.
 
         Args:
             table: its name, in small letters.
-            kinds: the columns, in the order of the result; an id is a whole number, also one written as `8507.0`.
+            columns: in the order of the result; texts, if they are none of `ids`.
+            ids: the columns that hold whole numbers, also written as `8507.0`.
             filled: the columns that must have a value in every row.
             where: a condition on the columns, in SQL.
 
         Raises:
-            DataError: table or column is missing, a value is not of its kind, or one of `filled` is missing.
+            DataError: table or column is missing, an id is no whole number, or one of `filled` is missing.
         """
-        self._require_kinds(table, kinds, filled, where)
-        return self._query(f"SELECT {self._select(table, kinds, where)}", table)
+        return self._query(self._select(table, columns, ids, filled, where), table)
 
     def ids(self, table: str, columns: Sequence[str], *, where: str = "", order: str = "") -> list[NDArray[np.int64]]:
         """Return columns of whole numbers as arrays, for tables of many millions of rows.
@@ -122,10 +124,8 @@ class Tables:
         Raises:
             DataError: as `rows`.
         """
-        kinds: dict[str, Kind] = dict.fromkeys(columns, "id")
-        self._require_kinds(table, kinds, columns, where)
-        ordered = f"ORDER BY {order}" if order else ""
-        arrays = self._connection.execute(f"SELECT {self._select(table, kinds, where)} {ordered}").fetchnumpy()
+        select = self._select(table, columns, columns, columns, where)
+        arrays = self._connection.execute(f"{select} {f'ORDER BY {order}' if order else ''}").fetchnumpy()
         return [arrays[column] for column in columns]
 
     def is_one_of(self, table: str, column: str, numbers: Iterable[int]) -> str:
@@ -134,23 +134,24 @@ class Tables:
         listed = ", ".join(str(number) for number in numbers)
         return f"TRY_CAST({_as_text(self.columns(table)[column])} AS DOUBLE) IN ({listed})"
 
-    def _select(self, table: str, kinds: Mapping[str, Kind], where: str) -> str:
-        columns = self.columns(table)
-        cast = (f"{_as(kind, columns[name])} AS {name}" for name, kind in kinds.items())
-        return f"{', '.join(cast)} FROM {self._tables[table]} {f'WHERE {where}' if where else ''}"
+    def _select(
+        self, table: str, columns: Sequence[str], ids: Collection[str], filled: Collection[str], where: str
+    ) -> str:
+        """Return the query for columns whose values were checked."""
+        self.require(table, columns)
+        for column in columns:
+            if column in ids or column in filled:
+                self._check(table, column, column in ids, column in filled, where or "true")
+        spellings = self.columns(table)
+        cast = (f"{(_as_id if one in ids else _as_text)(spellings[one])} AS {one}" for one in columns)
+        return f"SELECT {', '.join(cast)} FROM {self._tables[table]} {f'WHERE {where}' if where else ''}"
 
-    def _require_kinds(self, table: str, kinds: Mapping[str, Kind], filled: Collection[str], where: str) -> None:
-        self.require(table, kinds)
-        for column, kind in kinds.items():
-            if kind != "text" or column in filled:
-                self._check(table, column, kind, column in filled, where or "true")
-
-    def _check(self, table: str, column: str, kind: Kind, filled: bool, where: str) -> None:
-        """Raise `DataError` for the first value of a column that is not of its kind."""
+    def _check(self, table: str, column: str, is_id: bool, is_filled: bool, where: str) -> None:
+        """Raise `DataError` for the first value of a column that is no id, or is missing."""
         spelling = self.columns(table)[column]
         text = _as_text(spelling)
-        missing = f"OR {text} IS NULL" if filled else ""
-        bad = f"(({text} IS NOT NULL AND {_as(kind, spelling)} IS NULL) {missing}) AND ({where})"
+        faults = [f"({text} IS NOT NULL AND {_as_id(spelling)} IS NULL)"] * is_id + [f"{text} IS NULL"] * is_filled
+        bad = f"({' OR '.join(faults)}) AND ({where})"
         numbered = f"SELECT row_number() OVER () AS row, {text} AS value, {bad} AS bad FROM {self._tables[table]}"
         first = self._query(f"SELECT row, value FROM ({numbered}) WHERE bad ORDER BY row LIMIT 1", table)
         if first:

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from assistants.hippocrates.names import NameIndex, read_name
-from assistants.hippocrates.tables import DataError, Kind, Tables
+from assistants.hippocrates.tables import DataError, Tables
 
 REMEDY = "point to an OMOP CDM in a DuckDB file, or to a folder with an export of https://athena.ohdsi.org"
 _NAMES_OF_A_CONCEPT = 20
@@ -92,25 +92,16 @@ class Vocabulary:
 
     @classmethod
     def _read(cls, tables: Tables) -> Self:
-        rows = tables.rows(
-            "concept",
-            {
-                "concept_id": "id",
-                "concept_name": "text",
-                "domain_id": "text",
-                "vocabulary_id": "text",
-                "standard_concept": "text",
-            },
-            filled=("concept_id", "concept_name"),
-        )
+        columns = ("concept_id", "concept_name", "domain_id", "vocabulary_id", "standard_concept")
+        rows = tables.rows("concept", columns, ids=("concept_id",), filled=("concept_id", "concept_name"))
         if not rows:
             raise DataError(f"{tables.place('concept')}: it has no concepts; {REMEDY}")
         concepts = [Concept(one, name, domain or "", of or "", flag == "S") for one, name, domain, of, flag in rows]
         warnings = []
         synonyms: list[tuple[int, str]] = []
         if "concept_synonym" in tables:
-            kinds: dict[str, Kind] = {"concept_id": "id", "concept_synonym_name": "text"}
-            read = tables.rows("concept_synonym", kinds, filled=("concept_id",))
+            ids = ("concept_id",)
+            read = tables.rows("concept_synonym", (*ids, "concept_synonym_name"), ids=ids, filled=ids)
             synonyms = [(concept_id, name) for concept_id, name in read if name]
         else:
             warnings.append(
@@ -118,8 +109,8 @@ class Vocabulary:
             )
         pairs: dict[int, int] = {}
         if "concept_relationship" in tables:
-            kinds = {"concept_id_1": "id", "concept_id_2": "id"}
-            rows = tables.rows("concept_relationship", kinds, filled=kinds, where="relationship_id = 'Maps to'")
+            both = ("concept_id_1", "concept_id_2")
+            rows = tables.rows("concept_relationship", both, ids=both, filled=both, where="relationship_id = 'Maps to'")
             pairs = dict(rows)
         ancestors, descendants = tables.ids(
             "concept_ancestor", ("ancestor_concept_id", "descendant_concept_id"), order="ancestor_concept_id"
@@ -197,12 +188,11 @@ def _order(match: ConceptMatch) -> tuple[float, bool, int, int]:
 def _version(tables: Tables) -> str:
     """Return what the vocabulary calls its version; Athena writes it to the row of the vocabulary `None`."""
     if "vocabulary" in tables and "vocabulary_version" in tables.columns("vocabulary"):
-        kinds: dict[str, Kind] = {"vocabulary_id": "text", "vocabulary_version": "text"}
-        rows = tables.rows("vocabulary", kinds, where="vocabulary_id = 'None'")
-        if rows and rows[0][1]:
-            return str(rows[0][1])
+        rows = tables.rows("vocabulary", ("vocabulary_version",), where="vocabulary_id = 'None'")
+        if rows and rows[0][0]:
+            return str(rows[0][0])
     if "cdm_source" in tables and "vocabulary_version" in tables.columns("cdm_source"):
-        rows = tables.rows("cdm_source", {"vocabulary_version": "text"})
+        rows = tables.rows("cdm_source", ("vocabulary_version",))
         if rows and rows[0][0]:
             return str(rows[0][0])
     return ""
