@@ -129,7 +129,7 @@ async def open_cast(
             app = create_app(configs[name], wrap_engine=wrap_engines(configs[name].models), watch=turns.keep)
             app.middlewares.append(tag_recording)
             url = await stack.enter_async_context(listening(app, "127.0.0.1", 0))
-            arms[name] = ProxyArm(session, url, arm.chatbot or experiment.chatbot, arm.filter, turns.take)
+            arms[name] = ProxyArm(session, url, arm.chatbot or experiment.chatbot, arm.filter, turns.complete)
         yield Cast(
             base, arms, configs, _voice(experiment, models), _raters(experiment, models), _check(experiment, models),
             blueprint.library or Library([]), blueprint.settings.role, shared_budget, missing,
