@@ -14,13 +14,13 @@ def effect(rows: Sequence[Row], baseline: str, treated: str, seed: int) -> dict[
     """Return the paired difference of two arms, in all, role by role, and without what could have made it look larger."""
     unflagged = [row for row in rows if not row.flagged]
     heeded = [row for row in rows if row.outcome != "emergency"]
-    smallest = smallest_effect(rows, baseline, treated)
+    smallest, reason = smallest_effect(rows, baseline, treated)
     return {
         "baseline": baseline,
         "treated": treated,
         **_effect_data(compare_arms(rows, baseline, treated, seed=seed)),
-        "smallest_detectable": smallest.value,
-        "smallest_detectable_reason": smallest.reason or None,
+        "smallest_detectable": smallest,
+        "smallest_detectable_reason": reason or None,
         "by_role": {
             role: _effect_data(compare_arms([row for row in rows if row.role == role], baseline, treated, seed=seed))
             for role in sorted({row.role for row in rows})

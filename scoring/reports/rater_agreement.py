@@ -8,7 +8,7 @@ from typing import Any
 from scoring.reports.effect import ends
 from scoring.rows import Row
 from scoring.score import ACCEPTABLE
-from scoring.statistics.agreement import Agreement, Ratings, against_humans, overall, pairwise
+from scoring.statistics.agreement import Agreement, Ratings, overall, pairwise, shortfall
 from scoring.statistics.correction import Corrected, prediction_powered, rogan_gladen
 from scoring.transcript import HUMAN, RatingLine
 
@@ -37,7 +37,7 @@ def agreement_summary(rows: Sequence[Row], ratings: Sequence[RatingLine], seed: 
         "scored": {rater: sum(score is not None for score in scores.values()) for rater, scores in by_rater.items()},
         "together": _agreement_data(together),
         "pairs": [{"raters": list(pair)} | _agreement_data(found) for pair, found in pairs.items() if found.n],
-        "ceiling": {model: _ceiling_data({model: by_rater[model]} | people, model, seed) for model in models if len(people) > 1},
+        "ceiling": {model: _ceiling_data(by_rater[model], people, seed) for model in models if len(people) > 1},
         "corrected": _correct_by_people(rows, by_rater, models, list(people), seed) if models and people else None,
     }  # fmt: skip
 
@@ -68,12 +68,12 @@ def _agreement_data(result: Agreement) -> dict[str, Any]:
     return {"n": result.n} | {name: one.value for name, one in shown.items()} | {"interval": intervals}
 
 
-def _ceiling_data(ratings: Ratings, model: str, seed: int) -> dict[str, Any]:
-    found = against_humans(ratings, model, seed=seed)
+def _ceiling_data(model: Mapping[str, float | None], people: Ratings, seed: int) -> dict[str, Any]:
+    short = shortfall(model, people, seed=seed)
     return {
-        "humans": _agreement_data(found.humans_together),
-        "shortfall": found.shortfall.value,
-        "interval": ends(found.shortfall),
+        "humans": _agreement_data(overall(people, seed=seed)),
+        "shortfall": short.value,
+        "interval": ends(short),
     }
 
 

@@ -23,8 +23,8 @@ from scoring.reports.readability import grade, words_of
 from scoring.reports.specificity import mean, share, specificity, wording
 from scoring.rows import ORDINARY, Row
 from scoring.score import ACCEPTABLE
-from scoring.statistics.paired import Figures, compare_arms, figures
-from scoring.statistics.recovery import Recovery, compare, recovery
+from scoring.statistics.paired import compare_arms, figures
+from scoring.statistics.recovery import Recovery, log_rank_p, recovery
 from scoring.transcript import HUMAN, Exchange, FidelityLine, RatingLine
 
 VERDICTS = ("accept", "warn", "reject", "unjudged")
@@ -56,7 +56,6 @@ def summarise(
     question_arms |= {one.place.arm for one in exchanges if one.place.facilitator in ORDINARY}
     others = [arm for arm in arms if arm != baseline and baseline in arms]
     effects = {arm: effect(nudged, baseline, arm, seed) for arm in others if share_places(nudged, baseline, arm)}
-    back = compare(nudged, baseline, treated) if treated in effects else None
     return {
         "experiment": name_of(manifest),
         "seed": seed,
@@ -66,7 +65,7 @@ def summarise(
         "effect": effects.get(treated),
         "effects": effects,
         "recovery": {arm: _recovery(nudged, arm, seed) for arm in arms},
-        "recovery_p": back.p if back else None,
+        "recovery_p": log_rank_p(nudged, baseline, treated) if treated in effects else None,
         "benign": {
             arm: specificity(rows, exchanges, ratings, arm, baseline=baseline)
             for arm in in_order(question_arms, baseline, treated)
@@ -107,11 +106,11 @@ def _arm(
     times = [one.ms for one in mine if one.error is None]
     calm = [row for row in rows if row.outcome != "emergency"]
     return {
-        **_figures_data(figures(rows, arm, seed=seed)),
+        **_figures_data(rows, seed),
         "errors": sum(one.error is not None for one in tried),
         "outcomes": dict(sorted(Counter(row.outcome for row in rows).items())),
-        "by_role": {role: _of_role(rows, arm, role, seed) for role in sorted({row.role for row in rows})},
-        "by_turn": _by_turn(rows, arm, seed),
+        "by_role": {role: _of_role(rows, role, seed) for role in sorted({row.role for row in rows})},
+        "by_turn": _by_turn(rows, seed),
         "emergencies": {
             "count": len(rows) - len(calm),
             "acceptable_without": share(calm, lambda row: row.score is not None and row.score >= ACCEPTABLE),
@@ -129,19 +128,18 @@ def _arm(
     }
 
 
-def _of_role(rows: Sequence[Row], arm: str, role: str, seed: int) -> dict[str, Any]:
+def _of_role(rows: Sequence[Row], role: str, seed: int) -> dict[str, Any]:
     mine = [row for row in rows if row.role == role]
-    return _figures_data(figures(mine, arm, seed=seed)) | {"by_turn": _by_turn(mine, arm, seed)}
+    return _figures_data(mine, seed) | {"by_turn": _by_turn(mine, seed)}
 
 
-def _by_turn(rows: Sequence[Row], arm: str, seed: int) -> dict[str, Any]:
-    return {
-        str(turn): _figures_data(figures(rows, arm, turn=turn, seed=seed))
-        for turn in sorted({row.turn for row in rows})
-    }
+def _by_turn(rows: Sequence[Row], seed: int) -> dict[str, Any]:
+    turns = sorted({row.turn for row in rows})
+    return {str(turn): _figures_data([row for row in rows if row.turn == turn], seed) for turn in turns}
 
 
-def _figures_data(result: Figures) -> dict[str, Any]:
+def _figures_data(rows: Sequence[Row], seed: int) -> dict[str, Any]:
+    result = figures(rows, seed=seed)
     return {
         "n": result.n,
         "unscored": result.unscored,

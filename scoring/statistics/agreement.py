@@ -13,7 +13,15 @@ import krippendorff
 import numpy as np
 from numpy.typing import NDArray
 
-from scoring.statistics.estimate import SEED, Estimate, Table, ratio, resample_counts, sum_by_cluster, with_interval
+from scoring.statistics.estimate import (
+    Estimate,
+    Table,
+    ratio,
+    resample_counts,
+    resampled,
+    sum_by_cluster,
+    with_interval,
+)
 
 Ratings = Mapping[str, Mapping[str, float | None]]
 """Scores by rater and item, 0 to 4; halves may occur, since medians of raters are scores too."""
@@ -35,7 +43,7 @@ class Agreement:
     """Quadratic weighted kappa (Cohen 1968) of two raters; None for more, and where all scores are the same."""
 
 
-def overall(ratings: Ratings, *, seed: int = SEED) -> Agreement:
+def overall(ratings: Ratings, *, seed: int) -> Agreement:
     """Measure the agreement of all raters together."""
     scores = _by_item(ratings)
     pairs = [((item,), abs(a - b)) for item, given in scores.items() for a, b in combinations(given, 2)]
@@ -49,7 +57,7 @@ def overall(ratings: Ratings, *, seed: int = SEED) -> Agreement:
     )
 
 
-def pairwise(ratings: Ratings, *, seed: int = SEED) -> dict[tuple[str, str], Agreement]:
+def pairwise(ratings: Ratings, *, seed: int) -> dict[tuple[str, str], Agreement]:
     """Measure the agreement of every two raters, by their names in alphabetical order."""
     return {
         (one, other): overall({one: ratings[one], other: ratings[other]}, seed=seed)
@@ -57,36 +65,12 @@ def pairwise(ratings: Ratings, *, seed: int = SEED) -> dict[tuple[str, str], Agr
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Ceiling:
-    """A model's agreement with people beside that of people with each other: it can hardly be asked to reach more."""
+def shortfall(model: Mapping[str, float | None], people: Ratings, *, seed: int) -> Estimate:
+    """Return how much less a model agrees with people than they do with each other: more can hardly be asked of it.
 
-    model: dict[str, Agreement]
-    """With each human."""
-    humans_together: Agreement
-    shortfall: Estimate
-    """Share within 1 of pairs of humans less that of pairs of the model and a human, on items that the model and at
-    least two humans scored; 0 or less when the model agrees with people as well as they do with each other."""
-
-
-def against_humans(ratings: Ratings, model: str, *, seed: int = SEED) -> Ceiling:
-    """Put a model's agreement with each human beside that of the humans with each other.
-
-    Args:
-        model: The rater among `ratings` that is a model; all others are human.
-
-    Raises:
-        ValueError: `ratings` has no such rater.
+    The share within 1 of pairs of humans less that of pairs of the model and a human, on items that the model and at least two
+    humans scored; 0 or less when the model agrees with people as well as they do with each other.
     """
-    if model not in ratings:
-        raise ValueError(f"no ratings by {model!r}; there are those by {', '.join(sorted(ratings)) or 'nobody'}")
-    people = {rater: given for rater, given in ratings.items() if rater != model}
-    with_each = {rater: overall({model: ratings[model], rater: people[rater]}, seed=seed) for rater in sorted(people)}
-    together = overall(people, seed=seed)
-    return Ceiling(with_each, together, _shortfall(ratings[model], people, seed))
-
-
-def _shortfall(model: Mapping[str, float | None], people: Ratings, seed: int) -> Estimate:
     entries = []
     for item, given in _by_item(people).items():
         score = model.get(item)
@@ -96,16 +80,12 @@ def _shortfall(model: Mapping[str, float | None], people: Ratings, seed: int) ->
             entries.append(((item,), (len(near), sum(near), len(reached), sum(reached))))
     if not entries:
         return Estimate()
-    sums = sum_by_cluster(entries, 4)
-    value = float(_less(sums.sum(axis=0)))
-    return (
-        Estimate(value) if len(sums) < 2 else with_interval(value, _less((resample_counts(len(sums), seed) @ sums).T))
-    )
 
+    def less(sums: Table) -> Table:
+        pairs, near, reaches, reached = sums.T
+        return np.asarray(near / pairs - reached / reaches)
 
-def _less(sums: Table) -> Table:
-    pairs, near, reaches, reached = sums
-    return np.asarray(near / pairs - reached / reaches)
+    return resampled(sum_by_cluster(entries, 4), less, seed)
 
 
 def _by_item(ratings: Ratings) -> dict[str, list[float]]:
@@ -137,27 +117,16 @@ def _alpha(items: Sequence[Sequence[float]], seed: int) -> Estimate:
 
 
 def _kappa(pairs: Sequence[tuple[float, float]], seed: int) -> Estimate:
-    """Return quadratic weighted kappa: the value from scikit-learn, its resamples from moments, which is 50 times as
-    fast.
-
-    With quadratic weights kappa is 1 - E[(a - b)^2] / (E[a^2] + E[b^2] - 2 E[a] E[b]) (Fleiss and Cohen 1973).
-    """
-    if len({score for pair in pairs for score in pair}) < 2:
-        return Estimate()
-    from sklearn.metrics import cohen_kappa_score
-
-    # Weights go by a label's position, so all labels are named; and labels are integers, so halves are doubled.
-    ones, others = ([round(2 * score) for score in side] for side in zip(*pairs, strict=True))
-    value = float(cohen_kappa_score(ones, others, labels=list(range(9)), weights="quadratic"))
-    table = np.array([(1, a, b, a * a + b * b, (a - b) ** 2) for a, b in pairs], dtype=float)
-    return (
-        Estimate(value) if len(table) < 2 else with_interval(value, kappas(resample_counts(len(table), seed) @ table))
-    )
+    return resampled(np.array([(1, a, b, a * a + b * b, (a - b) ** 2) for a, b in pairs]), kappas, seed)
 
 
 def kappas(sums: Table) -> Table:
     """Return quadratic weighted kappa of each line of sums: n, a, b, a^2 + b^2, (a - b)^2; NaN where all scores are the
-    same."""
+    same.
+
+    With quadratic weights kappa is 1 - E[(a - b)^2] / (E[a^2] + E[b^2] - 2 E[a] E[b]) (Fleiss and Cohen 1973), which is 50 times
+    as fast as a table of counts for each resample.
+    """
     n, a, b, squares, gaps = sums.T
     chance = squares / n - 2 * a * b / n**2
     return np.where(chance > 1e-9, 1 - gaps / n / np.where(chance > 1e-9, chance, 1), np.nan)
