@@ -17,7 +17,7 @@ from models.fallback import with_all_asked
 from models.openai_engine import make_session
 from models.settings import ModelSettings
 from proxy.app import create_app
-from proxy.config.blueprint import assemble
+from proxy.config.blueprint import Blueprint, assemble
 from proxy.config.config import Config, ConfigError, parse_config
 from proxy.serving.listening import listening
 from scenarios import files
@@ -84,10 +84,7 @@ async def open_cast(
     configs = {
         name: arm_config(data, experiment, name, arm) for name, arm in experiment.arms.items() if arm.url is None
     }
-    if experiment.chatbot not in base.chatbots:
-        known = ", ".join(base.chatbots)
-        raise ConfigError([f"{experiment.config}: has no chatbot {experiment.chatbot!r}; it has {known}"])
-    blueprint = assemble(base)[experiment.chatbot]
+    blueprint = chatbot_of(experiment, base)
     shared_budget = Budget(budget) if budget is not None else None
     missing: list[str] = []
     memory = AnswerCache(answers)
@@ -136,6 +133,18 @@ async def open_cast(
         )  # fmt: skip
 
 
+def chatbot_of(experiment: Experiment, config: Config) -> Blueprint:
+    """Return the chatbot of an experiment.
+
+    Raises:
+        ConfigError: There is none of that name, or something that it names is not right.
+    """
+    if experiment.chatbot not in config.chatbots:
+        known = ", ".join(config.chatbots)
+        raise ConfigError([f"{experiment.config}: has no chatbot {experiment.chatbot!r}; it has {known}"])
+    return assemble(config)[experiment.chatbot]
+
+
 def aliases(experiment: Experiment, config: Config) -> set[str]:
     """Return the aliases that facilitators, raters and the check need.
 
@@ -145,12 +154,11 @@ def aliases(experiment: Experiment, config: Config) -> set[str]:
     asked = {("voice", experiment.voice), *(("raters", name) for name in experiment.raters)}
     if experiment.fidelity is not None:
         asked.add(("fidelity", experiment.fidelity))
-    found = {(key, alias) for key, alias in asked if alias not in (LINES, LOCAL)}
-    for key, alias in sorted(found):
-        if alias not in config.models:
+    for key, alias in sorted(asked):
+        if alias not in (LINES, LOCAL, *config.models):
             known = ", ".join(config.models)
             raise ModelSettingsError(f"{key}: no model alias {alias!r} in {experiment.config}; there is: {known}")
-    return {alias for _, alias in found}
+    return {alias for _, alias in asked} - {LINES, LOCAL}
 
 
 def _voice(experiment: Experiment, models: Models) -> Voice:

@@ -7,13 +7,12 @@ from typing import Any
 
 from knowledge_base.library import Library
 from models.errors import ModelSettingsError
-from proxy.config.blueprint import assemble
 from proxy.config.config import Config, ConfigError, in_file, parse_config
 from scenarios import files
 from scenarios.files import ScenarioError
 from scoring.experiment import Experiment, load
 from scoring.experiments.arm_config import arm_config
-from scoring.experiments.cast import aliases
+from scoring.experiments.cast import aliases, chatbot_of
 from scoring.experiments.material import check_sections, load_material
 
 
@@ -41,12 +40,8 @@ def _check_chatbot(experiment: Experiment, config: Config, problems: list[str]) 
     """Check the aliases and the chatbot of an experiment, and return its knowledge base, if there is one."""
     with _collecting_problems(problems, experiment.config):
         aliases(experiment, config)
-    if experiment.chatbot not in config.chatbots:
-        known = ", ".join(config.chatbots)
-        problems.append(f"{experiment.config}: has no chatbot {experiment.chatbot!r}; it has {known}")
-        return None
     with _collecting_problems(problems, experiment.config):
-        return assemble(config)[experiment.chatbot].library or Library([])
+        return chatbot_of(experiment, config).library or Library([])
     return None
 
 
@@ -55,16 +50,7 @@ def _check_arms(experiment: Experiment, data: Mapping[str, Any], problems: list[
     for name, arm in experiment.arms.items():
         if arm.url is None and (arm.chatbot or experiment.chatbot in data.get("chatbots", {})):
             with _collecting_problems(problems, experiment.config):
-                changed = arm_config(data, experiment, name, arm)
-                if arm.set:
-                    _assemble(changed, name)
-
-
-def _assemble(config: Config, arm: str) -> None:
-    try:
-        assemble(config)
-    except ConfigError as error:
-        raise ConfigError([f"arm {arm!r}: {problem}" for problem in error.problems]) from None
+                arm_config(data, experiment, name, arm)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from facilitators.facilitator import SHIPPED, STAGES, Facilitator
+from facilitators.facilitator import SHIPPED, STAGES, Facilitator, load_all
 from facilitators.voice import seed_of
 from models.errors import ModelError
 from models.usage import Ledger
@@ -15,7 +15,7 @@ from scenarios.files import ScenarioError
 from scoring.arm import NoReply
 from scoring.experiment import ArmSettings, Experiment
 from scoring.experiments.cast import open_cast
-from scoring.experiments.material import CaseBuilder, facilitators_in, unknown_name
+from scoring.experiments.material import CaseBuilder, unknown_name
 from scoring.folder import RunError
 from scoring.plan import Sample
 
@@ -32,7 +32,7 @@ def facilitator_named(name: str, folders: list[Path]) -> Facilitator:
         ScenarioError: There is none of that name, or a file is not right.
     """
     searched = [SHIPPED, *folders]
-    facilitators = facilitators_in(searched)
+    facilitators = load_all(searched)
     if name not in facilitators:
         raise ScenarioError([unknown_name("--facilitator", name, facilitators, searched[-1])])
     return facilitators[name]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from facilitators import facilitator
-from facilitators.facilitator import Facilitator, FacilitatorError
+from facilitators.facilitator import Facilitator
 from knowledge_base.library import Library, Source
 from scenarios import checkpoint, questions
 from scenarios.checkpoint import Checkpoint, Message
@@ -42,7 +42,7 @@ def load_material(experiment: Experiment) -> Material:
         ScenarioError: Something is not there, not right, or does not belong together.
     """
     folders = [facilitator.SHIPPED, *experiment.facilitator_folders]
-    personas = facilitators_in(folders)
+    personas = facilitator.load_all(folders)
     problems = [
         unknown_name("facilitators", name, personas, folders[-1])
         for name in experiment.facilitators
@@ -88,14 +88,6 @@ def check_sections(material: Material, library: Library) -> None:
     ]
     if problems:
         raise ScenarioError(problems)
-
-
-def facilitators_in(folders: list[Path]) -> dict[str, Facilitator]:
-    """Raises: ScenarioError: a file is not right."""
-    try:
-        return facilitator.load_all(folders)
-    except FacilitatorError as error:
-        raise ScenarioError(error.problems) from None
 
 
 def unknown_name(key: str, name: str, known: Mapping[str, object], where: Path | str) -> str:
