@@ -6,7 +6,7 @@
 from collections.abc import Mapping
 from importlib.resources import files
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
@@ -23,8 +23,10 @@ def page(sheet: Sheet, sections: Mapping[str, Source]) -> str:
             come with their replies.
     """
     # Autoescape whatever the template is called: what is shown are texts of users and models.
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = files("scoring.people").joinpath("templates", "rating.html").read_text(encoding="utf-8")
+    environment = Environment(
+        loader=PackageLoader("scoring.people"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    template = environment.get_template("rating.html")
     data = {
         "page": sheet.page,
         "rater": sheet.rater,
@@ -32,7 +34,7 @@ def page(sheet: Sheet, sections: Mapping[str, Source]) -> str:
         "sections": _titles(sheet, sections),
     }
     readable = bool(sections) or any(item.exchange.documents for item in sheet.items)
-    return environment.from_string(template).render(rater=sheet.rater, rubric=rubric(), readable=readable, data=data)
+    return template.render(rater=sheet.rater, rubric=rubric(), readable=readable, data=data)
 
 
 def rubric() -> Markup:

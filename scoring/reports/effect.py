@@ -1,7 +1,6 @@
 """What one arm changes against another, as data: the `effect` of summary.json. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from scoring.rows import Row
@@ -30,14 +29,6 @@ def effect(rows: Sequence[Row], baseline: str, treated: str, seed: int) -> dict[
     }
 
 
-def share_places(rows: Sequence[Row], baseline: str, treated: str) -> bool:
-    """Return whether two arms have a scored reply at the same place."""
-    first, second = (
-        {replace(r, arm="").key() for r in rows if r.arm == arm and r.score is not None} for arm in (baseline, treated)
-    )
-    return not first.isdisjoint(second)
-
-
 def _effect_data(result: Paired) -> dict[str, Any]:
     return {
         "pairs": result.acceptable.n,
@@ -51,6 +42,12 @@ def _effect_data(result: Paired) -> dict[str, Any]:
 def difference(one: Difference) -> dict[str, Any]:
     """Return a difference as data."""
     return {"difference": one.estimate.value, "interval": ends(one.estimate), "p": one.p}
+
+
+def with_intervals(**estimates: Estimate) -> dict[str, Any]:
+    """Return estimates as data: their values, and their intervals together."""
+    values: dict[str, Any] = {name: one.value for name, one in estimates.items()}
+    return values | {"interval": {name: ends(one) for name, one in estimates.items()}}
 
 
 def ends(estimate: Estimate) -> list[float] | None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from scoring.reports.effect import ends
+from scoring.reports.effect import ends, with_intervals
 from scoring.rows import Row
 from scoring.score import ACCEPTABLE
 from scoring.statistics.agreement import Agreement, Ratings, overall, pairwise, shortfall
@@ -63,9 +63,9 @@ def distance_from_people(rows: Sequence[Row], ratings: Sequence[RatingLine]) -> 
 
 
 def _agreement_data(result: Agreement) -> dict[str, Any]:
-    shown = {"within_one": result.within_one, "exact": result.exact, "alpha": result.alpha, "kappa": result.kappa}
-    intervals = {name: ends(one) for name, one in shown.items()}
-    return {"n": result.n} | {name: one.value for name, one in shown.items()} | {"interval": intervals}
+    return {"n": result.n} | with_intervals(
+        within_one=result.within_one, exact=result.exact, alpha=result.alpha, kappa=result.kappa
+    )
 
 
 def _ceiling_data(model: Mapping[str, float | None], people: Ratings, seed: int) -> dict[str, Any]:

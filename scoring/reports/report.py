@@ -1,21 +1,19 @@
 """report.html: a run to look at. One page, nothing in it is loaded from elsewhere, and it runs no script."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from scoring.reports import figures
 from scoring.reports.caveats import caveats
 from scoring.reports.figures import Figure
 from scoring.reports.headline import claim, headline
-from scoring.reports.showcase import QUESTIONS_SHOWN, Material, extremes, stepped_in
+from scoring.reports.showcase import QUESTIONS_SHOWN, extremes, stepped_in
 from scoring.reports.summary import VERDICTS
-from scoring.rows import Row
-from scoring.transcript import Exchange, FidelityLine, RatingLine
+from scoring.rows import RunData
 
 OUTCOMES = ("accepted", "warned", "refined", "unjudged", "fallback", "emergency", "unfiltered", "error")
 LONG = 60
@@ -31,14 +29,7 @@ class Heat:
     rows: tuple[tuple[str, tuple[float | None, ...]], ...]
 
 
-def page(
-    summary: Mapping[str, Any],
-    rows: Sequence[Row],
-    exchanges: Sequence[Exchange],
-    ratings: Sequence[RatingLine],
-    checked: Sequence[FidelityLine],
-    manifest: Mapping[str, Any],
-) -> str:
+def page(summary: Mapping[str, Any], run: RunData) -> str:
     """Return the page. What a run has not got is said to be missing.
 
     Args:
@@ -46,18 +37,17 @@ def page(
     """
     arms = summary["arms"]
     styles = {arm: f"arm{min(number, 4)}" for number, arm in enumerate(_arm_styles(summary))}
-    material = Material.of(rows, exchanges, ratings, checked)
     compared = [arm for arm in (summary["baseline"], summary["treated"]) if arm in arms] or list(arms)[:1]
-    best, worst = extremes(material, compared)
-    touched = stepped_in(material, summary["treated"], summary["baseline"])
+    best, worst = extremes(run, compared)
+    touched = stepped_in(run, summary["treated"], summary["baseline"])
     nudged = {arm: one for arm, one in arms.items() if one["n"]}
     return (
         _environment()
-        .from_string(_template())
+        .get_template("report.html")
         .render(
             summary=summary,
             styles=styles,
-            name=summary["experiment"] or "experiment",
+            name=summary["experiment"],
             claim=claim(summary).replace(" %", "\u00a0%"),
             headline=headline(summary).replace(" %", "\u00a0%"),
             caveats=caveats(summary),
@@ -79,7 +69,7 @@ def page(
             compared=compared,
             touched=touched[:QUESTIONS_SHOWN],
             untold=len(touched[QUESTIONS_SHOWN:]),
-            manifest=[(key, *_as_text(value)) for key, value in manifest.items()],
+            manifest=[(key, *_as_text(value)) for key, value in run.manifest.items()],
         )
     )
 
@@ -129,13 +119,11 @@ def _as_text(value: Any) -> tuple[str, bool]:
 
 def _environment() -> Environment:
     # Autoescape whatever the template is called: transcripts hold hostile text.
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        loader=PackageLoader("scoring.reports"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
     environment.filters.update(
         percent=figures.percent, points=figures.points, signed=figures.signed, number=figures.number,
         milliseconds=figures.milliseconds, probability=figures.probability,
     )  # fmt: skip
     return environment
-
-
-def _template() -> str:
-    return files("scoring.reports").joinpath("templates", "report.html").read_text(encoding="utf-8")

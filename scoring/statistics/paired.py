@@ -120,9 +120,8 @@ def match_places(rows: Sequence[Row], first: str, second: str) -> list[tuple[Row
 def _by_place(rows: Sequence[Row], arm: str) -> dict[tuple[str, str, int, int], Row]:
     found: dict[tuple[str, str, int, int], Row] = {}
     for row in rows:
-        place = row.role, row.checkpoint, row.sample, row.turn
-        if row.arm == arm and found.setdefault(place, row) is not row:
-            raise ValueError(f"arm {arm!r} has two rows for {place!r}; join each run's transcripts once")
+        if row.arm == arm and found.setdefault(row.spot, row) is not row:
+            raise ValueError(f"arm {arm!r} has two rows for {row.spot!r}; join each run's transcripts once")
     return found
 
 
