@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -20,15 +19,6 @@ LONG = 60
 """Parts of a manifest whose JSON is longer than this are folded, plain text only when it is much longer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Heat:
-    """Mean scores of an arm, a row for each role, a column for each turn."""
-
-    arm: str
-    turns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[float | None, ...]], ...]
-
-
 def page(summary: Mapping[str, Any], run: RunData) -> str:
     """Return the page. What a run has not got is said to be missing.
 
@@ -36,7 +26,8 @@ def page(summary: Mapping[str, Any], run: RunData) -> str:
         summary: See `scoring.reports.summary.summarise`; all figures come from there, the exchanges are shown as they were.
     """
     arms = summary["arms"]
-    styles = {arm: f"arm{min(number, 4)}" for number, arm in enumerate(_arm_styles(summary))}
+    in_order = dict.fromkeys((summary["baseline"], summary["treated"], *arms))
+    styles = {arm: f"arm{min(number, 4)}" for number, arm in enumerate(in_order)}
     compared = [arm for arm in (summary["baseline"], summary["treated"]) if arm in arms] or list(arms)[:1]
     best, worst = extremes(run, compared)
     touched = stepped_in(run, summary["treated"], summary["baseline"])
@@ -52,7 +43,9 @@ def page(summary: Mapping[str, Any], run: RunData) -> str:
             headline=headline(summary).replace(" %", "\u00a0%"),
             caveats=caveats(summary),
             effects=figures.effects(summary["effect"]) if summary["effect"] else [],
-            heats=[_heat(arm, nudged) for arm in nudged],
+            nudged=list(nudged),
+            roles=sorted({role for one in nudged.values() for role in one["by_role"]}),
+            turns=sorted({turn for one in nudged.values() for turn in one["by_turn"]}, key=int),
             courses=figures.courses(nudged, styles) if nudged else [],
             recovery=figures.recovery(summary["recovery"], styles),
             shown=[arm for arm, one in arms.items() if one["n"] or one["errors"]],
@@ -72,24 +65,6 @@ def page(summary: Mapping[str, Any], run: RunData) -> str:
             manifest=[(key, *_as_text(value)) for key, value in run.manifest.items()],
         )
     )
-
-
-def _arm_styles(summary: Mapping[str, Any]) -> list[str]:
-    """Return arms so that the baseline is always drawn in the first style and the treated one in the second."""
-    first = [summary["baseline"], summary["treated"]]
-    return first + [arm for arm in summary["arms"] if arm not in first]
-
-
-def _heat(arm: str, arms: Mapping[str, Any]) -> Heat:
-    turns = sorted({turn for one in arms.values() for turn in one["by_turn"]}, key=int)
-    roles = sorted({role for one in arms.values() for role in one["by_role"]})
-    turns_by_role = [(role, arms[arm]["by_role"].get(role, {"by_turn": {}})["by_turn"]) for role in roles]
-    lines = [
-        (role, tuple(by_turn.get(turn, {"mean": None})["mean"] for turn in turns)) for role, by_turn in turns_by_role
-    ]
-    if len(lines) > 1:
-        lines.append(("all roles", tuple(arms[arm]["by_turn"].get(turn, {"mean": None})["mean"] for turn in turns)))
-    return Heat(arm, tuple(turns), tuple(lines))
 
 
 def _published(summary: Mapping[str, Any]) -> Figure:
