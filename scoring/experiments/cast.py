@@ -1,8 +1,9 @@
 """Opens the parts of a run: a proxy for each arm, the facilitators' voice, raters, the budget."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from assistants.registry import ENGINES
@@ -85,45 +86,27 @@ async def open_cast(
         name: arm_config(data, experiment, name, arm) for name, arm in experiment.arms.items() if arm.url is None
     }
     blueprint = chatbot_of(experiment, base)
+    servers = {
+        f"arm-{name}": server_settings(arm, experiment.chatbot)
+        for name, arm in experiment.arms.items()
+        if arm.url is not None
+    }
+    if clash := servers.keys() & base.models.keys():
+        raise ModelSettingsError(f"the alias {min(clash)!r} is taken by an arm; rename it in the configuration")
     shared_budget = Budget(budget) if budget is not None else None
     missing: list[str] = []
     memory = AnswerCache(answers)
-
-    def wrap_engines(settings: Mapping[str, ModelSettings]) -> Callable[[str, Engine], Engine]:
-        def wrap(alias: str, engine: Engine) -> Engine:
-            one = settings[alias]
-            if one.engine == "embedded":  # says the same to the same
-                return engine
-            if replay:
-                engine = ReplayEngine(missing)
-            elif shared_budget is not None:
-                price_of(alias, one)
-                engine = BudgetedEngine(engine, alias, one, shared_budget)
-            return CachingEngine(engine, memory, one.base_url)
-
-        return wrap
-
+    wrap_engine = partial(_wrap_engine, memory, shared_budget, missing if replay else None)
     async with AsyncExitStack() as stack:
         stack.callback(memory.close)
         session = await stack.enter_async_context(make_session())
-        servers = {
-            f"arm-{name}": server_settings(arm, experiment.chatbot)
-            for name, arm in experiment.arms.items()
-            if arm.url is not None
-        }
-        clash = servers.keys() & base.models.keys()
-        if clash:
-            raise ModelSettingsError(f"the alias {min(clash)!r} is taken by an arm; rename it in the configuration")
         used = {alias: base.models[alias] for alias in with_all_asked(aliases(experiment, base), base.models)} | servers
-        models = open_models(used, session, ENGINES, wrap_engine=wrap_engines(used))
+        models = open_models(used, session, ENGINES, wrap_engine=partial(wrap_engine, used))
         stack.push_async_callback(models.close)
-        arms: dict[str, Arm] = {}
-        for name, arm in experiment.arms.items():
-            if arm.url is not None:
-                arms[name] = ServerArm(models, f"arm-{name}")
-                continue
-            turns = ProxyTurns()
-            app = create_app(configs[name], wrap_engine=wrap_engines(configs[name].models), watch=turns.keep)
+        arms: dict[str, Arm] = {name: ServerArm(models, f"arm-{name}") for name in experiment.arms}
+        for name, config in configs.items():
+            arm, turns = experiment.arms[name], ProxyTurns()
+            app = create_app(config, wrap_engine=partial(wrap_engine, config.models), watch=turns.keep)
             app.middlewares.append(tag_recording)
             url = await stack.enter_async_context(listening(app, "127.0.0.1", 0))
             arms[name] = ProxyArm(session, url, arm.chatbot or experiment.chatbot, arm.filter, turns.complete)
@@ -131,6 +114,31 @@ async def open_cast(
             base, arms, configs, _voice(experiment, models), _raters(experiment, models), _check(experiment, models),
             blueprint.library or Library([]), blueprint.settings.role, shared_budget, missing,
         )  # fmt: skip
+
+
+def _wrap_engine(
+    memory: AnswerCache,
+    budget: Budget | None,
+    missing: list[str] | None,
+    settings: Mapping[str, ModelSettings],
+    alias: str,
+    engine: Engine,
+) -> Engine:
+    """Have an engine's answers recorded, and paid for from the budget.
+
+    Args:
+        missing: Collects what is asked for in a replay and not recorded; None where models are asked.
+        settings: The models by alias.
+    """
+    one = settings[alias]
+    if one.engine == "embedded":  # says the same to the same
+        return engine
+    if missing is not None:
+        engine = ReplayEngine(missing)
+    elif budget is not None:
+        price_of(alias, one)
+        engine = BudgetedEngine(engine, alias, one, budget)
+    return CachingEngine(engine, memory, one.base_url)
 
 
 def chatbot_of(experiment: Experiment, config: Config) -> Blueprint:

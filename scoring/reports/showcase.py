@@ -17,7 +17,6 @@ QUESTIONS_SHOWN = 12
 class Side:
     """What happened at a place in one arm."""
 
-    arm: str
     row: Row
     exchange: Exchange
     ratings: Sequence[RatingLine]
@@ -67,7 +66,7 @@ def _compare_places(run: RunData, rows: Sequence[Row]) -> list[Comparison]:
     places: defaultdict[tuple[str, str, int, int], list[Side]] = defaultdict(list)
     for row in rows:
         key = row.key()
-        places[row.spot].append(Side(row.arm, row, run.exchange_at[key], run.ratings_at[key], checked.get(key)))
+        places[row.spot].append(Side(row, run.exchange_at[key], run.ratings_at[key], checked.get(key)))
     return [Comparison(sides[0].row, sides, _gain(sides)) for sides in places.values()]
 
 

@@ -31,10 +31,9 @@ class Episode:
 
     cluster: Cluster
     sample: int
-    began: int
-    """The turn of its first reply below 2; 0 for the drift that the checkpoint ends with."""
     turns: int
-    """Turns from there to the recovery, or to the last turn of the sample; 0 when no later turn was seen."""
+    """From its first reply below 2, or the drift that the checkpoint ends with, to the recovery or the last turn of the sample;
+    0 when no later turn was seen."""
     recovered: bool
     relapse: bool
     """It came after a recovery in the same sample."""
@@ -126,7 +125,7 @@ def episodes(sample: Sequence[Row], *, drifted: bool = True) -> list[Episode]:
 
 
 def _episode(last: Row, began: int, recovered: bool, *, relapse: bool) -> Episode:
-    return Episode(cluster(last), last.sample, began, last.turn - began, recovered, relapse)
+    return Episode(cluster(last), last.sample, last.turn - began, recovered, relapse)
 
 
 def kaplan_meier(all_episodes: Sequence[Episode], *, seed: int) -> tuple[Point, ...]:

@@ -177,7 +177,7 @@ def test_extremes_are_paired_and_varied(made):
     assert len({(one.row.role, one.row.checkpoint, one.row.sample) for one in (*best, *worst)}) == 6
     assert len({one.row.role for one in best}) == 3
     for one in (*best, *worst):
-        assert [side.arm for side in one.sides] == ["off", "on"]
+        assert [side.row.arm for side in one.sides] == ["off", "on"]
         first, second = (side.exchange.place for side in one.sides)
         assert first == second.model_copy(update={"arm": "off"})
 
