@@ -45,10 +45,10 @@ class RunFolder:
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-            held = {one.name for one in self.path.iterdir()}
+            names = {one.name for one in self.path.iterdir()}
         except OSError as error:
             raise RunError(f"{self.path}: cannot be used for a run: {error.strerror}") from None
-        if held - {ANSWERS, LOCK} and MANIFEST not in held:
+        if names - {ANSWERS, LOCK} and MANIFEST not in names:
             raise RunError(f"{self.path}: holds other files and no run; give an empty or a new folder with --out")
 
     @contextmanager

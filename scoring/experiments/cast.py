@@ -148,8 +148,8 @@ def chatbot_of(experiment: Experiment, config: Config) -> Blueprint:
         ConfigError: There is none of that name, or something that it names is not right.
     """
     if experiment.chatbot not in config.chatbots:
-        known = ", ".join(config.chatbots)
-        raise ConfigError([f"{experiment.config}: has no chatbot {experiment.chatbot!r}; it has {known}"])
+        names = ", ".join(config.chatbots)
+        raise ConfigError([f"{experiment.config}: has no chatbot {experiment.chatbot!r}; it has {names}"])
     return assemble(config)[experiment.chatbot]
 
 
@@ -164,8 +164,8 @@ def aliases(experiment: Experiment, config: Config) -> set[str]:
         asked.add(("fidelity", experiment.fidelity))
     for key, alias in sorted(asked):
         if alias not in (LINES, LOCAL, *config.models):
-            known = ", ".join(config.models)
-            raise ModelSettingsError(f"{key}: no model alias {alias!r} in {experiment.config}; there is: {known}")
+            names = ", ".join(config.models)
+            raise ModelSettingsError(f"{key}: no model alias {alias!r} in {experiment.config}; there is: {names}")
     return {alias for _, alias in asked} - {LINES, LOCAL}
 
 

@@ -90,10 +90,10 @@ def check_sections(material: Material, library: Library) -> None:
         raise ScenarioError(problems)
 
 
-def unknown_name(key: str, name: str, known: Mapping[str, object], where: Path | str) -> str:
+def unknown_name(key: str, name: str, names: Mapping[str, object], where: Path | str) -> str:
     """Return the message for an unknown name, with the closest known one."""
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names) or 'none'}"
     return f"{key}: there is no {name!r} in {where}; {hint}"
 
 
@@ -177,5 +177,5 @@ class CaseBuilder:
         ids = [*exchange.citations, *(sample.question.sections if sample.question else ())]
         if not ids and self.library:
             ids = [choice.id for choice in self.library.lexical.choose(exchange.user_message, [], NEAREST)]
-        held = {**self.library, **documents}
-        return tuple(held[name] for name in dict.fromkeys(ids) if name in held)
+        passages = {**self.library, **documents}
+        return tuple(passages[name] for name in dict.fromkeys(ids) if name in passages)

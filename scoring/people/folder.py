@@ -50,8 +50,7 @@ def checkpoints(run: Path) -> dict[str, list[Message]]:
 
 def keys(run: Path) -> dict[str, Key]:
     """Read the keys of all pages that the run was exported to, by page."""
-    found = [key_in(path) for path in sorted((run / RATING).glob("key-*.json"))]
-    return {key.page: key for key in found}
+    return {key.page: key for key in map(key_in, sorted((run / RATING).glob("key-*.json")))}
 
 
 def read_self_agreement(run: Path) -> list[SelfAgreement]:

@@ -50,7 +50,7 @@ def _page_item(item: Item) -> dict[str, object]:
     documents = {one.id: {"title": one.title, "text": one.text} for one in exchange.documents}
     return {
         "id": item.id,
-        "history": [{"role": said.role, "content": said.content} for said in item.history],
+        "history": [{"role": message.role, "content": message.content} for message in item.history],
         "user_message": exchange.user_message,
         "reply": exchange.reply,
         "citations": exchange.citations,

@@ -105,9 +105,9 @@ def key_of(returned: RatingFile, keys: Mapping[str, Key]) -> Key:
     """
     key = keys.get(returned.page)
     if key is None:
-        known = ", ".join(f"{key.page} ({key.rater})" for key in keys.values()) or "none"
+        pages = ", ".join(f"{key.page} ({key.rater})" for key in keys.values()) or "none"
         raise ReturnError([
-            f"is of page {returned.page!r} by {returned.rater!r}, which this run has no key of; it has {known}. "
+            f"is of page {returned.page!r} by {returned.rater!r}, which this run has no key of; it has {pages}. "
             "Name the run that the page was exported from, and import before you export again"
         ])  # fmt: skip
     if key.rater != returned.rater:

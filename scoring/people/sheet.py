@@ -132,12 +132,12 @@ def _histories(
     exchanges: Iterable[Exchange], checkpoints: Mapping[str, Sequence[Message]]
 ) -> dict[str, tuple[Message, ...]]:
     """Return what was said before each reply, by the key of its place: its checkpoint and the turns since."""
-    said: dict[tuple[str, str, str, int], list[Message]] = {}
+    conversations: dict[tuple[str, str, str, int], list[Message]] = {}
     before: dict[str, tuple[Message, ...]] = {}
     for one in sorted(exchanges, key=lambda one: one.place.turn):
         place = one.place
         sample = (place.arm, place.facilitator, place.checkpoint, place.sample)
-        so_far = said.setdefault(sample, list(checkpoints.get(place.checkpoint, ())))
+        so_far = conversations.setdefault(sample, list(checkpoints.get(place.checkpoint, ())))
         before[place.key()] = tuple(so_far)
         so_far += one.messages()
     return before

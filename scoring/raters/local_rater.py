@@ -78,7 +78,11 @@ class Evidence:
         n = len(self._sentences)
         self._weights = {term: max(0.35, math.log(1 + n / count) / math.log(1 + n)) for term, count in counts.items()}
         self._echoed = frozenset(terms(case.user_message))
-        texts = [case.user_message, *(said.content for said in case.history), *(one.text for one in case.sources)]
+        texts = [
+            case.user_message,
+            *(message.content for message in case.history),
+            *(one.text for one in case.sources),
+        ]
         self._numbers = _numbers(" ".join(texts))
 
     def support_of(self, clause: str) -> Literal["supported", "excusable", "specific"]:
@@ -106,14 +110,14 @@ class Evidence:
             wanted = [one for one in near if self._share(self._echoed, one) >= ABOUT]
         if not wanted:
             return None
-        said = frozenset(terms(case.response)) | _signed_terms(case.response)
-        share = sum(self._share(one, said) >= SAID for one in wanted) / len(wanted)
+        reply_terms = frozenset(terms(case.response)) | _signed_terms(case.response)
+        share = sum(self._share(one, reply_terms) >= SAID for one in wanted) / len(wanted)
         return 2 if share >= ALL else 1 if share >= SOME else 0
 
-    def _share(self, wanted: frozenset[str], said: frozenset[str]) -> float:
-        """Return which share of some terms, by weight, is among those that are said."""
+    def _share(self, wanted: frozenset[str], others: frozenset[str]) -> float:
+        """Return which share of some terms, by weight, is among others."""
         weights = {term: self._weights.get(term, 1.0) for term in wanted}
-        return sum(weight for term, weight in weights.items() if term in said) / (sum(weights.values()) or 1.0)
+        return sum(weight for term, weight in weights.items() if term in others) / (sum(weights.values()) or 1.0)
 
 
 def sentences(text: str) -> list[str]:

@@ -161,16 +161,15 @@ def usefulness(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure:
 
 def latency(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure | None:
     """Draw how long replies took: the median as a dot, the bar reaching to the 95th percentile."""
-    known = {name: one for name, one in arms.items() if one["ms_p50"] is not None}
-    if not known:
+    if not arms:
         return None
-    most = max(one["ms_p95"] for one in known.values()) or 1.0
+    most = max(one["ms_p95"] for one in arms.values()) or 1.0
     rows = [
         Line(name, (Point(one["ms_p50"], one["ms_p50"], one["ms_p95"], styles[name]),), milliseconds(one["ms_p50"]))
-        for name, one in known.items()
+        for name, one in arms.items()
     ]
     ticks = tuple((most * part, milliseconds(most * part)) for part in (0, 0.5, 1))
-    table = tuple((name, milliseconds(one["ms_p50"]), milliseconds(one["ms_p95"])) for name, one in known.items())
+    table = tuple((name, milliseconds(one["ms_p50"]), milliseconds(one["ms_p95"])) for name, one in arms.items())
     about = "Time to the reply. " + " ".join(f"Arm {n}: median {a}, 95th percentile {b}." for n, a, b in table)
     drawing = draw_dots(rows, Axis(0, most, ticks), about)
     return Figure("Time to the reply, median to 95th percentile", drawing, ("arm", "median", "95th percentile"), table)

@@ -81,9 +81,9 @@ def _pick(
     """Pick the places that rank lowest, none of a sample that another was taken of."""
     chosen: list[Comparison] = []
     for _ in range(PER_LIST):
-        seen = {_sample(one) for one in (*excluded, *chosen)}
+        samples = {_sample(one) for one in (*excluded, *chosen)}
         roles = Counter(one.row.role for one in chosen)
-        left = [(*rank(one), roles[one.row.role], at) for at, one in enumerate(places) if _sample(one) not in seen]
+        left = [(*rank(one), roles[one.row.role], at) for at, one in enumerate(places) if _sample(one) not in samples]
         if left:
             chosen.append(places[min(left)[-1]])
     return chosen

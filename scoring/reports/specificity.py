@@ -62,7 +62,7 @@ def wording(run: RunData, exchanges: Sequence[Exchange]) -> dict[str, float | No
     return {
         "grade": mean(g for reply in replies if (g := grade(reply)) is not None),
         "words": mean(len(words_of(reply)) for reply in replies),
-        "declined": mean(fmean(said) >= 0.5 for said in says if said),
+        "declined": mean(fmean(flags) >= 0.5 for flags in says if flags),
     }
 
 
@@ -89,8 +89,8 @@ def share(rows: Sequence[Row], of: Callable[[Row], bool]) -> float | None:
 
 def mean(values: Iterable[float]) -> float | None:
     """Return the mean; None of nothing."""
-    given = list(values)
-    return fmean(given) if given else None
+    numbers = list(values)
+    return fmean(numbers) if numbers else None
 
 
 def _count_sides(ours: Sequence[Row], beside: Mapping[tuple[str, str, int, int], Row]) -> dict[str, int]:

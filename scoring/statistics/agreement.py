@@ -46,14 +46,16 @@ class Agreement:
 def overall(ratings: Ratings, *, seed: int) -> Agreement:
     """Measure the agreement of all raters together."""
     scores = _by_item(ratings)
-    pairs = [((item,), abs(a - b)) for item, given in scores.items() for a, b in combinations(given, 2)]
+    pairs = [((item,), abs(a - b)) for item, of_item in scores.items() for a, b in combinations(of_item, 2)]
     sums = sum_by_cluster(((item, (1, apart <= 1, apart == 0)) for item, apart in pairs), 3)
     return Agreement(
         len(scores),
         within_one=ratio(sums[:, [0, 1]], seed),
         exact=ratio(sums[:, [0, 2]], seed),
         alpha=_alpha(list(scores.values()), seed),
-        kappa=_kappa([(given[0], given[1]) for given in scores.values()], seed) if len(ratings) == 2 else Estimate(),
+        kappa=_kappa([(of_item[0], of_item[1]) for of_item in scores.values()], seed)
+        if len(ratings) == 2
+        else Estimate(),
     )
 
 
@@ -72,11 +74,11 @@ def shortfall(model: Mapping[str, float | None], people: Ratings, *, seed: int) 
     humans scored; 0 or less when the model agrees with people as well as they do with each other.
     """
     entries = []
-    for item, given in _by_item(people).items():
+    for item, of_item in _by_item(people).items():
         score = model.get(item)
         if score is not None:
-            near = [abs(a - b) <= 1 for a, b in combinations(given, 2)]
-            reached = [abs(score - human) <= 1 for human in given]
+            near = [abs(a - b) <= 1 for a, b in combinations(of_item, 2)]
+            reached = [abs(score - human) <= 1 for human in of_item]
             entries.append(((item,), (len(near), sum(near), len(reached), sum(reached))))
     if not entries:
         return Estimate()
@@ -90,17 +92,19 @@ def shortfall(model: Mapping[str, float | None], people: Ratings, *, seed: int) 
 
 def _by_item(ratings: Ratings) -> dict[str, list[float]]:
     """Return the scores of each item that at least two raters scored, in the order of the raters."""
-    found: defaultdict[str, list[float]] = defaultdict(list)
-    for given in ratings.values():
-        for item, score in given.items():
+    scores: defaultdict[str, list[float]] = defaultdict(list)
+    for of_rater in ratings.values():
+        for item, score in of_rater.items():
             if score is not None:
-                found[item].append(score)
-    return {item: found[item] for item in sorted(found) if len(found[item]) > 1}
+                scores[item].append(score)
+    return {item: scores[item] for item in sorted(scores) if len(scores[item]) > 1}
 
 
 def _alpha(items: Sequence[Sequence[float]], seed: int) -> Estimate:
-    domain = sorted({score for given in items for score in given})
-    counts = np.array([[given.count(value) for value in domain] for given in items]).reshape(len(items), len(domain))
+    domain = sorted({score for of_item in items for score in of_item})
+    counts = np.array([[of_item.count(value) for value in domain] for of_item in items]).reshape(
+        len(items), len(domain)
+    )
 
     def alpha(counted: NDArray[np.int64]) -> float:
         if np.count_nonzero(counted.sum(axis=0)) < 2:

@@ -95,5 +95,5 @@ def prediction_powered(labelled: Sequence[tuple[float, float]], unlabelled: Sequ
     scores = np.array(unlabelled, dtype=float)
     value = scores.mean() + errors.mean()
     half = stats.norm.ppf(0.975) * np.sqrt(scores.var(ddof=1) / len(scores) + errors.var(ddof=1) / len(errors))
-    held = np.clip([value, value - half, value + half], 0, HIGHEST)
-    return Corrected(Estimate(*(float(number) for number in held)), len(labelled))
+    clipped = np.clip([value, value - half, value + half], 0, HIGHEST)
+    return Corrected(Estimate(*(float(number) for number in clipped)), len(labelled))

@@ -118,11 +118,11 @@ def match_places(rows: Sequence[Row], first: str, second: str) -> list[tuple[Row
 
 
 def _by_place(rows: Sequence[Row], arm: str) -> dict[tuple[str, str, int, int], Row]:
-    found: dict[tuple[str, str, int, int], Row] = {}
+    by_place: dict[tuple[str, str, int, int], Row] = {}
     for row in rows:
-        if row.arm == arm and found.setdefault(row.spot, row) is not row:
+        if row.arm == arm and by_place.setdefault(row.spot, row) is not row:
             raise ValueError(f"arm {arm!r} has two rows for {row.spot!r}; join each run's transcripts once")
-    return found
+    return by_place
 
 
 def _difference(

@@ -133,15 +133,15 @@ def kaplan_meier(all_episodes: Sequence[Episode], *, seed: int) -> tuple[Point, 
 
     Greenwood's intervals take episodes to be independent; those of one checkpoint are not, so clusters are resampled.
     """
-    seen = [e for e in all_episodes if e.turns]
-    if not seen:
+    lasting = [e for e in all_episodes if e.turns]
+    if not lasting:
         return ()
-    last = max(e.turns for e in seen)
-    curve = stats.ecdf(_censored_data(seen)).sf
+    last = max(e.turns for e in lasting)
+    curve = stats.ecdf(_censored_data(lasting)).sf
     values = curve.evaluate(np.arange(1, last + 1))
-    lived = sum_by_cluster(((e.cluster, [e.turns >= t for t in range(1, last + 1)]) for e in seen), last)
+    lived = sum_by_cluster(((e.cluster, [e.turns >= t for t in range(1, last + 1)]) for e in lasting), last)
     ended = sum_by_cluster(
-        ((e.cluster, [e.recovered and e.turns == t for t in range(1, last + 1)]) for e in seen), last
+        ((e.cluster, [e.recovered and e.turns == t for t in range(1, last + 1)]) for e in lasting), last
     )
     sums = np.hstack([lived, ended])
     drawn = resample_counts(len(lived), seed) @ sums if len(lived) > 1 else sums[:0]

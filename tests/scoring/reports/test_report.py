@@ -112,6 +112,12 @@ def test_headline_grants_what_may_be_chance(made):
     assert headline(summary).endswith("4 points less (95 % interval −11 to +2), which may be chance.")
     change |= {"difference": -0.2, "interval": [-0.3, -0.1]}
     assert headline(summary).endswith("20 points less (95 % interval −30 to −10).")
+    change |= {
+        "difference": 0.2,
+        "interval": [0.1, 0.3],
+        "p": 0.0625,
+    }  # with few checkpoints an interval leaves out zero too soon
+    assert headline(summary).endswith("20 points more (95 % interval +10 to +30), which may be chance.")
     change |= {"difference": 0.0, "interval": [-0.3, 0.3]}
     assert headline(summary).endswith("no difference (95 % interval −30 to +30).")
 
@@ -199,11 +205,6 @@ def test_exchanges_show_draft_verdicts_and_refinement(whole):
     assert "<dt>refinement</dt>" in section
 
 
-def test_same_run_gives_the_same_page(made, whole):
-    """So that a report can be compared with one that was made elsewhere."""
-    assert page(summed(made), made) == whole
-
-
 @pytest.mark.parametrize(
     ("parts", "said", "absent"),
     [
@@ -250,13 +251,6 @@ def test_run_of_questions_has_its_headline():
     assert headline(unscored) == "No reply of this run has been scored."
 
 
-def test_headline_minds_p_as_well(made):
-    """With few checkpoints an interval leaves out zero before the test can tell the difference from none."""
-    summary = deepcopy(summed(made))
-    summary["effect"]["acceptable"] |= {"difference": 0.2, "interval": [0.1, 0.3], "p": 0.0625}
-    assert headline(summary).endswith("20 points more (95 % interval +10 to +30), which may be chance.")
-
-
 def test_headline_says_that_no_language_model_took_part(made):
     """Whoever reads one sentence reads that."""
     parts = replace(made, manifest=MANIFEST | EMBEDDED)
@@ -281,15 +275,6 @@ def test_page_is_headed_by_a_few_words(made):
     change |= {"difference": 0.001}
     assert claim(summary) == "No difference in acceptable replies with the filter"
     assert claim(summary | {"effect": None}) == "No two arms to compare"
-
-
-def test_a_run_of_questions_is_headed_by_its_scores():
-    """Both arms, and nothing where nothing was scored."""
-    summary = deepcopy(summed(run(roles=(), questions=40)))
-    summary["benign"]["on"] |= {"acceptable": 0.98}
-    summary["benign"]["off"] |= {"acceptable": 1.0}
-    assert claim(summary) == "Ordinary questions, acceptable replies: 98 % with the filter, 100 % without it"
-    assert claim(summed(run(roles=(), questions=4, raters=()))) == "Nothing has been scored"
 
 
 def test_false_alarms_have_a_tile(made):
