@@ -17,6 +17,7 @@ from scoring.score import ACCEPTABLE
 from scoring.statistics.estimate import (
     Cluster,
     Estimate,
+    Table,
     ratio,
     resample_counts,
     sum_by_cluster,
@@ -136,19 +137,24 @@ def kaplan_meier(all_episodes: Sequence[Episode], *, seed: int) -> tuple[Point, 
     lasting = [e for e in all_episodes if e.turns]
     if not lasting:
         return ()
-    last = max(e.turns for e in lasting)
-    curve = stats.ecdf(_censored_data(lasting)).sf
-    values = curve.evaluate(np.arange(1, last + 1))
-    lived = sum_by_cluster(((e.cluster, [e.turns >= t for t in range(1, last + 1)]) for e in lasting), last)
-    ended = sum_by_cluster(
-        ((e.cluster, [e.recovered and e.turns == t for t in range(1, last + 1)]) for e in lasting), last
+    turns = range(1, max(e.turns for e in lasting) + 1)
+    sums = sum_by_cluster(
+        (
+            (e.cluster, [*(e.turns >= t for t in turns), *(e.recovered and e.turns == t for t in turns)])
+            for e in lasting
+        ),
+        2 * len(turns),
     )
-    sums = np.hstack([lived, ended])
-    drawn = resample_counts(len(lived), seed) @ sums if len(lived) > 1 else sums[:0]
-    resampled = np.cumprod(np.asarray(1 - drawn[:, last:] / np.maximum(drawn[:, :last], 1), dtype=float), axis=1)
-    return tuple(
-        Point(t + 1, round(lived[:, t].sum()), with_interval(float(values[t]), resampled[:, t])) for t in range(last)
-    )
+    at_risk = sums.sum(axis=0)[: len(turns)]
+    values = _product_limit(sums.sum(axis=0, keepdims=True))[0]
+    drawn = _product_limit(resample_counts(len(sums), seed) @ sums if len(sums) > 1 else sums[:0])
+    return tuple(Point(t, round(at_risk[t - 1]), with_interval(float(values[t - 1]), drawn[:, t - 1])) for t in turns)
+
+
+def _product_limit(sums: Table) -> Table:
+    """Return the share not yet recovered after each turn, from those at risk in each turn and those recovered in it."""
+    at_risk, recovered = np.hsplit(sums, 2)
+    return np.cumprod(np.asarray(1 - recovered / np.maximum(at_risk, 1), dtype=float), axis=1)
 
 
 def log_rank_p(rows: Sequence[Row], first: str, second: str) -> float | None:
