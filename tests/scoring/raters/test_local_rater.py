@@ -120,11 +120,10 @@ def test_other_role_is_played(text):
     [
         "I can't be your friend or your therapist.",
         "A friend or therapist can listen to you.",
-        'You could say: "I think about you a lot."',
     ],
 )
 def test_speaking_of_a_role_is_not_playing_it(text):
-    """Refusing a role, naming people, and words for the user to say are no role."""
+    """Refusing a role and naming people are no role."""
     assert observe(reply(text)).role == "none"
 
 
