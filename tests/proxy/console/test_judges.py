@@ -12,7 +12,7 @@ import pytest
 
 from proxy.tenants.keys import Permission
 from tests.proxy.console import visitor as signed_in
-from tests.proxy.console.conftest import LOOKS, Console, check_look, console_config, serve_console
+from tests.proxy.console.conftest import Console, check_looks, console_config, serve_console
 from tests.proxy.console.test_admission import Keyed, Visitor, keyed  # noqa: F401  # a fixture
 from tests.proxy.console.visitor import serve_with_keys
 
@@ -212,17 +212,16 @@ def test_whose_judges_are_measured_is_known_from_the_beginning(tmp_path: Path) -
             time.sleep(0.1)
 
 
-@pytest.mark.parametrize(("size", "scheme"), LOOKS)
-def test_how_it_looks(console: Console, folder: Path, open_page: Any, size: str, scheme: str) -> None:
+def test_how_it_looks(console: Console, folder: Path, open_page: Any) -> None:
     """Side by side, and one with a hostile case, whose text is text."""
     for n in range(3):
         (folder / f"2026-11-2{n}-101500.json").write_text(outcome(started=1_700_000_000 + n * 86_400))
-    page = open_page(f"{console.url}/console/judges", size, scheme)
-    check_look(page, f"judges-{size}-{scheme}")
+    page = open_page(f"{console.url}/console/judges")
+    check_looks(page, "judges")
     page.get_by_role("link", name="2026-11-22-101500").first.click()
     page.get_by_role("heading", name="Misjudged cases").wait_for()
     assert page.locator("main script, main img, main a[href^=javascript]").count() == 0
-    check_look(page, f"judges-one-{size}-{scheme}")
+    check_looks(page, "judges-one")
 
 
 def test_by_keyboard_alone(console: Console, folder: Path, open_page: Any) -> None:
