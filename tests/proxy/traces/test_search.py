@@ -206,13 +206,22 @@ NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
 """Each example asks a database a dozen times."""
 
 
-@settings(max_examples=80, deadline=None, phases=NO_SHRINKING)
-@given(wanted=FILTERS, limit=st.integers(1, 60))
-def test_a_filter_returns_what_filtering_the_traces_would(corpus: TraceBackend, wanted: TurnFilter, limit: int) -> None:
+@pytest.fixture(scope="module")
+def contents(corpus: TraceBackend) -> tuple[list[dict[str, typing.Any]], dict[str, list[Label]]]:
+    """All traces and their labels, as they are stored."""
+    return [*iterate_traces(corpus)], labels(corpus)
+
+
+@settings(max_examples=60, deadline=None, phases=NO_SHRINKING)
+@given(wanted=FILTERS, limit=st.integers(5, 60))
+def test_a_filter_returns_what_filtering_the_traces_would(
+    corpus: TraceBackend,
+    contents: tuple[list[dict[str, typing.Any]], dict[str, list[Label]]],
+    wanted: TurnFilter,
+    limit: int,
+) -> None:
     """Whatever is combined, whatever stands in the texts; pages of it one after the other are the whole, newest first."""
-    place = corpus
-    given = labels(place)
-    every = [*iterate_traces(place)]
+    place, (every, given) = corpus, contents
     expected = [one["turn_id"] for one in every if matches(one, wanted, given.get(one["turn_id"], []))]
     page = search_turns(place, wanted, limit=limit, texts=True)
     assert (page.total, page.at_least, page.to_index) == (len(expected), False, 0)
