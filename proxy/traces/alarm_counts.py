@@ -7,7 +7,7 @@ from proxy.traces.backend import Connection, TraceBackend
 from proxy.traces.emergencies import EMERGENCY_JUDGE
 from proxy.traces.fact_query import FactQuery, TurnFilter
 from proxy.traces.labels import labels_of
-from proxy.traces.query import has_facts, open_backend, select_values
+from proxy.traces.query import open_backend, select_values
 
 Group = tuple[str, str, str | None]
 
@@ -38,7 +38,7 @@ def count_open(backend: TraceBackend, chatbots: frozenset[str]) -> int:
     """
     wanted = TurnFilter(chatbots, alarm="any", labelling="unlabelled", labelled_judge=EMERGENCY_JUDGE)
     with open_backend(backend, "ro") as connection:
-        return FactQuery(connection, wanted).count() if has_facts(connection) else 0
+        return FactQuery(connection, wanted).count()
 
 
 def count_alarms(backend: TraceBackend, wanted: TurnFilter) -> list[AlarmCount]:
@@ -49,8 +49,6 @@ def count_alarms(backend: TraceBackend, wanted: TurnFilter) -> list[AlarmCount]:
     """
     wanted = replace(wanted, alarm=wanted.alarm or "any", labelling=None)
     with open_backend(backend, "ro") as connection:
-        if not has_facts(connection):
-            return []
         counts = {group: AlarmCount(*group, turns) for group, turns in _groups(connection, wanted).items()}
         given = labels_of(connection)
         said = {turn: label.verdict for turn, of in given.items() for label in of if label.judge == EMERGENCY_JUDGE}

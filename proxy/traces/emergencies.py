@@ -8,7 +8,7 @@ from proxy.traces.backend import TraceBackend
 from proxy.traces.fact_query import FactQuery, TurnFilter
 from proxy.traces.facts import Layer, layer_of
 from proxy.traces.file import decode
-from proxy.traces.query import has_facts, open_backend, select_values
+from proxy.traces.query import open_backend, select_values
 from proxy.traces.search import ListedTurn, search_turns
 
 EMERGENCY_JUDGE = "emergency"
@@ -83,7 +83,7 @@ def search_emergencies(
         which, values = select_values(connection, "turns", [turn.line.turn_id for turn in page.turns], "text")
         rows = connection.execute(f"SELECT turn_id, body FROM turns WHERE turn_id IN ({which})", values)
         traces = {turn_id: decode(body) for turn_id, body in rows}
-        count = FactQuery(connection, open_ones).count() if has_facts(connection) else 0
+        count = FactQuery(connection, open_ones).count()
     return Inbox(
         emergencies=[
             _emergency(turn, traces[turn.line.turn_id], texts) for turn in page.turns if turn.line.turn_id in traces

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any, Literal
 
 from proxy.traces.backend import Connection
-from proxy.traces.fact_tables import first_id
 from proxy.traces.facts import Alarm, fold
 from proxy.traces.labels import labels_of
 from proxy.traces.query import select_values
+from proxy.traces.schema import first_id
 
 HIGHEST_ID = 2**63 - 1
 OUTCOME = "CASE WHEN t.error IS NULL THEN t.outcome ELSE 'error' END"

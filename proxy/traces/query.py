@@ -168,11 +168,6 @@ def purge(
         return gone
 
 
-def has_facts(connection: Connection) -> bool:
-    """Tell whether the backend has the tables of facts; a file of an older caf that no proxy has opened has none."""
-    return not isinstance(connection, sqlite3.Connection) or trace_file.has_facts(connection)
-
-
 def resolve(connection: Connection, column: Literal["turn_id", "conversation_id"], begins: str) -> str:
     """Return the one id that is or begins with the given text.
 
