@@ -13,10 +13,11 @@ from proxy.console.admission import admit
 from proxy.console.journal import record_action
 from proxy.console.trace_reading import NoTraces, read_traces
 from proxy.console.turn_query import TurnQuery, read_query
-from proxy.console.turn_story import judgements, tell_story
+from proxy.console.turn_story import tell_story
 from proxy.console.visit import Visit
 from proxy.console.waterfall import draw_waterfall
 from proxy.traces.fact_query import TurnFilter
+from proxy.traces.judged_draft import judgements_of
 from proxy.traces.redaction import hide_texts, is_redacted
 from proxy.traces.search import Neighbours, find_neighbours, read_turn, search_turns
 from proxy.wire.errors import BadRequest
@@ -69,7 +70,7 @@ async def find_turn(visit: Visit) -> dict[str, Any] | None:
 def judges_of(visit: Visit, trace: dict[str, Any]) -> list[str]:
     """Return the judges that could have judged a turn: those that did, and those that its chatbot has now."""
     bot = visit.service.chatbots.get(trace["chatbot"])
-    return list(dict.fromkeys([*(one["judge"] for one in judgements(trace)), *(bot.judges if bot else ())]))
+    return list(dict.fromkeys([*(one["judge"] for one in judgements_of(trace)), *(bot.judges if bot else ())]))
 
 
 async def _find_by_beginning(visit: Visit, query: TurnQuery) -> web.Response:
