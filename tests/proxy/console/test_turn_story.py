@@ -8,7 +8,8 @@ from multidict import MultiDict
 
 from judges.verdict import Judgement
 from models.usage import Call, Usage
-from proxy.console.turn_query import MOST_PAGES_BACK, read_query
+from proxy.console.list_query import MOST_PAGES_BACK
+from proxy.console.turn_query import read_turn_query
 from proxy.console.turn_story import tell_story
 from proxy.console.waterfall import draw_waterfall
 from proxy.traces.file import decode, encode
@@ -98,13 +99,13 @@ def test_redaction_keeps_when_a_call_began() -> None:
 
 def test_an_address_comes_back_as_it_was() -> None:
     """Fields without a meaning are dropped; pages remember the way back, but not for ever."""
-    query = read_query(
+    query = read_turn_query(
         MultiDict(q=" a&b ", outcome="accepted", verdict="perhaps", nonsense="1", before="9", trail="12.11")
     )
     assert query.here == "?q=a%26b&outcome=accepted&before=9&trail=12.11"
     assert query.previous_page == "?q=a%26b&outcome=accepted&before=11&trail=12"
     for place in range(100, 0, -1):
-        query = read_query(MultiDict(pair.split("=") for pair in query.next_page(place)[1:].split("&")))
+        query = read_turn_query(MultiDict(pair.split("=") for pair in query.next_page(place)[1:].split("&")))
     assert len(query.trail) == MOST_PAGES_BACK
     assert query.before == 1
 
