@@ -12,6 +12,6 @@ turn_label.py    checks a label against its turn; judged_draft.py: the draft tha
 facts.py         what lists filter on and count, derived from a trace
 fact_query.py    which turns: a filter, and its SQL
 search.py        lists of turns, page by page
-emergencies.py   the inbox of emergencies; alarm_counts.py: how often they were none
+emergencies.py   the inbox of emergencies, and how often they were none
 counts.py        what happened over time, which sections are used
 """
