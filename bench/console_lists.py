@@ -236,7 +236,7 @@ def measure(where: TraceBackend, now: float) -> dict[str, tuple[float, float, fl
             search("judge and verdict", judge="role", verdict="reject"),
             search("rule", rule="undisclosed"),
             search("rule that nobody broke", rule="none"),
-            search("concerns of a kind", concerns=frozenset({"medical"})),
+            search("concerns of a kind", alarm="concern", danger="medical"),
             search("mended", mended=True),
             search("no source, one chatbot", no_source=True, chatbots=frozenset({"clinic"})),
             search("key", key="key-3"),

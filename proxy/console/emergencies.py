@@ -52,8 +52,7 @@ def to_filter(query: ListQuery, chatbots: Collection[str], now: float) -> TurnFi
     chatbot, kind, alarm, period = (query.get(name) for name in ("chatbot", "kind", "alarm", "period"))
     return TurnFilter(
         chatbots=frozenset([chatbot] if chatbot else chatbots),
-        emergencies=frozenset([kind] if kind and alarm != "concern" else []),
-        concerns=frozenset([kind] if kind and alarm != "emergency" else []),
+        danger=kind or None,
         alarm=alarm,  # type: ignore[arg-type]  # one of ALARMS
         since=now - PERIODS[period].seconds if period else None,
     )

@@ -84,7 +84,7 @@ def search_emergencies(
 
     Args:
         backend: Where the traces are.
-        wanted: The filter; without `alarm`, `emergencies` or `concerns` it is all of them.
+        wanted: The filter; without `alarm` it is both.
         only_open: Leave out those that a person has labelled.
         before: The `next` of the page before; None: the first page.
         limit: How many at most.

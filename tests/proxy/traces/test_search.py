@@ -123,7 +123,6 @@ def is_denied(one: dict[str, typing.Any], given: list[Label]) -> bool:
 def matches(one: dict[str, typing.Any], wanted: TurnFilter, given: list[Label]) -> bool:
     """Say whether a trace meets a filter, from the trace alone."""
     alarm, text = alarm_of(one), fold(" ".join([one["user_message"], *(reply or "" for reply in one["replies"])]))
-    kinds = {"emergency": wanted.emergencies, "concern": wanted.concerns}
     cited = [citation for attempt in delivered(one) for citation in attempt["citations"]]
     used = bool(one["selected"] or one["sources_in_use"])
     no_source = "not_in_sources" in cited or bool(delivered(one) and not used and not cited)
@@ -138,7 +137,7 @@ def matches(one: dict[str, typing.Any], wanted: TurnFilter, given: list[Label]) 
             not wanted.outcomes or ("error" if one["error"] else one["outcome"]) in wanted.outcomes,
             not asked or any(all(j[name] == value for name, value in asked) for j in judgements_of(one)),
             wanted.alarm is None or (alarm is not None and wanted.alarm in ("any", alarm)),
-            not any(kinds.values()) or (alarm is not None and kind_of(one) in kinds[alarm]),
+            wanted.danger is None or (alarm is not None and kind_of(one) == wanted.danger),
             wanted.mended in (None, mended),
             wanted.no_source in (None, no_source),
             wanted.key in (None, one["key_id"]),
@@ -168,8 +167,7 @@ FILTERS = st.builds(
     judge=rarely(st.sampled_from((*JUDGES, "none"))),
     rule=rarely(st.sampled_from(("role", "undisclosed"))),
     verdict=rarely(st.sampled_from(VERDICTS)),
-    concerns=rarely(subsets(*KINDS), frozenset()),
-    emergencies=rarely(subsets(*KINDS), frozenset()),
+    danger=rarely(st.sampled_from(KINDS)),
     alarm=rarely(st.sampled_from(("emergency", "concern", "any"))),
     mended=rarely(st.booleans()),
     no_source=rarely(st.booleans()),
