@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -102,22 +102,25 @@ def count_turns(backend: TraceBackend, wanted: TurnFilter, *, since: float, unti
         TraceError: The traces are not there or not readable.
     """
     width = max(width, 1.0, (until - since) / MOST_BUCKETS)
-    total, all_times = Bucket(since), _Times()
+    total, all_times = Bucket(since), defaultdict[str, Counter[str]](Counter)
     buckets: list[Bucket] = []
     with open_backend(backend, "ro") as connection:
         query = FactQuery(connection, wanted)
         names: dict[int, list[str]] = {}
         while (start := since + len(buckets) * width) < until:
-            bucket, times = Bucket(start), _Times()
+            bucket, times = Bucket(start), defaultdict[str, Counter[str]](Counter)
             for *row, steps, characters in _read_bucket(connection, query, start, min(start + width, until)):
                 if steps not in names:
                     names |= _values(connection, [steps])
-                for one, of_steps in ((bucket, times), (total, all_times)):
-                    one._add(row)
-                    of_steps.add(names[steps], characters)
-            bucket.steps = times.percentiles()
+                bucket._add(row)
+                total._add(row)
+                for place, step in enumerate(names[steps]):  # the times of a turn stand in the order of its steps
+                    times[step].update(characters[place :: len(names[steps])])
+            bucket.steps = _percentiles(times)
+            for step, counts in times.items():
+                all_times[step].update(counts)
             buckets.append(bucket)
-        total.steps = all_times.percentiles()
+        total.steps = _percentiles(all_times)
         return Counts(buckets, total, count_to_index(connection))
 
 
@@ -154,22 +157,12 @@ def _read_bucket(connection: Connection, query: FactQuery, since: float, until: 
     )
 
 
-class _Times:
-    """How long steps took, as characters of `facts.encode_ms`."""
-
-    def __init__(self) -> None:
-        self._counts: dict[str, Counter[str]] = {}
-
-    def add(self, steps: Sequence[str], characters: str) -> None:
-        """Add the times of turns that took the same steps, one turn after the other."""
-        for place, step in enumerate(steps):
-            self._counts.setdefault(step, Counter()).update(characters[place :: len(steps)])
-
-    def percentiles(self) -> dict[str, StepTimes]:
-        return {step: _percentiles(counts) for step, counts in sorted(self._counts.items())}
+def _percentiles(times: Mapping[str, Mapping[str, int]]) -> dict[str, StepTimes]:
+    """Return how long steps took; times are counted as characters of `facts.encode_ms`."""
+    return {step: _percentiles_of(counts) for step, counts in sorted(times.items())}
 
 
-def _percentiles(counts: Mapping[str, int]) -> StepTimes:
+def _percentiles_of(counts: Mapping[str, int]) -> StepTimes:
     characters = sorted(counts)
     up_to = [*accumulate([counts[character] for character in characters])]
     total = up_to[-1]
