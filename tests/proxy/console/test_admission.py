@@ -181,6 +181,17 @@ def test_every_answer_forbids_what_a_page_may_not_do(keyed: Keyed, console: Cons
                     assert headers[name] == value, (path, name)
 
 
+def test_assets_are_those_of_their_folder(console: Console) -> None:
+    """A browser keeps them, and asks whether they have changed; no other file is sent."""
+    visitor = Visitor(console.url)
+    status, text, headers = visitor.ask("GET", "/console/static/console.css")
+    assert (status, ":root" in text, headers["Content-Type"]) == (200, True, "text/css; charset=utf-8")
+    again = visitor.ask("GET", "/console/static/console.css", If_None_Match=headers["ETag"])
+    assert (again.status, again.text) == (304, "")
+    for name in ("..%2f__init__.py", "..%2fstatic%2fconsole.css", "%2e%2e", "none.css", "%2fetc%2fpasswd"):
+        assert visitor.ask("GET", f"/console/static/{name}").status == 404
+
+
 def test_auto_is_off_where_there_are_keys(tmp_path: Path) -> None:
     """Whoever wants it there says so."""
     save([create("staff", ("console",)).record], tmp_path / "keys.json")
