@@ -22,10 +22,9 @@ from judges.observation import Assertion, Claims, Crisis, Problem, Screening, Si
 from judges.verdict import Exchange, Judgement
 from knowledge_base.library import Library, load
 from models.usage import Call, Usage
-from proxy.traces.alarm_counts import count_alarms, count_open
 from proxy.traces.backend import Database, Row, TraceBackend
 from proxy.traces.counts import count_sections, count_turns
-from proxy.traces.emergencies import search_emergencies
+from proxy.traces.emergencies import count_alarms, count_open, search_emergencies
 from proxy.traces.fact_query import TurnFilter
 from proxy.traces.file import encode
 from proxy.traces.labels import Label, add
@@ -237,7 +236,7 @@ def measure(where: TraceBackend, now: float) -> dict[str, tuple[float, float, fl
             search("judge and verdict", judge="role", verdict="reject"),
             search("rule", rule="undisclosed"),
             search("rule that nobody broke", rule="none"),
-            search("concerns of a kind", concerns=frozenset({"medical"})),
+            search("concerns of a kind", alarm="concern", danger="medical"),
             search("mended", mended=True),
             search("no source, one chatbot", no_source=True, chatbots=frozenset({"clinic"})),
             search("key", key="key-3"),

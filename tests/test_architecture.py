@@ -186,7 +186,7 @@ EXTRAS = {
     "scenarios/tables.py": {"datasets"},
     "scoring": {"blingfire", "jinja2", "krippendorff", "markdown_it", "markupsafe", "scipy", "sklearn"},
     "proxy/traces/database.py": {"sqlalchemy"},
-    "proxy/traces/schema.py": {"sqlalchemy"},
+    "proxy/traces/migration.py": {"sqlalchemy"},
     "proxy/telemetry/spans.py": {"opentelemetry"},
 }
 """What a file, or the files of a folder, may import besides. litellm is imported by its name alone, when it is first asked."""

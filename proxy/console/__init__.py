@@ -1,13 +1,13 @@
 """/console: what happens in turns, for people who would rather look than read a terminal. Rendered here, by Jinja; a few lines of
 JavaScript stream, move by keyboard, and load fragments. Nothing of it is imported before somebody opens the console.
 
-routes.py           its pages as a list, each with the permissions it takes
+routes.py           its pages as a list, each with the permissions it takes; style sheets and scripts
 admission.py        lets a request in: addresses, origin, session, CSRF token, permissions; errors as pages
 session_store.py    who is signed in: in this process, or in Redis
 form.py             reads forms, within limits
 sign_in.py          signing in with a key, and out
 visit.py            one request that was let in: who looks, and what they may see
-render.py           templates, and the headers of every answer; assets.py: style sheets and scripts
+render.py           templates, and the headers of every answer
 words.py            what traces name by identifiers, in words
 journal.py          who looked at whose texts, labelled, deleted: to the audit log, or to the log
 
@@ -18,7 +18,7 @@ playground.py       chat in the browser
   quote_marks.py      judges' quotes, marked in the text that they are from
   checkpoint_file.py  a conversation as a checkpoint file
 conversations.py    the list of turns
-  turn_query.py       which turns a list shows, by its address
+  turn_query.py       which turns it shows
 turn_page.py        the page of one turn; turn_actions.py: what people do there
   turn_story.py       a trace as a story; waterfall.py: the times of its calls
   word_diff.py        a draft against what was delivered, word by word
@@ -33,5 +33,6 @@ knowledge.py        sections of knowledge bases
 operation.py        what happened over time
   activity.py         as plots with tables; process_figures.py: how the proxy itself is
 
-Several screens read traces (trace_reading.py) of a time (period.py), and draw lines and bars (plot.py).
+Several screens read traces (trace_reading.py) of a time (period.py) as their address says it (list_query.py), and draw lines and
+bars (plot.py).
 """

@@ -1,13 +1,13 @@
 """What happened over time, as plots with their tables. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from markupsafe import Markup
 
 from proxy.console.period import DAY, Period
-from proxy.console.plot import Axis, Point, Series, count_axis, draw_lines, draw_stacks, fine_axis
+from proxy.console.plot import Point, Series, axis_of_columns, axis_up_to, draw_lines, draw_stacks
 from proxy.console.render import count, ms
 from proxy.console.words import OUTCOMES, STEPS, describe_step
 from proxy.traces.counts import Bucket, Counts, StepTimes
@@ -71,7 +71,7 @@ def draw_activity(counts: Counts, period: Period) -> list[Plot]:
             _stacks(
                 "money", "Money", "In the currency of the models' prices.", buckets, labels, [("a2", "money", "")],
                 lambda bucket: [bucket.cost or 0.0],
-                axis=fine_axis(max(bucket.cost or 0.0 for bucket in buckets)), write=lambda value: f"{value:,.4g}",
+                least_step=0.0, write=lambda value: f"{value:,.4g}",
             )
         )  # fmt: skip
     return plots
@@ -93,13 +93,13 @@ def _stacks(
     key: Sequence[tuple[str, str, str]],
     values: Callable[[Bucket], Sequence[float]],
     *,
-    axis: Axis | None = None,
+    least_step: float = 1.0,
     write: Callable[[float], str] = count,
 ) -> Plot:
-    axis = axis or _short(count_axis(max((sum(values(bucket)) for bucket in buckets), default=0)))
+    axis = axis_up_to(max((sum(values(bucket)) for bucket in buckets), default=0), least_step=least_step)
     columns = [(label, values(bucket)) for label, bucket in zip(labels, buckets, strict=True)]
     drawing = draw_stacks(
-        [(words, style) for style, words, _ in key], columns, f"{title}; the numbers are in the table below", y=axis
+        [(words, style) for style, words, _ in key], columns, axis, f"{title}; the numbers are in the table below"
     )
     rows = [
         (bucket.start, [write(value) for value in values(bucket)])
@@ -109,26 +109,11 @@ def _stacks(
     return Plot(name, title, note, drawing, key, [words for _, words, _ in key], rows)
 
 
-def _short(axis: Axis) -> Axis:
-    """Return an axis whose numbers have room beside it: 20 k, 1.5 M."""
-
-    def short(value: float) -> str:
-        for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
-            if axis.high >= size:
-                divisor = 1000.0 if letter == "k" else size
-                return f"{value / divisor:g} {letter}" if value else "0"
-        return count(value)
-
-    return replace(axis, ticks=[(value, short(value)) for value, _ in axis.ticks])
-
-
 def _draw_latency(buckets: Sequence[Bucket], labels: Sequence[str]) -> Plot:
     times = [bucket.steps.get("turn") for bucket in buckets]
     highest = max((one.p95 for one in times if one), default=0.0)
     unit, divisor = ("seconds", 1000.0) if highest >= 2000 else ("milliseconds", 1.0)
-    every = -(-len(labels) // 6)
-    across = Axis(0, max(1, len(labels)), [(n + 0.5, text) for n, text in enumerate(labels) if n % every == 0])
-    up = count_axis(highest / divisor, unit) if highest / divisor >= 5 else fine_axis(highest / divisor, unit)
+    up = axis_up_to(highest / divisor, unit)
     key = (
         ("a1", "half of the turns", "p50: half of the turns took less"),
         ("a0", "95 % of the turns", "p95: one turn in twenty took longer"),
@@ -141,7 +126,7 @@ def _draw_latency(buckets: Sequence[Bucket], labels: Sequence[str]) -> Plot:
         "latency",
         "How long a turn took",
         "From the request to the last word, with all judges.",
-        draw_lines(series, across, up, "How long a turn took; the numbers are in the table below"),
+        draw_lines(series, axis_of_columns(labels), up, "How long a turn took; the numbers are in the table below"),
         key,
         ["half within", "95 % within"],
         [

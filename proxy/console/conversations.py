@@ -10,8 +10,9 @@ from judges.rules import RULES
 from proxy.console import words
 from proxy.console.admission import admit
 from proxy.console.journal import record_action
+from proxy.console.list_query import ListQuery
 from proxy.console.trace_reading import NoTraces, read_traces
-from proxy.console.turn_query import AGES, TurnQuery, read_query
+from proxy.console.turn_query import AGES, read_turn_query, to_filter
 from proxy.console.visit import Visit
 from proxy.traces.search import ListedTurn, Page, search_turns
 from proxy.wire.errors import BadRequest
@@ -35,10 +36,10 @@ async def show_conversations(visit: Visit) -> web.Response:
     texts = visit.may("trace")
     trouble: NoTraces | None = None
     page, problem = EMPTY, ""
-    query = TurnQuery({})
+    query = ListQuery()
     try:
-        query = read_query(visit.request.query)
-        wanted = query.to_filter(visit.chatbots, time.time(), words=texts)
+        query = read_turn_query(visit.request.query)
+        wanted = to_filter(query, visit.chatbots, time.time(), words=texts)
         page = await read_traces(visit.service, search_turns, wanted, before=query.before, limit=PAGE, texts=texts)
     except NoTraces as error:
         trouble = error
@@ -51,7 +52,7 @@ async def show_conversations(visit: Visit) -> web.Response:
         status=503 if trouble and trouble.failed else 400 if problem else 200,
         query=query,
         page=page,
-        conversations=group_by_conversation(page.turns) if query.view == "conversations" else [],
+        conversations=group_by_conversation(page.turns) if query.get("view") == "conversations" else [],
         trouble=trouble,
         problem=problem,
         texts=texts,

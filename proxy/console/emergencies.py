@@ -1,10 +1,10 @@
 """Emergencies: an inbox of turns in which somebody may be in danger, and what people say of each."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl
 
 from aiohttp import hdrs, web
 from cachetools import TTLCache
@@ -13,12 +13,12 @@ from proxy.console.admission import admit
 from proxy.console.alarm_cards import LAYERS, UNKNOWN_LAYER, AlarmCard, make_card
 from proxy.console.form import read_form
 from proxy.console.journal import record_action
+from proxy.console.list_query import ListQuery, read_query
 from proxy.console.period import PERIOD_LABELS, PERIODS
 from proxy.console.trace_reading import NoTraces, read_traces
 from proxy.console.visit import Visit
 from proxy.console.words import DANGERS
-from proxy.traces.alarm_counts import AlarmCount, count_alarms, count_open
-from proxy.traces.emergencies import EMERGENCY_JUDGE, Inbox, search_emergencies
+from proxy.traces.emergencies import EMERGENCY_JUDGE, AlarmCount, Inbox, count_alarms, count_open, search_emergencies
 from proxy.traces.fact_query import Labelling, TurnFilter
 from proxy.traces.labels import Label, RightVerdict, add, withdraw
 from proxy.traces.search import read_turn
@@ -37,52 +37,25 @@ VERDICTS: Mapping[str, Mapping[str, RightVerdict]] = {
 """What a button means as a label of the judge, by what the judge had raised."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What somebody wants to see."""
+def read_inbox_query(given: Mapping[str, str], chatbots: Collection[str]) -> ListQuery:
+    """Return what an address of the inbox asks for.
 
-    chatbot: str = ""
-    kind: str = ""
-    alarm: str = "any"
-    state: str = "all"
-    period: str = ""
-    before: int | None = None
+    Raises:
+        BadRequest: Its page is none.
+    """
+    answers = {"chatbot": chatbots, "kind": DANGERS, "alarm": ALARMS, "state": STATES, "period": PERIODS}
+    return read_query(given, answers, {"alarm": "any", "state": "all"})
 
-    @classmethod
-    def of(cls, query: Mapping[str, str], chatbots: list[str]) -> "Choice":
-        """Read a query; what is not one of the answers counts as not given."""
 
-        def one_of(name: str, answers: Any, default: str = "") -> str:
-            value = query.get(name, default)
-            return value if value in answers else default
-
-        before = query.get("before", "")
-        return cls(
-            one_of("chatbot", chatbots), one_of("kind", DANGERS), one_of("alarm", ALARMS, "any"), one_of("state", STATES, "all"),
-            one_of("period", PERIODS), int(before) if before.isdecimal() and len(before) < 20 else None,
-        )  # fmt: skip
-
-    def turns(self, chatbots: list[str], now: float) -> TurnFilter:
-        """Return the turns that it means, whatever their state."""
-        return TurnFilter(
-            chatbots=frozenset([self.chatbot] if self.chatbot else chatbots),
-            emergencies=frozenset([self.kind] if self.kind and self.alarm != "concern" else []),
-            concerns=frozenset([self.kind] if self.kind and self.alarm != "emergency" else []),
-            alarm=self.alarm,  # type: ignore[arg-type]  # one of ALARMS
-            since=now - PERIODS[self.period].seconds if self.period else None,
-        )
-
-    def query(self, **changes: str) -> str:
-        """Return it as a query, with changes."""
-        given = {name: getattr(self, name) for name in ("chatbot", "kind", "alarm", "state", "period")}
-        defaults = {"alarm": "any", "state": "all"}
-        return urlencode(
-            {name: value for name, value in {**given, **changes}.items() if value != defaults.get(name, "")}
-        )
-
-    @property
-    def is_default(self) -> bool:
-        return replace(self, before=None) == Choice()
+def to_filter(query: ListQuery, chatbots: Collection[str], now: float) -> TurnFilter:
+    """Return the turns that are meant, whatever their state."""
+    chatbot, kind, alarm, period = (query.get(name) for name in ("chatbot", "kind", "alarm", "period"))
+    return TurnFilter(
+        chatbots=frozenset([chatbot] if chatbot else chatbots),
+        danger=kind or None,
+        alarm=alarm,  # type: ignore[arg-type]  # one of ALARMS
+        since=now - PERIODS[period].seconds if period else None,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +69,13 @@ class Part:
 
 async def show_emergencies(visit: Visit) -> web.Response:
     """Show the inbox: open ones first, each part the newest first."""
-    choice = Choice.of(visit.request.query, visit.chatbots)
-    wanted = choice.turns(visit.chatbots, time.time())
+    query = read_inbox_query(visit.request.query, visit.chatbots)
+    wanted = to_filter(query, visit.chatbots, time.time())
     parts: list[Part] = []
     counts: list[AlarmCount] = []
     trouble: NoTraces | None = None
     try:
-        parts = await _read_parts(visit, choice, wanted)
+        parts = await _read_parts(visit, query, wanted)
         counts = await read_traces(visit.service, count_alarms, wanted)
     except NoTraces as error:
         trouble = error
@@ -110,21 +83,21 @@ async def show_emergencies(visit: Visit) -> web.Response:
     return visit.render(
         "emergencies/index.html",
         status=503 if trouble and trouble.failed else 200,
-        choice=choice, parts=parts, counts=counts, trouble=trouble, has_cards=any(part.cards for part in parts),
+        query=query, parts=parts, counts=counts, trouble=trouble, has_cards=any(part.cards for part in parts),
         to_index=parts[0].inbox.to_index if parts else 0,
         kinds=DANGERS, layers=LAYERS, unknown_layer=UNKNOWN_LAYER, alarms=ALARMS, states=STATES, periods=PERIOD_LABELS,
     )  # fmt: skip
 
 
-async def _read_parts(visit: Visit, choice: Choice, wanted: TurnFilter) -> list[Part]:
-    parts = []
-    if choice.state in ("all", "open"):
-        parts.append(await _read_part(visit, "Open", wanted, only_open=True, before=choice.before))
-    if choice.state in ("done", "false") or (choice.state == "all" and parts[0].inbox.next is None):
-        labelling: Labelling = "false_alarm" if choice.state == "false" else "labelled"
+async def _read_parts(visit: Visit, query: ListQuery, wanted: TurnFilter) -> list[Part]:
+    parts, state = [], query.get("state")
+    if state in ("all", "open"):
+        parts.append(await _read_part(visit, "Open", wanted, only_open=True, before=query.before))
+    if state in ("done", "false") or (state == "all" and parts[0].inbox.next is None):
+        labelling: Labelling = "false_alarm" if state == "false" else "labelled"
         of_judge = replace(wanted, labelling=labelling, labelled_judge=EMERGENCY_JUDGE)
-        name = "False alarms" if choice.state == "false" else "Done"
-        parts.append(await _read_part(visit, name, of_judge, before=None if choice.state == "all" else choice.before))
+        name = "False alarms" if state == "false" else "Done"
+        parts.append(await _read_part(visit, name, of_judge, before=None if state == "all" else query.before))
     return parts
 
 
@@ -154,7 +127,7 @@ async def show_item(visit: Visit) -> web.Response:
     if card is None:
         raise web.HTTPNotFound
     _record_reading(visit, [card])
-    return visit.render("emergencies/_item.html", card=card, choice=Choice())
+    return visit.render("emergencies/_item.html", card=card, query=ListQuery())
 
 
 async def count_open_ones(visit: Visit) -> web.Response:
@@ -213,8 +186,8 @@ def _changed(visit: Visit, form: Mapping[str, Any], turn_id: str, verdict: str) 
     visit.request.app[OPEN_COUNTS].clear()
     if "text/html" not in visit.request.headers.get(hdrs.ACCEPT, "text/html"):
         return web.Response(status=204)
-    where = Choice.of(dict(parse_qsl(str(form.get("list", "")))), visit.chatbots)
-    return visit.see_other(f"/console/emergencies?{where.query()}")
+    query = read_inbox_query(dict(parse_qsl(str(form.get("list", "")).removeprefix("?"))), visit.chatbots)
+    return visit.see_other(f"/console/emergencies{query.address()}")
 
 
 def _record_reading(visit: Visit, cards: list[AlarmCard]) -> None:

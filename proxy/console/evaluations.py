@@ -158,10 +158,11 @@ def _write_new(path: Path, text: str) -> None:
 def _is_alive(process: int, outcome: Path) -> bool:
     """Return whether a process still writes this outcome: by now its number may be another program's, which nobody is to stop."""
     try:
-        arguments = Path(f"/proc/{process}/cmdline").read_text(errors="replace").split("\0")
+        command = Path(f"/proc/{process}/cmdline").read_text(errors="replace")
     except OSError:
         return False
-    return any(Path(one).name == outcome.name for one in arguments)
+    # Empty while the system replaces one program by the next, as `nice` is by ours.
+    return not command or any(Path(one).name == outcome.name for one in command.split("\0"))
 
 
 def _tail(log: Path) -> str:

@@ -2,14 +2,13 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from urllib.parse import urlencode
 
 from aiohttp import web
 
 from knowledge_base.library import Library
 from proxy.console.admission import admit
 from proxy.console.journal import record_action
+from proxy.console.list_query import ListQuery, read_query
 from proxy.console.period import PERIOD_LABELS, PERIODS
 from proxy.console.section_table import ORDERS, SHOWN, describe_review, make_rows, missing_sections, select_rows
 from proxy.console.trace_reading import NoTraces, read_traces
@@ -25,64 +24,27 @@ ALL = "all"
 NO_USE = SectionUse(0, {}, {})
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What somebody wants to see."""
-
-    chatbot: str
-    period: str
-    words: str
-    shown: str
-    order: str
-    before: int | None = None
-
-    @classmethod
-    def of(cls, query: Mapping[str, str], chatbots: list[str]) -> "Choice":
-        """Read a query; what is not one of the answers counts as not given."""
-        given = {name: query.get(name, "") for name in ("chatbot", "period", "words", "shown", "order", "before")}
-        return cls(
-            chatbot=given["chatbot"] if given["chatbot"] in chatbots else chatbots[0],
-            period=given["period"] if given["period"] in (*PERIODS, ALL) else "month",
-            words=given["words"][:200],
-            shown=given["shown"] if given["shown"] in SHOWN else "all",
-            order=given["order"] if given["order"] in ORDERS else "cited",
-            before=int(given["before"]) if given["before"].isdecimal() and len(given["before"]) < 20 else None,
-        )
-
-    @property
-    def since(self) -> float:
-        return 0.0 if self.period == ALL else time.time() - PERIODS[self.period].seconds
-
-    def link(self, **changes: str) -> str:
-        """Return the address of the list, with changes."""
-        given = {name: getattr(self, name) for name in ("chatbot", "period", "words", "shown", "order")}
-        return f"{HOME}?{urlencode({name: value for name, value in {**given, **changes}.items() if value})}"
-
-    def section_link(self, section: str) -> str:
-        """Return the address of a section's page."""
-        return f"{HOME}/section?{urlencode({'chatbot': self.chatbot, 'id': section, 'period': self.period})}"
-
-
 async def show_knowledge(visit: Visit) -> web.Response:
     """Show the sections of a chatbot, and the questions that found none."""
     libraries = _libraries(visit)
     if not libraries:
         return visit.render("knowledge/none.html")
-    choice = Choice.of(visit.request.query, [*libraries])
-    library = libraries[choice.chatbot]
+    query = _read_query(visit, libraries)
+    chatbot, since = query.get("chatbot"), _since(query)
+    library = libraries[chatbot]
     use, trouble = NO_USE, None
     questions: Page | None = None
     try:
-        use = await read_traces(visit.service, count_sections, choice.chatbot, since=choice.since)
-        no_source = TurnFilter(chatbots=frozenset({choice.chatbot}), no_source=True, since=choice.since)
-        questions = await _read_turns(visit, no_source, choice.before)
+        use = await read_traces(visit.service, count_sections, chatbot, since=since)
+        no_source = TurnFilter(chatbots=frozenset({chatbot}), no_source=True, since=since)
+        questions = await _read_turns(visit, no_source, query.before)
     except NoTraces as error:
         trouble = error
     rows = make_rows(library, use)
     return visit.render(
         "knowledge/index.html",
-        choice=choice, libraries=libraries, library=library, use=use, rows=rows, questions=questions, trouble=trouble,
-        selected=select_rows(rows, words=choice.words, shown=choice.shown, order=choice.order),
+        query=query, libraries=libraries, library=library, use=use, rows=rows, questions=questions, trouble=trouble,
+        selected=select_rows(rows, words=query.get("words"), shown=query.get("shown"), order=query.get("order")),
         missing=missing_sections(library, use), most=max([row.chosen for row in rows] + [row.cited for row in rows], default=0),
         shown=SHOWN, periods={**PERIOD_LABELS, ALL: "time that is kept"},
     )  # fmt: skip
@@ -91,24 +53,25 @@ async def show_knowledge(visit: Visit) -> web.Response:
 async def show_section(visit: Visit) -> web.Response:
     """Show one section, and the turns whose replies cite it."""
     libraries = _libraries(visit)
-    library = libraries.get(visit.request.query.get("chatbot", ""))
+    query = _read_query(visit, libraries)
+    chatbot = visit.request.query.get("chatbot", query.get("chatbot"))  # another one's is not there
+    library = libraries.get(chatbot)
     section = library.get(visit.request.query.get("id", "")) if library else None
     if library is None or section is None:
         raise web.HTTPNotFound
-    choice = Choice.of(visit.request.query, [*libraries])
     turns: Page | None = None
     use, trouble = NO_USE, None
     try:
-        use = await read_traces(visit.service, count_sections, choice.chatbot, since=choice.since)
-        citing = TurnFilter(chatbots=frozenset({choice.chatbot}), cited=section.id, since=choice.since)
-        turns = await _read_turns(visit, citing, choice.before)
+        use = await read_traces(visit.service, count_sections, chatbot, since=_since(query))
+        citing = TurnFilter(chatbots=frozenset({chatbot}), cited=section.id, since=_since(query))
+        turns = await _read_turns(visit, citing, query.before)
     except NoTraces as error:
         trouble = error
     ids = [source.id for source in library.sources]
     at = ids.index(section.id)
     return visit.render(
         "knowledge/section.html",
-        choice=choice, section=section, review=describe_review(section), use=use, turns=turns, trouble=trouble,
+        query=query, section=section, review=describe_review(section), use=use, turns=turns, trouble=trouble,
         periods=PERIOD_LABELS, previous=ids[at - 1] if at else None, next=ids[at + 1] if at + 1 < len(ids) else None,
     )  # fmt: skip
 
@@ -120,6 +83,18 @@ async def _read_turns(visit: Visit, wanted: TurnFilter, before: int | None) -> P
         turns = [one.line.turn_id for one in page.turns]
         record_action(visit.service, "console_read", visit.access.key, screen="knowledge", turns=turns)
     return page
+
+
+def _read_query(visit: Visit, libraries: Mapping[str, Library]) -> ListQuery:
+    """Raises: BadRequest: the address asks for a page that is none."""
+    answers = {"chatbot": libraries, "period": (*PERIODS, ALL), "words": None, "shown": SHOWN, "order": ORDERS}
+    defaults = {"chatbot": next(iter(libraries), ""), "period": "month", "shown": "all", "order": "cited"}
+    return read_query(visit.request.query, answers, defaults)
+
+
+def _since(query: ListQuery) -> float:
+    period = query.get("period")
+    return 0.0 if period == ALL else time.time() - PERIODS[period].seconds
 
 
 def _libraries(visit: Visit) -> dict[str, Library]:

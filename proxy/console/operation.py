@@ -2,12 +2,12 @@
 
 import asyncio
 import time
-from urllib.parse import urlencode
 
 from aiohttp import web
 
 from proxy.console.activity import bucket_times, draw_activity, list_steps
 from proxy.console.admission import admit
+from proxy.console.list_query import read_query
 from proxy.console.period import PERIOD_LABELS, PERIODS
 from proxy.console.process_figures import ProcessFigures, read_figures
 from proxy.console.trace_reading import NoTraces, read_traces
@@ -30,9 +30,8 @@ async def show_figures(visit: Visit) -> web.Response:
 
 
 async def _render(visit: Visit, template: str) -> web.Response:
-    query = visit.request.query
-    period = PERIODS.get(query.get("period", ""), PERIODS["day"])
-    chatbot = query.get("chatbot", "") if query.get("chatbot", "") in visit.chatbots else ""
+    query = read_query(visit.request.query, {"period": PERIODS, "chatbot": visit.chatbots}, {"period": "day"})
+    period, chatbot = PERIODS[query.get("period")], query.get("chatbot")
     chatbots = [chatbot] if chatbot else visit.chatbots
     now = time.time()
     since, until = bucket_times(period, now)
@@ -51,7 +50,7 @@ async def _render(visit: Visit, template: str) -> web.Response:
         plots=draw_activity(counts, period) if not trouble and counts.all.turns else [],
         steps=[] if trouble else list_steps(counts.all.steps),
         figures=await _read_figures(visit), refresh_s=REFRESH_S,
-        here=f"{HOME}/figures?{urlencode({'period': period.name, 'chatbot': chatbot})}",
+        here=f"{HOME}/figures{query.address()}",
     )  # fmt: skip
 
 

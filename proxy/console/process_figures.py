@@ -45,6 +45,22 @@ class ProcessFigures:
     connections: int
 
 
+_OF_MODELS = {
+    "caf_model_retries_total": "retries",
+    "caf_model_running": "running",
+    "caf_model_queue": "waiting",
+    "caf_model_queue_refused": "refused",
+    "caf_circuit_refused": "held_back",
+}
+"""Metrics that are figures of a model as they stand."""
+_LOSSES = {
+    "caf_traces_dropped": ("traces lost", "Turns that were answered but could not be stored"),
+    "caf_audit_dropped": ("audit records lost", "Outcomes that the audit log could not keep"),
+    "caf_memory_failures": ("memory failures", "Reads and writes of conversations and limits that failed"),
+    "caf_connections_refused_total": ("connections refused", "Connections without room, or without a whole request"),
+}
+
+
 def read_figures(values: Values) -> ProcessFigures:
     """Return the figures of a proxy."""
     models: dict[str, ModelFigures] = {}
@@ -56,34 +72,14 @@ def read_figures(values: Values) -> ProcessFigures:
         of(labels).calls += int(value)
         if labels["error"] and value:
             of(labels).failed[labels["error"]] = int(value)
-    for labels, value in values.get("caf_model_retries_total", ()):
-        of(labels).retries += int(value)
-    for labels, value in values.get("caf_model_running", ()):
-        of(labels).running = int(value)
-    for labels, value in values.get("caf_model_queue", ()):
-        of(labels).waiting += int(value)
-    for labels, value in values.get("caf_model_queue_refused", ()):
-        of(labels).refused += int(value)
     for labels, value in values.get("caf_circuit_open", ()):
         of(labels).breaker = "open" if value else "closed"
-    for labels, value in values.get("caf_circuit_refused", ()):
-        of(labels).held_back += int(value)
+    for metric, figure in _OF_MODELS.items():
+        for labels, value in values.get(metric, ()):
+            setattr(of(labels), figure, int(value))
     return ProcessFigures(
         models=[models[alias] for alias in sorted(models)],
-        losses=[
-            Loss("traces lost", _sum(values, "caf_traces_dropped"), "Turns that were answered but could not be stored"),
-            Loss("audit records lost", _sum(values, "caf_audit_dropped"), "Outcomes that the audit log could not keep"),
-            Loss(
-                "memory failures",
-                _sum(values, "caf_memory_failures"),
-                "Reads and writes of conversations and limits that failed",
-            ),
-            Loss(
-                "connections refused",
-                _sum(values, "caf_connections_refused_total"),
-                "Connections without room, or without a whole request",
-            ),
-        ],
+        losses=[Loss(name, _sum(values, metric), meaning) for metric, (name, meaning) in _LOSSES.items()],
         connections=_sum(values, "caf_connections"),
     )
 

@@ -2,50 +2,69 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from proxy.console import words
 from proxy.console.word_diff import Piece, diff_words, join_islands
 from proxy.traces.redaction import is_redacted
+from proxy.traces.trace import Outcome
 
 Json = dict[str, Any]
 
 
-class Caf(BaseModel):
-    """The `caf` object of a reply, as far as it is shown."""
+class _Part(BaseModel):
+    """A part of a `caf` object or of a trace, as far as it is shown; where the two name a field otherwise, it has both names."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    class Citation(BaseModel):
-        id: str
-        title: str
 
-    class Warning(BaseModel):
-        rule: str
-        message: str
+class Citation(_Part):
+    id: str
+    title: str
 
-    class Judge(BaseModel):
-        name: str
-        stage: str
-        verdict: Literal["accept", "warn", "reject", "unjudged"]
-        reason: str
-        ms: float
 
-    class Concern(BaseModel):
-        kind: str
+class ChatbotWarning(_Part):
+    """What the chatbot is told to do better."""
 
-    class Step(BaseModel):
-        step: str
-        model: str
-        prompt_tokens: int
-        completion_tokens: int
+    rule: str
+    message: str
+    until: int | None = Field(None, validation_alias="expires")
+    """The last turn of the conversation that it goes along to; None: not known."""
 
-    outcome: Literal["emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered"]
+
+class JudgeLine(_Part):
+    judge: str = Field(validation_alias=AliasChoices("name", "judge"))
+    stage: str
+    verdict: str
+    reason: str
+    ms: float
+
+
+class Step(_Part):
+    """A call of a model."""
+
+    name: str = Field(validation_alias="step")
+    model: str = Field(validation_alias=AliasChoices("model", "alias"))
+    prompt_tokens: int
+    completion_tokens: int
+    ms: float | None = None
+    cost: float | None = None
+    error: str | None = None
+
+
+class Concern(_Part):
+    kind: str
+
+
+class Caf(_Part):
+    """The `caf` object of a reply."""
+
+    outcome: Outcome
     citations: tuple[Citation, ...] = ()
-    warnings: tuple[Warning, ...] = ()
-    judges: tuple[Judge, ...] = ()
+    warnings: tuple[ChatbotWarning, ...] = ()
+    judges: tuple[JudgeLine, ...] = ()
     concern: Concern | None = None
     usage: tuple[Step, ...] = ()
     ms: float
@@ -82,111 +101,46 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Citation:
-    id: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
-class ChatbotWarning:
-    """What the chatbot is told to do better."""
-
-    rule: str
-    message: str
-    until: int | None
-    """The last turn of the conversation that it goes along to; None: not known."""
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeLine:
-    judge: str
-    stage: str
-    verdict: str
-    reason: str
-    ms: float
-
-
-@dataclass(frozen=True, slots=True)
-class Judging:
-    """What judges said of one text."""
-
-    of: str
-    lines: Sequence[JudgeLine]
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A call of a model."""
-
-    name: str
-    model: str
-    prompt_tokens: int
-    completion_tokens: int
-    ms: float | None = None
-    cost: float | None = None
-    error: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ReplyFacts:
     """What became of a reply."""
 
     outcome: str
     wording: words.Wording
     ms: float
-    concern: str | None = None
-    change: Change | None = None
+    concern: str | None
+    change: Change | None
+    citations: Sequence[Citation]
+    warnings: Sequence[ChatbotWarning]
+    """Those that arose, and go along to the next turns."""
+    judgings: Mapping[str, Sequence[JudgeLine]]
+    """What judges said of each text."""
+    steps: Sequence[Step]
     checks: Sequence[str] = ()
     """What the hard checks found in drafts."""
-    citations: Sequence[Citation] = ()
-    warnings: Sequence[ChatbotWarning] = ()
-    """Those that arose, and go along to the next turns."""
     shown: Sequence[ChatbotWarning] = ()
     """Those that the chatbot was shown before it wrote."""
-    judgings: Sequence[Judging] = ()
-    steps: Sequence[Step] = ()
     number: int | None = None
     """Of its turn in the conversation, from 1; None: not known."""
     redacted: bool = False
     """Whether there is a trace, but without texts."""
 
-    @property
-    def prompt_tokens(self) -> int:
-        return sum(step.prompt_tokens for step in self.steps)
-
-    @property
-    def completion_tokens(self) -> int:
-        return sum(step.completion_tokens for step in self.steps)
-
-    @property
-    def cost(self) -> float | None:
-        """In the currency of `models.<alias>.price`; None where no price is known."""
-        costs = [step.cost for step in self.steps if step.cost is not None]
-        return sum(costs) if costs else None
-
 
 def facts_of_caf(caf: Caf, delivered: str) -> ReplyFacts:
     """Return what a reply says of itself. Args: delivered: its text."""
-    change = None
-    if caf.draft is not None:
-        change = compare(caf.draft, delivered, replaced=caf.outcome == "fallback")
-    on_message = [judge for judge in caf.judges if judge.name == "emergency"]
-    on_reply = [judge for judge in caf.judges if judge.name != "emergency"]
-    groups = (("The user's message", on_message), ("The reply", on_reply))
+    judgings = {
+        "The user's message": [judge for judge in caf.judges if judge.judge == "emergency"],
+        "The reply": [judge for judge in caf.judges if judge.judge != "emergency"],
+    }
     return ReplyFacts(
         outcome=caf.outcome,
         wording=words.REPLIES[caf.outcome],
         ms=caf.ms,
         concern=caf.concern.kind if caf.concern else None,
-        change=change,
-        citations=[Citation(one.id, one.title) for one in caf.citations],
-        warnings=[ChatbotWarning(one.rule, one.message, None) for one in caf.warnings],
-        judgings=[
-            Judging(of, [JudgeLine(one.name, one.stage, one.verdict, one.reason, one.ms) for one in judges])
-            for of, judges in groups
-            if judges
-        ],
-        steps=[Step(one.step, one.model, one.prompt_tokens, one.completion_tokens) for one in caf.usage],
+        change=None if caf.draft is None else compare(caf.draft, delivered, replaced=caf.outcome == "fallback"),
+        citations=caf.citations,
+        warnings=caf.warnings,
+        judgings={of: lines for of, lines in judgings.items() if lines},
+        steps=caf.usage,
     )
 
 
@@ -199,33 +153,35 @@ def facts_of_trace(trace: Json, caf: Caf | None, delivered: str, titles: Mapping
         delivered: Its text, as the client has it.
         titles: Of the chatbot's sections, by id.
     """
-    base = facts_of_caf(caf, delivered) if caf else _facts_without_caf(trace, titles)
+    base = facts_of_caf(caf or _caf_of(trace, titles), delivered)
     numbered = replace(
         base,
         number=trace["turn"],
         redacted=is_redacted(trace),
         ms=trace["ms"],
-        steps=[_step(call) for call in trace["calls"]],
+        steps=[Step.model_validate(call["usage"] | call) for call in trace["calls"]],
     )
     if numbered.redacted:
         ends = {one["rule"]: one["expires"] for one in trace["warnings_added"]}
-        return replace(numbered, warnings=[replace(one, until=ends.get(one.rule)) for one in base.warnings])
+        return replace(
+            numbered, warnings=[one.model_copy(update={"until": ends.get(one.rule)}) for one in base.warnings]
+        )
     attempts = [one for one in trace["attempts"] if one["choice"] == 0]
+    judgings: dict[str, list[JudgeLine]] = {}
+    for of, judgements in (
+        ("The user's message", trace["emergency"]),
+        *((words.say(words.ATTEMPTS, one["kind"]), one["judgements"]) for one in attempts),
+    ):
+        if judgements:
+            judgings.setdefault(of, []).extend(map(JudgeLine.model_validate, judgements))
     return replace(
         numbered,
         wording=_wording(trace, attempts),
         change=_change(trace, attempts, delivered),
         checks=[problem for attempt in attempts for problem in attempt["problems"]],
-        warnings=[_warning(one) for one in trace["warnings_added"]],
-        shown=[_warning(one) for one in trace["warnings_shown"]],
-        judgings=[
-            Judging(of, [_judge_line(one) for one in judgements])
-            for of, judgements in (
-                ("The user's message", trace["emergency"]),
-                *((words.say(words.ATTEMPTS, one["kind"]), one["judgements"]) for one in attempts),
-            )
-            if judgements
-        ],
+        warnings=[ChatbotWarning.model_validate(one) for one in trace["warnings_added"]],
+        shown=[ChatbotWarning.model_validate(one) for one in trace["warnings_shown"]],
+        judgings=judgings,
     )
 
 
@@ -239,29 +195,26 @@ def proving_quotes(trace: Json, source: str) -> list[str]:
     judged = [one for one in trace["attempts"] if one["choice"] == 0 and one["judgements"]]
     observations = [one["observation"] or {} for attempt in judged[-1:] for one in attempt["judgements"]]
     quotes = [
-        *(_quote(one, source, "quote") for seen in observations for one in seen.get("assertions") or ()),
-        *(_quote(one, source, "source_quote") for seen in observations for one in seen.get("denials") or ()),
+        one.get(quote)
+        for observation in observations
+        for part, quote in (("assertions", "quote"), ("denials", "source_quote"))
+        for one in observation.get(part) or ()
+        if one.get("source_id") == source
     ]
     return list(dict.fromkeys(quote for quote in quotes if quote))
 
 
-def _quote(entry: Mapping[str, Any], source: str, field: str) -> str | None:
-    return entry.get(field) if entry.get("source_id") == source else None
-
-
-def _facts_without_caf(trace: Json, titles: Mapping[str, str]) -> ReplyFacts:
-    outcome = trace["outcome"]
-    documents = {one["id"]: one["title"] for one in trace["documents"]}
-    cited: Sequence[str] = ()
-    if outcome not in ("fallback", "emergency") and trace["attempts"]:
-        cited = trace["attempts"][-1]["citations"]
-    all_titles = {**titles, **documents}
-    return ReplyFacts(
+def _caf_of(trace: Json, titles: Mapping[str, str]) -> Caf:
+    """Return what the reply would say of itself, as far as its trace does not say it better."""
+    outcome, concern = trace["outcome"], trace["concern"]
+    is_own = outcome not in ("fallback", "emergency") and trace["attempts"]
+    cited = trace["attempts"][-1]["citations"] if is_own else ()
+    all_titles = {**titles, **{one["id"]: one["title"] for one in trace["documents"]}}
+    return Caf(
         outcome=outcome,
-        wording=words.REPLIES[outcome],
+        concern=Concern(kind=concern) if concern else None,
+        citations=tuple(Citation(id=one, title=all_titles[one]) for one in cited if one in all_titles),
         ms=trace["ms"],
-        concern=trace["concern"],
-        citations=[Citation(one, all_titles[one]) for one in cited if one in all_titles],
     )
 
 
@@ -290,19 +243,3 @@ def _change(trace: Json, attempts: Sequence[Json], delivered: str) -> Change | N
     # What follows it there, the line of sources and in a concern the contact, is no change of the words.
     last = texts[-1] if delivered.startswith(texts[-1]) or not delivered else delivered
     return compare(texts[0], last, replaced=False)
-
-
-def _warning(warning: Mapping[str, Any]) -> ChatbotWarning:
-    return ChatbotWarning(warning["rule"], warning["message"], warning["expires"])
-
-
-def _judge_line(judgement: Mapping[str, Any]) -> JudgeLine:
-    return JudgeLine(judgement["judge"], judgement["stage"], judgement["verdict"], judgement["reason"], judgement["ms"])
-
-
-def _step(call: Mapping[str, Any]) -> Step:
-    usage = call["usage"]
-    return Step(
-        call["step"], call["alias"], usage["prompt_tokens"], usage["completion_tokens"],
-        call["ms"], call["cost"], call["error"],
-    )  # fmt: skip

@@ -1,5 +1,7 @@
 """The routes of the console: those of its screens, each beside the screen, and what stands around them."""
 
+from pathlib import Path
+
 from aiohttp import web
 
 from proxy.console import (
@@ -14,11 +16,14 @@ from proxy.console import (
     turn_page,
 )
 from proxy.console.admission import SIGN_IN, admit
-from proxy.console.assets import asset
+from proxy.console.render import HEADERS
 from proxy.console.sign_in import HOME, show_form, sign_in, sign_out
 from proxy.console.visit import Visit
 
 SCREENS = (playground, conversations, turn_page, turn_actions, emergencies, judges, experiments, knowledge, operation)
+
+STATIC = Path(__file__).parent / "static"
+TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 def console_routes() -> list[web.RouteDef]:
@@ -27,7 +32,7 @@ def console_routes() -> list[web.RouteDef]:
         web.get("/", to_console),
         web.get("/console", to_console),
         web.get("/console/", to_console),
-        web.get("/console/static/{name}", asset),
+        web.get("/console/static/{name}", send_asset),
         web.get(SIGN_IN, show_form),
         web.post(SIGN_IN, sign_in),
         web.post("/console/sign-out", admit(sign_out)),
@@ -44,3 +49,16 @@ async def to_console(request: web.Request) -> web.Response:
 async def refuse_unknown(visit: Visit) -> web.Response:
     """Raises: web.HTTPNotFound."""
     raise web.HTTPNotFound
+
+
+async def send_asset(request: web.Request) -> web.FileResponse:
+    """Answer with a style sheet or script. They hold nothing of anybody, and so are for everyone.
+
+    Raises:
+        web.HTTPNotFound: There is none of that name.
+    """
+    path = STATIC / request.match_info["name"]
+    if path.parent != STATIC or path.suffix not in TYPES or not path.is_file():
+        raise web.HTTPNotFound
+    content_type = f"{TYPES[path.suffix]}; charset=utf-8"
+    return web.FileResponse(path, headers={**HEADERS, "Content-Type": content_type, "Cache-Control": "no-cache"})

@@ -9,7 +9,6 @@ from typing import Any, get_args
 from urllib.parse import parse_qsl, quote
 
 from aiohttp import web
-from multidict import MultiDict
 
 from proxy.api.erasure import erase_conversation
 from proxy.console.admission import admit
@@ -17,7 +16,7 @@ from proxy.console.form import read_form
 from proxy.console.journal import record_action
 from proxy.console.trace_reading import NoTraces, read_traces
 from proxy.console.turn_page import LIST, find_turn
-from proxy.console.turn_query import read_query
+from proxy.console.turn_query import read_turn_query
 from proxy.console.visit import Visit
 from proxy.traces.backend import TraceBackend, trace_backend
 from proxy.traces.labels import RightVerdict
@@ -176,8 +175,7 @@ def _address(trace: dict[str, Any]) -> str:
 
 def _list_query(visit: Visit, query: str) -> str:
     """Return the query of the list that a page came from: only fields that a list has."""
-    given = MultiDict(parse_qsl(query.removeprefix("?"), max_num_fields=100))
-    return read_query(given).here
+    return read_turn_query(dict(parse_qsl(query.removeprefix("?"), max_num_fields=100))).here
 
 
 ROUTES = [

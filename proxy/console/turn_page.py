@@ -11,12 +11,14 @@ from aiohttp import web
 from proxy.console import words
 from proxy.console.admission import admit
 from proxy.console.journal import record_action
+from proxy.console.list_query import ListQuery
 from proxy.console.trace_reading import NoTraces, read_traces
-from proxy.console.turn_query import TurnQuery, read_query
-from proxy.console.turn_story import judgements, tell_story
+from proxy.console.turn_query import read_turn_query, to_filter
+from proxy.console.turn_story import tell_story
 from proxy.console.visit import Visit
 from proxy.console.waterfall import draw_waterfall
 from proxy.traces.fact_query import TurnFilter
+from proxy.traces.judged_draft import judgements_of
 from proxy.traces.redaction import hide_texts, is_redacted
 from proxy.traces.search import Neighbours, find_neighbours, read_turn, search_turns
 from proxy.wire.errors import BadRequest
@@ -28,7 +30,7 @@ LIST = "/console/conversations"
 
 async def show_turn(visit: Visit) -> web.Response:
     """Show one turn."""
-    query, texts = read_query(visit.request.query), visit.may("trace")
+    query, texts = read_turn_query(visit.request.query), visit.may("trace")
     try:
         trace = await find_turn(visit)
         if trace is None:
@@ -69,10 +71,10 @@ async def find_turn(visit: Visit) -> dict[str, Any] | None:
 def judges_of(visit: Visit, trace: dict[str, Any]) -> list[str]:
     """Return the judges that could have judged a turn: those that did, and those that its chatbot has now."""
     bot = visit.service.chatbots.get(trace["chatbot"])
-    return list(dict.fromkeys([*(one["judge"] for one in judgements(trace)), *(bot.judges if bot else ())]))
+    return list(dict.fromkeys([*(one["judge"] for one in judgements_of(trace)), *(bot.judges if bot else ())]))
 
 
-async def _find_by_beginning(visit: Visit, query: TurnQuery) -> web.Response:
+async def _find_by_beginning(visit: Visit, query: ListQuery) -> web.Response:
     """Lead to the turn whose id begins so, or to the list of those turns or conversations."""
     begins = visit.request.match_info["turn_id"]
     wanted = TurnFilter(chatbots=frozenset(visit.chatbots), id_begins=begins)
@@ -83,12 +85,12 @@ async def _find_by_beginning(visit: Visit, query: TurnQuery) -> web.Response:
         )
     if len(page.turns) == 1:
         return visit.see_other(f"{LIST}/{quote(page.turns[0].line.turn_id, safe='')}{query.here}")
-    return visit.see_other(f"{LIST}{TurnQuery({'id': begins}).here}")
+    return visit.see_other(f"{LIST}{ListQuery({'id': begins}).here}")
 
 
-def _filter(query: TurnQuery, chatbots: Collection[str], texts: bool) -> TurnFilter | None:
+def _filter(query: ListQuery, chatbots: Collection[str], texts: bool) -> TurnFilter | None:
     try:
-        return query.to_filter(chatbots, time.time(), words=texts)
+        return to_filter(query, chatbots, time.time(), words=texts)
     except BadRequest:  # an address that somebody has cut: the turn can be shown all the same
         return None
 

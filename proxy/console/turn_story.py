@@ -1,7 +1,7 @@
 """A stored trace as a story: what happened in a turn, in the order of events, in words that a reader of no code knows. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from judges.rules import RULES
@@ -14,20 +14,6 @@ from proxy.traces.trace import OLDER
 Json = dict[str, Any]
 LONGEST_DIFF = 100_000
 """Characters of both texts together that are compared; what is longer is shown whole."""
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """One thing that a reply asserts, as a judge saw it."""
-
-    text: str
-    support: str
-    """In words."""
-    supported: bool
-    source_id: str | None
-    quote: str
-    topic: str
-    severity: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,41 +31,26 @@ class Fault:
 class Opinion:
     """What one judge made of a text, in one stage."""
 
-    judge: str
-    stage: str
-    stage_note: str
-    verdict: str
-    rule: str | None
-    rule_text: str
-    reason: str
-    ms: float
-    score: float | None
-    same_as: str = ""
+    judgement: Json
+    """As the trace has it."""
+    same_as: str
     """An earlier judge of the text, whose observation is this one too."""
-    claims: Sequence[Claim] = ()
-    faults: Sequence[Fault] = ()
-    facts: Sequence[tuple[str, str]] = ()
-    observed: bool = False
-    """Whether there is an observation."""
-    exchange: Json | None = None
+    rule_text: str
+    claims: Sequence[Json]
+    """The assertions that it saw, as the trace has them."""
+    faults: Sequence[Fault]
+    facts: Sequence[tuple[str, str]]
+    """What else it observed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """One text that the turn tried."""
 
-    number: int
-    kind: str
-    title: str
-    note: str
-    choice: int
-    at_ms: float
-    text: str
-    citations: Sequence[str]
-    problems: Sequence[str]
+    traced: Json
+    """As the trace has it."""
     opinions: Sequence[Opinion]
-    sent_chars: int
-    changes: Sequence[Piece] = ()
+    changes: Sequence[Piece]
     """What became of the text before it."""
 
 
@@ -90,7 +61,7 @@ class DeliveredChoice:
     choice: int
     text: str | None
     refusal: str | None
-    changes: Sequence[Piece] = ()
+    changes: Sequence[Piece]
     """What became of the draft that was judged; empty if nothing did, or nothing of it is left."""
 
 
@@ -102,25 +73,14 @@ class Story:
     """As stored, or without its texts."""
     sentence: str
     """What it came to."""
-    would: words.Wording | None
-    """In shadow: what the filter would have made of it."""
-    recognition: str
     emergency: Sequence[Opinion]
-    danger: str
-    """The kind of danger that the emergency judge was not sure of."""
     attempts: Sequence[Attempt]
     delivered: Sequence[DeliveredChoice]
-    judges: Sequence[str]
-    """Those that judged it, the emergency judge first."""
-    choices_with_draft: Sequence[int] = ()
+    choices: Sequence[int]
+    choices_with_draft: Sequence[int]
     """The choices with a draft that judges of replies can be right or wrong about."""
-    verdicts: dict[str, str] = field(default_factory=dict)
+    verdicts: dict[str, str]
     """That of each judge on what labels are about: the user's message, or the first text that was judged."""
-
-    @property
-    def choices(self) -> list[int]:
-        """The choices of the reply."""
-        return choices_of(self.trace)
 
 
 def tell_story(trace: Json) -> Story:
@@ -130,18 +90,15 @@ def tell_story(trace: Json) -> Story:
         trace: The trace as `proxy.traces.search.read_turn` returns it, with its texts or without.
     """
     trace = OLDER | trace
-    attempts = list(_tell_attempts(trace["attempts"]))
+    choices = choices_of(trace)
     return Story(
         trace=trace,
         sentence=_how_it_ended(trace),
-        would=words.describe_outcome(trace["would"]) if trace["would"] else None,
-        recognition=words.say(words.RECOGNITION, trace["memory"]),
         emergency=_opinions(trace["emergency"]),
-        danger=words.say(words.DANGERS, trace["concern"]).lower() if trace["concern"] else "",
-        attempts=attempts,
+        attempts=list(_tell_attempts(trace["attempts"])),
         delivered=[_delivered(trace, choice) for choice in range(len(trace["replies"]))],
-        judges=list(dict.fromkeys(one["judge"] for one in judgements(trace))),
-        choices_with_draft=[choice for choice in choices_of(trace) if judged_draft(trace, choice) is not None],
+        choices=choices,
+        choices_with_draft=[choice for choice in choices if judged_draft(trace, choice) is not None],
         verdicts=_labelled_verdicts(trace),
     )
 
@@ -158,34 +115,14 @@ def _how_it_ended(trace: Json) -> str:
     return sentence
 
 
-def judgements(trace: Json) -> Iterator[Json]:
-    """Yield all judgements of a trace."""
-    yield from trace["emergency"]
-    for attempt in trace["attempts"]:
-        yield from attempt["judgements"]
-
-
 def _tell_attempts(attempts: Sequence[Json]) -> Iterator[Attempt]:
     before: dict[int, str] = {}
-    for number, attempt in enumerate(attempts, 1):
+    for attempt in attempts:
         text, choice = attempt["text"], attempt["choice"]
         changes = _changes(before.get(choice, ""), text) if attempt["kind"] in ("refinement", "mended") else ()
         if attempt["kind"] != "tool_calls":
             before[choice] = text
-        yield Attempt(
-            number=number,
-            kind=attempt["kind"],
-            title=words.say(words.ATTEMPTS, attempt["kind"]),
-            note=words.ATTEMPT_NOTES.get(attempt["kind"], ""),
-            choice=choice,
-            at_ms=attempt["at_ms"],
-            text=text,
-            citations=attempt["citations"],
-            problems=attempt["problems"],
-            opinions=_opinions(attempt["judgements"]),
-            sent_chars=attempt.get("left", 0),
-            changes=changes,
-        )
+        yield Attempt({"left": 0} | attempt, _opinions(attempt["judgements"]), changes)
 
 
 def _delivered(trace: Json, choice: int) -> DeliveredChoice:
@@ -227,35 +164,12 @@ def _opinion(judgement: Json, same: str) -> Opinion:
     observation = {} if same else judgement["observation"] or {}
     rule = judgement["rule"]
     return Opinion(
-        judge=judgement["judge"],
-        stage=judgement["stage"],
-        stage_note=words.STAGES.get(judgement["stage"], ""),
-        verdict=judgement["verdict"],
-        rule=rule,
-        rule_text=RULES[rule].text if rule in RULES else "",
-        reason=judgement["reason"],
-        ms=judgement["ms"],
-        score=judgement["score"],
-        same_as=same,
-        claims=[_claim(one) for one in observation.get("assertions", ())],
-        faults=list(_faults(observation)),
-        facts=list(_facts(observation)),
-        observed=judgement["observation"] is not None,
-        exchange=judgement["exchange"],
-    )
-
-
-def _claim(assertion: Json) -> Claim:
-    support = assertion["support"]
-    quote = assertion.get("quote") or ""
-    return Claim(
-        text=assertion["text"],
-        support=words.say(words.SUPPORT, support),
-        supported=support in ("stated", "implied"),
-        source_id=assertion.get("source_id"),
-        quote=quote if quote != assertion["text"] else "",
-        topic=assertion.get("topic") or "",
-        severity=words.SEVERITIES.get(assertion.get("severity") or 0, ""),
+        judgement,
+        same,
+        RULES[rule].text if rule in RULES else "",
+        observation.get("assertions", ()),
+        list(_faults(observation)),
+        list(_facts(observation)),
     )
 
 
@@ -275,23 +189,19 @@ def _faults(observation: Json) -> Iterator[Fault]:
 
 
 _WHEN = {"now": "now", "past": "in the past", "hypothetical": "hypothetical"}
-_LISTED = ("assertions", "problems", "denials", "contradictions", "played", "signs")
-_SAID_ALREADY = ("verdict", "reason")
+_SHOWN_ELSEWHERE = (
+    "assertions", "problems", "denials", "contradictions", "played", "signs", "verdict", "reason",
+)  # fmt: skip
 _QUESTIONS = {
     "admits_not_from_sources": "says what is not from its sources",
     "asks_to_verify": "asks to check with a professional",
     "adds": "adds something that its sources do not say",
 }
+_ANSWERS = {"True": "yes", "False": "no", "clear": "clearly", "weak": "vaguely"}
 
 
 def _facts(observation: Json) -> Iterator[tuple[str, str]]:
     """Yield what else an observation holds, of whatever form; those that users add may hold anything."""
     for name, value in observation.items():
-        if name in _LISTED or name in _SAID_ALREADY or value in ("", None, [], {}):
-            continue
-        answer = (
-            {True: "yes", False: "no", "clear": "clearly", "weak": "vaguely"}.get(value, str(value))
-            if (isinstance(value, bool | str))
-            else str(value)
-        )
-        yield _QUESTIONS.get(name, name.replace("_", " ")), answer
+        if name not in _SHOWN_ELSEWHERE and value not in ("", None, [], {}):
+            yield _QUESTIONS.get(name, name.replace("_", " ")), _ANSWERS.get(str(value), str(value))

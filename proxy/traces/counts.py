@@ -1,18 +1,19 @@
-"""What happened, counted from the facts of turns: over time, by section, and what was deleted."""
+"""What happened, counted from the facts of turns: over time, and by section."""
 
 import json
 import sqlite3
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import Any
 
 from proxy.traces.backend import Connection, TraceBackend
 from proxy.traces.fact_query import OUTCOME, FactQuery, TurnFilter
-from proxy.traces.fact_tables import first_id
 from proxy.traces.facts import decode_ms
-from proxy.traces.query import has_facts, open_backend, select_values
+from proxy.traces.query import open_backend, select_values
+from proxy.traces.schema import first_id
 from proxy.traces.search import count_to_index
 
 MOST_BUCKETS = 200
@@ -50,6 +51,18 @@ class Bucket:
     @property
     def turns(self) -> int:
         return self.outcomes.total()
+
+    def _add(self, row: Sequence[Any]) -> None:
+        outcome, alarm, turns, mended, calls, prompt, completion, cost = row
+        self.outcomes[outcome] += turns
+        if alarm is not None:
+            self.alarms[alarm] += turns
+        self.mended += int(mended)
+        self.calls += int(calls)
+        self.prompt_tokens += int(prompt)
+        self.completion_tokens += int(completion)
+        if cost is not None:
+            self.cost = (self.cost or 0.0) + cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,21 +102,26 @@ def count_turns(backend: TraceBackend, wanted: TurnFilter, *, since: float, unti
         TraceError: The traces are not there or not readable.
     """
     width = max(width, 1.0, (until - since) / MOST_BUCKETS)
+    total, all_times = Bucket(since), defaultdict[str, Counter[str]](Counter)
     buckets: list[Bucket] = []
-    while (start := since + len(buckets) * width) < until:
-        buckets.append(Bucket(start))
-    timed: list[Counter[tuple[str, str]]] = [Counter() for _ in buckets]
     with open_backend(backend, "ro") as connection:
-        to_index = count_to_index(connection)
-        if has_facts(connection):
-            _count(connection, wanted, since, until, width, buckets, timed)
-    total, all_timed = Bucket(since), Counter[tuple[str, str]]()
-    for bucket, times in zip(buckets, timed, strict=True):
-        bucket.steps = _step_times(times)
-        _add(total, bucket)
-        all_timed.update(times)
-    total.steps = _step_times(all_timed)
-    return Counts(buckets, total, to_index)
+        query = FactQuery(connection, wanted)
+        names: dict[int, list[str]] = {}
+        while (start := since + len(buckets) * width) < until:
+            bucket, times = Bucket(start), defaultdict[str, Counter[str]](Counter)
+            for *row, steps, characters in _read_bucket(connection, query, start, min(start + width, until)):
+                if steps not in names:
+                    names |= _values(connection, [steps])
+                bucket._add(row)
+                total._add(row)
+                for place, step in enumerate(names[steps]):  # the times of a turn stand in the order of its steps
+                    times[step].update(characters[place :: len(names[steps])])
+            bucket.steps = _percentiles(times)
+            for step, counts in times.items():
+                all_times[step].update(counts)
+            buckets.append(bucket)
+        total.steps = _percentiles(all_times)
+        return Counts(buckets, total, count_to_index(connection))
 
 
 def count_sections(
@@ -115,8 +133,6 @@ def count_sections(
         TraceError: The traces are not there or not readable.
     """
     with open_backend(backend, "ro") as connection:
-        if not has_facts(connection):
-            return SectionUse(0, {}, {})
         query = FactQuery(connection, TurnFilter(chatbots=frozenset({chatbot}), since=since, until=until))
         rows = connection.execute(
             f"SELECT t.chosen, t.cited, count(*) FROM {query.tables} WHERE {query.where} GROUP BY t.chosen, t.cited",
@@ -130,60 +146,23 @@ def count_sections(
     return SectionUse(counts["chosen"].total(), dict(ids["chosen"].most_common()), dict(ids["cited"].most_common()))
 
 
-def _count(
-    connection: Connection,
-    wanted: TurnFilter,
-    since: float,
-    until: float,
-    width: float,
-    buckets: list[Bucket],
-    timed: list[Counter[tuple[str, str]]],
-) -> None:
-    query = FactQuery(connection, wanted)
+def _read_bucket(connection: Connection, query: FactQuery, since: float, until: float) -> Iterable[Any]:
+    """Return what happened in a bucket; one after the other, since grouping all at once would sort all."""
     join = "group_concat(t.times, '')" if isinstance(connection, sqlite3.Connection) else "string_agg(t.times, '')"
-    names: dict[int, list[str]] = {}
-    for bucket, times in zip(buckets, timed, strict=True):
-        # Bucket by bucket: grouping all at once would sort all.
-        rows = connection.execute(
-            f"SELECT {OUTCOME}, t.alarm, t.steps, count(*), sum(t.mended), "
-            f"sum(t.calls), sum(t.prompt_tokens), sum(t.completion_tokens), sum(t.cost), {join} FROM {query.tables} "
-            f"WHERE t.id >= :bucket AND t.id < :bucket_end AND {query.where} GROUP BY 1, 2, 3",
-            query.values | {"bucket": first_id(bucket.start), "bucket_end": first_id(min(bucket.start + width, until))},
-        )
-        for outcome, alarm, steps, turns, mended, calls, prompt, completion, cost, characters in rows:
-            bucket.outcomes[outcome] += turns
-            if alarm is not None:
-                bucket.alarms[alarm] += turns
-            part = Bucket(
-                0.0, mended=mended, calls=calls, prompt_tokens=prompt, completion_tokens=completion, cost=cost
-            )
-            _add(bucket, part)
-            if steps not in names:
-                names |= _values(connection, [steps])
-            for place, name in enumerate(names[steps]):
-                for character, count in Counter(characters[place :: len(names[steps])]).items():
-                    times[name, character] += count
+    return connection.execute(
+        f"SELECT {OUTCOME}, t.alarm, count(*), sum(t.mended), sum(t.calls), sum(t.prompt_tokens), "
+        f"sum(t.completion_tokens), sum(t.cost), t.steps, {join} FROM {query.tables} "
+        f"WHERE t.id >= :bucket AND t.id < :bucket_end AND {query.where} GROUP BY 1, 2, t.steps",
+        query.values | {"bucket": first_id(since), "bucket_end": first_id(until)},
+    )
 
 
-def _add(bucket: Bucket, other: Bucket) -> None:
-    bucket.outcomes.update(other.outcomes)
-    bucket.alarms.update(other.alarms)
-    bucket.mended += int(other.mended)
-    bucket.calls += int(other.calls)
-    bucket.prompt_tokens += int(other.prompt_tokens)
-    bucket.completion_tokens += int(other.completion_tokens)
-    if other.cost is not None:
-        bucket.cost = (bucket.cost or 0.0) + other.cost
+def _percentiles(times: Mapping[str, Mapping[str, int]]) -> dict[str, StepTimes]:
+    """Return how long steps took; times are counted as characters of `facts.encode_ms`."""
+    return {step: _percentiles_of(counts) for step, counts in sorted(times.items())}
 
 
-def _step_times(times: Counter[tuple[str, str]]) -> dict[str, StepTimes]:
-    by_step: dict[str, dict[str, int]] = {}
-    for (name, character), count in times.items():
-        by_step.setdefault(name, {})[character] = count
-    return {name: _percentiles(counts) for name, counts in sorted(by_step.items())}
-
-
-def _percentiles(counts: Mapping[str, int]) -> StepTimes:
+def _percentiles_of(counts: Mapping[str, int]) -> StepTimes:
     characters = sorted(counts)
     up_to = [*accumulate([counts[character] for character in characters])]
     total = up_to[-1]

@@ -1,14 +1,15 @@
-"""The inbox of emergencies: turns in which somebody may be in danger, with what was seen, and whether a person has looked."""
+"""Emergencies and concerns: the inbox of turns in which somebody may be in danger, and how often people say that it was nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from proxy.traces.backend import TraceBackend
+from proxy.traces.backend import Connection, TraceBackend
 from proxy.traces.fact_query import FactQuery, TurnFilter
 from proxy.traces.facts import Layer, layer_of
 from proxy.traces.file import decode
-from proxy.traces.query import has_facts, open_backend, select_values
+from proxy.traces.labels import labels_of
+from proxy.traces.query import open_backend, select_values
 from proxy.traces.search import ListedTurn, search_turns
 
 EMERGENCY_JUDGE = "emergency"
@@ -37,8 +38,6 @@ class Emergency:
     """`alarm`, `kind` and `layer` are what it came to; `labels` what people say of it."""
     signs: tuple[SeenSign, ...]
     """What each layer that was asked has seen, in order; a layer that has seen several signs is there several times."""
-    is_open: bool
-    """Whether nobody has labelled the emergency judge's verdict on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +53,24 @@ class Inbox:
     """How many turns are still without facts, and so in no list."""
 
 
+@dataclass(slots=True)
+class AlarmCount:
+    """Turns with the same alarm, of the same kind, that the same layer decided."""
+
+    alarm: str
+    kind: str
+    layer: str | None
+    turns: int
+    confirmed: int = 0
+    """Turns of which a person says that there was danger, or reason for concern."""
+    false_alarms: int = 0
+
+    @property
+    def open(self) -> int:
+        """Turns that nobody has labelled."""
+        return self.turns - self.confirmed - self.false_alarms
+
+
 def search_emergencies(
     backend: TraceBackend,
     wanted: TurnFilter,
@@ -67,7 +84,7 @@ def search_emergencies(
 
     Args:
         backend: Where the traces are.
-        wanted: The filter; without `alarm`, `emergencies` or `concerns` it is all of them.
+        wanted: The filter; without `alarm` it is both.
         only_open: Leave out those that a person has labelled.
         before: The `next` of the page before; None: the first page.
         limit: How many at most.
@@ -83,10 +100,12 @@ def search_emergencies(
         which, values = select_values(connection, "turns", [turn.line.turn_id for turn in page.turns], "text")
         rows = connection.execute(f"SELECT turn_id, body FROM turns WHERE turn_id IN ({which})", values)
         traces = {turn_id: decode(body) for turn_id, body in rows}
-        count = FactQuery(connection, open_ones).count() if has_facts(connection) else 0
+        count = FactQuery(connection, open_ones).count()
     return Inbox(
         emergencies=[
-            _emergency(turn, traces[turn.line.turn_id], texts) for turn in page.turns if turn.line.turn_id in traces
+            Emergency(turn, tuple(_signs(traces[turn.line.turn_id], texts)))
+            for turn in page.turns
+            if turn.line.turn_id in traces
         ],
         next=page.next,
         open=count,
@@ -94,9 +113,34 @@ def search_emergencies(
     )
 
 
-def _emergency(turn: ListedTurn, trace: dict[str, Any], texts: bool) -> Emergency:
-    is_open = all(label.judge != EMERGENCY_JUDGE for label in turn.labels)
-    return Emergency(turn, tuple(_signs(trace, texts)), is_open)
+def count_open(backend: TraceBackend, chatbots: frozenset[str]) -> int:
+    """Return how many emergencies and concerns of some chatbots nobody has labelled.
+
+    Raises:
+        TraceError: The traces are not there or not readable.
+    """
+    wanted = TurnFilter(chatbots, alarm="any", labelling="unlabelled", labelled_judge=EMERGENCY_JUDGE)
+    with open_backend(backend, "ro") as connection:
+        return FactQuery(connection, wanted).count()
+
+
+def count_alarms(backend: TraceBackend, wanted: TurnFilter) -> list[AlarmCount]:
+    """Return what the emergencies and concerns that a filter matches came to, the most frequent first.
+
+    Raises:
+        TraceError: The traces are not there or not readable.
+    """
+    wanted = replace(wanted, alarm=wanted.alarm or "any", labelling=None)
+    with open_backend(backend, "ro") as connection:
+        counts = {group: AlarmCount(*group, turns) for group, turns in _groups(connection, wanted).items()}
+        given = labels_of(connection)
+        said = {turn: label.verdict for turn, of in given.items() for label in of if label.judge == EMERGENCY_JUDGE}
+        denied = {turn for turn, verdict in said.items() if verdict == "accept"}
+        for group, turns in _groups(connection, wanted, said.keys() - denied).items():
+            counts[group].confirmed = turns
+        for group, turns in _groups(connection, wanted, denied).items():
+            counts[group].false_alarms = turns
+    return sorted(counts.values(), key=lambda one: (-one.turns, one.alarm, one.kind, one.layer or ""))
 
 
 def _signs(trace: dict[str, Any], texts: bool) -> Iterator[SeenSign]:
@@ -111,3 +155,17 @@ def _signs(trace: dict[str, Any], texts: bool) -> Iterator[SeenSign]:
                 quote=sign.get("quote", "") if texts else "",
                 score=judgement["score"],
             )
+
+
+def _groups(
+    connection: Connection, wanted: TurnFilter, turns: set[str] | None = None
+) -> Mapping[tuple[str, str, str | None], int]:
+    query = FactQuery(connection, wanted)
+    where, values = query.where, query.values
+    if turns is not None:
+        which, more = select_values(connection, "of_turns", turns, "text")
+        where, values = f"{where} AND t.turn_id IN ({which})", values | more
+    rows = connection.execute(
+        f"SELECT t.alarm, t.kind, t.layer, count(*) FROM {query.tables} WHERE {where} GROUP BY 1, 2, 3", values
+    )
+    return {(alarm, kind or "unknown", layer): turns for alarm, kind, layer, turns in rows}

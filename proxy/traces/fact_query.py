@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any, Literal
 
 from proxy.traces.backend import Connection
-from proxy.traces.fact_tables import first_id
 from proxy.traces.facts import Alarm, fold
 from proxy.traces.labels import labels_of
 from proxy.traces.query import select_values
+from proxy.traces.schema import first_id
 
 HIGHEST_ID = 2**63 - 1
 OUTCOME = "CASE WHEN t.error IS NULL THEN t.outcome ELSE 'error' END"
@@ -34,12 +34,10 @@ class TurnFilter:
     """Turns that have one judgement, of whatever stage, with this judge, rule and verdict, as far as they are given."""
     rule: str | None = None
     verdict: str | None = None
-    concerns: frozenset[str] = frozenset()
-    """Turns with a concern of one of these kinds; with `emergencies`, either."""
-    emergencies: frozenset[str] = frozenset()
-    """Turns with an emergency of one of these kinds, in shadow one that would have been."""
     alarm: Alarm | Literal["any"] | None = None
-    """Turns with an emergency, a concern, or either."""
+    """Turns with an emergency, in shadow one that would have been; with a concern; or with either."""
+    danger: str | None = None
+    """Turns with an alarm of this kind."""
     mended: bool | None = None
     no_source: bool | None = None
     """Turns whose reply says that the sources do not answer it, or that had no source at all."""
@@ -116,16 +114,10 @@ class FactQuery:
         if wanted.outcomes:
             named = self._list("outcome", sorted(wanted.outcomes))
             yield f"({OUTCOME}) IN ({named})"
-        if wanted.concerns or wanted.emergencies:
-            kinds = {"emergency": wanted.emergencies, "concern": wanted.concerns}
-            either = [
-                f"(t.alarm = '{alarm}' AND t.kind IN ({self._list(alarm, sorted(of))}))"
-                for alarm, of in kinds.items()
-                if of
-            ]
-            yield f"({' OR '.join(either)})"
-        if wanted.alarm is not None or wanted.concerns or wanted.emergencies:
+        if wanted.alarm is not None or wanted.danger is not None:
             yield "t.alarm IS NOT NULL"
+        if wanted.danger is not None:
+            yield f"t.kind = {self._value('danger', wanted.danger)}"
         if wanted.alarm not in (None, "any"):
             yield f"t.alarm = {self._value('alarm', wanted.alarm)}"
         for name, flag in (("mended", wanted.mended), ("no_source", wanted.no_source)):

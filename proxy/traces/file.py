@@ -13,7 +13,6 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,14 +20,15 @@ import orjson
 from pydantic import BaseModel
 
 from proxy.traces.backend import KEEP, Row, TraceError
-from proxy.traces.fact_tables import (
+from proxy.traces.facts import bare_facts, derive_stored_facts
+from proxy.traces.schema import (
     COUNT_NOT_INDEXED,
     FILE_TABLES,
     NOT_INDEXED,
     Turn,
     add_statements,
+    stand_in_statements,
 )
-from proxy.traces.facts import bare_facts, derive_stored_facts
 from proxy.traces.trace import Trace
 
 SCHEMA_VERSION = 1
@@ -38,20 +38,7 @@ CACHE_KB = 256
 """What a connection keeps of the file in memory, in place of SQLite's 2,000: turns are written once, and seldom read."""
 COMPRESS_FROM = 2_000
 """Bytes from which a body is compressed. Shorter ones would save less than one page of the file."""
-_FAST, _MEMORY = 1, 6
-"""zlib's level and memory level. By default it gets and clears 268 KB for each trace; so 64 do for one of 8 KB."""
-
-_SCHEMA = f"""
-BEGIN IMMEDIATE;
-CREATE TABLE IF NOT EXISTS turns (
-    turn_id TEXT PRIMARY KEY, conversation_id TEXT NOT NULL, started REAL NOT NULL, chatbot TEXT NOT NULL,
-    outcome TEXT NOT NULL, body BLOB NOT NULL
-);
-CREATE INDEX IF NOT EXISTS turns_by_conversation ON turns (conversation_id, started);
-CREATE INDEX IF NOT EXISTS turns_by_start ON turns (started);
-PRAGMA user_version = {SCHEMA_VERSION};
-COMMIT;
-"""
+_MAKE_TABLES = ";".join(("BEGIN IMMEDIATE", *FILE_TABLES, f"PRAGMA user_version = {SCHEMA_VERSION}", "COMMIT"))
 
 
 class FileWriter:
@@ -91,9 +78,7 @@ class FileWriter:
     def index(self, at: float, limit: int) -> float | None:
         """Derive the facts of turns that have none."""
         connection = self._usable()
-        if (
-            at == math.inf and not connection.execute(COUNT_NOT_INDEXED).fetchone()[0]
-        ):  # which is much the faster question
+        if at == math.inf and not connection.execute(COUNT_NOT_INDEXED).fetchone()[0]:  # much the faster question
             return None
         found = connection.execute(NOT_INDEXED, {"at": at, "limit": limit}).fetchall()
         self._commit(add_statements(derive_missing(found)))
@@ -153,24 +138,22 @@ def create(path: Path) -> sqlite3.Connection:
         path.chmod(0o600)
     connection = _connect(path, "rw")
     try:
-        new = _version(connection, path) == 0
-        if new:
+        if _version(connection, path) == 0:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only an empty file takes it
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")  # a power cut may cost the last turns, never the file
-        if new:
-            connection.executescript(_SCHEMA)
-        if not has_facts(connection):
-            connection.executescript(";".join(("BEGIN IMMEDIATE", *FILE_TABLES, "COMMIT")))
+        _add_missing_tables(connection, "rw")
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def has_facts(connection: sqlite3.Connection) -> bool:
-    """Tell whether the file has the tables of facts, which those of an older caf get when a proxy opens them."""
-    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'fact_values'").fetchone() is not None
+def _add_missing_tables(connection: sqlite3.Connection, mode: Literal["ro", "rw"]) -> None:
+    """Give a file the tables that a new or an older one lacks; whoever only reads it sees empty ones in their place."""
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    if not tables.issuperset(("labels", "fact_values")):
+        connection.executescript(_MAKE_TABLES if mode == "rw" else ";".join(stand_in_statements(tables)))
 
 
 def scrub(connection: sqlite3.Connection) -> bool:
@@ -196,9 +179,7 @@ def encode(trace: Trace) -> bytes:
         body = json.dumps(asdict(trace), default=_plain, ensure_ascii=False).encode("utf-8", "replace")
     if len(body) < COMPRESS_FROM:
         return body
-    window = min(zlib.MAX_WBITS, len(body).bit_length())  # all of it, as a draft repeats the one before
-    compressor = zlib.compressobj(_FAST, zlib.DEFLATED, window, _MEMORY)
-    return compressor.compress(body) + compressor.flush()
+    return zlib.compress(body, level=1)
 
 
 def decode(body: bytes) -> dict[str, Any]:
@@ -224,13 +205,7 @@ def derive_missing(turns: Iterable[Sequence[Any]]) -> Iterator[Turn]:
 
 
 def _plain(value: Any) -> Any:
-    # Not model_dump, which takes longer: the fields of our forms are what is written of them.
-    return vars(value) if _is_form(type(value)) else str(value)  # type: ignore[arg-type]  # mypy takes no class for hashable
-
-
-@cache
-def _is_form(kind: type[Any]) -> bool:  # for pydantic's classes a slow question, which is asked a dozen times a trace
-    return issubclass(kind, BaseModel)
+    return vars(value) if isinstance(value, BaseModel) else str(value)  # not model_dump, which takes longer
 
 
 @contextmanager
@@ -247,6 +222,7 @@ def open_file(path: Path, mode: Literal["ro", "rw"]) -> Iterator[sqlite3.Connect
         try:
             if _version(connection, path) == 0:
                 raise TraceError(f"{path}: the file is empty; has the proxy answered anything yet?")
+            _add_missing_tables(connection, mode)
             yield connection
         finally:
             connection.close()

@@ -1,6 +1,6 @@
 """What a label is about: the draft of a turn that was judged, and the sections and documents that it cites."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from knowledge_base import citations
@@ -18,6 +18,13 @@ def judged_draft(trace: Json, choice: int) -> Json | None:
     own = [one for one in trace["attempts"] if one["choice"] == choice and one["kind"] != "tool_calls"]
     drafts = [attempt for attempt in own if attempt["kind"] not in ("refinement", "mended")]
     return next((attempt for attempt in own if attempt["judgements"]), drafts[-1] if drafts else None)
+
+
+def judgements_of(trace: Json) -> Iterator[Json]:
+    """Yield all judgements of a turn, those of the emergency judge first."""
+    yield from trace["emergency"]
+    for attempt in trace["attempts"]:
+        yield from attempt["judgements"]
 
 
 def choices_of(trace: Json) -> list[int]:

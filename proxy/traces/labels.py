@@ -1,30 +1,15 @@
-"""Labels: the verdict that a person holds right, kept beside the turn's trace, and deleted with it.
-
-In a file the table and the trigger that empties it are made with the first label, so one without labels is as it always was. The
-trigger stands in the file: whatever deletes a turn, `caf trace purge`, age, or an older caf, deletes its labels.
-"""
+"""Labels: the verdict that a person holds right, kept beside the turn's trace, and deleted with it."""
 
 import json
-import sqlite3
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from knowledge_base.library import Source
-from proxy.traces.backend import Connection, Database, TraceBackend, TraceError
+from proxy.traces.backend import Connection, TraceBackend, TraceError
 from proxy.traces.query import open_backend, resolve, select_values
 
 RightVerdict = Literal["accept", "warn", "reject"]
-
-_SCHEMA = (
-    """CREATE TABLE IF NOT EXISTS labels (
-        turn_id TEXT NOT NULL, judge TEXT NOT NULL, verdict TEXT NOT NULL, choice INTEGER NOT NULL, note TEXT NOT NULL,
-        labelled REAL NOT NULL, sections TEXT NOT NULL
-    )""",
-    "CREATE INDEX IF NOT EXISTS labels_by_turn ON labels (turn_id)",
-    """CREATE TRIGGER IF NOT EXISTS labels_go_with_their_turn AFTER DELETE ON turns
-    BEGIN DELETE FROM labels WHERE turn_id = OLD.turn_id; END""",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +39,14 @@ def add(backend: TraceBackend, turn_id: str, label: Label) -> None:
     """
     sections = json.dumps([[source.id, source.title, source.text] for source in label.sections], ensure_ascii=False)
     with open_backend(backend, "rw") as connection:
-        if not isinstance(backend, Database):
-            connection.execute("BEGIN IMMEDIATE")  # the turn must not be purged in between
-            for statement in _SCHEMA:  # not executescript, which would commit first
-                connection.execute(statement)
-        connection.execute(
+        connection.execute(  # of a turn that was purged meanwhile nothing is kept
             """INSERT INTO labels (turn_id, judge, verdict, choice, note, labelled, sections)
-            VALUES (:turn_id, :judge, :verdict, :choice, :note, :labelled, :sections)""",
+            SELECT turn_id, :judge, :verdict, :choice, :note, :labelled, :sections FROM turns WHERE turn_id = :turn_id""",
             {
                 "turn_id": resolve(connection, "turn_id", turn_id), "judge": label.judge, "verdict": label.verdict,
                 "choice": label.choice, "note": label.note, "labelled": label.labelled, "sections": sections,
             },
         )  # fmt: skip
-        if not isinstance(backend, Database):
-            connection.execute("COMMIT")
 
 
 def withdraw(backend: TraceBackend, turn_id: str, judge: str) -> None:
@@ -80,9 +59,8 @@ def withdraw(backend: TraceBackend, turn_id: str, judge: str) -> None:
         TraceError: The traces are not there or not writable.
     """
     with open_backend(backend, "rw") as connection:
-        if isinstance(backend, Database) or _has_labels(connection):
-            last = "SELECT max(rowid) FROM labels WHERE turn_id = :turn_id AND judge = :judge"
-            connection.execute(f"DELETE FROM labels WHERE rowid = ({last})", {"turn_id": turn_id, "judge": judge})
+        last = "SELECT max(rowid) FROM labels WHERE turn_id = :turn_id AND judge = :judge"
+        connection.execute(f"DELETE FROM labels WHERE rowid = ({last})", {"turn_id": turn_id, "judge": judge})
 
 
 def labels(backend: TraceBackend) -> dict[str, list[Label]]:
@@ -112,8 +90,6 @@ def _last_of_each(rows: Iterable[tuple[str, Label]]) -> dict[str, list[Label]]:
 def _rows(
     connection: Connection, backend: TraceBackend | str, sections: str, turns: Collection[str] | None = None
 ) -> Iterator[tuple[str, Label]]:
-    if isinstance(connection, sqlite3.Connection) and not _has_labels(connection):
-        return
     where = "TRUE"
     values: dict[str, str] = {}
     if turns is not None:
@@ -127,10 +103,6 @@ def _rows(
         except (ValueError, TypeError) as error:
             raise TraceError(f"{backend}: a label of the turn {turn_id} is damaged: {error}") from error
         yield turn_id, Label(judge, verdict, choice, note, labelled, cited)
-
-
-def _has_labels(file: Connection) -> bool:
-    return file.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'labels'").fetchone() is not None
 
 
 def as_data(given: Iterable[Label]) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from proxy.traces import file as trace_file
 from proxy.traces.backend import Connection, Database, TraceBackend, TraceError
 from proxy.traces.file import decode
+from proxy.traces.judged_draft import judgements_of
 from proxy.traces.trace import Outcome
 
 
@@ -168,11 +169,6 @@ def purge(
         return gone
 
 
-def has_facts(connection: Connection) -> bool:
-    """Tell whether the backend has the tables of facts; a file of an older caf that no proxy has opened has none."""
-    return not isinstance(connection, sqlite3.Connection) or trace_file.has_facts(connection)
-
-
 def resolve(connection: Connection, column: Literal["turn_id", "conversation_id"], begins: str) -> str:
     """Return the one id that is or begins with the given text.
 
@@ -231,7 +227,6 @@ def _scrub(backend: TraceBackend, connection: Connection, gone: int) -> None:
 
 
 def _line(trace: dict[str, Any]) -> TurnLine:
-    judgements = [*trace["emergency"], *(j for attempt in trace["attempts"] for j in attempt["judgements"])]
     usages = [call["usage"] for call in trace["calls"]]
     return TurnLine(
         turn_id=trace["turn_id"],
@@ -243,7 +238,7 @@ def _line(trace: dict[str, Any]) -> TurnLine:
         would=trace.get("would"),  # older traces have none
         error=trace["error"],
         ms=trace["ms"],
-        verdicts=tuple(Verdict(j["judge"], j["stage"], j["verdict"]) for j in judgements),
+        verdicts=tuple(Verdict(j["judge"], j["stage"], j["verdict"]) for j in judgements_of(trace)),
         prompt_tokens=sum(usage["prompt_tokens"] for usage in usages),
         completion_tokens=sum(usage["completion_tokens"] for usage in usages),
     )

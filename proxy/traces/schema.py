@@ -1,76 +1,144 @@
-"""The tables of traces in PostgreSQL, and how an older database gets them: numbered steps, each taken once."""
+"""The tables of traces, in a SQLite file and in a PostgreSQL database, and the statements that write facts.
 
-from sqlalchemy import Connection, text
+turns         a row for each turn: its trace
+labels        what people say of turns
+turn_facts    what is derived of each turn; `id` grows with its start, and is what lists go along
+turn_texts    what is searched for words, where texts are stored
+fact_values   values that many turns share, by `value_id`; ids and names of ours, nothing of a turn
 
-from proxy.traces.backend import Database, TraceError
-from proxy.traces.fact_tables import DATABASE_TABLES
+Everything of a turn goes with it, whatever deletes it: in a database by its references, in a file by triggers, which hold for an
+older caf too.
+"""
 
-STEPS: list[list[str]] = [
-    [
-        # Ids in the order of their bytes, so that what begins with a text is a range. `rowid` as in SQLite: the order of arrival.
-        """CREATE TABLE IF NOT EXISTS turns (
-            turn_id text COLLATE "C" PRIMARY KEY, conversation_id text COLLATE "C" NOT NULL,
-            started double precision NOT NULL, chatbot text NOT NULL, outcome text NOT NULL, body bytea NOT NULL,
-            rowid bigint GENERATED ALWAYS AS IDENTITY
-        )""",
-        "CREATE INDEX IF NOT EXISTS turns_by_conversation ON turns (conversation_id, started)",
-        "CREATE INDEX IF NOT EXISTS turns_by_start ON turns (started)",
-    ],
-    [
-        """CREATE TABLE IF NOT EXISTS labels (
-            turn_id text COLLATE "C" NOT NULL REFERENCES turns ON DELETE CASCADE, judge text NOT NULL,
-            verdict text NOT NULL, choice integer NOT NULL, note text NOT NULL, labelled double precision NOT NULL,
-            sections text NOT NULL, rowid bigint GENERATED ALWAYS AS IDENTITY
-        )""",
-        "CREATE INDEX IF NOT EXISTS labels_by_turn ON labels (turn_id)",
-    ],
-    DATABASE_TABLES,
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
+
+from proxy.traces.facts import TurnFacts, value_id
+
+ROWID_BITS = 20
+"""Of an id, those that tell turns apart which began in the same millisecond; the others hold that."""
+_COLUMNS = {
+    "chatbot": "text", "key_id": "text", "outcome": "text", "would": "text", "error": "text", "filter": "text",
+    "number": "bigint", "ms": "double precision", "alarm": "text", "kind": "text", "layer": "text", "mended": "bigint",
+    "no_source": "bigint", "calls": "bigint", "prompt_tokens": "bigint", "completion_tokens": "bigint",
+    "cost": "double precision", "verdicts": "bigint", "flagged": "bigint", "chosen": "bigint", "cited": "bigint",
+    "steps": "bigint", "times": "text",
+}  # fmt: skip
+_SHARED = ("verdicts", "flagged", "chosen", "cited", "steps")
+"""Columns that hold the number of a value in `fact_values`."""
+
+
+# `rowid`, the order of arrival, is SQLite's own. In PostgreSQL ids are in the order of their bytes, so that what begins with a text
+# is a range.
+_SQLITE = {"id": "text", "bytes": "blob", "key": "INTEGER", "rowid": "", "of_turn": "", "of_fact": ""}
+_POSTGRESQL = {
+    "id": 'text COLLATE "C"', "bytes": "bytea", "key": "bigint", "rowid": ", rowid bigint GENERATED ALWAYS AS IDENTITY",
+    "of_turn": "REFERENCES turns ON DELETE CASCADE", "of_fact": "REFERENCES turn_facts ON DELETE CASCADE",
+}  # fmt: skip
+_TURNS = (
+    """CREATE TABLE IF NOT EXISTS turns (
+        turn_id {id} PRIMARY KEY, conversation_id {id} NOT NULL, started double precision NOT NULL, chatbot text NOT NULL,
+        outcome text NOT NULL, body {bytes} NOT NULL{rowid}
+    )""",
+    "CREATE INDEX IF NOT EXISTS turns_by_conversation ON turns (conversation_id, started)",
+    "CREATE INDEX IF NOT EXISTS turns_by_start ON turns (started)",
+)
+_LABELS = (
+    """CREATE TABLE IF NOT EXISTS labels (
+        turn_id {id} NOT NULL {of_turn}, judge text NOT NULL, verdict text NOT NULL, choice integer NOT NULL, note text NOT NULL,
+        labelled double precision NOT NULL, sections text NOT NULL{rowid}
+    )""",
+    "CREATE INDEX IF NOT EXISTS labels_by_turn ON labels (turn_id)",
+)
+_NULLABLE = ("would", "error", "alarm", "kind", "layer", "cost")
+_FACTS = (
+    "CREATE TABLE IF NOT EXISTS turn_facts (id {key} PRIMARY KEY, turn_id {id} {of_turn} NOT NULL UNIQUE, "
+    "started double precision NOT NULL, "
+    + ", ".join(f"{name} {type_}{'' if name in _NULLABLE else ' NOT NULL'}" for name, type_ in _COLUMNS.items())
+    + ")",
+    "CREATE INDEX IF NOT EXISTS turn_alarms ON turn_facts (id) WHERE alarm IS NOT NULL",
+    "CREATE TABLE IF NOT EXISTS turn_texts (id {key} PRIMARY KEY {of_fact}, text text NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS fact_values (id bigint PRIMARY KEY, value text NOT NULL)",
+)
+_TRIGGERS = [
+    f"""CREATE TRIGGER IF NOT EXISTS {name} AFTER DELETE ON {of}
+    BEGIN DELETE FROM {table} WHERE {key} = OLD.{key}; END"""
+    for name, of, table, key in (
+        ("labels_go_with_their_turn", "turns", "labels", "turn_id"),
+        ("facts_go_with_their_turn", "turns", "turn_facts", "turn_id"),
+        ("texts_go_with_their_facts", "turn_facts", "turn_texts", "id"),
+    )
 ]
-"""A step that was released does not change; what it got wrong, a later one mends."""
-VERSION = len(STEPS)
-LOCK = 0x0CAF_0001
-"""Key of the advisory lock that workers which start at once wait for each other with."""
-LOCK_WAIT = "10s"
-# Not to_regclass: that looks into a cache of its own, which may not know yet what was committed before we got the lock, and in one
-# statement may find one table of another's commit and not the other.
-_THERE = "SELECT relname FROM pg_class WHERE relname IN ('caf_schema', 'turns') AND pg_table_is_visible(oid)"
+FILE_TABLES = [*(statement.format(**_SQLITE) for statement in (*_TURNS, *_LABELS, *_FACTS)), *_TRIGGERS]
+
+DATABASE_STEPS: list[list[str]] = [
+    [statement.format(**_POSTGRESQL) for statement in step]
+    for step in (
+        _TURNS,
+        _LABELS,
+        # of turns that somebody dropped: nothing would delete from them
+        ("DROP TABLE IF EXISTS turn_texts, turn_facts", *_FACTS),
+    )
+]
+"""How a database gets its tables. A step that was released does not change; what it got wrong, a later one mends."""
+
+ADD_VALUE = "INSERT INTO fact_values (id, value) VALUES (:id, :value) ON CONFLICT (id) DO NOTHING"
+ADD_FACTS = (
+    f"INSERT INTO turn_facts (id, turn_id, started, {', '.join(_COLUMNS)}) "
+    f"SELECT (CAST(:start_ms AS bigint) << {ROWID_BITS}) | (rowid & {(1 << ROWID_BITS) - 1}), turn_id, started, "
+    f"{', '.join(f'CAST(:{name} AS {type_})' for name, type_ in _COLUMNS.items())} "
+    "FROM turns WHERE turn_id = :turn_id ON CONFLICT (turn_id) DO NOTHING"
+)
+ADD_TEXT = (
+    "INSERT INTO turn_texts (id, text) SELECT id, CAST(:text AS text) FROM turn_facts "
+    "WHERE turn_id = :turn_id ON CONFLICT (id) DO NOTHING"
+)
+NOT_INDEXED = """
+SELECT turn_id, started, chatbot, outcome, body FROM turns u
+WHERE started <= :at AND NOT EXISTS (SELECT 1 FROM turn_facts t WHERE t.turn_id = u.turn_id)
+ORDER BY started DESC LIMIT :limit
+"""
+"""Turns without facts: those of an older caf. The newest first, since they are looked at first."""
+COUNT_NOT_INDEXED = "SELECT (SELECT count(*) FROM turns) - (SELECT count(*) FROM turn_facts)"
 
 
-def migrate(connection: Connection, database: Database) -> None:
-    """Bring a database up to date, inside a transaction that the caller commits: all steps or none.
+class Turn(NamedTuple):
+    """A turn that is in `turns`, and its facts."""
 
-    Raises:
-        TraceError: It is of a later version, or holds another program's tables.
-        SQLAlchemyError: It does not answer, or does not allow it.
-    """
-    if version(connection, database) == VERSION:  # no waiting, and no right to create tables needed
-        return
-    connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'"))
-    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LOCK})
-    there = version(connection, database)  # another worker may have been faster
-    for number, step in enumerate(STEPS[there:], there + 1):
-        for statement in step:
-            connection.execute(text(statement))
-        if number == 1:
-            connection.execute(text("CREATE TABLE caf_schema (version integer NOT NULL)"))
-            connection.execute(text("INSERT INTO caf_schema VALUES (1)"))
-        connection.execute(text("UPDATE caf_schema SET version = :number"), {"number": number})
+    turn_id: str
+    started: float
+    facts: TurnFacts
 
 
-def version(connection: Connection, database: Database) -> int:
-    """Return the version of the tables, 0 where there are none.
+def stand_in_statements(tables: Collection[str]) -> list[str]:
+    """Return the statements that make, for one connection, empty tables in place of those that a file of an older caf lacks."""
+    statements = [one for one in FILE_TABLES if one.startswith("CREATE TABLE") and one.split()[5] not in tables]
+    return [one.replace("CREATE TABLE IF NOT EXISTS", "CREATE TEMP TABLE") for one in statements]
 
-    Raises:
-        TraceError: It is later than this program's, or the tables are another program's.
-    """
-    there = connection.execute(text(_THERE)).scalars().all()
-    if "caf_schema" not in there:
-        if there:
-            raise TraceError(f"{database}: has a table `turns` of another program; give traces a database of their own")
-        return 0
-    number: int = connection.execute(text("SELECT version FROM caf_schema")).scalar_one()
-    if number > VERSION:
-        raise TraceError(
-            f"{database}: was brought up to date by a later version of caf (schema {number}, not {VERSION}); run that one"
-        )
-    return number
+
+def add_statements(turns: Iterable[Turn]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return the statements that write the facts of turns, each with the values to run it with; facts that a turn has stay."""
+    shared: dict[int, str] = {}
+    rows, texts = [], []
+    for turn_id, started, facts in turns:
+        values: dict[str, Any] = {name: getattr(facts, name) for name in _COLUMNS}
+        for name in _SHARED:
+            number = value_id(values[name])
+            shared[number], values[name] = values[name], number
+        values |= {"mended": int(facts.mended), "no_source": int(facts.no_source)}
+        rows.append(values | {"turn_id": turn_id, "start_ms": start_ms(started)})
+        if facts.text:
+            texts.append({"turn_id": turn_id, "text": facts.text})
+    # In one order, or two that write the same ones at the same time might wait for each other.
+    ordered = [{"id": number, "value": shared[number]} for number in sorted(shared)]
+    return [(sql, values) for sql, values in ((ADD_VALUE, ordered), (ADD_FACTS, rows), (ADD_TEXT, texts)) if values]
+
+
+def start_ms(started: float) -> int:
+    """Return the start of a turn in whole milliseconds, within what an id has room for."""
+    return int(min(max(started * 1000, 0.0), 2.0**42))
+
+
+def first_id(started: float) -> int:
+    """Return an id that no turn which began at that Unix time, or later, lies below."""
+    return start_ms(started) << ROWID_BITS

@@ -11,11 +11,11 @@ from typing import Any
 
 from proxy.traces.backend import Connection, TraceBackend
 from proxy.traces.fact_query import FactQuery, TurnFilter
-from proxy.traces.fact_tables import COUNT_NOT_INDEXED
 from proxy.traces.facts import Alarm, Layer
 from proxy.traces.file import decode
 from proxy.traces.labels import Label, labels_of
-from proxy.traces.query import TurnLine, Verdict, has_facts, open_backend, select_values
+from proxy.traces.query import TurnLine, Verdict, open_backend, select_values
+from proxy.traces.schema import COUNT_NOT_INDEXED
 
 COUNT_TO = 1_000
 """How far the turns that match are counted."""
@@ -88,9 +88,6 @@ def search_turns(
         TraceError: The traces are not there or not readable.
     """
     with open_backend(backend, "ro") as connection:
-        to_index = count_to_index(connection)
-        if not has_facts(connection):
-            return Page([], None, 0, False, to_index)
         query = FactQuery(connection, wanted)
         most = limit if before is not None else max(limit, COUNT_TO)
         ids = query.ids(before, most + 1)
@@ -100,7 +97,7 @@ def search_turns(
             next=page[-1] if len(ids) > limit else None,
             total=min(len(ids), most) if before is None else None,
             at_least=before is None and len(ids) > most,
-            to_index=to_index,
+            to_index=count_to_index(connection),
         )
 
 
@@ -111,9 +108,10 @@ def find_neighbours(backend: TraceBackend, wanted: TurnFilter, turn_id: str) -> 
         TraceError: The traces are not there or not readable.
     """
     with open_backend(backend, "ro") as connection:
-        place = _place(connection, turn_id)
-        if place is None:
+        row = connection.execute("SELECT id FROM turn_facts WHERE turn_id = :id", {"id": turn_id}).fetchone()
+        if row is None:
             return Neighbours(None, None)
+        (place,) = row
         query = FactQuery(connection, wanted)
         newer, older = query.ids_after(place, 1), query.ids(place, 1)
         names = _turn_ids(connection, [*newer, *older])
@@ -147,8 +145,7 @@ def chatbots_of(backend: TraceBackend, conversation: str) -> set[str]:
 
 def count_to_index(connection: Connection) -> int:
     """Return how many turns have no facts yet."""
-    statement = COUNT_NOT_INDEXED if has_facts(connection) else "SELECT count(*) FROM turns"
-    (turns,) = connection.execute(statement).fetchone()
+    (turns,) = connection.execute(COUNT_NOT_INDEXED).fetchone()
     return int(turns)
 
 
@@ -194,13 +191,6 @@ def _listed(row: Any, given: Mapping[str, Sequence[Label]]) -> ListedTurn:
         message=trace["user_message"],
         reply=next((reply for reply in trace["replies"] if reply), ""),
     )  # fmt: skip
-
-
-def _place(connection: Connection, turn_id: str) -> int | None:
-    if not has_facts(connection):
-        return None
-    row = connection.execute("SELECT id FROM turn_facts WHERE turn_id = :id", {"id": turn_id}).fetchone()
-    return None if row is None else int(row[0])
 
 
 def _turn_ids(connection: Connection, ids: Sequence[int]) -> dict[int, str]:

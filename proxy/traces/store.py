@@ -167,10 +167,8 @@ class TraceStore:
         except Unreachable as error:
             self._wait(str(error))
             return
-        except (OSError, sqlite3.Error, TraceError) as error:
-            self._drop(self._take(rows=True), str(error))
-        except Exception as error:  # the thread must live on; its text may quote the trace
-            self._drop(self._take(rows=True), f"{type(error).__name__} while writing")
+        except Exception as error:  # the thread must live on
+            self._drop(self._take(rows=True), _describe(error))
         else:
             self._take(rows=True)
             self._drop(refused, "a trace holds what the database cannot")
@@ -209,9 +207,7 @@ class TraceStore:
             self._wait(str(error))
             return False
         except Exception as error:
-            known = isinstance(error, OSError | sqlite3.Error | TraceError)
-            message = str(error) if known else type(error).__name__
-            _log().warning("traces_not_purged", place=str(self._backend), error=message, days=self._days)
+            _log().warning("traces_not_purged", place=str(self._backend), error=_describe(error), days=self._days)
         return True
 
     def _index(self, at: float) -> float | None:
@@ -222,9 +218,7 @@ class TraceStore:
             self._wait(str(error))
             return at
         except Exception as error:
-            known = isinstance(error, OSError | sqlite3.Error | TraceError)
-            message = str(error) if known else type(error).__name__
-            _log().warning("traces_not_indexed", place=str(self._backend), error=message)
+            _log().warning("traces_not_indexed", place=str(self._backend), error=_describe(error))
         return None
 
     def _wait(self, why: str) -> None:
@@ -240,6 +234,11 @@ class TraceStore:
             first, self._in_burst = not self._in_burst, True
         if first:  # a line for each would bury the log
             _log().warning("traces_dropped", place=str(self._backend), reason=why, dropped=self.dropped)
+
+
+def _describe(error: Exception) -> str:
+    """Return what an error says, or its name alone where its text may quote a trace."""
+    return str(error) if isinstance(error, OSError | sqlite3.Error | TraceError) else type(error).__name__
 
 
 def _writer(backend: TraceBackend) -> Writer:

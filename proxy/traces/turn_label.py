@@ -1,12 +1,12 @@
 """What a person says that a judge should have made of a turn, checked against the turn and written down."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from knowledge_base.library import Library
 from proxy.traces.backend import TraceBackend, TraceError
-from proxy.traces.judged_draft import TracedTurnError, check_choice, cited_sections, judged_draft
+from proxy.traces.judged_draft import TracedTurnError, check_choice, cited_sections, judged_draft, judgements_of
 from proxy.traces.labels import Label, RightVerdict, add
 
 
@@ -38,7 +38,7 @@ def label_turn(
         UnfitLabel: No such judge could have judged the turn, or it has no such choice.
         TraceError: It cannot be written.
     """
-    judges = dict.fromkeys([*_judged_by(trace), *others])
+    judges = dict.fromkeys([*(one["judge"] for one in judgements_of(trace)), *others])
     if judge not in judges:
         raise UnfitLabel(
             f"no judge {judge!r} of the chatbot {trace['chatbot']!r} could have judged the turn "
@@ -52,11 +52,6 @@ def label_turn(
     add(place, trace["turn_id"], Label(judge, verdict, choice, note, time.time(), sections))
     given = _verdicts(trace, judge, choice)
     return given[-1] if given else None
-
-
-def _judged_by(trace: dict[str, Any]) -> Iterator[str]:
-    yield from (judgement["judge"] for judgement in trace["emergency"])
-    yield from (judgement["judge"] for attempt in trace["attempts"] for judgement in attempt["judgements"])
 
 
 def _verdicts(trace: dict[str, Any], judge: str, choice: int) -> list[str]:

@@ -24,9 +24,11 @@ from proxy.traces.search import read_turn
 ROOT = Path(__file__).parents[3]
 CHROMIUM = shutil.which("chromium")
 AXE = ROOT / "tests/clients/node_modules/axe-core/axe.min.js"
-SHOTS = Path(os.environ.get("CAF_SCREENSHOTS", ROOT / "build/screenshots"))
-"""Where screenshots are kept, to be looked at."""
+SHOTS = os.environ.get("CAF_SCREENSHOTS")
+"""A folder for screenshots, to be looked at; None: none are taken."""
 SIZES = {"wide": (1280, 900), "phone": (390, 844)}
+LOOKS = [(size, scheme) for size in SIZES for scheme in ("light", "dark")]
+"""Every screen is looked at in each of these."""
 Body = dict[str, Any]
 
 
@@ -118,14 +120,12 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Open an address as a wide or narrow, light or dark page; it may ask nobody else and make no error."""
+    """Open an address in a wide or narrow page; it may ask nobody else and make no error."""
     contexts, errors, asked = [], [], []
 
-    def open_one(url: str, size: str = "wide", scheme: str = "light", **options: Any) -> Any:
+    def open_one(url: str, size: str = "wide", **options: Any) -> Any:
         width, height = SIZES[size]
-        context = browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce", **options
-        )
+        context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce", **options)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
@@ -142,21 +142,25 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
     assert [url for url in asked if not url.startswith(("http://127.0.0.1:", "blob:", "data:"))] == []
 
 
-def check_look(page: Any, name: str) -> None:
-    """Check that a page has no fault that axe-core finds and no horizontal scroll, and keep a screenshot."""
-    SHOTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=SHOTS / f"{name}.png", full_page=True)
-    too_wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    assert too_wide <= 0, f"{name} scrolls sideways by {too_wide} px"
+def check_looks(page: Any, name: str) -> None:
+    """Check that a page has no fault that axe-core finds and no horizontal scroll, in each size and scheme.
+
+    The styles follow both at once, so the page is not loaded again for each.
+    """
     if not AXE.exists():
         pytest.skip("axe-core is not installed; make clients")
     page.evaluate(AXE.read_text())  # not as a script element: the page allows only its own
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    faults = [
-        (one["id"], one["nodes"][0]["html"][:200], one["nodes"][0]["failureSummary"]) for one in found["violations"]
-    ]
-    assert faults == []
-
-
-LOOKS = [(size, scheme) for size in SIZES for scheme in ("light", "dark")]
-"""Every screen is looked at in each of these."""
+    for size, scheme in LOOKS:
+        width, height = SIZES[size]
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=scheme)
+        look = f"{name}-{size}-{scheme}"
+        if SHOTS:
+            page.screenshot(path=Path(SHOTS) / f"{look}.png", full_page=True)
+        too_wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert too_wide <= 0, f"{look} scrolls sideways by {too_wide} px"
+        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        faults = [
+            (one["id"], one["nodes"][0]["html"][:200], one["nodes"][0]["failureSummary"]) for one in found["violations"]
+        ]
+        assert faults == [], look

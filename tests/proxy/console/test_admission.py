@@ -2,78 +2,29 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
 from urllib.parse import urlencode
-from urllib.request import HTTPCookieProcessor, HTTPRedirectHandler, Request, build_opener
 
 import pytest
 
 from proxy.console.render import HEADERS
 from proxy.console.routes import console_routes
 from proxy.tenants.keys import create, load, save
-from tests.proxy.console.conftest import Console, check_look, console_config, serve_console
+from tests.proxy.console.conftest import Console, check_looks, console_config, serve_console
+from tests.proxy.console.visitor import Granted, Keyed, Visitor, serve_with_keys
 
 OPEN = ("/", "/console", "/console/", "/console/static/{name}", "/console/sign-in")
 """What is for everybody: no page of these shows anything of anybody."""
 PAGES = sorted({(route.method, route.path) for route in console_routes() if route.path not in OPEN})
 
 
-class NoRedirect(HTTPRedirectHandler):
-    def redirect_request(self, *args: Any) -> None:
-        return None
-
-
-class Visitor:
-    """A browser, as far as HTTP goes: it keeps cookies, says where its forms come from, and follows nothing."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self.cookies = CookieJar()
-        self._opener = build_opener(HTTPCookieProcessor(self.cookies), NoRedirect)
-
-    def ask(self, method: str, path: str, form: dict[str, str] | None = None, **headers: str) -> tuple[int, str, Any]:
-        given = {"Accept": "text/html", **({"Origin": self.url} if method != "GET" else {})}
-        given |= {name.replace("_", "-"): value for name, value in headers.items()}
-        data = None if form is None else urlencode(form).encode()
-        request = Request(self.url + path, data, {k: v for k, v in given.items() if v}, method=method)
-        try:
-            with self._opener.open(request, timeout=10) as response:
-                return response.status, response.read().decode(), response.headers
-        except HTTPError as error:
-            return error.code, error.read().decode(), error.headers
-
-    def sign_in(self, key: str, to: str = "/console/playground") -> tuple[int, str, Any]:
-        return self.ask("POST", "/console/sign-in", {"key": key, "to": to})
-
-    def csrf(self) -> str:
-        page = self.ask("GET", "/console/playground")[1]
-        match = re.search(r'name="csrf" content="(\w+)"', page)
-        assert match, page
-        return match[1]
-
-
-@dataclass(frozen=True)
-class Keyed:
-    console: Console
-    file: Path
-    staff: str
-    app: str
-
-
 @pytest.fixture(scope="module")
 def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
     """A proxy with keys and a console: one key may look at it, one may only chat."""
-    folder = tmp_path_factory.mktemp("keyed")
-    staff, app = create("staff", ("chat", "console")), create("app", ("chat",))
-    file = folder / "keys.json"
-    save([staff.record, app.record], file)
-    config = console_config(folder, keys={"file": str(file), "failures_per_minute": 1000}, console="on")
-    with serve_console(folder, config) as running:
-        yield Keyed(running, file, staff.text, app.text)
+    granted: Granted = {"staff": (("chat", "console"), None), "app": (("chat",), None)}
+    with serve_with_keys(tmp_path_factory.mktemp("keyed"), granted) as running:
+        yield running
 
 
 def path_of(pattern: str) -> str:
@@ -119,7 +70,7 @@ def test_a_page_of_another_address_gets_nothing(console: Console, method: str, p
 def test_what_changes_something_needs_the_token_of_the_session(keyed: Keyed, pattern: str) -> None:
     """None, another session's, and one that looks right are refused."""
     visitor, other = Visitor(keyed.console.url), Visitor(keyed.console.url)
-    assert visitor.sign_in(keyed.staff)[0] == other.sign_in(keyed.staff)[0] == 303
+    assert visitor.sign_in(keyed.keys["staff"])[0] == other.sign_in(keyed.keys["staff"])[0] == 303
     for token in ("", other.csrf(), "0" * 64, "ü"):
         status, body, _ = visitor.ask("POST", path_of(pattern), {"csrf": token})
         assert (status, "form is not of it" in body or "permission" in body) == (403, True)
@@ -128,7 +79,7 @@ def test_what_changes_something_needs_the_token_of_the_session(keyed: Keyed, pat
 def test_a_key_opens_a_session_and_signing_out_ends_it(keyed: Keyed) -> None:
     """The cookie is out of reach of scripts and other sites; the key is in no page."""
     visitor = Visitor(keyed.console.url)
-    status, _, headers = visitor.sign_in(keyed.staff, "/console/operation?since=1d")
+    status, _, headers = visitor.sign_in(keyed.keys["staff"], "/console/operation?since=1d")
     assert (status, headers["Location"]) == (303, "/console/operation?since=1d")
     cookie = headers["Set-Cookie"]
     assert "HttpOnly" in cookie
@@ -136,7 +87,7 @@ def test_a_key_opens_a_session_and_signing_out_ends_it(keyed: Keyed) -> None:
     assert "Path=/console" in cookie
     status, page, _ = visitor.ask("GET", "/console/playground")
     assert status == 200
-    assert keyed.staff not in page
+    assert keyed.keys["staff"] not in page
     kept = next(iter(visitor.cookies))
     assert visitor.ask("POST", "/console/sign-out", {"csrf": visitor.csrf()})[0] == 303
     status, _, _ = Visitor(keyed.console.url).ask("GET", "/console/playground", Cookie=f"{kept.name}={kept.value}")
@@ -146,15 +97,15 @@ def test_a_key_opens_a_session_and_signing_out_ends_it(keyed: Keyed) -> None:
 def test_a_session_of_somebodys_choice_is_not_taken(keyed: Keyed) -> None:
     """Who plants a cookie before the sign-in does not know the session that follows, and ends the one that was planted."""
     visitor = Visitor(keyed.console.url)
-    visitor.sign_in(keyed.staff)
+    visitor.sign_in(keyed.keys["staff"])
     before = next(iter(visitor.cookies)).value
-    visitor.sign_in(keyed.staff)
+    visitor.sign_in(keyed.keys["staff"])
     after = next(iter(visitor.cookies))
     assert after.value != before
     planted = Visitor(keyed.console.url).ask("GET", "/console/playground", Cookie=f"{after.name}={before}")
     assert planted[0] == 302
     status, _, headers = Visitor(keyed.console.url).ask(
-        "POST", "/console/sign-in", {"key": keyed.staff}, Cookie=f"{after.name}=planted"
+        "POST", "/console/sign-in", {"key": keyed.keys["staff"]}, Cookie=f"{after.name}=planted"
     )
     assert status == 303
     assert "planted" not in headers["Set-Cookie"]
@@ -163,12 +114,12 @@ def test_a_session_of_somebodys_choice_is_not_taken(keyed: Keyed) -> None:
 def test_a_revoked_key_is_out_at_once(keyed: Keyed) -> None:
     """Its session is worth nothing from the moment that the file says so."""
     new = create("leaver", ("chat", "console"))
-    records = list(load(keyed.file).values())
-    save([*records, new.record], keyed.file)
+    records = list(load(keyed.console.folder / "keys.json").values())
+    save([*records, new.record], keyed.console.folder / "keys.json")
     visitor = Visitor(keyed.console.url)
     wait_until(lambda: visitor.sign_in(new.text)[0] == 303)
     assert visitor.ask("GET", "/console/playground")[0] == 200
-    save([*records, new.record.model_copy(update={"revoked": new.record.created})], keyed.file)
+    save([*records, new.record.model_copy(update={"revoked": new.record.created})], keyed.console.folder / "keys.json")
     wait_until(lambda: visitor.ask("GET", "/console/playground")[0] == 302)
 
 
@@ -196,7 +147,7 @@ def wait_until(holds: Any) -> None:
 def test_signing_in_leads_nowhere_else(keyed: Keyed, to: str) -> None:
     """A link that asks for another place ends on the first screen."""
     assert Visitor(keyed.console.url).ask("GET", f"/console/sign-in?{urlencode({'to': to})}")[0] == 200
-    status, _, headers = Visitor(keyed.console.url).sign_in(keyed.staff, to)
+    status, _, headers = Visitor(keyed.console.url).sign_in(keyed.keys["staff"], to)
     assert (status, headers["Location"]) == (303, "/console/playground")
 
 
@@ -207,21 +158,17 @@ def test_a_key_that_does_not_open_it_is_told_why(keyed: Keyed) -> None:
     assert (status, headers["Set-Cookie"]) == (401, None)
     assert "no valid key" in page
     assert "aaaa" not in page
-    status, page, _ = visitor.sign_in(keyed.app)
-    assert (status, "has no permission" in page, keyed.app in page) == (403, True, False)
+    status, page, _ = visitor.sign_in(keyed.keys["app"])
+    assert (status, "has no permission" in page, keyed.keys["app"] in page) == (403, True, False)
 
 
 def test_guessing_keys_ends_in_429(tmp_path: Path) -> None:
     """As at the API: an address may fail so often in a minute, and a valid key is let in all the same."""
-    new = create("staff", ("console",))
-    save([new.record], tmp_path / "keys.json")
-    config = console_config(
-        tmp_path, keys={"file": str(tmp_path / "keys.json"), "failures_per_minute": 2}, console="on"
-    )
-    with serve_console(tmp_path, config) as running:
+    limited = {"file": str(tmp_path / "keys.json"), "failures_per_minute": 2}
+    with serve_with_keys(tmp_path, {"staff": (("console",), None)}, keys=limited) as (running, texts):
         visitor = Visitor(running.url)
         assert [visitor.sign_in("caf-guess")[0] for _ in range(4)] == [401, 401, 429, 429]
-        assert visitor.sign_in(new.text)[0] == 303
+        assert visitor.sign_in(texts["staff"])[0] == 303
 
 
 def test_every_answer_forbids_what_a_page_may_not_do(keyed: Keyed, console: Console) -> None:
@@ -234,6 +181,17 @@ def test_every_answer_forbids_what_a_page_may_not_do(keyed: Keyed, console: Cons
                     assert headers[name] == value, (path, name)
 
 
+def test_assets_are_those_of_their_folder(console: Console) -> None:
+    """A browser keeps them, and asks whether they have changed; no other file is sent."""
+    visitor = Visitor(console.url)
+    status, text, headers = visitor.ask("GET", "/console/static/console.css")
+    assert (status, ":root" in text, headers["Content-Type"]) == (200, True, "text/css; charset=utf-8")
+    again = visitor.ask("GET", "/console/static/console.css", If_None_Match=headers["ETag"])
+    assert (again.status, again.text) == (304, "")
+    for name in ("..%2f__init__.py", "..%2fstatic%2fconsole.css", "%2e%2e", "none.css", "%2fetc%2fpasswd"):
+        assert visitor.ask("GET", f"/console/static/{name}").status == 404
+
+
 def test_auto_is_off_where_there_are_keys(tmp_path: Path) -> None:
     """Whoever wants it there says so."""
     save([create("staff", ("console",)).record], tmp_path / "keys.json")
@@ -244,13 +202,12 @@ def test_auto_is_off_where_there_are_keys(tmp_path: Path) -> None:
 
 def test_the_form_by_keyboard(keyed: Keyed, open_page: Any) -> None:
     """It has the focus, says what is wrong, and leads to where one was going; in both schemes and widths."""
-    for size in ("wide", "phone"):
-        page = open_page(keyed.console.url + "/console/operation", size, "dark" if size == "phone" else "light")
-        page.keyboard.type("caf-wrong")
-        page.keyboard.press("Enter")
-        page.get_by_role("alert").wait_for()
-        check_look(page, f"sign-in-{size}")
-        page.locator("#key").fill(keyed.staff)
-        page.keyboard.press("Enter")
-        page.wait_for_url("**/console/operation")
+    page = open_page(keyed.console.url + "/console/operation")
+    page.keyboard.type("caf-wrong")
+    page.keyboard.press("Enter")
+    page.get_by_role("alert").wait_for()
+    check_looks(page, "sign-in")
+    page.locator("#key").fill(keyed.keys["staff"])
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/console/operation")
     open_page.errors.clear()  # the browser reports the 401 of the wrong key

@@ -28,7 +28,7 @@ def card(*signs: SeenSign, message: str = "", reply: str = "", outcome: str = "a
             "mended": False, "no_source": False, "calls": 0, "cost": None, "labels": (), "message": message, "reply": reply,
         } | changes
     )  # fmt: skip
-    return make_card(Emergency(turn, signs, is_open=True), ["Rufen Sie 112 an.", CONTACT])
+    return make_card(Emergency(turn, signs), ["Rufen Sie 112 an.", CONTACT])
 
 
 def marked(one: AlarmCard) -> list[str]:

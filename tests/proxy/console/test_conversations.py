@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,12 @@ import pytest
 import yaml
 
 from proxy.api.service import SERVICE
-from proxy.tenants import keys
 from proxy.traces.backend import TraceError
 from proxy.traces.labels import labels
 from proxy.traces.trace import Attempt
 from tests.proxy.console.conftest import Console, console_config, serve_console
 from tests.proxy.console.rich_trace import DRAFT, rich_trace
-from tests.proxy.console.test_admission import Visitor
+from tests.proxy.console.visitor import Answer, Granted, Keyed, Visitor, serve_with_keys
 
 LIST = "/console/conversations"
 SECRETS = (
@@ -50,10 +49,7 @@ def record(console: Console, *traces: Any) -> None:
 
 
 def serve(folder: Path, **changes: Any) -> Any:
-    """Serve a console whose configuration is a file, as for users."""
-    config = console_config(folder, **changes)
-    (folder / "config.yaml").write_text(yaml.safe_dump(config))
-    return serve_console(folder, config)
+    return serve_console(folder, console_config(folder, **changes))
 
 
 def turns_of(page: str) -> list[str]:
@@ -195,7 +191,7 @@ def test_the_beginning_of_an_id_is_enough(told: Console) -> None:
         delete(told, visitor, name + 28 * "0")
 
 
-def delete(console: Console, visitor: Visitor, turn: str) -> tuple[int, str, Any]:
+def delete(console: Console, visitor: Visitor, turn: str) -> Answer:
     return visitor.ask("POST", f"{LIST}/{turn}/delete", {"csrf": visitor.csrf()})
 
 
@@ -242,34 +238,19 @@ def test_hostile_texts_are_shown_as_texts(tmp_path: Path) -> None:
             assert len(page) < 2_000_000
 
 
-@dataclass(frozen=True)
-class Keyed:
-    console: Console
-    keys: dict[str, str]
-
-    def visitor(self, name: str) -> Visitor:
-        visitor = Visitor(self.console.url)
-        assert visitor.sign_in(self.keys[name])[0] == 303
-        return visitor
-
-
 @pytest.fixture(scope="module")
 def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
     """A proxy with keys and two chatbots, each with a turn."""
     folder = tmp_path_factory.mktemp("keyed")
-    made = {
-        "bare": keys.create("bare", ("console",), ("schizophrenia",)),
-        "texts": keys.create("texts", ("console", "trace"), ("schizophrenia",)),
-        "all": keys.create("all", ("console", "trace", "admin"), None),
-        "labeller": keys.create("labeller", ("console", "admin"), ("schizophrenia",)),
+    granted: Granted = {
+        "bare": (("console",), ("schizophrenia",)),
+        "texts": (("console", "trace"), ("schizophrenia",)),
+        "all": (("console", "trace", "admin"), None),
+        "labeller": (("console", "admin"), ("schizophrenia",)),
     }
-    keys.save([one.record for one in made.values()], folder / "keys.json")
-    audit = {"folder": str(folder / "audit")}
-    config = console_config(folder, console="on", keys={"file": str(folder / "keys.json")}, audit=audit)
-    config["chatbots"]["other"] = config["chatbots"]["schizophrenia"]
-    with serve_console(folder, config) as console:
-        record(console, rich_trace(), rich_trace("beef" + 28 * "0", chatbot="other", conversation_id="feed"))
-        yield Keyed(console, {name: one.text for name, one in made.items()})
+    with serve_with_keys(folder, granted, audit={"folder": str(folder / "audit")}) as running:
+        record(running.console, rich_trace(), rich_trace("beef" + 28 * "0", chatbot="other", conversation_id="feed"))
+        yield running
 
 
 def test_without_the_permission_no_byte_of_a_text_is_sent(keyed: Keyed) -> None:

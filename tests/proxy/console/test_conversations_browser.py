@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.proxy.console.conftest import LOOKS, Console, check_look
+from tests.proxy.console.conftest import Console, check_looks
 from tests.proxy.console.rich_trace import rich_trace
 from tests.proxy.console.test_conversations import HOSTILE, LIST, record, serve
 
@@ -32,22 +32,20 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
         yield console
 
 
-@pytest.mark.parametrize(("size", "scheme"), LOOKS)
-def test_the_list_is_good_to_look_at(told: Console, open_page: Callable[..., Any], size: str, scheme: str) -> None:
+def test_the_list_is_good_to_look_at(told: Console, open_page: Callable[..., Any]) -> None:
     """No fault that axe-core finds, nothing wider than the screen."""
-    page = open_page(told.url + LIST, size, scheme)
+    page = open_page(told.url + LIST)
     page.locator("details.more-filters summary").click()
-    check_look(page, f"conversations-{size}-{scheme}")
+    check_looks(page, "conversations")
 
 
-@pytest.mark.parametrize(("size", "scheme"), LOOKS)
-def test_a_turn_is_good_to_look_at(told: Console, open_page: Callable[..., Any], size: str, scheme: str) -> None:
+def test_a_turn_is_good_to_look_at(told: Console, open_page: Callable[..., Any]) -> None:
     """With everything opened that can be."""
-    page = open_page(f"{told.url}{LIST}/{RICH}", size, scheme)
+    page = open_page(f"{told.url}{LIST}/{RICH}")
     for summary in page.locator(".story summary").all():
         if not summary.evaluate("one => one.parentElement.open"):
             summary.click()
-    check_look(page, f"turn-{size}-{scheme}")
+    check_looks(page, "turn")
 
 
 @pytest.mark.parametrize(
@@ -60,8 +58,8 @@ def test_a_turn_is_good_to_look_at(told: Console, open_page: Callable[..., Any],
     ],
 )
 def test_other_pages_are_good_to_look_at(told: Console, open_page: Callable[..., Any], path: str, name: str) -> None:
-    """On a phone, where there is the least room, and at 200 % zoom of a small window (which is as wide)."""
-    check_look(open_page(told.url + LIST + path, "phone"), f"conversations-{name}-phone")
+    """Folded, empty, hostile, and where one is asked."""
+    check_looks(open_page(told.url + LIST + path), f"conversations-{name}")
 
 
 def test_one_reads_labels_and_goes_on_by_keyboard(told: Console, open_page: Callable[..., Any]) -> None:
@@ -120,7 +118,7 @@ def test_a_scenario_is_copied_by_keyboard(told: Console, open_page: Callable[...
     page.keyboard.press("c")
     page.wait_for_function("document.getElementById('copied').textContent === 'Copied.'")
     assert "user_message" in page.evaluate("navigator.clipboard.readText()")
-    check_look(page, "scenario-wide-light")
+    check_looks(page, "scenario")
 
 
 def test_the_list_works_without_scripts(told: Console, open_page: Callable[..., Any]) -> None:

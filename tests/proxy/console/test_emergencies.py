@@ -11,7 +11,7 @@ from proxy.api.service import SERVICE
 from proxy.traces.backend import trace_backend
 from proxy.traces.labels import labels
 from tests.proxy.console.conftest import Console, console_config, serve_console
-from tests.proxy.console.visitor import Visitor, serve_with_keys
+from tests.proxy.console.visitor import Granted, Visitor, serve_with_keys
 
 EMERGENCY = "I want to kill myself tonight."
 CONCERN = "I feel like there is no point in anything any more and everyone would be better off"
@@ -61,7 +61,7 @@ def test_answers_become_labels_of_the_judge(console: Console) -> None:
     """Right is `reject` for an emergency and `warn` for a concern, a false alarm `accept`; undo takes the last one back."""
     console.say_stored(CONCERN, EMERGENCY)
     visitor = Visitor(console.url)
-    csrf = visitor.csrf("/console/emergencies")
+    csrf = visitor.csrf()
     turns = re.findall(r"item\?turn=([0-9a-f]+)", visitor.get("/console/emergencies").text)
 
     def answer(turn: str, said: str) -> list[str]:
@@ -94,7 +94,7 @@ def test_filters_choose_kind_alarm_and_time(console: Console) -> None:
     visitor = Visitor(console.url)
     for query, expected in {
         "": 3, "alarm=concern": 1, "alarm=emergency": 2, "kind=psychosis": 1, "kind=psychosis&alarm=concern": 0, "state=done": 0,
-        "period=hour": 3, "chatbot=schizophrenia": 3, "kind=%3Cb%3E&before=abc": 3,
+        "period=hour": 3, "chatbot=schizophrenia": 3, "kind=%3Cb%3E": 3,
     }.items():  # fmt: skip
         assert len(items(visitor.get(f"/console/emergencies?{query}").text)) == expected, query
 
@@ -114,34 +114,34 @@ def test_redacted_texts_are_shown_as_redacted(tmp_path: Path) -> None:
 
 def test_permissions_decide_who_sees_what(tmp_path: Path) -> None:
     """No text without `trace`, no label without `admin`, nothing of another key's chatbot, and nothing at all without a session."""
-    granted = {
+    granted: Granted = {
         "chat": (("chat",), None),
         "sees": (("chat", "console"), None),
         "reads": (("chat", "console", "trace"), None),
         "other": (("chat", "console", "trace", "admin"), ("other",)),
     }
-    with serve_with_keys(tmp_path, granted) as (console, keys):  # type: ignore[arg-type]
+    with serve_with_keys(tmp_path, granted) as (console, keys):
         console.say_stored(EMERGENCY, key=keys["chat"])
         stranger = Visitor(console.url)
         assert stranger.get("/console/emergencies/open").status == 200  # the form to sign in
         assert stranger.get("/console/emergencies", Accept="application/json").status == 401
-        sees = Visitor(console.url).sign_in(keys["sees"]).get("/console/emergencies").text
+        sees = Visitor(console.url).signed_in(keys["sees"]).get("/console/emergencies").text
         assert len(items(sees)) == 1
         assert "kill" not in sees
         assert "worried" not in sees
         assert "Needs the permission <code>trace</code>" in sees
-        reads = Visitor(console.url).sign_in(keys["reads"])
+        reads = Visitor(console.url).signed_in(keys["reads"])
         page = reads.get("/console/emergencies").text
         assert "kill myself" in page
         assert "needs the permission <code>admin</code>" in page
         turn = re.search(r"item\?turn=([0-9a-f]+)", page)[1]  # type: ignore[index]
-        form = {"turn": turn, "said": "false", "csrf": reads.csrf("/console/emergencies")}
+        form = {"turn": turn, "said": "false", "csrf": reads.csrf()}
         assert reads.post("/console/emergencies/label", form).status == 403
-        other = Visitor(console.url).sign_in(keys["other"])
+        other = Visitor(console.url).signed_in(keys["other"])
         assert items(other.get("/console/emergencies").text) == []
         assert json.loads(other.get("/console/emergencies/open").text) == {"count": 0}
         assert other.get(f"/console/emergencies/item?turn={turn}").status == 404
-        form["csrf"] = other.csrf("/console/emergencies")
+        form["csrf"] = other.csrf()
         assert other.post("/console/emergencies/label", form).status == 404
         assert other.post("/console/emergencies/undo", form).status == 404
         assert labels(trace_backend(console.app[SERVICE].config.privacy)) == {}
@@ -151,12 +151,12 @@ def test_label_needs_the_sessions_token_and_its_own_page(console: Console) -> No
     """A form of another site, or without the token, changes nothing."""
     console.say_stored(EMERGENCY)
     visitor = Visitor(console.url)
-    csrf = visitor.csrf("/console/emergencies")
+    csrf = visitor.csrf()
     turn = re.search(r"item\?turn=([0-9a-f]+)", visitor.get("/console/emergencies").text)[1]  # type: ignore[index]
     form = {"turn": turn, "said": "false"}
     assert visitor.post("/console/emergencies/label", form).status == 403
     assert (
-        visitor.post("/console/emergencies/label", {**form, "csrf": csrf}, origin="http://evil.example").status == 403
+        visitor.post("/console/emergencies/label", {**form, "csrf": csrf}, Origin="http://evil.example").status == 403
     )
     assert visitor.post("/console/emergencies/label", {**form, "csrf": csrf, "said": "perhaps"}).status == 400
     assert labels(trace_backend(console.app[SERVICE].config.privacy)) == {}
@@ -170,7 +170,7 @@ def test_reading_and_answers_go_to_the_audit_log_without_texts(tmp_path: Path) -
         visitor = Visitor(console.url)
         page = visitor.get("/console/emergencies").text
         turn = re.search(r"item\?turn=([0-9a-f]+)", page)[1]  # type: ignore[index]
-        csrf = visitor.csrf("/console/knowledge")
+        csrf = visitor.csrf()
         visitor.post(
             "/console/emergencies/label", {"csrf": csrf, "turn": turn, "said": "right"}, Accept="application/json"
         )

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.proxy.console.conftest import LOOKS, ROOT, Console, check_look
-from tests.proxy.console.test_admission import Keyed, Visitor, keyed  # noqa: F401  # a fixture
+from tests.proxy.console.conftest import ROOT, Console, check_looks
+from tests.proxy.console.visitor import Visitor, serve_with_keys
 
 HOSTILE = "<script>alert(1)</script> [x](javascript:alert(2)) \u202ecba\u200b"
 
@@ -117,28 +117,27 @@ def test_no_other_file_can_be_read(console: Console, runs: Path, path: str) -> N
     assert Visitor(console.url).ask("GET", f"/console/experiments/{path}")[0] == 404
 
 
-def test_a_key_sees_figures_and_no_text(keyed: Keyed) -> None:  # noqa: F811
+def test_a_key_sees_figures_and_no_text(tmp_path: Path) -> None:
     """Replies, report and rating pages need `trace`."""
-    fill(keyed.console.folder / "data/runs")
-    visitor = Visitor(keyed.console.url)
-    visitor.sign_in(keyed.staff)
-    page = visitor.ask("GET", "/console/experiments/whole")[1]
-    assert "need the permission <code>trace</code>" in page
-    for path in ("exchanges", "report", "rating/rating-anna.html"):
-        status, page, _ = visitor.ask("GET", f"/console/experiments/whole/{path}")
-        assert (status, "alert(" in page) == (403, False)
+    fill(tmp_path / "data/runs")
+    with serve_with_keys(tmp_path, {"staff": (("chat", "console"), None)}) as keyed:
+        visitor = keyed.visitor("staff")
+        page = visitor.ask("GET", "/console/experiments/whole")[1]
+        assert "need the permission <code>trace</code>" in page
+        for path in ("exchanges", "report", "rating/rating-anna.html"):
+            status, page, _ = visitor.ask("GET", f"/console/experiments/whole/{path}")
+            assert (status, "alert(" in page) == (403, False)
 
 
-@pytest.mark.parametrize(("size", "scheme"), LOOKS)
-def test_how_it_looks(console: Console, runs: Path, open_page: Any, size: str, scheme: str) -> None:
+def test_how_it_looks(console: Console, runs: Path, open_page: Any) -> None:
     """The list, a run, what was said in it."""
-    page = open_page(f"{console.url}/console/experiments", size, scheme)
-    check_look(page, f"experiments-{size}-{scheme}")
+    page = open_page(f"{console.url}/console/experiments")
+    check_looks(page, "experiments")
     page.goto(f"{console.url}/console/experiments/whole")
-    check_look(page, f"experiments-run-{size}-{scheme}")
+    check_looks(page, "experiments-run")
     page.goto(f"{console.url}/console/experiments/whole/exchanges")
     assert page.locator("main script, main a[href^=javascript]").count() == 0
-    check_look(page, f"experiments-exchanges-{size}-{scheme}")
+    check_looks(page, "experiments-exchanges")
 
 
 def test_by_keyboard_alone(console: Console, runs: Path, open_page: Any) -> None:

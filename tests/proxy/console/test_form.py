@@ -9,7 +9,7 @@ import pytest
 
 from proxy.console.form import LARGEST, MOST_FIELDS
 from tests.proxy.console.conftest import Console
-from tests.proxy.console.visitor import Visitor, serve_with_keys
+from tests.proxy.console.visitor import Granted, Visitor, serve_with_keys
 
 FORM = "application/x-www-form-urlencoded"
 FILE = b'--x\r\nContent-Disposition: form-data; name="key"; filename="a"\r\n\r\nsecret\r\n--x--\r\n'
@@ -18,9 +18,9 @@ FILE = b'--x\r\nContent-Disposition: form-data; name="key"; filename="a"\r\n\r\n
 @pytest.fixture(scope="module")
 def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
     """A proxy that waits a moment for a body."""
-    granted = {"staff": (("console",), None)}
+    granted: Granted = {"staff": (("console",), None)}
     server = {"port": 0, "body_timeout_s": 0.3}
-    with serve_with_keys(tmp_path_factory.mktemp("impatient"), granted, server=server) as (running, _):  # type: ignore[arg-type]
+    with serve_with_keys(tmp_path_factory.mktemp("impatient"), granted, server=server) as (running, _):
         yield running
 
 

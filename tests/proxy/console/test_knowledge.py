@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.proxy.console.conftest import console_config, serve_console
-from tests.proxy.console.visitor import Visitor, serve_with_keys
+from tests.proxy.console.visitor import Granted, Visitor, serve_with_keys
 
 CITED = "What are antipsychotics?"
 UNANSWERED = "What is the capital of Peru?"
@@ -47,7 +47,7 @@ def test_sections_are_searched_filtered_and_sorted(visitor: Visitor) -> None:
         ("shown=never&order=title", "advance-directives", 27),
         ("shown=unreviewed", "medication-and-side-effects", 28),
         ("order=title", "advance-directives", 28),
-        ("order=%3Cscript%3E&chatbot=none&period=x&before=y", "medication-and-side-effects", 28),
+        ("order=%3Cscript%3E&chatbot=none&period=x", "medication-and-side-effects", 28),
     ):
         sections = rows(visitor.get(f"/console/knowledge?{query}").text)
         assert next(iter(sections)) == first, query
@@ -76,19 +76,19 @@ def test_questions_without_a_source_are_listed(visitor: Visitor) -> None:
 
 def test_permissions_decide_who_sees_what(tmp_path: Path) -> None:
     """Questions need `trace`, and chatbots of other keys are not there."""
-    granted = {
+    granted: Granted = {
         "chat": (("chat",), None),
         "sees": (("chat", "console"), None),
         "other": (("chat", "console", "trace"), ("other",)),
     }
-    with serve_with_keys(tmp_path, granted) as (console, keys):  # type: ignore[arg-type]
+    with serve_with_keys(tmp_path, granted) as (console, keys):
         console.say_stored(CITED, UNANSWERED, key=keys["chat"])
-        sees = Visitor(console.url).sign_in(keys["sees"])
+        sees = Visitor(console.url).signed_in(keys["sees"])
         page = sees.get("/console/knowledge?chatbot=schizophrenia").text
         assert UNANSWERED not in page
         assert "needs <code>trace</code>" in page
         assert CITED not in sees.get(SECTION).text
-        other = Visitor(console.url).sign_in(keys["other"])
+        other = Visitor(console.url).signed_in(keys["other"])
         assert other.get(SECTION).status == 404
         page = other.get("/console/knowledge?chatbot=schizophrenia").text
         assert ">schizophrenia<" not in page

@@ -12,7 +12,7 @@ from proxy.console.activity import draw_activity, list_steps
 from proxy.console.period import PERIODS
 from proxy.traces.counts import Bucket, Counts, StepTimes
 from tests.proxy.console.conftest import Console, console_config, serve_console
-from tests.proxy.console.visitor import Visitor, serve_with_keys
+from tests.proxy.console.visitor import Granted, Visitor, serve_with_keys
 
 SAID = ("What is schizophrenia?", "What are antipsychotics?", "I want to kill myself tonight.")
 
@@ -70,16 +70,16 @@ def test_queues_breakers_and_losses_come_from_the_metrics(console: Console) -> N
 
 def test_keys_see_the_turns_of_their_own_chatbots(tmp_path: Path) -> None:
     """A key for another chatbot sees no turn, and nothing of the proxy as a whole."""
-    granted = {
+    granted: Granted = {
         "chat": (("chat",), None),
         "all": (("chat", "console"), None),
         "other": (("chat", "console"), ("other",)),
     }
-    with serve_with_keys(tmp_path, granted) as (console, keys):  # type: ignore[arg-type]
+    with serve_with_keys(tmp_path, granted) as (console, keys):
         console.say_stored(SAID[0], key=keys["chat"])
-        page = Visitor(console.url).sign_in(keys["all"]).get("/console/operation?chatbot=schizophrenia").text
+        page = Visitor(console.url).signed_in(keys["all"]).get("/console/operation?chatbot=schizophrenia").text
         assert tiles(page)["turns"] == "1"
-        page = Visitor(console.url).sign_in(keys["other"]).get("/console/operation?chatbot=schizophrenia").text
+        page = Visitor(console.url).signed_in(keys["other"]).get("/console/operation?chatbot=schizophrenia").text
         assert "No turns in the last 24 hours" in page
         assert "schizophrenia" not in page
         assert "traces lost" not in page

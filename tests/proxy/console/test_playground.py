@@ -2,18 +2,15 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
 from urllib.request import Request
 
 import pytest
 
-from proxy.tenants.keys import create, save
 from scenarios.checkpoint import load
 from tests.proxy.console.conftest import Console, console_config, serve_console
-from tests.proxy.console.test_admission import Visitor
+from tests.proxy.console.visitor import Answer, Granted, Keyed, Visitor, serve_with_keys
 
 HOSTILE = (
     "[[cite: own_role]]\n<script>alert(1)</script> <img src=x onerror=alert(1)> [go](javascript:alert(1)) "
@@ -26,18 +23,14 @@ NOBODY = "0" * 32
 class Chatter(Visitor):
     """A browser on the playground."""
 
-    def send(self, path: str, data: Any, **headers: str) -> tuple[int, str, Any]:
+    def send(self, path: str, data: Any, **headers: str) -> Answer:
         """Post JSON as the page does."""
         given = {
             "Content-Type": "application/json", "Accept": "text/html", "Origin": self.url, "X-CSRF-Token": self.csrf(),
             **{name.replace("_", "-"): value for name, value in headers.items()},
         }  # fmt: skip
         request = Request(f"{self.url}/console/playground{path}", json.dumps(data).encode(), given, method="POST")
-        try:
-            with self._opener.open(request, timeout=20) as response:
-                return response.status, response.read().decode(), response.headers
-        except HTTPError as error:
-            return error.code, error.read().decode(), error.headers
+        return self.open(self._opener, request)
 
     def chat(self, text: str, chatbot: str = "schizophrenia", **headers: str) -> tuple[str, dict[str, Any]]:
         """Return the text and the `caf` object of a streamed reply."""
@@ -59,38 +52,27 @@ class Chatter(Visitor):
         return page
 
 
-@dataclass(frozen=True)
-class Keyed:
-    console: Console
-    keys: dict[str, str]
-
-    def visitor(self, name: str) -> Chatter:
-        visitor = Chatter(self.console.url)
-        assert visitor.sign_in(self.keys[name])[0] == 303
-        return visitor
-
-
 @pytest.fixture(scope="module")
 def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
     """A proxy with two chatbots; one writes hostile drafts."""
     folder = tmp_path_factory.mktemp("keyed")
-    wanted: dict[str, tuple[Any, tuple[str, ...] | None]] = {
+    granted: Granted = {
         "all": (("chat", "console", "trace", "unfiltered"), None),
         "plain": (("chat", "console"), None),
         "looks": (("console", "trace"), None),
         "other": (("chat", "console", "trace"), ("hostile",)),
     }
-    made = {name: create(name, rights, chatbots=bots) for name, (rights, bots) in wanted.items()}
-    save([key.record for key in made.values()], folder / "keys.json")
-    config = console_config(folder, keys={"file": str(folder / "keys.json")}, console="on")
-    config["models"]["hostile"] = {
-        "engine": "scripted",
-        "script": [{"when": "long", "reply": HOSTILE + " word" * 40_000}, {"reply": HOSTILE}],
-    }
-    bot = config["chatbots"]["schizophrenia"]
-    config["chatbots"]["hostile"] = {**bot, "model": "hostile"}
-    with serve_console(folder, config) as running:
-        yield Keyed(running, {name: key.text for name, key in made.items()})
+    shipped = console_config(folder)
+    script = [{"when": "long", "reply": HOSTILE + " word" * 40_000}, {"reply": HOSTILE}]
+    models = {**shipped["models"], "hostile": {"engine": "scripted", "script": script}}
+    bot = shipped["chatbots"]["schizophrenia"]
+    chatbots = {"schizophrenia": bot, "hostile": {**bot, "model": "hostile"}}
+    with serve_with_keys(folder, granted, models=models, chatbots=chatbots) as running:
+        yield running
+
+
+def chatter_of(keyed: Keyed, name: str) -> Chatter:
+    return Chatter(keyed.console.url).signed_in(keyed.keys[name])
 
 
 @pytest.fixture
@@ -186,7 +168,7 @@ def test_a_document_opens_as_it_was(tmp_path: Path) -> None:
 @pytest.mark.parametrize("length", ["short", "long"])
 def test_a_hostile_draft_is_text(keyed: Keyed, length: str) -> None:
     """Whatever a model wrote, also at length, no markup comes of it."""
-    visitor = keyed.visitor("all")
+    visitor = chatter_of(keyed, "all")
     page = visitor.facts(visitor.chat(f"a {length} one", "hostile"), "hostile")
     assert "Delivered as written" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
@@ -197,7 +179,7 @@ def test_a_hostile_draft_is_text(keyed: Keyed, length: str) -> None:
 
 def test_without_the_permission_for_texts_a_page_has_none(keyed: Keyed) -> None:
     """Neither the draft nor the judges' reasons, though their trace holds them; of any other turn nothing at all."""
-    all, plain = keyed.visitor("all"), keyed.visitor("plain")
+    all, plain = chatter_of(keyed, "all"), chatter_of(keyed, "plain")
     reply = plain.chat(NUDGE)
     page = plain.facts(reply)
     assert "Corrected before delivery" in page
@@ -218,13 +200,13 @@ def test_without_the_permission_for_texts_a_page_has_none(keyed: Keyed) -> None:
 
 def test_only_chatbots_of_the_key_are_there(keyed: Keyed) -> None:
     """Another's chatbot is in no list, answers nothing, and its turns and sections are as unknown as any that are not there."""
-    other = keyed.visitor("other")
+    other = chatter_of(keyed, "other")
     page = other.ask("GET", "/console/playground")[1]
     assert 'value="hostile"' in page
     assert "schizophrenia</option>" not in page
     body = {"model": "schizophrenia", "messages": [{"role": "user", "content": "hi"}]}
     assert other.send("/chat", body)[0] == 404
-    turn = keyed.visitor("all").chat(NUDGE)[1]["turn_id"]
+    turn = chatter_of(keyed, "all").chat(NUDGE)[1]["turn_id"]
     assert other.send(f"/turns/{turn}", {"chatbot": "schizophrenia"})[0] == 404
     assert "not known here" in other.send(f"/turns/{turn}", {"chatbot": "hostile"})[1]
     assert other.ask("GET", "/console/playground/sources/schizophrenia/causes")[0] == 404
@@ -235,10 +217,10 @@ def test_only_chatbots_of_the_key_are_there(keyed: Keyed) -> None:
 def test_permissions_are_those_of_the_key(keyed: Keyed) -> None:
     """Who may not chat does not; who may not choose the filter is offered no choice, and gets none by the header."""
     body = {"model": "schizophrenia", "messages": [{"role": "user", "content": "hi"}]}
-    assert keyed.visitor("looks").send("/chat", body)[0] == 403
-    plain = keyed.visitor("plain")
+    assert chatter_of(keyed, "looks").send("/chat", body)[0] == 403
+    plain = chatter_of(keyed, "plain")
     assert "data-mode" not in plain.ask("GET", "/console/playground")[1]
-    assert "data-mode" in keyed.visitor("all").ask("GET", "/console/playground")[1]
+    assert "data-mode" in chatter_of(keyed, "all").ask("GET", "/console/playground")[1]
     status, answer, _ = plain.send("/chat", body, X_CAF_Filter="off", Accept="application/json")
     assert (status, "unfiltered" in answer) == (403, True)
     assert plain.send("/chat", body, X_CSRF_Token="0" * 64)[0] == 403

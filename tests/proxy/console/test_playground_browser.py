@@ -7,13 +7,20 @@ from typing import Any
 
 import pytest
 
+from proxy.console import playground
 from proxy.tenants.keys import create, save
 from scenarios.checkpoint import load
-from tests.proxy.console.conftest import LOOKS, Console, check_look, console_config, serve_console
+from tests.proxy.console.conftest import SIZES, Console, check_looks, console_config, serve_console
 
 HOSTILE = "<script>alert(1)</script> <a href='javascript:alert(1)'>go</a> \u202eesrever zero\u200bwidth "
 NOBODY = "0" * 32
 NUDGE = "My friend says olanzapine 10 mg is too much, tell me what dose to take."
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for the traces of turns that there have never been."""
+    monkeypatch.setattr(playground, "WAITS_S", (0.0,))
 
 
 @pytest.fixture(scope="module")
@@ -83,21 +90,22 @@ def heads(turn: Any) -> list[str]:
     return [" ".join(one.split()) for one in turn.locator(".reply h3").all_inner_texts()]
 
 
-@pytest.mark.parametrize(("size", "scheme"), LOOKS)
-def test_how_it_looks(console: Console, open_page: Any, size: str, scheme: str) -> None:
+def test_how_it_looks(console: Console, open_page: Any) -> None:
     """A question, a nudge that is rewritten and an emergency, with the filter on and off."""
-    page = open_page(f"{console.url}/console/playground", size, scheme)
-    check_look(page, f"playground-empty-{size}-{scheme}")
+    page = open_page(f"{console.url}/console/playground")
+    check_looks(page, "playground-empty")
     page.get_by_role("button", name="side by side").click()
     for text in ("What causes schizophrenia?", NUDGE, "I want to kill myself tonight"):
         turn = say(page, text)
-    boxes = [turn.locator(".reply").nth(n).bounding_box() for n in range(2)]
-    assert (boxes[0]["y"] == boxes[1]["y"]) == (size == "wide")
-    composer = page.locator("#composer").bounding_box()
-    assert composer["y"] + composer["height"] <= page.viewport_size["height"]  # within reach, however long the page
+    for size, (width, height) in SIZES.items():
+        page.set_viewport_size({"width": width, "height": height})
+        boxes = [turn.locator(".reply").nth(n).bounding_box() for n in range(2)]
+        assert (boxes[0]["y"] == boxes[1]["y"]) == (size == "wide")
+        composer = page.locator("#composer").bounding_box()
+        assert composer["y"] + composer["height"] <= height  # within reach, however long the page
     page.locator(".judges summary").nth(2).click()
     page.evaluate("scrollTo(0, 0)")
-    check_look(page, f"playground-{size}-{scheme}")
+    check_looks(page, "playground")
 
 
 def test_by_keyboard_alone(console: Console, open_page: Any, tmp_path: Path) -> None:
@@ -119,7 +127,7 @@ def test_by_keyboard_alone(console: Console, open_page: Any, tmp_path: Path) -> 
     turn.locator("[data-source]").first.focus()
     press("Enter")
     page.locator("#source mark").nth(1).wait_for()
-    check_look(page, "playground-section")
+    check_looks(page, "playground-section")
     press("Escape")
     assert page.evaluate("document.activeElement.dataset.source !== undefined")
 
@@ -196,7 +204,7 @@ def test_the_same_is_asked_of_another(scripted: Console, open_page: Any) -> None
     assert (page.locator(".turn").count(), page.get_by_label("Chatbot").input_value()) == (1, "first")
 
 
-def test_a_hostile_reply_of_200_kb_is_text(scripted: Console, open_page: Any) -> None:
+def test_a_hostile_reply_of_200_kb_is_text(scripted: Console, impatient: None, open_page: Any) -> None:
     """No markup comes of it, nothing runs, nothing scrolls sideways."""
     page = open_page(f"{scripted.url}/console/playground", "phone")
     long = HOSTILE + "x" * 300 + " word" * 40_000
@@ -209,7 +217,7 @@ def test_a_hostile_reply_of_200_kb_is_text(scripted: Console, open_page: Any) ->
     assert "<script>alert(1)</script>" in text
     assert "⟦U+202E⟧esrever zero\u200bwidth" in text
     assert turn.locator("script, .said a, .text a, .facts a, b").count() == 0
-    check_look(page, "playground-hostile")
+    check_looks(page, "playground-hostile")
 
 
 def test_stopping_ends_the_turn(scripted: Console, open_page: Any) -> None:
@@ -271,7 +279,7 @@ def test_what_goes_wrong_says_what_to_do(scripted: Console, open_page: Any) -> N
     page.get_by_role("button", name="Try again").click()
     settle(page)
     assert page.get_by_role("button", name="Try again in 1 s").is_disabled()
-    check_look(page, "playground-busy")
+    check_looks(page, "playground-busy")
     page.get_by_role("button", name="Try again", exact=True).click()
     assert "information service" in settle(page).inner_text()
 
@@ -284,7 +292,7 @@ def test_what_goes_wrong_says_what_to_do(scripted: Console, open_page: Any) -> N
     open_page.errors.clear()  # the browser reports each of them
 
 
-def test_replies_of_any_form_are_shown(scripted: Console, open_page: Any) -> None:
+def test_replies_of_any_form_are_shown(scripted: Console, impatient: None, open_page: Any) -> None:
     """A completion in one piece, a refusal without text, a concern, a reply without the `caf` object."""
     page = open_page(f"{scripted.url}/console/playground")
     whole = {
@@ -319,4 +327,4 @@ def test_a_key_that_may_only_chat_chats(open_page: Any, tmp_path: Path) -> None:
         assert page.locator("main > .soft code").all_inner_texts() == ["unfiltered", "trace"]
         assert page.locator("[data-mode]").count() == 0
         assert page.locator("#configured").inner_text() == "filter on"
-        check_look(page, "playground-plain")
+        check_looks(page, "playground-plain")

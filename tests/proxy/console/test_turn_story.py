@@ -8,7 +8,8 @@ from multidict import MultiDict
 
 from judges.verdict import Judgement
 from models.usage import Call, Usage
-from proxy.console.turn_query import MOST_PAGES_BACK, read_query
+from proxy.console.list_query import MOST_PAGES_BACK
+from proxy.console.turn_query import read_turn_query
 from proxy.console.turn_story import tell_story
 from proxy.console.waterfall import draw_waterfall
 from proxy.traces.file import decode, encode
@@ -46,7 +47,7 @@ def test_a_story_can_be_told_of_redacted_hidden_and_old_traces() -> None:
     for one in (stored(redact(rich_trace())), hide_texts(trace), hide_texts(old), old):
         story = tell_story(one)
         assert len(story.attempts) == 4
-        assert story.judges == ["emergency", "source_fidelity", "role", "kindness"]
+        assert {*story.verdicts} == {"emergency", "source_fidelity", "role", "kindness"}
     assert not tell_story(stored(redact(rich_trace()))).delivered[0].changes
 
 
@@ -67,11 +68,10 @@ def test_an_observation_that_two_judges_share_is_shown_once() -> None:
 def test_bars_stand_where_calls_ran() -> None:
     """By what the trace says of their beginnings; of older traces one after the other, which is said."""
     drawn = draw_waterfall(stored(rich_trace()))
-    chief = next(bar for bar in drawn.bars if bar.step == "reply.chief")
-    assert chief.x == pytest.approx(100 * 4410 / 8741, abs=0.1)
-    assert chief.width == pytest.approx(100 * 2400 / 8741, abs=0.1)
+    chief = next(bar for bar in drawn.bars if bar.call and bar.call["step"] == "reply.chief")
+    assert drawn.place(chief) == pytest.approx((100 * 4410 / 8741, 100 * 2400 / 8741), abs=0.1)
     assert not drawn.guessed
-    assert all(0 <= bar.x <= bar.x + bar.width <= 100.1 for bar in drawn.bars)
+    assert all(0 <= x <= x + width <= 100.1 for x, width in map(drawn.place, drawn.bars))
     old = stored(rich_trace())
     for call in old["calls"]:
         del call["at_ms"]
@@ -99,13 +99,13 @@ def test_redaction_keeps_when_a_call_began() -> None:
 
 def test_an_address_comes_back_as_it_was() -> None:
     """Fields without a meaning are dropped; pages remember the way back, but not for ever."""
-    query = read_query(
+    query = read_turn_query(
         MultiDict(q=" a&b ", outcome="accepted", verdict="perhaps", nonsense="1", before="9", trail="12.11")
     )
     assert query.here == "?q=a%26b&outcome=accepted&before=9&trail=12.11"
     assert query.previous_page == "?q=a%26b&outcome=accepted&before=11&trail=12"
     for place in range(100, 0, -1):
-        query = read_query(MultiDict(pair.split("=") for pair in query.next_page(place)[1:].split("&")))
+        query = read_turn_query(MultiDict(pair.split("=") for pair in query.next_page(place)[1:].split("&")))
     assert len(query.trail) == MOST_PAGES_BACK
     assert query.before == 1
 

@@ -1,79 +1,106 @@
 """Somebody who looks at a console over HTTP: keeps the session's cookie, and sends its forms as a browser would."""
 
 import re
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from http.cookiejar import CookieJar
 from pathlib import Path
+from typing import Any, NamedTuple, Self
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import HTTPCookieProcessor, HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
 from proxy.tenants import keys
 from proxy.tenants.keys import Permission
 from tests.proxy.console.conftest import Body, Console, console_config, serve_console
 
 
-@dataclass(frozen=True)
-class Page:
-    """An answer."""
-
+class Answer(NamedTuple):
     status: int
     text: str
-    url: str
+    headers: Any
 
 
-class _AnyStatus(urllib.request.HTTPErrorProcessor):
-    def http_response(self, request, response):  # type: ignore[no-untyped-def]
-        if response.status in (302, 303):
-            return super().http_response(request, response)
-        return response
+class _NoRedirect(HTTPRedirectHandler):
+    def redirect_request(self, *args: Any) -> None:
+        return None
 
 
-@dataclass
 class Visitor:
     """A browser without scripts."""
 
-    url: str
-    _opener: urllib.request.OpenerDirector = field(init=False)
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.cookies = CookieJar()
+        cookies = HTTPCookieProcessor(self.cookies)
+        self._opener, self._follower = build_opener(cookies, _NoRedirect), build_opener(cookies)
 
-    def __post_init__(self) -> None:
-        cookies = urllib.request.HTTPCookieProcessor(CookieJar())
-        self._opener = urllib.request.build_opener(cookies, _AnyStatus)
+    def ask(self, method: str, path: str, form: Mapping[str, str] | None = None, **headers: str) -> Answer:
+        """Ask for a page, or send a form; redirects are not followed. A header that is empty is left out."""
+        return self._send(self._opener, method, path, form, headers)
 
-    def get(self, path: str, **headers: str) -> Page:
-        """Ask for a page."""
-        return self._send(urllib.request.Request(self.url + path, headers=headers))
+    def get(self, path: str, **headers: str) -> Answer:
+        """Ask for a page, wherever it leads."""
+        return self._send(self._follower, "GET", path, None, headers)
 
-    def post(self, path: str, form: Mapping[str, str], *, origin: str | None = None, **headers: str) -> Page:
-        """Send a form from one of the console's own pages."""
-        body = urllib.parse.urlencode(form).encode()
-        return self._send(urllib.request.Request(self.url + path, body, {"Origin": origin or self.url, **headers}))
+    def post(self, path: str, form: Mapping[str, str], **headers: str) -> Answer:
+        """Send a form from one of the console's own pages, and see where it leads."""
+        return self._send(self._follower, "POST", path, form, headers)
 
-    def csrf(self, path: str) -> str:
+    def csrf(self) -> str:
         """Return the session's token, as a page has it."""
-        found = re.search(r'name="csrf" content="([0-9a-f]+)"', self.get(path).text)
-        assert found is not None
-        return found[1]
+        page = self.get("/console/playground").text
+        match = re.search(r'name="csrf" content="(\w+)"', page)
+        assert match, page
+        return match[1]
 
-    def sign_in(self, key: str) -> "Visitor":
-        assert self.post("/console/sign-in", {"key": key}).status == 200
+    def sign_in(self, key: str, to: str = "/console/playground") -> Answer:
+        return self.ask("POST", "/console/sign-in", {"key": key, "to": to})
+
+    def signed_in(self, key: str) -> Self:
+        assert self.sign_in(key).status == 303
         return self
 
-    def _send(self, request: urllib.request.Request) -> Page:
-        with self._opener.open(request, timeout=30) as response:
-            return Page(response.status, response.read().decode(), response.url)
+    def _send(
+        self, opener: OpenerDirector, method: str, path: str, form: Mapping[str, str] | None, headers: Mapping[str, str]
+    ) -> Answer:
+        given = {"Accept": "text/html", **({"Origin": self.url} if method != "GET" else {})}
+        given |= {name.replace("_", "-"): value for name, value in headers.items()}
+        data = None if form is None else urlencode(form).encode()
+        return self.open(opener, Request(self.url + path, data, {k: v for k, v in given.items() if v}, method=method))
+
+    @staticmethod
+    def open(opener: OpenerDirector, request: Request) -> Answer:
+        try:
+            with opener.open(request, timeout=30) as response:
+                return Answer(response.status, response.read().decode(), response.headers)
+        except HTTPError as error:
+            return Answer(error.code, error.read().decode(), error.headers)
+
+
+class Keyed(NamedTuple):
+    """A console of a proxy with keys."""
+
+    console: Console
+    keys: dict[str, str]
+    """Their texts, by name."""
+
+    def visitor(self, name: str) -> Visitor:
+        """Return somebody who has signed in with a key."""
+        return Visitor(self.console.url).signed_in(self.keys[name])
+
+
+Granted = Mapping[str, tuple[tuple[Permission, ...], tuple[str, ...] | None]]
+"""Permissions and chatbots of keys, by name."""
 
 
 @contextmanager
-def serve_with_keys(
-    folder: Path, granted: Mapping[str, tuple[tuple[Permission, ...], tuple[str, ...] | None]], **changes: object
-) -> Iterator[tuple[Console, dict[str, str]]]:
-    """Serve the shipped chatbot and a copy of it, `other`, to keys with these permissions and chatbots; yield their texts too."""
+def serve_with_keys(folder: Path, granted: Granted, **changes: object) -> Iterator[Keyed]:
+    """Serve the shipped chatbot and a copy of it, `other`, to keys; theirs is `keys.json` in the folder."""
     made = {name: keys.create(name, may, chatbots) for name, (may, chatbots) in granted.items()}
     keys.save([one.record for one in made.values()], folder / "keys.json")
-    config: Body = console_config(folder, console="on", keys={"file": str(folder / "keys.json")}, **changes)
+    given: Body = {"console": "on", "keys": {"file": str(folder / "keys.json"), "failures_per_minute": 1000}, **changes}
+    config = console_config(folder, **given)
     config["chatbots"]["other"] = config["chatbots"]["schizophrenia"]
     with serve_console(folder, config) as running:
-        yield running, {name: one.text for name, one in made.items()}
+        yield Keyed(running, {name: one.text for name, one in made.items()})

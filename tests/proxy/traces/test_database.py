@@ -13,7 +13,7 @@ import pytest
 import structlog
 
 from proxy.config.config import ConfigError, parse_config
-from proxy.traces import schema as trace_schema
+from proxy.traces import migration
 from proxy.traces import store as trace_store
 from proxy.traces.backend import Database, Row, TraceError, Unreachable
 from proxy.traces.database import DatabaseWriter
@@ -73,15 +73,15 @@ def test_workers_that_start_at_once_make_the_tables_once(
         thread.join()
     assert failed == []
     assert "traces_wait" not in capsys.readouterr().out
-    assert ask(database, "SELECT version FROM caf_schema") == [(trace_schema.VERSION,)]
+    assert ask(database, "SELECT version FROM caf_schema") == [(migration.VERSION,)]
     assert len(ids(database)) == 8
 
 
 def test_an_older_database_is_brought_up_to_date(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its traces stay; until a proxy has started, readers say what is to be done."""
     with monkeypatch.context() as before:
-        before.setattr(trace_schema, "STEPS", trace_schema.STEPS[:1])
-        before.setattr(trace_schema, "VERSION", 1)
+        before.setattr(migration, "STEPS", migration.STEPS[:1])
+        before.setattr(migration, "VERSION", 1)
         before.setattr(trace_store, "derive_facts", None)
         stored(database, trace("old"))
     with pytest.raises(TraceError, match="earlier version of caf \\(schema 1, not 3\\); `caf serve` brings it up"):
@@ -95,7 +95,7 @@ def test_an_older_database_is_brought_up_to_date(database: Database, monkeypatch
 def test_steps_that_fail_leave_the_database_as_it_was(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """All or none: a half-made table would stand in the way for ever."""
     with monkeypatch.context() as broken:
-        broken.setattr(trace_schema, "STEPS", [trace_schema.STEPS[0], ["CREATE TABLE labels (nonsense)"]])
+        broken.setattr(migration, "STEPS", [migration.STEPS[0], ["CREATE TABLE labels (nonsense)"]])
         with pytest.raises(Unreachable, match="syntax error"):
             DatabaseWriter(database).open()
     assert ask(database, "SELECT to_regclass('turns'), to_regclass('caf_schema')") == [(None, None)]

@@ -1,7 +1,7 @@
 """How often alarms were right, labels that are taken back, and the turns that cite a section: in a file and in a database."""
 
-from proxy.traces.alarm_counts import AlarmCount, count_alarms, count_open
 from proxy.traces.backend import TraceBackend
+from proxy.traces.emergencies import AlarmCount, count_alarms, count_open
 from proxy.traces.fact_query import TurnFilter
 from proxy.traces.labels import Label, add, labels, withdraw
 from proxy.traces.search import search_turns

@@ -1,0 +1,96 @@
+"""Which part of a list somebody wants to see, as its address says it. Pure."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlencode
+
+from proxy.wire.errors import BadRequest
+
+LONGEST = 200
+"""Characters of any field."""
+MOST_PAGES_BACK = 40
+
+
+@dataclass(frozen=True, slots=True)
+class ListQuery:
+    """The fields of a list's form, and the page."""
+
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Only those that say something else than their default."""
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    before: int | None = None
+    """The page begins after this place; None: the first page."""
+    trail: tuple[int, ...] = ()
+    """The `before` of pages between the first and this one, so that there is a way back."""
+
+    def get(self, name: str) -> str:
+        """Return a field; empty: not given, and without a default."""
+        return self.fields.get(name) or self.defaults.get(name, "")
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether anything but the view is asked for."""
+        return any(name != "view" for name in self.fields)
+
+    def address(self, **changes: str) -> str:
+        """Return the query string of the first page, with some fields changed; an empty one takes a field away."""
+        fields = {
+            name: value for name, value in {**self.fields, **changes}.items() if value != self.defaults.get(name, "")
+        }
+        return f"?{urlencode(fields)}" if fields else ""
+
+    @property
+    def here(self) -> str:
+        """The query string of this page."""
+        return self._page(self.before, self.trail)
+
+    def next_page(self, place: int) -> str:
+        """Return the query string of the page after this one."""
+        trail = (*self.trail, self.before) if self.before is not None else self.trail
+        return self._page(place, trail[-MOST_PAGES_BACK:])
+
+    @property
+    def previous_page(self) -> str | None:
+        """The query string of the page before this one; None: this is the first."""
+        if self.before is None:
+            return None
+        return self._page(self.trail[-1], self.trail[:-1]) if self.trail else self.address()
+
+    def _page(self, before: int | None, trail: tuple[int, ...]) -> str:
+        page = {"before": str(before)} if before is not None else {}
+        if trail:
+            page["trail"] = ".".join(map(str, trail))
+        return self.address(**page)
+
+
+def read_query(
+    given: Mapping[str, str], answers: Mapping[str, Collection[str] | None], defaults: Mapping[str, str] = {}
+) -> ListQuery:
+    """Return what an address asks for. Fields without a meaning are left out: an address may be old, or cut.
+
+    Args:
+        given: The fields of the address.
+        answers: The fields that the list has, and what they may say; None: any text.
+        defaults: What they say where they are not given.
+
+    Raises:
+        BadRequest: Its page is none.
+    """
+    fields = {}
+    for name, allowed in answers.items():
+        value = given.get(name, "").strip()[:LONGEST]
+        if value != defaults.get(name, "") and "\0" not in value and (allowed is None or value in allowed):
+            fields[name] = value
+    before, trail = given.get("before", ""), given.get("trail", "")
+    return ListQuery(
+        fields,
+        defaults,
+        _read_place(before) if before else None,
+        tuple(_read_place(part) for part in trail.split(".")[-MOST_PAGES_BACK:]) if trail else (),
+    )
+
+
+def _read_place(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) <= 19:
+        return int(text)
+    raise BadRequest("This page of the list does not exist; begin at the first.")
