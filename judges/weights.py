@@ -17,7 +17,7 @@ _CLAIMS = (
 _ROLE = (*_EVERY, *_PHRASES, "local/role.py", "local/role.txt")
 _EMERGENCY = (
     *_EVERY, *_WORDS, "local/aftermath.py", "local/emergency.py", "local/classifier.py", "local/explicit.py",
-    "local/incoherence.py", "local/programs.py", "local/spelling.py", "local/spellings.py", "local/triggers.py",
+    "local/incoherence.py", "local/programs.py", "local/spelling.py", "local/spellings.py",
     "local/weights/emergency.json",
     *[f"local/patterns/{language}.txt" for language in ("common", "de", "en", "es", "fr", "it", "nb", "nl", "pt")],
 )  # fmt: skip

@@ -16,7 +16,7 @@ Reading order:
     vectors.py           what was learned of words: how rare they are, and what they mean
     classifier.py        how strongly words speak for danger, by learned weights (weights/, made by judges/training)
     incoherence.py       word salad
-    explicit.py          explicit words of danger, in eight languages; triggers.py: which of their patterns can match at all
+    explicit.py          explicit words of danger, in eight languages
     programs.py          is a message written by a program
     emergency.py         signs of danger in what the user wrote; aftermath.py: what tells of it after a crisis only
 """

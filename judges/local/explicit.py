@@ -9,9 +9,9 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from itertools import accumulate
 
@@ -20,7 +20,6 @@ from rapidfuzz.distance import OSA
 
 from judges.local import vectors
 from judges.local.spellings import SPELLING
-from judges.local.triggers import Triggers
 
 END = "."
 """The token that ends a sentence."""
@@ -43,14 +42,18 @@ NEGATION_SCOPE = 3
 """Words before a match among which a negation takes it back."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pattern:
     kind: str
-    regex: re.Pattern[str]
-    certain: bool
-    """Whether no negation takes it back, because it holds one itself."""
+    source: str
     is_hint: bool
     """Whether it is a sign to be concerned about, and no emergency by itself."""
+    certain: bool
+    """Whether no negation takes it back, because it holds one itself."""
+
+    @cached_property
+    def regex(self) -> re.Pattern[str]:
+        return _compile_words(self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,8 @@ class Language:
     """The patterns of one language."""
 
     patterns: Sequence[Pattern]
-    triggers: Triggers
+    any_pattern: re.Pattern[str]
+    """All of them in one: sooner searched for than each, and in most texts there is none."""
     words: frozenset[str]
     """Common words, of which a text in this language has one at least."""
     literals: Mapping[tuple[str, int], Sequence[str]]
@@ -112,30 +116,36 @@ def _find_in_language(language: Language, words: Sequence[str]) -> tuple[Pattern
     hint: tuple[Pattern, int, int] | None = None
     calm: tuple[int, int] | None = None  # the sentence that was found to be about long ago, or a joke
     earnest = False
-    for at in range(0, len(text), STEP):
-        step = text[at : at + STEP + LONGEST_MATCH]
-        for number in language.triggers.possible_matches(set(step.split())):
-            pattern = language.patterns[number]
-            if pattern.is_hint and hint is not None:
-                continue
-            for match in pattern.regex.finditer(text, at, at + len(step)):
-                if (calm and calm[0] <= match.start() < calm[1]) or (
-                    not pattern.certain and _is_denied(language, text, match.start())
-                ):
-                    continue
-                if not earnest and language.elsewhere.search(text):
-                    return None
-                earnest = True
-                ends = text.find(" . ", match.end())
-                sentence = text.rfind(" . ", 0, match.start()) + 1, ends if ends >= 0 else len(text)
-                if not language.past.search(text, *sentence):
-                    found = pattern, text.count(" ", 0, match.start()), text.count(" ", 0, match.end() - 1)
-                    if not pattern.is_hint:
-                        return found
-                    hint = hint or found
-                    break
-                calm = sentence
+    for pattern, match in _matches(language, text):
+        if pattern.is_hint and hint is not None:
+            continue
+        if (calm and calm[0] <= match.start() < calm[1]) or (
+            not pattern.certain and _is_denied(language, text, match.start())
+        ):
+            continue
+        if not earnest and language.elsewhere.search(text):
+            return None
+        earnest = True
+        ends = text.find(" . ", match.end())
+        sentence = text.rfind(" . ", 0, match.start()) + 1, ends if ends >= 0 else len(text)
+        if language.past.search(text, *sentence):
+            calm = sentence
+            continue
+        found = pattern, text.count(" ", 0, match.start()), text.count(" ", 0, match.end() - 1)
+        if not pattern.is_hint:
+            return found
+        hint = found
     return hint
+
+
+def _matches(language: Language, text: str) -> Iterator[tuple[Pattern, re.Match[str]]]:
+    """Yield what matches in a text, step by step, pattern by pattern."""
+    for start in range(0, len(text), STEP):
+        end = start + STEP + LONGEST_MATCH
+        if language.any_pattern.search(text, start, end):
+            for pattern in language.patterns:
+                for match in pattern.regex.finditer(text, start, end):
+                    yield pattern, match
 
 
 def _is_denied(language: Language, text: str, at: int) -> bool:
@@ -170,7 +180,6 @@ def _read_language(text: str, common: Mapping[str, str], prepare: Callable[[str]
     """
     lists: dict[str, str] = dict(common)
     patterns: list[Pattern] = []
-    sources: list[str] = []
     kind, is_hint = "", False
     for line in text.splitlines():
         if line.startswith("["):
@@ -179,14 +188,13 @@ def _read_language(text: str, common: Mapping[str, str], prepare: Callable[[str]
         elif line and not line.startswith("#"):
             if kind:
                 source = prepare(_expand(line.removeprefix("!"), lists))
-                sources.append(source)
-                patterns.append(Pattern(kind, _compile_words(source), line.startswith("!"), is_hint))
+                patterns.append(Pattern(kind, source, is_hint, line.startswith("!")))
             else:
                 name, _, alternatives = line.partition(" = ")
                 lists[name] = alternatives
     return Language(
         patterns,
-        Triggers(sources),
+        _compile_words("|".join(pattern.source for pattern in patterns)),
         frozenset(lists["WORDS"].split("|")),
         _group_by_look(re.findall(r"[a-z]{4,}", text)),
         dict(one.split(">") for one in lists["SPELT"].split("|")) if lists.get("SPELT") else {},
