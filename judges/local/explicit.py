@@ -19,7 +19,7 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from judges.local import vectors
-from judges.local.spellings import SPELLING
+from judges.local.spelling import load_spelling
 
 END = "."
 """The token that ends a sentence."""
@@ -155,65 +155,84 @@ def _is_denied(language: Language, text: str, at: int) -> bool:
     return language.negation.search(" ".join(before.split()[-NEGATION_SCOPE:])) is not None
 
 
+LANGUAGES = ("en", "de", "es", "fr", "nb", "it", "pt", "nl")
+HINT = "hint of "
+
+
+def shows_intent(words: Sequence[str]) -> bool:
+    """Tell whether words, as the speller gives them, name a means, a method or a plan, or say farewell.
+
+    That counts only in a message after one that told of danger: before any, "Where do I buy pesticides?" is about gardening.
+    """
+    return _load_aftermath().search(" ".join(words)) is not None
+
+
+@cache
+def _load_aftermath() -> re.Pattern[str]:
+    lists, patterns = _read_patterns("aftermath")
+    return _compile_words("|".join(_expand(line, lists) for _, line in patterns))
+
+
 @cache
 def load_languages() -> dict[str, Language]:
     """Read the patterns; once, when they are first needed."""
-    folder = files("judges.local").joinpath("patterns")
-    common = _read_lists(folder.joinpath("common.txt").read_text(encoding="utf-8"))
-    return {
-        name: _read_language(
-            folder.joinpath(f"{name}.txt").read_text(encoding="utf-8"), common, str if name == "en" else _undouble
+    common, _ = _read_patterns("common")
+    return {name: _load_language(name, common, str if name == "en" else _undouble) for name in LANGUAGES}
+
+
+def _load_language(name: str, common: Mapping[str, str], prepare: Callable[[str], str]) -> Language:
+    """Read the patterns of a language. The lists WORDS, NEGATION, PAST and ELSEWHERE are about the language, see `Language`."""
+    own, lines = _read_patterns(name)
+    lists = {**common, **own}
+    patterns = [
+        Pattern(
+            heading.removeprefix(HINT),
+            prepare(_expand(line.removeprefix("!"), lists)),
+            heading.startswith(HINT),
+            line.startswith("!"),
         )
-        for name in LANGUAGES
-    }
-
-
-HINT = "hint of "
-LANGUAGES = ("en", "de", "es", "fr", "nb", "it", "pt", "nl")
-
-
-def _read_language(text: str, common: Mapping[str, str], prepare: Callable[[str], str]) -> Language:
-    """Read a file of patterns: lists of alternatives (`NAME = a|b`), then under `[kind]` or `[hint of kind]` one pattern a line.
-
-    In a pattern `{NAME}` is one of a list, ` ..N ` at most N words of the same sentence; after a leading `!` a negation before
-    it takes nothing back. The lists WORDS, NEGATION, PAST and ELSEWHERE are about the language, see `Language`.
-    """
-    lists: dict[str, str] = dict(common)
-    patterns: list[Pattern] = []
-    kind, is_hint = "", False
-    for line in text.splitlines():
-        if line.startswith("["):
-            kind = line.strip("[]").removeprefix(HINT)
-            is_hint = line.startswith(f"[{HINT}")
-        elif line and not line.startswith("#"):
-            if kind:
-                source = prepare(_expand(line.removeprefix("!"), lists))
-                patterns.append(Pattern(kind, source, is_hint, line.startswith("!")))
-            else:
-                name, _, alternatives = line.partition(" = ")
-                lists[name] = alternatives
+        for heading, line in lines
+    ]
     return Language(
         patterns,
         _compile_words("|".join(pattern.source for pattern in patterns)),
         frozenset(lists["WORDS"].split("|")),
-        _group_by_look(re.findall(r"[a-z]{4,}", text)),
-        dict(one.split(">") for one in lists["SPELT"].split("|")) if lists.get("SPELT") else {},
+        _group_by_look(re.findall(r"[a-z]{4,}", "\n".join([*own.values(), *(line for _, line in lines)]))),
+        dict(one.split(">") for one in lists["SPELT"].split("|")),
         _compile_words(prepare(f"(?:{lists['NEGATION']})")),
         _compile_words(prepare("|".join(lists[name] for name in ("PAST", "TRIVIAL", "LAUGHS") if name in lists))),
         _compile_words(prepare(f"{lists['ELSEWHERE']}|{lists['GAMES']}")),
     )
 
 
+def _read_patterns(name: str) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """Read a file of patterns: lists of alternatives (`NAME = a|b`), then under `[kind]` or `[hint of kind]` one pattern a line.
+
+    In a pattern `{NAME}` is one of a list, ` ..N ` at most N words of the same sentence; after a leading `!` a negation before
+    it takes nothing back.
+
+    Returns:
+        The lists by name, and each pattern with its heading.
+    """
+    lists: dict[str, str] = {}
+    patterns: list[tuple[str, str]] = []
+    heading = ""
+    for line in files("judges.local").joinpath(f"patterns/{name}.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            heading = line.strip("[]")
+        elif line and not line.startswith("#"):
+            if heading:
+                patterns.append((heading, line))
+            else:
+                list_name, _, alternatives = line.partition(" = ")
+                lists[list_name] = alternatives
+    return lists, patterns
+
+
 _NAME = re.compile(r"\(\?:\{(\w+)\}\)|\{([A-Z]\w*)\}")
 
 
-def _read_lists(text: str) -> dict[str, str]:
-    """Read lists of alternatives that patterns of all languages use, such as the names of medicines."""
-    lines = (line for line in text.splitlines() if line and not line.startswith("#"))
-    return {name: alternatives for name, _, alternatives in (line.partition(" = ") for line in lines)}
-
-
-def _expand(line: str, lists: dict[str, str]) -> str:
+def _expand(line: str, lists: Mapping[str, str]) -> str:
     while _NAME.search(line):
         line = _NAME.sub(lambda name: f"(?:{lists[name[1] or name[2]]})", line)
     line = re.sub(r" \.\.(\d+)(?= |$)", r"(?: \\w+){0,\1}", line)
@@ -253,15 +272,11 @@ def _group_by_look(words: Sequence[str]) -> Mapping[tuple[str, int], Sequence[st
 
 def _correct(word: str, literals: Mapping[tuple[str, int], Sequence[str]]) -> str:
     """Return what a misspelt English word is meant to be."""
-    if word in SPELLING:
-        return word if word.isdigit() else SPELLING[word]
-    return word if len(word) < 4 or not word.isalpha() else _nearest(word, literals)
-
-
-def _nearest(word: str, literals: Mapping[tuple[str, int], Sequence[str]]) -> str:
-    """Return the word of the patterns that is one slip away and begins alike, as nearly all misspelt words do."""
-    if vectors.load_words().row_of(word) is not None:
+    if word in load_spelling():
+        return word if word.isdigit() else load_spelling()[word]
+    if len(word) < 4 or not word.isalpha() or vectors.load_words().row_of(word) is not None:
         return word
+    # A word of the patterns that is one slip away and begins alike, as nearly all misspelt words do.
     alike = [one for size in (0, -1, 1) for one in literals.get((word[0], len(word) + size), ())]
     nearest = process.extractOne(word, alike, scorer=OSA.distance, score_cutoff=1)
     return word if nearest is None else nearest[0]
