@@ -6,7 +6,7 @@ They know no subject. README.md says how far to trust them. Nothing outside impo
 Reading order:
 
     language.py          is a text English, and plain enough to be read at all
-    words.py             the words of a sentence: what each weighs, and what is denied
+    words.py             the words of a sentence: what each weighs
     support.py           how far the cited sources carry a sentence: containment, and what turns a source round
     topics.py            which sensitive topic it touches
     claims.py            the form for source_fidelity and transparency, filled in from these

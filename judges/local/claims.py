@@ -1,6 +1,5 @@
 """What a reply asserts, how far its sources carry it, and how it speaks of where it comes from."""
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,12 +21,6 @@ _RESTATED_COVER = 0.6
 """Share of a sentence's content that a passage has, from which on it restates the passage, whatever it is phrased like."""
 _FIRST_PERSON = frozenset("i my i'm".split())
 """Words of a chatbot that speaks of itself, which no source does."""
-_MAX_SHORT_WORDS = 2
-"""Words with content up to which a sentence that points ("stop it") speaks of what the user spoke of."""
-_PRONOUNS = frozenset("it that this these those them both either so one they".split())
-_AFFIRMS = re.compile(
-    r"\W*(?:yes|no|absolutely|definitely|certainly|of course|sure|yep|yeah|nope|correct|exactly)\b", re.I
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,28 +83,16 @@ def asserting_sentence_features(case: Case) -> Iterator[dict[str, float]]:
 
 def _judge_sentences(case: Case, parts: list[Sentence]) -> Iterable[JudgedSentence]:
     """Yield each sentence with what it asserts."""
-    question = normalise(case.user_message).lower()
-    question_words = read_words(question)
-    question_stems = frozenset([word.stem for word in question_words.words])
+    question_stems = frozenset([word.stem for word in read_words(normalise(case.user_message).lower()).words])
     cited = [index_source(source) for source in case.cited]
-    silent = True
     for sentence in parts:
         lowered = sentence.text.lower()
         words = read_words(lowered)
         support = measure_support(sentence.text, words, cited, question_stems)
         if _asserts_nothing(lowered, words, support.cover):
-            if silent and sentence is parts[-1] and question.rstrip().endswith("?") and _AFFIRMS.match(parts[0].text):
-                # A mere "yes" asserts what the user asked.
-                support = measure_support(case.user_message, question_words, cited, frozenset())
-                yield _judge_sentence(parts[-1], support, topic_of(question, question_words, case.topics))
-            else:
-                yield JudgedSentence(sentence, lowered, None, 0.0)
-            continue
-        silent = False
-        topic = topic_of(lowered, words, case.topics)
-        if topic is None and len(words.content) <= _MAX_SHORT_WORDS and not _PRONOUNS.isdisjoint(words.texts):
-            topic = topic_of(question, question_words, case.topics)
-        yield _judge_sentence(sentence, support, topic)
+            yield JudgedSentence(sentence, lowered, None, 0.0)
+        else:
+            yield _judge_sentence(sentence, support, topic_of(lowered, words, case.topics))
 
 
 def _asserts_nothing(lowered: str, words: Words, cover: float) -> bool:

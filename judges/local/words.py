@@ -1,4 +1,4 @@
-"""The words of a sentence: what each contributes to its content, and what is denied.
+"""The words of a sentence: what each contributes to its content.
 
 Stemmer and stop words are not those of the selection (knowledge_base/words.py). Snowball's stemmer, with weights learned for it, is
 as good in the folds (ROC AUC .83 on judges' scenarios with either), but keeps medicine and medication apart: a paraphrase that says
@@ -7,7 +7,6 @@ the one for the other was then doubted more than an invention. With this stemmer
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judges.local import vectors
@@ -50,7 +49,6 @@ HEDGES = frozenset(
     """may might can could some many often sometimes usually generally typically most several possibly perhaps maybe likely
     probably about around roughly approximately nearly tends tend partly occasionally rarely few seldom""".split()
 )
-_CLAUSE_ENDS = frozenset(", ; : ( ) but because although though however unless if when until except".split())
 _NUMBER_WORDS = {
     "zero": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8",
     "nine": "9", "ten": "10", "eleven": "11", "twelve": "12", "thirteen": "13", "fourteen": "14", "fifteen": "15",
@@ -98,8 +96,6 @@ class Words:
     """Weight of each stem with content."""
     numbers: frozenset[str]
     texts: frozenset[str]
-    denied: frozenset[str]
-    """Stems that a negation stands before, within its clause."""
 
 
 def read_words(lowered: str) -> Words:
@@ -110,26 +106,7 @@ def read_words(lowered: str) -> Words:
         {word.stem: word.weight for word in words if word.weight},
         frozenset([word.stem for word in words if word.is_number]),
         frozenset([word.text for word in words]),
-        _find_denied(words),
     )
-
-
-_NEGATION_SCOPE = 4
-"""Words with content that a negation denies."""
-
-
-def _find_denied(words: Sequence[Word]) -> frozenset[str]:
-    denied: set[str] = set()
-    scope_left = 0
-    for word in words:
-        if word.negates:
-            scope_left = _NEGATION_SCOPE
-        elif word.text in _CLAUSE_ENDS:
-            scope_left = 0
-        elif word.weight and scope_left:
-            denied.add(word.stem)
-            scope_left -= 1
-    return frozenset(denied)
 
 
 @cache_texts(max_texts=16_384, max_chars=40)
