@@ -11,7 +11,7 @@ _EVERY = ("local/language.py", "languages.py")
 _WORDS = ("local/vectors.py", "local/weights/vectors.npy", "local/weights/words.txt")
 _PHRASES = ("doses.py", "phrases.py", "quotes.py", "sentences.py")
 _CLAIMS = (
-    *_EVERY, *_WORDS, *_PHRASES, "topics.py", "local/claims.py", "local/support.py", "local/topics.py", "local/words.py",
+    *_EVERY, *_WORDS, *_PHRASES, "plain_text.py", "topics.py", "local/claims.py", "local/support.py", "local/words.py",
     "local/weights/claims.json",
 )  # fmt: skip
 _ROLE = (*_EVERY, *_PHRASES, "local/role.py", "local/role.txt")

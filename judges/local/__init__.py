@@ -8,7 +8,6 @@ Reading order:
     language.py          is a text English, and plain enough to be read at all
     words.py             the words of a sentence: what each weighs
     support.py           how far the cited sources carry a sentence: containment, and what turns a source round
-    topics.py            which sensitive topic it touches
     claims.py            the form for source_fidelity and transparency, filled in from these
     refine.py            a rejected reply, cut down to what its sources support
     role.py              which parts the reply plays that the chatbot does not have: phrases

@@ -56,16 +56,6 @@ _NUMBER_WORDS = {
     "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90", "hundred": "100", "thousand": "1000",
     "million": "1000000", "half": "1/2", "third": "1/3", "quarter": "1/4", "twice": "2", "dozen": "12",
 }  # fmt: skip
-_IRREGULAR = dict(
-    pair.split("/")
-    for pair in """took/take taken/take children/child men/man women/woman felt/feel heard/hear found/find kept/keep left/leave
-    lost/lose thought/think said/say began/begin begun/begin given/give gave/give seen/see saw/see ate/eat eaten/eat slept/sleep
-    drank/drink drunk/drink spoke/speak spoken/speak wrote/write written/write knew/know grew/grow grown/grow fell/fall
-    fallen/fall rose/rise risen/rise paid/pay built/build sent/send spent/spend meant/mean dealt/deal led/lead broke/break
-    broken/break chose/choose chosen/choose bought/buy brought/bring caught/catch taught/teach feet/foot lives/live
-    diagnoses/diagnosis relatives/relative lying/lie dying/die died/die dies/die news/news held/hold ran/run won/win
-    stood/stand understood/understand shut/close closed/close""".split()
-)
 _SUFFIXES = (
     "isations", "izations", "isation", "ization", "fulness", "ousness", "ations", "nesses", "ments", "ingly", "ation",
     "iness", "ility", "ement", "ities", "ness", "ment", "ings", "edly", "ally", "able", "ible", "ions", "ists", "ical",
@@ -136,7 +126,6 @@ def _digits(text: str) -> str:
 
 def stem(word: str) -> str:
     """Strip inflections and the commonest derivations from a lower-case word."""
-    word = _IRREGULAR.get(word, word)
     for _ in range(2):
         for suffix in _SUFFIXES:
             if word.endswith(suffix) and len(word) - len(suffix) >= (4 if len(suffix) > 2 else 3):
