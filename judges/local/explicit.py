@@ -6,7 +6,6 @@ mended. It counts unless its sentence denies it or tells of long ago, or the mes
 """
 
 import re
-import unicodedata
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,19 +18,16 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from judges.local import vectors
-from judges.local.spelling import load_spelling
+from judges.local.spelling import INVISIBLE, LEET, fold, load_spelling
 
 END = "."
 """The token that ends a sentence."""
 LAUGH = "haha"
 """The token for laughter."""
-_INVISIBLE = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
 _TOKEN = re.compile(
-    rf"[^\W_][^\W_'’‘ʼ`´{_INVISIBLE}\u0300-\u036f]*+(?>(?:['’‘ʼ`´@$!{_INVISIBLE}\u0300-\u036f]++[^\W_]++){{0,99}})|(?>(?:[!?;\n…]|[.:](?!\d))+)|[😂🤣😅😆😹]"
+    rf"[^\W_][^\W_'’‘ʼ`´{INVISIBLE}\u0300-\u036f]*+(?>(?:['’‘ʼ`´@$!{INVISIBLE}\u0300-\u036f]++[^\W_]++){{0,99}})|(?>(?:[!?;\n…]|[.:](?!\d))+)|[😂🤣😅😆😹]"
 )
-_DROPPED = re.compile(rf"['’‘ʼ`´{_INVISIBLE}\u0300-\u036f]")
-_LETTERS = str.maketrans({"ø": "o", "ß": "ss", "æ": "ae", "đ": "d", "ł": "l", "ı": "i"})
-_LEET = str.maketrans("013457@$!", "oieastasi")
+_APOSTROPHE = re.compile("['’‘ʼ`´]")
 _THRICE = re.compile(r"([^\W\d_])\1{2,}")
 _TWICE = re.compile(r"(?<!\\)([a-z])\1")
 STEP, LONGEST_MATCH = 2_000, 500
@@ -251,10 +247,10 @@ def _fold(token: str) -> str:
     if len(word) > 4 and word.endswith(("'s", "’s")):
         word = word[:-2]
     if not word.isascii():
-        word = unicodedata.normalize("NFKD", word).lower().translate(_LETTERS)
-    word = _DROPPED.sub("", word)
+        word = fold(word)
+    word = _APOSTROPHE.sub("", word)
     if not word.isalpha() and not word[0].isdigit():
-        word = word.translate(_LEET)
+        word = word.translate(LEET)
     return _THRICE.sub(r"\1", word)
 
 

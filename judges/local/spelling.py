@@ -18,18 +18,18 @@ from judges.text_cache import cache_texts
 STOP, QUESTION = ".", "?"
 """The tokens that end a sentence."""
 
-_INVISIBLE = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
+INVISIBLE = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
 _CHUNK = re.compile(
-    rf"[\w@$'’‘ʼ`´{_INVISIBLE}\u0300-\u036f]+(?:[!*.\-|]+[\w@$'’]+)*"
+    rf"[\w@$'’‘ʼ`´{INVISIBLE}\u0300-\u036f]+(?:[!*.\-|]+[\w@$'’]+)*"
     r"|\.{2,}|…|[.!?;]+|[,:()\n–—]"
 )
-_WIPE = re.compile(f"[{_INVISIBLE}]")
+_WIPE = re.compile(f"[{INVISIBLE}]")
 _PARTS = re.compile(r"[^\W_]+(?:'[^\W_]+)*|[.!?]")
 _THRICE = re.compile(r"(.)\1{2,}")
 _LETTERS = re.compile(r"(?<![^\W_])[^\W_](?:[ .\-*_]{1,3}[^\W_]){4,}(?![^\W_])")
 """A run of single letters. An underline is none: if it could be letter and space, all ways to read `____ab` would be tried."""
 _GAP = re.compile(r"(?<! )[ .\-*_](?! )")
-_LEET = str.maketrans(
+LEET = str.maketrans(
     {"0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "7": "t", "@": "a", "$": "s", "!": "i", "|": "l"}
 )
 _FOLD = str.maketrans({"ø": "o", "ł": "l", "ß": "ss", "æ": "ae", "đ": "d", "ı": "i"})
@@ -132,7 +132,7 @@ class Speller:
                 return (*self.canonical(head[:-1]), "not")
             if f"'{tail}" in _ENDINGS:
                 return (*self.canonical(head), *_ENDINGS[f"'{tail}"])
-        for guess in (word.translate(_LEET), re.sub(r"[^a-z]", "", word)):
+        for guess in (word.translate(LEET), re.sub(r"[^a-z]", "", word)):
             if len(guess) > 2 and guess in self._lexicon:
                 return self._lexicon[guess]
         parts = _PARTS.findall(word)
