@@ -66,8 +66,8 @@ def amounts_in(sentence: str) -> list[str]:
 
 
 def assertive_part(sentence: str) -> str:
-    """Return a plain sentence without what it only names: what the chatbot refuses to say."""
-    return _REFUSAL.sub(" ", sentence)
+    """Return a plain sentence without what it only names: what the chatbot refuses to say, and what a doctor is to be asked."""
+    return _QUESTION.sub("ask", _REFUSAL.sub(" ", sentence))
 
 
 # Phrases
@@ -305,4 +305,8 @@ _REFUSAL = re.compile(
         "say tell know give cover mention state answer advise recommend judge confirm decide name contain suggest"
     )
     + r"\b(?! enough)(?:(?! (?:but|and|so|then) )[^,;:]){0,200}"
+)
+_QUESTION = re.compile(
+    r"(?<!not )(?<!n't )(?<!never )\b(?:ask|check|discuss|talk|speak)\b[^,;:]{0,40}?"
+    rf"\b{_HELPERS}\b[^,;:]{{0,40}}?\b(?:if|whether|which|how|what|when|about)\b(?:(?! (?:but|and|or|then) )[^,;:]){{0,200}}"
 )
