@@ -9,10 +9,9 @@ In reading order:
     doses.py        the doses a text names; numbers.py: its numbers, number_words.py: those in words
     sentences.py    a text, cut into sentences; phrases.py: what a sentence does besides asserting
     languages.py    which language a text is in
-    topics.py       the words that touch a sensitive topic
+    topics.py       which sensitive topic a text touches
     plain_text.py   a text in plain letters, its sentences, the content of its words
     advice.py       advice that no source gives; imperatives.py: how advice is phrased
-    unsupported.py  what code finds in a reply that no source gives: such advice, or numbers
     problems.py     the table from problems to judges, rules and score
     claims.py       what a reply asserts, scored and ruled on; rules.py: from any observation to verdict, the policy in code
     modes.py        which judges a reply calls for

@@ -12,8 +12,8 @@ from functools import lru_cache
 from judges.case import Case, Topic
 from judges.doses import Dose, doses
 from judges.imperatives import Advice, advice_in, amounts_in, assertive_part
-from judges.plain_text import WORD, content, plain, root, sentences
-from judges.topics import built_in, built_in_terms, is_drug, plain_name
+from judges.plain_text import WORD, content, plain, sentences
+from judges.topics import topic_of
 
 MAX_CHARS = 20_000
 """Characters of a reply, and of the message that it answers, that are read: everybody else waits meanwhile."""
@@ -33,13 +33,12 @@ def unsupported_advice(case: Case) -> str | None:
     said = [(sentence, assertive_part(plain(sentence))) for sentence in sentences(case.draft)]
     sources = [_read(source.text) for source in case.cited if source.trusted or not case.topics]
     if case.topics:
-        terms = _terms(case.topics)
-        in_context = terms.touched_by(plain(f"{case.draft}\n{case.user_message[-MAX_CHARS:]}"))
+        in_context = touches_topic(f"{case.draft}\n{case.user_message[-MAX_CHARS:]}", case.topics)
         for sentence, text in said:
-            if _advises(text, sources, touches=terms.touched_by(text), in_context=in_context):
+            if _advises(text, sources, touches=topic_of(text, case.topics) is not None, in_context=in_context):
                 return sentence
         asked = map(plain, sentences(case.user_message[-MAX_CHARS:]))
-        if any(_ASKS_LEAVE.search(text) and terms.touched_by(text) for text in asked):
+        if any(_ASKS_LEAVE.search(text) and topic_of(text, case.topics) for text in asked):
             for sentence, text in said:
                 if WORD.search(text) and _CONFIRMS.fullmatch(text):
                     return sentence
@@ -51,7 +50,7 @@ def unsupported_advice(case: Case) -> str | None:
 
 def touches_topic(text: str, topics: tuple[Topic, ...]) -> bool:
     """Tell whether a text touches one of the sensitive topics."""
-    return bool(topics) and _terms(topics).touched_by(plain(text))
+    return bool(topics) and topic_of(plain(text), topics) is not None
 
 
 def sentences_with(quote: str, text: str) -> list[str]:
@@ -119,50 +118,3 @@ def _read(source: str) -> _Source:
 
 _WRAPPED = re.compile(r"(?<!\n)\n(?=[a-zA-Z(])")
 """A line break within a paragraph."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Terms:
-    """What touches the sensitive topics of a chatbot."""
-
-    roots: frozenset[str]
-    phrases: re.Pattern[str]
-    drugs: bool
-    """Whether the name of any medicine does."""
-
-    def touched_by(self, text: str) -> bool:
-        """Tell whether a plain text touches one of the topics."""
-        if self.phrases.search(text.replace("-", " ")):
-            return True
-        return any(root(word) in self.roots or (self.drugs and _names_drug(word)) for word in set(WORD.findall(text)))
-
-
-@lru_cache(maxsize=64)
-def _terms(topics: tuple[Topic, ...]) -> _Terms:
-    terms: set[str] = set()
-    drugs = False
-    for topic in topics:
-        names = built_in(topic)
-        terms |= {plain_name(topic), *topic.terms, *built_in_terms(names)}
-        if not names:
-            terms |= {word for word in WORD.findall(plain_name(topic)) if len(word) > 4}
-        if names & {"medication", "dosage", "supplement"}:
-            drugs = True
-            terms |= _FOREIGN_MEDICINE
-    terms = {plain(term).replace("-", " ") for term in terms}
-    phrases = "|".join(re.escape(term) for term in sorted(terms) if " " in term)
-    return _Terms(
-        frozenset(root(term) for term in terms if " " not in term), re.compile(rf"\b(?:{phrases or '(?!)'})"), drugs
-    )
-
-
-_FOREIGN_MEDICINE = frozenset(
-    """tabletten tablette medikament medikamente medikamenten arznei pille pillen dosis tropfen pastilla pastillas medicamento
-    medicamentos medicina medicinas medicacion tableta tabletas comprimido comprimidos comprime comprimes medicament medicaments
-    pilule pilules traitement cachet cachets gotas gouttes litio""".split()
-)
-
-
-def _names_drug(word: str) -> bool:
-    """Tell whether a word names a medicine, also in a language whose ending is another: `olanzapin`, `quetiapina`."""
-    return any(map(is_drug, (word, word.removesuffix("s"), f"{word}e", f"{word[:-1]}e")))

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from judges.advice import sentences_with, touches_topic
+from judges.advice import sentences_with, touches_topic, unsupported_advice
 from judges.case import Case
 from judges.judge import Judge, LocalJudge
 from judges.modes import Mode
+from judges.numbers import unsupported_numbers
 from judges.observation import Screening
 from judges.problems import CLAIMS_JUDGES, is_flagged
 from judges.review import Review
-from judges.unsupported import find_unsupported
 from judges.verdict import Judgement, Stage
 from models.usage import Ledger
 
@@ -92,3 +92,11 @@ def is_delicate(judgement: Judgement, case: Case) -> bool:
         for problem in seen.problems
         for sentence in (problem.quote, *sentences_with(problem.quote, case.draft))
     )
+
+
+def find_unsupported(case: Case) -> str | None:
+    """Return something of a reply that no source gives: advice or a dose on a sensitive topic, or a number that no document has.
+
+    It goes to the strongest judge, whatever a cheaper one says.
+    """
+    return unsupported_advice(case) or min(unsupported_numbers(case), default=None)

@@ -1,10 +1,10 @@
 """Pure: takes a part out of an English sentence that is set off from it, so that a sentence stays."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from judges.deletable import WORD, count_content_words, has_limit, has_number, words
+from judges.deletable import WORD, count_content_words, has_limit, words
 from judges.plain_text import root
 
 PART_SHARE = 0.75
@@ -26,27 +26,14 @@ _EMBEDDED = re.compile(rf",\s+(?={_OPENERS}\s)")
 _PARENTHESIS = re.compile(r"(?<!\s)\s+\([^()]*\)")
 _DASH = re.compile(r"(?<!\s)\s+[-–—]\s+|—")
 _AND = re.compile(r",?(?<!\s)\s+(?:and|or)\s+")
-_NEXT_ITEM = re.compile(r"(,?)\s+(?:and|or)\s+|,\s+")
-_LISTS = re.compile(r"(?:\b(?:include|includes|included|including|are|were|such as|like)|:)\s$")
-_PAIRS = re.compile(
-    r"\b(?:both|between|either|neither|whether|each|respectively|together|balance|blend|choice|combination|combines?|compares?"
-    r"|connections?|contrasts?|differences?|interplay|links?|mix|mixture|relationship|similarities)\b"
-)
-"""What needs two things, or says something of each."""
-_SHARED = frozenset(
-    """every each daily day days week weeks night nights month months year years regularly too
-    tonight today tomorrow now then here there always often again""".split()
-)
-"""What ends an enumeration and speaks of all its items."""
 _SUBJECTS = frozenset("i you he she it we they this there".split())
 _LEAVE = frozenset("can may could might should allowed free entitled right".split())
-_PLURAL = re.compile(r"\b(?:are|were|such as|these|following)\b")
 _FRONTED = frozenset(
     """in on at for with by from to if when while although though because since as after before during until unless once whether
     like among despite unlike over under through without within instead where wherever whatever every given built made seen known
     due thanks according""".split()
 )
-"""First words of what may stand before a main clause: the comma behind it is no joint of an enumeration."""
+"""First words of what may stand before a main clause: the comma behind it sets nothing off."""
 _VERBS = frozenset(
     map(
         root,
@@ -97,7 +84,6 @@ def _candidate_edits(sentence: str, start: int, end: int) -> Iterator[Edit]:
     close = _END.search(sentence)
     stop = close.start() if close else len(sentence)
     if end <= stop and sentence.count("(", 0, start) == sentence.count(")", 0, start):
-        yield from _items(sentence, start, end, stop)
         yield from _supplements(sentence, start, end, stop)
 
 
@@ -136,82 +122,6 @@ def _is_fronted(text: str) -> bool:
 def _is_apposition(text: str) -> bool:
     """Tell whether ", a ..." only explains a noun: it is no item of an enumeration, and has no verb but in a relative clause."""
     return not (_AND.search(text) or "," in text[1:] or _has_verb(re.split(r"\b(?:that|who|which|where)\b", text)[0]))
-
-
-def _items(sentence: str, start: int, end: int, stop: int) -> Iterator[Edit]:
-    """Yield how to take out one of several things that are joined by commas and "and"."""
-    if lead := re.match(r"(?:and|or)\s+", sentence[start:end]):
-        start += lead.end()
-    head, tail = sentence[:start], sentence[end:]
-    if has_limit(head) or has_number(head) or has_number(tail) or _PAIRS.search(f"{head} {tail}"):
-        return
-    quote = sentence[start:end]
-    if re.search(rf"^(?:{_OPENERS}|so|but|yet)\b|[;:]", quote) or words(quote)[0] in _FRONTED:
-        return
-    if not _SHARED.isdisjoint(words(sentence[start:])):
-        return
-    joint = next((match for match in _AND.finditer(head) if match.end() == start), None)
-    if joint and end == stop:
-        yield from _last_item(sentence, joint, end)
-    elif (following := _NEXT_ITEM.match(tail)) and _is_middle(tail):
-        if head.endswith(", ") and _is_listing(head[:-2].split(",")):
-            follows = words(tail[following.end() :])[0]
-            oxford = (
-                following[1] and head.count(",") == 1 and follows not in _SUBJECTS
-            )  # "a, b, and c" becomes "a and c"
-            yield Edit(start - 2, end + bool(oxford), "", sentence[start - 2 : end])
-        elif following[0].startswith(",") and following[1] is None and _LISTS.search(head):
-            yield Edit(start, end + following.end(), "", sentence[start : end + following.end()])
-
-
-def _last_item(sentence: str, joint: re.Match[str], end: int) -> Iterator[Edit]:
-    head, lost = sentence[: joint.start()], sentence[joint.start() : end]
-    parts = head.split(",")
-    tokens = words(lost)
-    has_verb = _has_verb(" ".join(tokens[1:-1]))
-    if has_verb and not _is_predicate(parts, joint[0], tokens[1]):
-        return
-    if len(parts) == 1 or (len(parts) == 2 and words(head)[0] in _FRONTED and _has_verb(parts[1])):
-        if _has_verb(lost) or not _PLURAL.search(head):
-            yield Edit(joint.start(), end, "", lost)
-    elif not has_verb and _is_listing(parts):  # "a, b and c" becomes "a and b"
-        comma = len(head) - len(parts[-1]) - 1
-        oxford = "," if joint[0].startswith(",") and len(parts) > 2 else ""
-        yield Edit(comma, end, f"{oxford} {joint[0].strip(' ,')}{parts[-1]}", lost)
-
-
-def _is_predicate(parts: Sequence[str], joint: str, first: str) -> bool:
-    """Tell whether a verb behind "and" has its own subject or that of the sentence, not both halves of a subject before it."""
-    if len(parts) > 2 or _is_fronted(parts[-1]) or {"who", "which", "that"}.intersection(words(parts[-1])):
-        return False
-    return joint.startswith(",") or first in _SUBJECTS or _has_verb(first)
-
-
-def _is_listing(parts: Sequence[str]) -> bool:
-    """Tell whether parts between commas are an enumeration: its beginning has a verb, its other items are short and have none."""
-    first, *others = parts
-    if _is_fronted(first) or {"and", "or"}.intersection(words(first)):
-        return False
-    return (_has_verb(first) or ":" in first) and all(map(_is_item, others))
-
-
-def _is_middle(tail: str) -> bool:
-    """Tell whether an enumeration goes on: short items up to the last, which follows "and"."""
-    joint = _AND.search(tail)
-    return joint is not None and all(map(_is_item, tail[: joint.start()].split(",")[1:]))
-
-
-def _is_item(part: str) -> bool:
-    tokens = words(part)
-    if (
-        len(tokens) > 4
-        or not tokens[0]
-        or tokens[0] in _FRONTED
-        or tokens[0].endswith("ly")
-        or {"and", "or"}.intersection(tokens)
-    ):
-        return False
-    return not _has_verb(" ".join(tokens[:-1]))
 
 
 def _has_verb(text: str) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from judges import offload
-from judges.cascade import Cascade
+from judges.cascade import Cascade, find_unsupported
 from judges.case import Case
 from judges.judge import OBSERVERS, LocalJudge
 from judges.modes import Mode
@@ -13,7 +13,6 @@ from judges.observation import Claims, Screening
 from judges.panel import Mend, Panel, goes_beyond, is_shared
 from judges.problems import CLAIMS_JUDGES
 from judges.review import Review
-from judges.unsupported import find_unsupported
 from judges.verdict import Judgement
 from knowledge_base.library import Source
 from models.usage import Ledger

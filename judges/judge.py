@@ -7,6 +7,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Protocol
 
 import structlog
@@ -111,15 +112,9 @@ class LocalJudge:
             finding = self._apply_threshold(rule_on(observation, part), score)
             is_shortened = part is not case and (part.user_message, part.draft) != (case.user_message, case.draft)
             if not is_shortened or finding.verdict != "accept":
+                ms = elapsed_ms(started)
                 return Judgement(
-                    self.name,
-                    "local",
-                    finding.verdict,
-                    finding.rule,
-                    finding.reason,
-                    elapsed_ms(started),
-                    score,
-                    observation,
+                    self.name, "local", finding.verdict, finding.rule, finding.reason, ms, score, observation
                 )
             longer = "reply" if part.draft != case.draft else "user's message"
             reason = f"the local judge cannot read a {longer} this long to the end"
@@ -165,48 +160,35 @@ MAX_CHARS = 100_000
 
 
 def _readable_part(case: Case) -> Case:
-    # Of those in local stages, the emergency judge alone reads the history; it gets no reply.
-    history = [
-        message if case.draft else replace(message, text=offload.shorten(message.text, MAX_CHARS, keep_end=True))
-        for message in case.history
-    ]
-    user_message, draft = (
-        offload.shorten(case.user_message, MAX_CHARS, keep_end=True),
-        offload.shorten(case.draft, MAX_CHARS),
-    )
-    if history != list(case.history):
-        case = replace(case, history=tuple(history))
-    if user_message is case.user_message and draft is case.draft:
+    """Return a case without what is too long to be read: the same one where nothing is."""
+    history = case.history
+    if not case.draft:  # of those in local stages, the emergency judge alone reads the history; it gets no reply
+        history = tuple(replace(one, text=offload.shorten(one.text, MAX_CHARS, keep_end=True)) for one in case.history)
+    user_message = offload.shorten(case.user_message, MAX_CHARS, keep_end=True)
+    draft = offload.shorten(case.draft, MAX_CHARS)
+    if (history, user_message, draft) == (case.history, case.user_message, case.draft):
         return case
-    return replace(case, user_message=user_message, draft=draft)
+    return replace(case, history=history, user_message=user_message, draft=draft)
 
 
-# Imported when a local stage is first asked (`Filter.warm_up`): a chatbot with model judges alone loads none of it.
+def _local_observer(module: str) -> Callable[[Case], tuple[Observation, float]]:
+    """Return the `observe` of a module of `judges.local`.
+
+    It is imported when it is first asked (`Filter.warm_up`): a chatbot with model judges alone loads none of it.
+    """
+
+    def observe(case: Case) -> tuple[Observation, float]:
+        result: tuple[Observation, float] = import_module(f"judges.local.{module}").observe(case)
+        return result
+
+    return observe
 
 
-def _observe_claims(case: Case) -> tuple[Observation, float]:
-    from judges.local import claims
-
-    return claims.observe(case)
-
-
-def _observe_role(case: Case) -> tuple[Observation, float]:
-    from judges.local import role
-
-    return role.observe(case)
-
-
-def _observe_emergency(case: Case) -> tuple[Observation, float]:
-    from judges.local import emergency
-
-    return emergency.observe(case)
-
-
-OBSERVERS: dict[str, Callable[[Case], tuple[Observation, float]]] = {
-    "source_fidelity": _observe_claims,
-    "transparency": _observe_claims,
-    "role": _observe_role,
-    "emergency": _observe_emergency,
+OBSERVERS = {
+    "source_fidelity": _local_observer("claims"),
+    "transparency": _local_observer("claims"),
+    "role": _local_observer("role"),
+    "emergency": _local_observer("emergency"),
 }
 """The local versions of the built-in judges."""
 

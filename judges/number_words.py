@@ -25,11 +25,10 @@ _ORDINALS = {
 }
 _CARDINAL = "|".join((*_UNITS, *SCALES))
 _ORDINAL = "|".join(_ORDINALS)
-NUMBER_WORDS = re.compile(
-    rf"\b(?:{_CARDINAL})\b(?:[ -](?:and[ -])?(?:{_CARDINAL})\b)*(?:-(?:{_ORDINAL})\b)?|\b(?:{_ORDINAL})\b",
-    re.IGNORECASE,
-)
-"""A run of them."""
+_RUN = rf"\b(?:{_CARDINAL})\b(?:[ -](?:and[ -])?(?:{_CARDINAL})\b)*"
+CARDINALS = re.compile(_RUN, re.IGNORECASE)
+NUMBER_WORDS = re.compile(rf"{_RUN}(?:-(?:{_ORDINAL})\b)?|\b(?:{_ORDINAL})\b", re.IGNORECASE)
+"""Runs of them, without ordinals and with."""
 
 
 def spelled(words: str) -> Iterator[Decimal]:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from judges.cascade import Cascade, is_delicate
+from judges.cascade import Cascade, find_unsupported, is_delicate
 from judges.case import Case
 from judges.claims import additions, improvises
 from judges.judge import LocalJudge, log_crash
@@ -13,7 +13,6 @@ from judges.observation import Claims, Problem, Screening
 from judges.problems import CLAIMS_JUDGES, MENDABLE, are_small
 from judges.reply_call import SharedJudge
 from judges.review import Review
-from judges.unsupported import find_unsupported
 from judges.verdict import Judgement, Stage
 from models.usage import Ledger
 

@@ -1,8 +1,12 @@
-"""The sensitive topics that chatbots usually name, and the words that touch them. Pure."""
+"""Which sensitive topic a text touches, and the words of those that chatbots usually name. Pure."""
 
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
 
 from judges.case import Topic
+from judges.plain_text import WORD, plain, root
 
 BUILT_IN = {
     "medication": """medication medicine meds drug tablet pill antipsychotic antidepressant sedative dose prescription injection
@@ -56,6 +60,60 @@ DRUG_NAMES = frozenset(
 DRUG_ENDINGS = ("apine", "idone", "iprazole", "prazole", "mycin", "cillin", "statin", "olol", "sartan", "azepam", "zolam",
                 "oxetine", "traline", "opram", "afaxine", "triptyline", "perazine", "promazine", "peridol", "profen",
                 "floxacin", "cycline", "gliptin", "parin", "tidine", "azole", "vudine", "setron", "barbital", "codone")  # fmt: skip
+
+
+FOREIGN_MEDICINE = frozenset(
+    """tabletten tablette medikament medikamente medikamenten arznei pille pillen dosis tropfen pastilla pastillas medicamento
+    medicamentos medicina medicinas medicacion tableta tabletas comprimido comprimidos comprime comprimes medicament medicaments
+    pilule pilules traitement cachet cachets gotas gouttes litio""".split()
+)
+
+
+def topic_of(text: str, topics: Iterable[Topic]) -> str | None:
+    """Return the name of the first topic that a plain text (`plain_text.plain`) touches."""
+    words = frozenset(WORD.findall(text))
+    roots = frozenset(map(root, words))
+    spaced = text.replace("-", " ")
+    for topic in topics:
+        terms = _terms(topic)
+        if (
+            not terms.roots.isdisjoint(roots)
+            or terms.phrases.search(spaced)
+            or (terms.drugs and any(map(_names_drug, words)))
+        ):
+            return topic.name
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What touches a topic."""
+
+    roots: frozenset[str]
+    phrases: re.Pattern[str]
+    drugs: bool
+    """Whether the name of any medicine does."""
+
+
+@lru_cache(maxsize=64)
+def _terms(topic: Topic) -> _Terms:
+    names = built_in(topic)
+    terms = {plain_name(topic), *topic.terms, *built_in_terms(names)}
+    if not names:
+        terms |= {word for word in WORD.findall(plain_name(topic)) if len(word) > 4}
+    drugs = bool(names & {"medication", "dosage", "supplement"})
+    if drugs:
+        terms |= FOREIGN_MEDICINE
+    terms = {plain(term).replace("-", " ") for term in terms}
+    phrases = "|".join(re.escape(term) for term in sorted(terms) if " " in term)
+    return _Terms(
+        frozenset(root(term) for term in terms if " " not in term), re.compile(rf"\b(?:{phrases or '(?!)'})"), drugs
+    )
+
+
+def _names_drug(word: str) -> bool:
+    """Tell whether a word names a medicine, also in a language whose ending is another: `olanzapin`, `quetiapina`."""
+    return any(map(is_drug, (word, word.removesuffix("s"), f"{word}e", f"{word[:-1]}e")))
 
 
 def built_in(topic: Topic) -> set[str]:

@@ -9,17 +9,16 @@ from importlib.resources import files
 
 _EVERY = ("local/language.py", "languages.py")
 _WORDS = ("local/vectors.py", "local/weights/vectors.npy", "local/weights/words.txt")
-_PHRASES = ("doses.py", "phrases.py", "quotes.py", "sentences.py")
+_PHRASES = ("doses.py", "number_words.py", "phrases.py", "quotes.py", "sentences.py")
 _CLAIMS = (
-    *_EVERY, *_WORDS, *_PHRASES, "topics.py", "local/claims.py", "local/support.py", "local/topics.py", "local/words.py",
+    *_EVERY, *_WORDS, *_PHRASES, "plain_text.py", "topics.py", "local/claims.py", "local/support.py", "local/words.py",
     "local/weights/claims.json",
 )  # fmt: skip
 _ROLE = (*_EVERY, *_PHRASES, "local/role.py", "local/role.txt")
 _EMERGENCY = (
-    *_EVERY, *_WORDS, "local/aftermath.py", "local/emergency.py", "local/classifier.py", "local/explicit.py",
-    "local/incoherence.py", "local/programs.py", "local/spelling.py", "local/spellings.py", "local/triggers.py",
-    "local/weights/emergency.json",
-    *[f"local/patterns/{language}.txt" for language in ("common", "de", "en", "es", "fr", "it", "nb", "nl", "pt")],
+    *_EVERY, *_WORDS, "local/emergency.py", "local/classifier.py", "local/explicit.py", "local/programs.py", "local/spelling.py",
+    "local/spelling.txt", "local/weights/emergency.json",
+    *[f"local/patterns/{name}.txt" for name in ("aftermath", "common", "de", "en", "es", "fr", "it", "nb", "nl", "pt")],
 )  # fmt: skip
 SCORED_BY = {"source_fidelity": _CLAIMS, "transparency": _CLAIMS, "role": _ROLE, "emergency": _EMERGENCY}
 """By judge, the files of this package that decide its local score: code, words, patterns and what was learned."""

@@ -6,17 +6,15 @@ They know no subject. README.md says how far to trust them. Nothing outside impo
 Reading order:
 
     language.py          is a text English, and plain enough to be read at all
-    words.py             the words of a sentence: what each weighs, and what is denied
+    words.py             the words of a sentence: what each weighs
     support.py           how far the cited sources carry a sentence: containment, and what turns a source round
-    topics.py            which sensitive topic it touches
     claims.py            the form for source_fidelity and transparency, filled in from these
     refine.py            a rejected reply, cut down to what its sources support
     role.py              which parts the reply plays that the chatbot does not have: phrases
-    spelling.py          the words of a text typed in haste or distress; spellings.py, how people write
+    spelling.py          the words of a text typed in haste or distress
     vectors.py           what was learned of words: how rare they are, and what they mean
     classifier.py        how strongly words speak for danger, by learned weights (weights/, made by judges/training)
-    incoherence.py       word salad
-    explicit.py          explicit words of danger, in eight languages; triggers.py: which of their patterns can match at all
+    explicit.py          explicit words of danger, in eight languages
     programs.py          is a message written by a program
-    emergency.py         signs of danger in what the user wrote; aftermath.py: what tells of it after a crisis only
+    emergency.py         signs of danger in what the user wrote
 """

@@ -9,10 +9,11 @@ from judges import phrases
 from judges.case import Case
 from judges.local import language
 from judges.local.support import Support, best_passage, index_source, measure_support, support_features
-from judges.local.topics import topic_of
 from judges.local.words import Words, read_words
 from judges.observation import Assertion, Claims
+from judges.plain_text import plain
 from judges.sentences import Sentence, normalise, sentences
+from judges.topics import topic_of
 
 UNSUPPORTED_DOUBT = 0.5
 """Doubt from which a sentence is not supported."""
@@ -90,28 +91,28 @@ def asserting_sentence_features(case: Case) -> Iterator[dict[str, float]]:
 
 def _judge_sentences(case: Case, parts: list[Sentence]) -> Iterable[JudgedSentence]:
     """Yield each sentence with what it asserts."""
-    question = normalise(case.user_message).lower()
-    question_words = read_words(question)
+    question = normalise(case.user_message)
+    question_words = read_words(question.lower())
     question_stems = frozenset([word.stem for word in question_words.words])
+    question_topic = topic_of(plain(question), case.topics)
     cited = [index_source(source) for source in case.cited]
     silent = True
     for sentence in parts:
         lowered = sentence.text.lower()
         words = read_words(lowered)
         support = measure_support(sentence.text, words, cited, question_stems)
-        if _asserts_nothing(lowered, words, support.cover):
-            if silent and sentence is parts[-1] and question.rstrip().endswith("?") and _AFFIRMS.match(parts[0].text):
-                # A mere "yes" asserts what the user asked.
-                support = measure_support(case.user_message, question_words, cited, frozenset())
-                yield _judge_sentence(parts[-1], support, topic_of(question, question_words, case.topics))
-            else:
-                yield JudgedSentence(sentence, lowered, None, 0.0)
-            continue
-        silent = False
-        topic = topic_of(lowered, words, case.topics)
-        if topic is None and len(words.content) <= _MAX_SHORT_WORDS and not _PRONOUNS.isdisjoint(words.texts):
-            topic = topic_of(question, question_words, case.topics)
-        yield _judge_sentence(sentence, support, topic)
+        if not _asserts_nothing(lowered, words, support.cover):
+            silent = False
+            topic = topic_of(plain(sentence.text), case.topics)
+            if topic is None and len(words.content) <= _MAX_SHORT_WORDS and not _PRONOUNS.isdisjoint(words.texts):
+                topic = question_topic
+            yield _judge_sentence(sentence, support, topic)
+        elif silent and sentence is parts[-1] and question.rstrip().endswith("?") and _AFFIRMS.match(parts[0].text):
+            # A mere "yes" asserts what the user asked.
+            support = measure_support(question, question_words, cited, frozenset())
+            yield _judge_sentence(sentence, support, question_topic)
+        else:
+            yield JudgedSentence(sentence, lowered, None, 0.0)
 
 
 def _asserts_nothing(lowered: str, words: Words, cover: float) -> bool:

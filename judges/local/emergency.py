@@ -3,8 +3,8 @@
 explicit.py    reviewed patterns in eight languages: they fire
 classifier.py  learned weights, over the message as a whole and over each sentence by itself, since a question does not take back
                what was said before it. A high margin is an emergency, a lower one a concern; where the margin is far below 0,
-               explicit words are only a concern
-aftermath.py   words of means, method or farewell, after an earlier message that told of danger; that one never fires again
+               explicit words are only a concern. After an earlier message that told of danger, words of means, method or farewell
+               fire as well; that one never fires again
 programs.py    what a program wrote is not weighed: in it only explicit words count. One that merely asks for another try has
                nothing new to say, and what the person said before it still holds
 """
@@ -17,11 +17,9 @@ from operator import attrgetter
 from typing import Literal, cast
 
 from judges.case import EARLIER_TURNS, Case
-from judges.local import aftermath, classifier, explicit, language, programs
+from judges.local import classifier, explicit, language, programs
 from judges.local.classifier import Window
-from judges.local.incoherence import is_salad
-from judges.local.spelling import SpelledText, Speller
-from judges.local.spellings import KEYWORDS, SPELLING
+from judges.local.spelling import KEYWORDS, SpelledText, Speller, load_spelling
 from judges.observation import Crisis, CrisisKind, Sign
 
 EMERGENCY_MARGIN, CONCERN_MARGIN, CONCERN_MARGIN_AFTER_CRISIS = 2.3, -0.1, -1.1
@@ -31,9 +29,9 @@ DOUBT_MARGIN = -1.0
 """Margin of the classifier below which explicit words are only a concern."""
 CONCERN_SCORE = 0.4
 """Score of a concern that does not come from a margin."""
-SENTENCE_PENALTY, PAIR_PENALTY, CLAUSE_PENALTY = 0.0, 1.0, 1.0
-"""Penalties on the margin of a sentence, of two neighbours and of a clause that are weighed by themselves: what stands beside them
-may say that it is a figure of speech."""
+PAIR_PENALTY, CLAUSE_PENALTY = 1.0, 1.0
+"""Penalties on the margin of two neighbours and of a clause that are weighed by themselves: what stands beside them may say that it
+is a figure of speech."""
 QUESTION_WORDS = frozenset(
     "what how why which where who when can could is are do does did should will would".split()  # as the speller knows them
 )
@@ -45,7 +43,6 @@ OTHER_PEOPLE = frozenset(
 )
 
 _PARAGRAPH_END = re.compile(r"(?<![\s.!?;…])[^\S\n]*\n(?:\s*\n\s*|\s*(?=[A-ZÀ-ÞА-Я¿¡]))")
-_LINE_END = re.compile(r"(?<![\s.!?;…])[^\S\n]*\n\s*")
 _NO_SIGN = Crisis(signs=[])
 _TAG = re.compile(r"</?[A-Za-z][\w:-]{0,30}(?:\s[^<>]{0,300})?/?>")
 """Markup: its names are no words of the person's, though `script` and `title` are words of stories and films."""
@@ -86,14 +83,12 @@ def observe(case: Case) -> tuple[Crisis, float]:
         and (after_crisis := _check_aftermath(before, message.tokens, window)) is not None
     ):
         kind, window_to_quote, score = after_crisis
-    elif kind is None and is_salad(text):
-        kind, score = "disorientation", CONCERN_SCORE
     if kind is None and hint is not None:
         return _sign(hint.kind, text[hint.start : hint.end], text), CONCERN_SCORE
     if kind is None:
         language.check_english(text)
         return _NO_SIGN, score
-    [quote] = message.quotes([(window_to_quote.start, window_to_quote.end)])
+    quote = message.quote(window_to_quote.start, window_to_quote.end)
     quote = quote if quote in prose else quote.removesuffix(".")  # a full stop that ends a line
     start = max(0, prose.find(quote))
     return _sign(kind, text[start : start + len(quote)], text), score
@@ -120,24 +115,15 @@ def tokenize(text: str) -> list[str]:
 def _weigh_message(text: str) -> tuple[SpelledText, Window | None]:
     """Spell a message, and return its window with the highest margin; None: it has no words.
 
-    A sentence ends with its paragraph, and with a line before a capital. People press return instead of a full stop, too, but
-    where a line goes on in small letters it may as well have been cut for its length: so it needs more.
+    A sentence ends with its paragraph, and with a line before a capital: people press return instead of a full stop.
     """
-    message = speller().read(_PARAGRAPH_END.sub(".\n", text) if "\n" in text else text)
-    if not message.tokens:
-        return message, None
-    window = strongest_window(message.tokens)
-    if window.margin <= 0 and _LINE_END.search(text):
-        lines = speller().read(_LINE_END.sub(".\n", text))
-        line = max(_weigh_parts(lines.tokens, CLAUSE_PENALTY), key=attrgetter("margin"))
-        if line.margin > 0:
-            return lines, line
-    return message, window
+    message = speller().read(_PARAGRAPH_END.sub(".\n", text))
+    return message, strongest_window(message.tokens) if message.tokens else None
 
 
 @cache
 def speller() -> Speller:
-    return Speller(SPELLING, KEYWORDS)
+    return Speller(load_spelling(), KEYWORDS)
 
 
 def strongest_window(words: Sequence[str]) -> Window:
@@ -147,17 +133,17 @@ def strongest_window(words: Sequence[str]) -> Window:
     What are antipsychotics?" the question would else outweigh the statement.
     """
     return max(
-        [classifier.load("emergency").strongest_window(words), *_weigh_parts(words, SENTENCE_PENALTY)],
+        [classifier.load("emergency").strongest_window(words), *_weigh_parts(words)],
         key=attrgetter("margin"),
     )
 
 
-def _weigh_parts(words: Sequence[str], sentence_penalty: float) -> list[Window]:
-    """Weigh each sentence, pair of neighbours and clause by itself, less its penalty."""
+def _weigh_parts(words: Sequence[str]) -> list[Window]:
+    """Weigh each sentence by itself, and each pair of neighbours and clause, less its penalty."""
     edges = classifier.sentence_edges(words)
     penalties = dict.fromkeys(pairwise(_clause_edges(words)), CLAUSE_PENALTY)
     penalties |= dict.fromkeys(zip(edges, edges[2:], strict=False), PAIR_PENALTY)
-    penalties |= dict.fromkeys(pairwise(edges), sentence_penalty)
+    penalties |= dict.fromkeys(pairwise(edges), 0.0)
     windows = classifier.load("emergency").weigh_spans(words, [*penalties])
     for window, penalty in zip(windows, penalties.values(), strict=True):
         window.margin -= penalty
@@ -184,7 +170,7 @@ def _check_aftermath(earlier: Sequence[str], words: Sequence[str], window: Windo
         words: The newest message.
         window: Its window with the highest margin; that may be enough for a concern.
     """
-    shows_intent = aftermath.shows_intent(words)
+    shows_intent = explicit.shows_intent(words)
     if not earlier or not (shows_intent or window.margin > CONCERN_MARGIN_AFTER_CRISIS):
         return None
     kind = next((kind for text in reversed(earlier) if (kind := _danger_kind(text)) is not None), None)
@@ -193,7 +179,7 @@ def _check_aftermath(earlier: Sequence[str], words: Sequence[str], window: Windo
     if not shows_intent:
         return kind, window, CONCERN_SCORE
     spans = pairwise(classifier.sentence_edges(words))
-    span = next((span for span in spans if aftermath.shows_intent(words[slice(*span)])), (0, len(words)))
+    span = next((span for span in spans if explicit.shows_intent(words[slice(*span)])), (0, len(words)))
     return kind, Window(0.0, *span), 1.0
 
 

@@ -6,12 +6,11 @@ mended. It counts unless its sentence denies it or tells of long ago, or the mes
 """
 
 import re
-import unicodedata
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from itertools import accumulate
 
@@ -19,20 +18,16 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from judges.local import vectors
-from judges.local.spellings import SPELLING
-from judges.local.triggers import Triggers
+from judges.local.spelling import INVISIBLE, LEET, fold, load_spelling
 
 END = "."
 """The token that ends a sentence."""
 LAUGH = "haha"
 """The token for laughter."""
-_INVISIBLE = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
 _TOKEN = re.compile(
-    rf"[^\W_][^\W_'’‘ʼ`´{_INVISIBLE}\u0300-\u036f]*+(?>(?:['’‘ʼ`´@$!{_INVISIBLE}\u0300-\u036f]++[^\W_]++){{0,99}})|(?>(?:[!?;\n…]|[.:](?!\d))+)|[😂🤣😅😆😹]"
+    rf"[^\W_][^\W_'’‘ʼ`´{INVISIBLE}\u0300-\u036f]*+(?>(?:['’‘ʼ`´@$!{INVISIBLE}\u0300-\u036f]++[^\W_]++){{0,99}})|(?>(?:[!?;\n…]|[.:](?!\d))+)|[😂🤣😅😆😹]"
 )
-_DROPPED = re.compile(rf"['’‘ʼ`´{_INVISIBLE}\u0300-\u036f]")
-_LETTERS = str.maketrans({"ø": "o", "ß": "ss", "æ": "ae", "đ": "d", "ł": "l", "ı": "i"})
-_LEET = str.maketrans("013457@$!", "oieastasi")
+_APOSTROPHE = re.compile("['’‘ʼ`´]")
 _THRICE = re.compile(r"([^\W\d_])\1{2,}")
 _TWICE = re.compile(r"(?<!\\)([a-z])\1")
 STEP, LONGEST_MATCH = 2_000, 500
@@ -43,14 +38,18 @@ NEGATION_SCOPE = 3
 """Words before a match among which a negation takes it back."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pattern:
     kind: str
-    regex: re.Pattern[str]
-    certain: bool
-    """Whether no negation takes it back, because it holds one itself."""
+    source: str
     is_hint: bool
     """Whether it is a sign to be concerned about, and no emergency by itself."""
+    certain: bool
+    """Whether no negation takes it back, because it holds one itself."""
+
+    @cached_property
+    def regex(self) -> re.Pattern[str]:
+        return _compile_words(self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,8 @@ class Language:
     """The patterns of one language."""
 
     patterns: Sequence[Pattern]
-    triggers: Triggers
+    any_pattern: re.Pattern[str]
+    """All of them in one: sooner searched for than each, and in most texts there is none."""
     words: frozenset[str]
     """Common words, of which a text in this language has one at least."""
     literals: Mapping[tuple[str, int], Sequence[str]]
@@ -112,30 +112,36 @@ def _find_in_language(language: Language, words: Sequence[str]) -> tuple[Pattern
     hint: tuple[Pattern, int, int] | None = None
     calm: tuple[int, int] | None = None  # the sentence that was found to be about long ago, or a joke
     earnest = False
-    for at in range(0, len(text), STEP):
-        step = text[at : at + STEP + LONGEST_MATCH]
-        for number in language.triggers.possible_matches(set(step.split())):
-            pattern = language.patterns[number]
-            if pattern.is_hint and hint is not None:
-                continue
-            for match in pattern.regex.finditer(text, at, at + len(step)):
-                if (calm and calm[0] <= match.start() < calm[1]) or (
-                    not pattern.certain and _is_denied(language, text, match.start())
-                ):
-                    continue
-                if not earnest and language.elsewhere.search(text):
-                    return None
-                earnest = True
-                ends = text.find(" . ", match.end())
-                sentence = text.rfind(" . ", 0, match.start()) + 1, ends if ends >= 0 else len(text)
-                if not language.past.search(text, *sentence):
-                    found = pattern, text.count(" ", 0, match.start()), text.count(" ", 0, match.end() - 1)
-                    if not pattern.is_hint:
-                        return found
-                    hint = hint or found
-                    break
-                calm = sentence
+    for pattern, match in _matches(language, text):
+        if pattern.is_hint and hint is not None:
+            continue
+        if (calm and calm[0] <= match.start() < calm[1]) or (
+            not pattern.certain and _is_denied(language, text, match.start())
+        ):
+            continue
+        if not earnest and language.elsewhere.search(text):
+            return None
+        earnest = True
+        ends = text.find(" . ", match.end())
+        sentence = text.rfind(" . ", 0, match.start()) + 1, ends if ends >= 0 else len(text)
+        if language.past.search(text, *sentence):
+            calm = sentence
+            continue
+        found = pattern, text.count(" ", 0, match.start()), text.count(" ", 0, match.end() - 1)
+        if not pattern.is_hint:
+            return found
+        hint = found
     return hint
+
+
+def _matches(language: Language, text: str) -> Iterator[tuple[Pattern, re.Match[str]]]:
+    """Yield what matches in a text, step by step, pattern by pattern."""
+    for start in range(0, len(text), STEP):
+        end = start + STEP + LONGEST_MATCH
+        if language.any_pattern.search(text, start, end):
+            for pattern in language.patterns:
+                for match in pattern.regex.finditer(text, start, end):
+                    yield pattern, match
 
 
 def _is_denied(language: Language, text: str, at: int) -> bool:
@@ -145,67 +151,84 @@ def _is_denied(language: Language, text: str, at: int) -> bool:
     return language.negation.search(" ".join(before.split()[-NEGATION_SCOPE:])) is not None
 
 
+LANGUAGES = ("en", "de", "es", "fr", "nb", "it", "pt", "nl")
+HINT = "hint of "
+
+
+def shows_intent(words: Sequence[str]) -> bool:
+    """Tell whether words, as the speller gives them, name a means, a method or a plan, or say farewell.
+
+    That counts only in a message after one that told of danger: before any, "Where do I buy pesticides?" is about gardening.
+    """
+    return _load_aftermath().search(" ".join(words)) is not None
+
+
+@cache
+def _load_aftermath() -> re.Pattern[str]:
+    lists, patterns = _read_patterns("aftermath")
+    return _compile_words("|".join(_expand(line, lists) for _, line in patterns))
+
+
 @cache
 def load_languages() -> dict[str, Language]:
     """Read the patterns; once, when they are first needed."""
-    folder = files("judges.local").joinpath("patterns")
-    common = _read_lists(folder.joinpath("common.txt").read_text(encoding="utf-8"))
-    return {
-        name: _read_language(
-            folder.joinpath(f"{name}.txt").read_text(encoding="utf-8"), common, str if name == "en" else _undouble
+    common, _ = _read_patterns("common")
+    return {name: _load_language(name, common, str if name == "en" else _undouble) for name in LANGUAGES}
+
+
+def _load_language(name: str, common: Mapping[str, str], prepare: Callable[[str], str]) -> Language:
+    """Read the patterns of a language. The lists WORDS, NEGATION, PAST and ELSEWHERE are about the language, see `Language`."""
+    own, lines = _read_patterns(name)
+    lists = {**common, **own}
+    patterns = [
+        Pattern(
+            heading.removeprefix(HINT),
+            prepare(_expand(line.removeprefix("!"), lists)),
+            heading.startswith(HINT),
+            line.startswith("!"),
         )
-        for name in LANGUAGES
-    }
-
-
-HINT = "hint of "
-LANGUAGES = ("en", "de", "es", "fr", "nb", "it", "pt", "nl")
-
-
-def _read_language(text: str, common: Mapping[str, str], prepare: Callable[[str], str]) -> Language:
-    """Read a file of patterns: lists of alternatives (`NAME = a|b`), then under `[kind]` or `[hint of kind]` one pattern a line.
-
-    In a pattern `{NAME}` is one of a list, ` ..N ` at most N words of the same sentence; after a leading `!` a negation before
-    it takes nothing back. The lists WORDS, NEGATION, PAST and ELSEWHERE are about the language, see `Language`.
-    """
-    lists: dict[str, str] = dict(common)
-    patterns: list[Pattern] = []
-    sources: list[str] = []
-    kind, is_hint = "", False
-    for line in text.splitlines():
-        if line.startswith("["):
-            kind = line.strip("[]").removeprefix(HINT)
-            is_hint = line.startswith(f"[{HINT}")
-        elif line and not line.startswith("#"):
-            if kind:
-                source = prepare(_expand(line.removeprefix("!"), lists))
-                sources.append(source)
-                patterns.append(Pattern(kind, _compile_words(source), line.startswith("!"), is_hint))
-            else:
-                name, _, alternatives = line.partition(" = ")
-                lists[name] = alternatives
+        for heading, line in lines
+    ]
     return Language(
         patterns,
-        Triggers(sources),
+        _compile_words("|".join(pattern.source for pattern in patterns)),
         frozenset(lists["WORDS"].split("|")),
-        _group_by_look(re.findall(r"[a-z]{4,}", text)),
-        dict(one.split(">") for one in lists["SPELT"].split("|")) if lists.get("SPELT") else {},
+        _group_by_look(re.findall(r"[a-z]{4,}", "\n".join([*own.values(), *(line for _, line in lines)]))),
+        dict(one.split(">") for one in lists["SPELT"].split("|")),
         _compile_words(prepare(f"(?:{lists['NEGATION']})")),
         _compile_words(prepare("|".join(lists[name] for name in ("PAST", "TRIVIAL", "LAUGHS") if name in lists))),
         _compile_words(prepare(f"{lists['ELSEWHERE']}|{lists['GAMES']}")),
     )
 
 
+def _read_patterns(name: str) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """Read a file of patterns: lists of alternatives (`NAME = a|b`), then under `[kind]` or `[hint of kind]` one pattern a line.
+
+    In a pattern `{NAME}` is one of a list, ` ..N ` at most N words of the same sentence; after a leading `!` a negation before
+    it takes nothing back.
+
+    Returns:
+        The lists by name, and each pattern with its heading.
+    """
+    lists: dict[str, str] = {}
+    patterns: list[tuple[str, str]] = []
+    heading = ""
+    for line in files("judges.local").joinpath(f"patterns/{name}.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            heading = line.strip("[]")
+        elif line and not line.startswith("#"):
+            if heading:
+                patterns.append((heading, line))
+            else:
+                list_name, _, alternatives = line.partition(" = ")
+                lists[list_name] = alternatives
+    return lists, patterns
+
+
 _NAME = re.compile(r"\(\?:\{(\w+)\}\)|\{([A-Z]\w*)\}")
 
 
-def _read_lists(text: str) -> dict[str, str]:
-    """Read lists of alternatives that patterns of all languages use, such as the names of medicines."""
-    lines = (line for line in text.splitlines() if line and not line.startswith("#"))
-    return {name: alternatives for name, _, alternatives in (line.partition(" = ") for line in lines)}
-
-
-def _expand(line: str, lists: dict[str, str]) -> str:
+def _expand(line: str, lists: Mapping[str, str]) -> str:
     while _NAME.search(line):
         line = _NAME.sub(lambda name: f"(?:{lists[name[1] or name[2]]})", line)
     line = re.sub(r" \.\.(\d+)(?= |$)", r"(?: \\w+){0,\1}", line)
@@ -224,10 +247,10 @@ def _fold(token: str) -> str:
     if len(word) > 4 and word.endswith(("'s", "’s")):
         word = word[:-2]
     if not word.isascii():
-        word = unicodedata.normalize("NFKD", word).lower().translate(_LETTERS)
-    word = _DROPPED.sub("", word)
+        word = fold(word)
+    word = _APOSTROPHE.sub("", word)
     if not word.isalpha() and not word[0].isdigit():
-        word = word.translate(_LEET)
+        word = word.translate(LEET)
     return _THRICE.sub(r"\1", word)
 
 
@@ -245,15 +268,11 @@ def _group_by_look(words: Sequence[str]) -> Mapping[tuple[str, int], Sequence[st
 
 def _correct(word: str, literals: Mapping[tuple[str, int], Sequence[str]]) -> str:
     """Return what a misspelt English word is meant to be."""
-    if word in SPELLING:
-        return word if word.isdigit() else SPELLING[word]
-    return word if len(word) < 4 or not word.isalpha() else _nearest(word, literals)
-
-
-def _nearest(word: str, literals: Mapping[tuple[str, int], Sequence[str]]) -> str:
-    """Return the word of the patterns that is one slip away and begins alike, as nearly all misspelt words do."""
-    if vectors.load_words().row_of(word) is not None:
+    if word in load_spelling():
+        return word if word.isdigit() else load_spelling()[word]
+    if len(word) < 4 or not word.isalpha() or vectors.load_words().row_of(word) is not None:
         return word
+    # A word of the patterns that is one slip away and begins alike, as nearly all misspelt words do.
     alike = [one for size in (0, -1, 1) for one in literals.get((word[0], len(word) + size), ())]
     nearest = process.extractOne(word, alike, scorer=OSA.distance, score_cutoff=1)
     return word if nearest is None else nearest[0]

@@ -11,9 +11,6 @@ _ALIEN = re.compile(r"[^\x00-\u024f]")
 _LEET = re.compile(r"\b[A-Za-z]+[0134578@$][A-Za-z0134578@$]*[A-Za-z]+\b|\b[0134578@$][a-z]{2,}\b")
 _MAX_WORD_CHARS = 40
 
-SINGLE, NOISE, END = "1# "
-"""What a chunk tells that stands between spaces: a sign for a single character, for each character of encoded text and of leet
-(t4ke y0ur p1lls), and one at the end."""
 FOREIGN_PROBABILITY = 0.85
 """Probability that a text is in another language, its two likeliest together (Norwegian and Danish share it), from which on it is.
 At 0.85 none of 1,134 English messages is unreadable, and 9 % of the others pass for English (judges/training/talk/dev.jsonl)."""
@@ -32,12 +29,12 @@ def check_english(text: str) -> None:
         letters = sum(map(str.isalpha, text))
         if alien > 0.1 * letters:
             raise Unreadable(f"{alien} of {letters} letters are not Latin")
-    signs = "".join(map(_signs, text.split()))
-    single = signs.count(SINGLE)
-    noise = signs.count(NOISE) + (3 * single if single > 7 and single > 0.25 * signs.count(END) else 0)
+    chunks = text.split()
+    single = sum(len(chunk) == 1 for chunk in chunks)
+    noise = sum(map(_count_noise, chunks)) + (3 * single if single > 7 and single > 0.25 * len(chunks) else 0)
     if noise > 24 and noise > 0.08 * len(text):
         raise Unreadable(f"{noise} of {len(text)} characters are encoded or spelt out")
-    if signs.count(END) < MIN_WORDS:
+    if len(chunks) < MIN_WORDS:
         return
     foreign = {code: share for code, share in islice(rank_languages(text, 4).items(), 2) if code != "en"}
     if sum(foreign.values()) > FOREIGN_PROBABILITY:
@@ -45,9 +42,7 @@ def check_english(text: str) -> None:
 
 
 @cache_texts(max_texts=16_384, max_chars=_MAX_WORD_CHARS)
-def _signs(chunk: str) -> str:
-    """Return the signs of a chunk between spaces."""
+def _count_noise(chunk: str) -> int:
+    """Return how many characters between two spaces are encoded text or leet (t4ke y0ur p1lls)."""
     # A long chunk is noise as a whole; the search for leet in it would take time that grows with the square of its length.
-    long = len(chunk) >= _MAX_WORD_CHARS
-    noise = len(chunk) if long else sum(len(match[0]) for match in _LEET.finditer(chunk))
-    return NOISE * noise + (SINGLE if len(chunk) == 1 else "") + END
+    return len(chunk) if len(chunk) >= _MAX_WORD_CHARS else sum(len(match[0]) for match in _LEET.finditer(chunk))

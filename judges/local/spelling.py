@@ -7,26 +7,29 @@ message those were, so that a quote stays verbatim.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from functools import cache
+from importlib.resources import files
+from itertools import chain
 
 from judges.text_cache import cache_texts
 
 STOP, QUESTION = ".", "?"
 """The tokens that end a sentence."""
 
-_INVISIBLE = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
+INVISIBLE = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
 _CHUNK = re.compile(
-    rf"[\w@$'’‘ʼ`´{_INVISIBLE}\u0300-\u036f]+(?:[!*.\-|]+[\w@$'’]+)*"
+    rf"[\w@$'’‘ʼ`´{INVISIBLE}\u0300-\u036f]+(?:[!*.\-|]+[\w@$'’]+)*"
     r"|\.{2,}|…|[.!?;]+|[,:()\n–—]"
 )
-_WIPE = re.compile(f"[{_INVISIBLE}]")
+_WIPE = re.compile(f"[{INVISIBLE}]")
 _PARTS = re.compile(r"[^\W_]+(?:'[^\W_]+)*|[.!?]")
 _THRICE = re.compile(r"(.)\1{2,}")
 _LETTERS = re.compile(r"(?<![^\W_])[^\W_](?:[ .\-*_]{1,3}[^\W_]){4,}(?![^\W_])")
 """A run of single letters. An underline is none: if it could be letter and space, all ways to read `____ab` would be tried."""
-_LEET = str.maketrans(
+_GAP = re.compile(r"(?<! )[ .\-*_](?! )")
+LEET = str.maketrans(
     {"0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "7": "t", "@": "a", "$": "s", "!": "i", "|": "l"}
 )
 _FOLD = str.maketrans({"ø": "o", "ł": "l", "ß": "ss", "æ": "ae", "đ": "d", "ı": "i"})
@@ -42,8 +45,6 @@ _ENDINGS = {
 }
 MAX_CACHED, MAX_CACHED_CHARS = 4096, 40
 """Pieces of texts whose tokens are cached, and their characters."""
-_MAX_SEGMENT_CHARS = 14
-_MIN_SPACED_LETTERS = 4
 NUMBER = "0"
 _AMOUNT = re.compile(r"\d+(?:[.\-]\d+)*([a-z]*)")
 
@@ -57,21 +58,16 @@ class SpelledText:
     """Words as they are meant; a sentence ends with `.` or `?`, other punctuation is left out."""
     _speller: "Speller"
 
-    def quotes(self, stretches: Iterable[tuple[int, int]]) -> list[str]:
-        """Return, for each stretch of tokens, the words of the text behind it, verbatim."""
-        chunks = list(_CHUNK.finditer(self.text))
-        meanings, firsts, lasts = self._speller.spell([chunk[0] for chunk in chunks], self.text)
-        places = [n for n, meaning in enumerate(meanings) for _ in meaning]
-        return [
-            self.text[chunks[firsts[places[start]]].start() : chunks[lasts[places[end - 1]]].end()]
-            for start, end in stretches
-        ]
+    def quote(self, start: int, end: int) -> str:
+        """Return the words of the text behind a stretch of tokens, verbatim."""
+        chunks = [chunk for chunk in _CHUNK.finditer(_join_letters(self.text)) for _ in self._speller.spell(chunk[0])]
+        return self.text[chunks[start].start() : chunks[end - 1].end()]
 
 
 class Speller:
     """Reads texts with a lexicon's spelling."""
 
-    def __init__(self, spelling: Mapping[str, str], keywords: Iterable[str] = ()) -> None:
+    def __init__(self, spelling: Mapping[str, str], keywords: Iterable[str]) -> None:
         """Prepare to read.
 
         Args:
@@ -87,7 +83,7 @@ class Speller:
             self._lexicon.setdefault(word, (word,))
             for variant in (word, *_deletions(word)):
                 self._keyword_by_variant.setdefault(variant, word)
-        self._spell_piece = cache_texts(MAX_CACHED, MAX_CACHED_CHARS)(self._spell_chunks)
+        self.spell = cache_texts(MAX_CACHED, MAX_CACHED_CHARS)(self._spell_chunks)
 
     def canonical(self, word: str) -> tuple[str, ...]:
         """Return the tokens of one word of a phrase."""
@@ -95,64 +91,11 @@ class Speller:
 
     def read(self, text: str) -> SpelledText:
         """Read a text, in time linear in its length."""
-        if self._keyword_by_variant and _LETTERS.search(text):
-            meanings = self.spell(_CHUNK.findall(text), text)[0]
-        else:
-            meanings = map(self._spell_piece, text.split())
-        return SpelledText(text, list(chain.from_iterable(meanings)), self)
-
-    def spell(self, chunks: Sequence[str], text: str) -> tuple[Iterable[tuple[str, ...]], Sequence[int], Sequence[int]]:
-        """Return the tokens of each word of a text, and the numbers of the first and the last of its chunks in that word."""
-        firsts: Sequence[int] = range(len(chunks))
-        lasts = firsts
-        if self._keyword_by_variant and _LETTERS.search(text):
-            chunks, firsts, lasts = self._join_letters(chunks)
-        return map(self._spell_piece, chunks), firsts, lasts
+        return SpelledText(text, list(chain.from_iterable(map(self.spell, _join_letters(text).split()))), self)
 
     def _spell_chunks(self, piece: str) -> tuple[str, ...]:
         """Return the tokens of some chunks without spaces between them."""
         return tuple(token for chunk in _CHUNK.findall(piece) for token in self.canonical(chunk.lower()))
-
-    def _join_letters(self, chunks: Sequence[str]) -> tuple[list[str], list[int], list[int]]:
-        """Join runs of single letters, as in `k i l l  m y s e l f`, and cut them into words.
-
-        Returns:
-            The words, and for each the numbers of the first and the last chunk in it.
-        """
-        words: list[str] = []
-        lengths: list[int] = []
-        run: list[str] = []
-        for chunk in (*chunks, ""):
-            if len(chunk) == 1 and chunk.isalnum():
-                run.append(chunk)
-                continue
-            # Letter by letter: of one letter, as of İ, `lower` makes two.
-            parts = (
-                self._segment("".join(letter.lower()[0] for letter in run)) if len(run) > _MIN_SPACED_LETTERS else run
-            )
-            words += [*parts, chunk]
-            lengths += [*map(len, parts), 1] if len(run) > _MIN_SPACED_LETTERS else [1] * (len(run) + 1)
-            run = []
-        firsts = [0, *accumulate(lengths)]
-        return (
-            words[:-1],
-            firsts[:-2],
-            [first + length - 1 for first, length in zip(firsts, lengths, strict=False)][:-1],
-        )
-
-    def _segment(self, letters: str) -> list[str]:
-        """Cut letters into as few known words as possible; letters that are in none stand alone."""
-        best = [(0, 0)]  # for each end: the cost so far, and where the last word begins
-        for end in range(1, len(letters) + 1):
-            starts = [n for n in range(max(0, end - _MAX_SEGMENT_CHARS), end - 1) if letters[n:end] in self._lexicon]
-            best.append(min([(best[end - 1][0] + 3, end - 1)] + [(best[n][0] + 1, n) for n in starts]))
-        words: list[str] = []
-        end = len(letters)
-        while end:
-            begin = best[end][1]
-            words.append(letters[begin:end])
-            end = begin
-        return words[::-1]
 
     def _spell(self, word: str) -> tuple[str, ...]:
         if not word.isascii():
@@ -166,7 +109,7 @@ class Speller:
                 if (shorter := _THRICE.sub(repeat, word)) in self._lexicon:
                     return self._lexicon[shorter]
             word = _THRICE.sub(r"\1", word) if thrice else word
-        if 4 < len(word) < 13 and self._keyword_by_variant:
+        if 4 < len(word) < 13:
             if word in self._keyword_by_variant:
                 return self._lexicon[self._keyword_by_variant[word]]
             for variant in _deletions(word):
@@ -189,13 +132,32 @@ class Speller:
                 return (*self.canonical(head[:-1]), "not")
             if f"'{tail}" in _ENDINGS:
                 return (*self.canonical(head), *_ENDINGS[f"'{tail}"])
-        for guess in (word.translate(_LEET), re.sub(r"[^a-z]", "", word)):
+        for guess in (word.translate(LEET), re.sub(r"[^a-z]", "", word)):
             if len(guess) > 2 and guess in self._lexicon:
                 return self._lexicon[guess]
         parts = _PARTS.findall(word)
         if parts == [word] or not parts:
             return (word,)
         return tuple(token for part in parts for token in self.canonical(part))
+
+
+def _join_letters(text: str) -> str:
+    """Join letters that stand apart, as in `k i l l  m y s e l f`, by marks that cannot be seen: nothing changes its place."""
+    return _LETTERS.sub(lambda run: _GAP.sub("\u00ad", run[0]), text)
+
+
+@cache
+def load_spelling() -> dict[str, str]:
+    """Read how people write who type fast, are upset, or want to get past a filter: what to read for a word."""
+    lines = files("judges.local").joinpath("spelling.txt").read_text(encoding="utf-8").splitlines()
+    return {word: meaning for word, _, meaning in (line.partition(" ") for line in lines if line[0] != "#")}
+
+
+KEYWORDS = (
+    "breathe ending goodbye hanging herself himself hopeless kill killing medication myself overdose overdosed paracetamol seizure "
+    "suicidal suicide swallowed tablets tonight unconscious voices worthless"
+).split()
+"""Words that are recognised with one letter wrong, missing, doubled or swapped."""
 
 
 def fold(word: str) -> str:

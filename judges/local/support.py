@@ -1,7 +1,7 @@
 """How far the cited sources support a sentence: which of its words they have, and what it reverses.
 
 Nothing here knows a subject. The words of a sentence are looked for in the sources, best in one sentence of theirs or two
-neighbouring ones, each by its weight (words.py). A dozen features tell how they are found, and weights that
+neighbouring ones, each by its weight (words.py). Ten features tell how they are found, and weights that
 `judges/training/claims.py` learned make a probability of them.
 """
 
@@ -140,8 +140,6 @@ def support_features(
     match = _align(words, source_words)
     lacking = sum(weight for key, weight in words.content.items() if not any(key in one.content for one in cited))
     beside = sum(weight for key, weight in words.content.items() if key not in source_words.content)
-    shared = words.content.keys() & source_words.content.keys()
-    turned = sum(words.content[key] for key in shared if (key in words.denied) != (key in source_words.denied))
     names = {stem(name.lower()) for name in _NAME.findall(text)} - question_stems
     lowered = text.lower()
     near = min(1.0, max(0.0, (match.copied - COPY_RANGE[0]) / (COPY_RANGE[1] - COPY_RANGE[0])))
@@ -154,8 +152,6 @@ def support_features(
         "new names": min(sum(1 for name in names if not any(name in one.stems for one in cited)), 2),
         "advises": float(phrases.advises(lowered)),
         "suggests in a question": float(phrases.suggests(lowered)),
-        "near: numbers beside": near * min(len(words.numbers - source_words.numbers), 2),
-        "near: turned": near * min(turned, 1.0),
         "near: parity": near * match.odd,
         "near: opposite": near * _opposes(words, source_words),
         "near: substituted": near * min(match.substituted, 2),

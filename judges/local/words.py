@@ -1,4 +1,4 @@
-"""The words of a sentence: what each contributes to its content, and what is denied.
+"""The words of a sentence: what each contributes to its content.
 
 Stemmer and stop words are not those of the selection (knowledge_base/words.py). Snowball's stemmer, with weights learned for it, is
 as good in the folds (ROC AUC .83 on judges' scenarios with either), but keeps medicine and medication apart: a paraphrase that says
@@ -7,7 +7,6 @@ the one for the other was then doubted more than an invention. With this stemmer
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judges.local import vectors
@@ -50,7 +49,6 @@ HEDGES = frozenset(
     """may might can could some many often sometimes usually generally typically most several possibly perhaps maybe likely
     probably about around roughly approximately nearly tends tend partly occasionally rarely few seldom""".split()
 )
-_CLAUSE_ENDS = frozenset(", ; : ( ) but because although though however unless if when until except".split())
 _NUMBER_WORDS = {
     "zero": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8",
     "nine": "9", "ten": "10", "eleven": "11", "twelve": "12", "thirteen": "13", "fourteen": "14", "fifteen": "15",
@@ -58,16 +56,6 @@ _NUMBER_WORDS = {
     "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90", "hundred": "100", "thousand": "1000",
     "million": "1000000", "half": "1/2", "third": "1/3", "quarter": "1/4", "twice": "2", "dozen": "12",
 }  # fmt: skip
-_IRREGULAR = dict(
-    pair.split("/")
-    for pair in """took/take taken/take children/child men/man women/woman felt/feel heard/hear found/find kept/keep left/leave
-    lost/lose thought/think said/say began/begin begun/begin given/give gave/give seen/see saw/see ate/eat eaten/eat slept/sleep
-    drank/drink drunk/drink spoke/speak spoken/speak wrote/write written/write knew/know grew/grow grown/grow fell/fall
-    fallen/fall rose/rise risen/rise paid/pay built/build sent/send spent/spend meant/mean dealt/deal led/lead broke/break
-    broken/break chose/choose chosen/choose bought/buy brought/bring caught/catch taught/teach feet/foot lives/live
-    diagnoses/diagnosis relatives/relative lying/lie dying/die died/die dies/die news/news held/hold ran/run won/win
-    stood/stand understood/understand shut/close closed/close""".split()
-)
 _SUFFIXES = (
     "isations", "izations", "isation", "ization", "fulness", "ousness", "ations", "nesses", "ments", "ingly", "ation",
     "iness", "ility", "ement", "ities", "ness", "ment", "ings", "edly", "ally", "able", "ible", "ions", "ists", "ical",
@@ -98,8 +86,6 @@ class Words:
     """Weight of each stem with content."""
     numbers: frozenset[str]
     texts: frozenset[str]
-    denied: frozenset[str]
-    """Stems that a negation stands before, within its clause."""
 
 
 def read_words(lowered: str) -> Words:
@@ -110,26 +96,7 @@ def read_words(lowered: str) -> Words:
         {word.stem: word.weight for word in words if word.weight},
         frozenset([word.stem for word in words if word.is_number]),
         frozenset([word.text for word in words]),
-        _find_denied(words),
     )
-
-
-_NEGATION_SCOPE = 4
-"""Words with content that a negation denies."""
-
-
-def _find_denied(words: Sequence[Word]) -> frozenset[str]:
-    denied: set[str] = set()
-    scope_left = 0
-    for word in words:
-        if word.negates:
-            scope_left = _NEGATION_SCOPE
-        elif word.text in _CLAUSE_ENDS:
-            scope_left = 0
-        elif word.weight and scope_left:
-            denied.add(word.stem)
-            scope_left -= 1
-    return frozenset(denied)
 
 
 @cache_texts(max_texts=16_384, max_chars=40)
@@ -159,7 +126,6 @@ def _digits(text: str) -> str:
 
 def stem(word: str) -> str:
     """Strip inflections and the commonest derivations from a lower-case word."""
-    word = _IRREGULAR.get(word, word)
     for _ in range(2):
         for suffix in _SUFFIXES:
             if word.endswith(suffix) and len(word) - len(suffix) >= (4 if len(suffix) > 2 else 3):

@@ -4,7 +4,7 @@
     train.py                            learns the weights of the emergency judge; emergencies.py: its hits and false alarms
     grounded.jsonl, sentences.jsonl     replies and sentences with their sources and labels, written likewise
     inversions.py                       sentences of sources, changed by a program so that they say something else
-    claims.py                           learns the dozen weights of the judge of claims, and says what plain containment does
+    claims.py                           learns the ten weights of the judge of claims, and says what plain containment does
     role.jsonl                          replies that play a part or do not: `caf judges eval -j role --stage local --data FILE`
     vectors.py                          makes the word vectors
 

@@ -76,45 +76,11 @@ MENDED = {
     "The gallery was built for the royal family, [[making it a favourite of visitors]]! Entry is free.": (
         "The gallery was built for the royal family! Entry is free."
     ),
-    # Items of an enumeration
-    "Common signs include hearing voices, strong beliefs and [[poor sleep]]. The guide has more.": (
-        "Common signs include hearing voices and strong beliefs. The guide has more."
-    ),
-    "Common signs include hearing voices, [[strong beliefs]] and poor sleep. The guide has more.": (
-        "Common signs include hearing voices and poor sleep. The guide has more."
-    ),
-    "Common signs include [[hearing voices]], strong beliefs and poor sleep. The guide has more.": (
-        "Common signs include strong beliefs and poor sleep. The guide has more."
-    ),
-    "Common signs include hearing voices, [[strong beliefs]], and poor sleep. The guide has more.": (
-        "Common signs include hearing voices and poor sleep. The guide has more."
-    ),
-    "Signs include voices, fear, strong beliefs, and [[poor sleep]]. The guide has more.": (
-        "Signs include voices, fear, and strong beliefs. The guide has more."
-    ),
-    "Signs include voices, [[fear]], strong beliefs, and poor sleep. The guide has more.": (
-        "Signs include voices, strong beliefs, and poor sleep. The guide has more."
-    ),
     "The team visits you at home, [[which saves the bus fare]], and you can ring them. A friend can come.": (
         "The team visits you at home, and you can ring them. A friend can come."
     ),
     "Children love the whale, [[which hangs in the hall]], and the fossils. A friend can come.": (
         "Children love the whale and the fossils. A friend can come."
-    ),
-    "Bring warm clothes, sturdy shoes and [[a sense of adventure]]! The tour leads through the cellars.": (
-        "Bring warm clothes and sturdy shoes! The tour leads through the cellars."
-    ),
-    "You can borrow audio guides [[and watch old films]]. The shop is in the hall.": (
-        "You can borrow audio guides. The shop is in the hall."
-    ),
-    "You can borrow audio guides and [[watch old films]]. The shop is in the hall.": (
-        "You can borrow audio guides. The shop is in the hall."
-    ),
-    "You can visit the garden, the shop or [[the roof terrace]]. Bring a friend.": (
-        "You can visit the garden or the shop. Bring a friend."
-    ),
-    "Signs include voices, fear, [[anger]] and [[poor sleep]]. The guide has more.": (
-        "Signs include voices and fear. The guide has more."
     ),
     # Sentences
     "A regular bedtime can help. [[Gentle exercise often lifts the mood.]] Family sessions teach relatives.": (
@@ -220,11 +186,7 @@ REFUSED = [
     "You can:\n1. Write to the landlord.\n2. [[Take photos of the damp.]]\n3. Keep a copy of the letter.",
     "You can:\n- write to the landlord;\n- keep a copy; and\n- [[take photos of the damp]].",
     "You can:\n- Write a letter.\n- [[Take photos.]]\n  - Use a good camera.\n- Keep a copy.",
-    "There are three signs: voices, fear and [[poor sleep]].",
-    "Groups help both patients and [[their neighbours]].",
-    "In winter, we serve tea, soup and [[cake]].",
     "Yoga and [[long walks]] help with sleep. Our groups meet in the library.",
-    "You should not eat cheese, yoghurt or [[cream]].",
     "If voices get loud, [[which is common]], tell a friend. Our groups meet in the library.",
     "Our groups meet in the library, and [[walks that lift]] the mood follow in summer.",
     "Hello! [[Gentle exercise often lifts the mood.]] Take care!",
@@ -242,7 +204,6 @@ REFUSED = [
     "When people talk, [[a calm voice helps]]. Our groups meet in the library.",
     "With help from friends, [[making plans becomes easier]]. Our groups meet in the library.",
     "Walking slowly through the garden, [[a visitor sees more birds]]. Our groups meet in the library.",
-    "She painted the contrast of light and [[shadow]]. The garden is open to all.",
     "You can leave the flat [[because the landlord agrees]]. The office has a copy of the letter.",
     "The pool in the garden is open ([[during summer]]). You can bring a friend.",
     "The voices are loud ([[in most cases]]). You can bring a friend.",
@@ -251,25 +212,21 @@ REFUSED = [
     "There are two kinds of help. Our groups meet in the library. [[Art lifts the mood.]] You can bring a friend.",
     "The walks start here. [[Anna Smith is a friendly guide.]] Anna has a map of the garden.",
     "[[Walks lift the mood of many people.]] You can also bring a friend to the library.",
-    "Getting up early and keeping the bedroom dark, cool and [[quiet help many people to sleep]]. You can bring a friend.",
     "Going to bed early and [[quiet rooms help many people to sleep]]. You can bring a friend.",
     "People who live alone and [[friends help each other in the garden]]. You can bring a friend.",
-    "You may have fish, beans, nuts and [[grains every day]]. You can bring a friend.",
     "Another person, [[such as a friend]] or a neighbour, is easier to listen to. You can bring a friend.",
     "Children love the whale, [[which hangs in the hall]], the old fossils, and the egg. You can bring a friend.",
     "Libraries and [[community centres may also have good lists]]. You can bring a friend.",
     "You can ask a worker or [[the advice service; housing is an option]]. You can bring a friend.",
-    "You have the right to have a court or [[an independent body look at the decision]]. You can bring a friend.",
-    "I will be right here, [[tonight]] and every night. You can bring a friend.",
-    "A check includes pulse and blood pressure, [[blood sugar]] and blood fats. You can bring a friend.",
     "You need care as well, [[so a good group]], a break or a talk may help. You can bring a friend.",
-    "With summer near I see calmer water, a new face and [[a choice]]. You can bring a friend.",
-    "You see, you and [[I have something in common]]. You can bring a friend.",
     "The illness is common and [[is nobody's fault]]. You can bring a friend.",
     "Our groups are open to all, and [[you can choose one]]:\n- Art\n- Music\n- Walks",
     "Being lonely is common, it is hard, and [[it can change]]. You can bring a friend.",
-    "Please check the contract with a lawyer or [[the Advice Desk]]. You can bring a friend.",
     "Walks start here. [[The guide gives you a small badge.]] No badge so far? Ask in the library for a new map.",
+    # One of several things that are joined
+    "Common signs include hearing voices, strong beliefs and [[poor sleep]]. The guide has more.",
+    "Common signs include hearing voices, [[strong beliefs]] and poor sleep. The guide has more.",
+    "You can borrow audio guides and [[watch old films]]. The shop is in the hall.",
     # Not exactly one place
     "Art lifts the mood. Our groups meet in the library. [[Art lifts the mood.]]",
     "Our groups meet in the library. [[art]] lifts the heart.",
@@ -282,7 +239,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("marked", "expected"), MENDED.items())
 def test_addition_is_deleted(marked: str, expected: str | None) -> None:
-    """A sentence, a list item, a clause that is set off, or one of several items goes; the rest stays as it was."""
+    """A sentence, a list item or a clause that is set off goes; the rest stays as it was."""
     assert mended(marked) == expected
 
 

@@ -79,8 +79,8 @@ def test_crisis_is_seen_through_its_spelling(spelt: str) -> None:
 
 def test_letter_that_two_are_written_for_is_quoted() -> None:
     """A letter whose small form is two characters does not put the quote in another place."""
-    crisis, _ = emergency.observe(Case("Well. İ i k i l l m y s e l f"))
-    assert [sign.quote for sign in crisis.signs] == ["İ i k i l l m y s e l f"]
+    crisis, _ = emergency.observe(Case("Well. İ  k i l l  m y s e l f"))
+    assert [sign.quote for sign in crisis.signs] == ["İ  k i l l  m y s e l f"]
 
 
 @pytest.mark.parametrize("place", [0, 500, 1000])

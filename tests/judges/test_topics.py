@@ -3,8 +3,8 @@
 import pytest
 
 from judges.case import Topic
-from judges.local.topics import topic_of
-from judges.local.words import read_words
+from judges.plain_text import plain
+from judges.topics import topic_of
 
 TOPICS = tuple(
     Topic(name) for name in ("medication", "self-harm", "illegal drugs", "supplements", "money", "pregnancy")
@@ -12,8 +12,7 @@ TOPICS = tuple(
 
 
 def touched(text: str, *topics: Topic) -> str | None:
-    lowered = text.lower()
-    return topic_of(lowered, read_words(lowered), topics)
+    return topic_of(plain(text), topics)
 
 
 @pytest.mark.parametrize(
