@@ -41,14 +41,19 @@ class Target:
 
 def write_table(title: str, columns: Iterable[object], rows: Mapping[str, Iterable[object]]) -> str:
     """Write a table: names at the left, numbers at the right; what is None stays empty."""
-    lines = {title: columns, **rows}
-    width = max(map(len, lines)) + 2
-    return "\n".join((name.ljust(width) + "".join(map(_write_cell, cells))).rstrip() for name, cells in lines.items())
+    lines = [[title, *columns], *([name, *cells] for name, cells in rows.items())]
+    written = [[_write_cell(cell) for cell in line] for line in lines]
+    name_width, *widths = (max(map(len, column)) for column in zip(*written, strict=True))
+    return "\n".join(
+        "  ".join(
+            [name.ljust(name_width), *(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))]
+        ).rstrip()
+        for name, *cells in written
+    )
 
 
 def _write_cell(value: object) -> str:
-    text = "" if value is None else f"{value:,.3f}" if isinstance(value, float) else str(value)
-    return f"{text:>12}"
+    return "" if value is None else f"{value:,.3f}" if isinstance(value, float) else str(value)
 
 
 def write_targets(figures: Figures, targets: Iterable[Target]) -> str:
@@ -71,7 +76,7 @@ def report(figures: Figures, targets: Sequence[Target], out: Path) -> int:
     Returns:
         The exit code: 1 if a target is missed.
     """
-    print(write_table("figures", (), {name: (float(value),) for name, value in figures.items()}))
+    print(write_table("figures", [""], {name: (float(value),) for name, value in figures.items()}))
     print("\n" + write_targets(figures, targets))
     save(figures, out)
     return int(not all(target.is_met(figures) for target in targets))
