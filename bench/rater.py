@@ -130,8 +130,8 @@ def known_texts(library: Library) -> dict[str, list[Rateable]]:
     ]
     bot = yaml.safe_load((ROOT / "config.yaml").read_text())["chatbots"][SHIPPED]
     urgent = bot["emergency"]
-    messages = [bot["fallback"], f"{bot['fallback']} {urgent['contact']}"]
-    messages += [text for texts in urgent["texts"].values() for text in texts.values()]
+    texts = [text for by_language in urgent["texts"].values() for text in by_language.values()]
+    messages = [bot["fallback"], *texts, f"{bot['fallback']} {urgent['contact']}"]
     return {
         "drift of the stand-in (0 or 1)": drifts,
         "sentences of a section (4)": restated,
