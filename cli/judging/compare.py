@@ -72,7 +72,6 @@ def compare(
                     first_side,
                     second_side,
                     cases,
-                    within_budget=budget is not None,
                     at_once=concurrency,
                     on_answer=told,
                 )
