@@ -22,7 +22,7 @@ from assistants.assistant import (
     ToolRequest,
 )
 from knowledge_base.citations import cite_command
-from models.asks_models import Completer
+from models.client import Models
 from models.completion import wrap_message
 from models.engine import Body, Forwarded, forward_by_completing
 from models.errors import AssistantFailed, ModelError
@@ -43,14 +43,14 @@ class AssistantEngine:
     def __init__(self, assistant: Assistant, settings: ModelSettings | None = None) -> None:
         self._assistant = assistant
         self._roles: Mapping[str, str] = settings.models if settings is not None else {}
-        self._models: Completer | None = None
+        self._models: Models | None = None
 
     @property
     def acts(self) -> bool:
         """Whether the assistant acts outside."""
         return isinstance(self._assistant, ActingAssistant)
 
-    def use_models(self, models: Completer) -> None:
+    def use_models(self, models: Models) -> None:
         """Give it the models that it may ask."""
         self._models = models
 
@@ -132,7 +132,7 @@ class AssistantEngine:
             lambda step, detail: scope.notes.append(Note(step, detail)),
         )
 
-    def _model(self, role: str) -> tuple[Completer, str]:
+    def _model(self, role: str) -> tuple[Models, str]:
         """Return the models, and the alias that the configuration names for a role.
 
         Raises:

@@ -186,7 +186,8 @@ def _check_models(models: "dict[str, ModelSettings]", acting: list[str]) -> list
 
     from assistants.engine import AssistantEngine
     from assistants.registry import ENGINES
-    from models.client import Engine, open_models
+    from models.client import open_models
+    from models.engine import Engine
     from models.errors import ModelSettingsError
     from models.openai_engine import make_session
 
