@@ -1,7 +1,6 @@
 """An assistant as the engine of a model alias."""
 
 import hashlib
-import math
 import traceback
 from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import asdict
@@ -108,18 +107,10 @@ class AssistantEngine:
             return await models.complete(alias, request, step=step, ledger=scope.ledger)
 
         async def ask_structured(
-            role: str,
-            messages: list[Message],
-            schema: type[S],
-            *,
-            step: str = "assistant",
-            options: Body | None = None,
-            timeout_s: float = math.inf,
+            role: str, messages: list[Message], schema: type[S], *, step: str = "assistant", **options: Any
         ) -> StructuredAnswer[S]:
             models, alias = self._model(role)
-            return await models.structured(
-                alias, messages, schema, step=step, ledger=scope.ledger, options=options, timeout_s=timeout_s
-            )
+            return await models.structured(alias, messages, schema, step=step, ledger=scope.ledger, **options)
 
         return AssistantRequest(
             messages,

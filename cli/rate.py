@@ -1,5 +1,6 @@
 """`caf rate`: replies to people who rate them, and their ratings back into the run."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ from cli.extras import LabCommand
 from cli.terminal import leave, printable
 
 if TYPE_CHECKING:
-    from scoring.people.page import Section
+    from knowledge_base.library import Source
     from scoring.people.returned_ratings import AcceptedRatings
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run, with its transcripts.jsonl.")]
@@ -68,9 +69,8 @@ def export_(
     """
     import secrets
 
-    from scoring.folder import RunError
+    from scoring.folder import RunError, write_files
     from scoring.people.export import prepare_export
-    from scoring.people.folder import write
 
     chance = secrets.randbelow(10**6) if seed is None else seed
     try:
@@ -78,7 +78,7 @@ def export_(
             run, rater, items=items, duplicates=duplicates, seed=chance, out=out, sections=_read_sections(knowledge_base),
             replace=replace,
         )  # fmt: skip
-        write(export.files)
+        write_files(export.files)
     except RunError as error:
         leave(printable(str(error)))
     for note in export.notes:
@@ -108,7 +108,7 @@ def import_(
       caf rate import runs/7 ratings-anna.json ratings-ben.json
       caf rate import runs/7 ratings-anna.json --partial --replace
     """
-    from scoring.folder import RunError
+    from scoring.folder import RunError, write_files
     from scoring.people import folder
     from scoring.people.returned_ratings import ReturnError
 
@@ -117,7 +117,7 @@ def import_(
         if not keys:
             leave(f"{run / folder.RATING}: holds no key of a page; name the run that `caf rate export` was given")
         accepted = folder.accept_files(files, keys, partial=partial)
-        folder.write(folder.merge_ratings(run, accepted, replace=replace))
+        write_files(folder.merge_ratings(run, accepted, replace=replace))
     except ReturnError as error:
         leave(*map(printable, error.problems), "nothing was imported")
     except RunError as error:
@@ -134,13 +134,12 @@ def _summary(rater: str, one: "AcceptedRatings") -> str:
     return f"human:{rater}: {len(one.ratings)} of {one.replies} replies, {one.seconds:.0f} s each (median){again}"
 
 
-def _read_sections(path: Path | None) -> "dict[str, Section]":
+def _read_sections(path: Path | None) -> "Mapping[str, Source]":
     from knowledge_base.library import KnowledgeBaseError, load
-    from scoring.people.page import Section
 
     if path is None:
         return {}
     try:
-        return {source.id: Section(source.title, source.text) for source in load(path).sources}
+        return load(path)
     except KnowledgeBaseError as error:
         leave(*(f"--knowledge-base: {problem}" for problem in error.problems))

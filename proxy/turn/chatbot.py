@@ -9,8 +9,8 @@ from judges.filter import Filter
 from judges.languages import rank_languages
 from judges.mend import Statements
 from judges.refiner import Refiner, open_refiner
+from knowledge_base.lexical import LexicalIndex
 from knowledge_base.library import Library, Source
-from knowledge_base.selection import LexicalIndex
 from models.client import Models
 from proxy.config.blueprint import Blueprint
 from proxy.config.chatbot_settings import ChatbotSettings
