@@ -6,19 +6,19 @@ streams.py    64 streams at once
 judges.py     CPU of the local judges alone (a process of its own)
 path.py       the time of a turn whose judges are models: its slowest path, not the sum
 start.py      start-up, memory, and what is imported
-figures.py    the figures of a run, the targets, the table (pure)
-script.py     the conversations that are played, made from the knowledge base (pure)
+figures.py    the figures of a run, the targets, the tables
+script.py     the conversations that are played, made from the knowledge base
 load.py       the load: a closed loop over keep-alive connections
 upstream.py   the model behind everything: a 0 ms mock (a process of its own)
 bare.py       the reference: the least that an aiohttp pass-through can do (a process of its own)
 setting.py    what a run works with: configuration, conversations, servers
-processes.py  starts and pins them, and reads their CPU and memory
+processes.py  starts servers and pins them, and reads their CPU and memory
 
 And by themselves:
 
 modes.py       what a reader of a stream waits for in each streaming mode
 attacks/       what attacks cost, and whom they keep waiting
-crowd.py       many guests at once, with nobody mixed up
+crowd.py       many guests at once, with nobody mixed up; guests.py: what each says and hears
 proportion.py  how the calls that judges share rule on labelled replies, beside the scores that these were given
 rater.py       how well the rater without a model agrees with labelled replies
 """

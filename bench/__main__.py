@@ -16,8 +16,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench import path, requests, start, streams
-from bench.figures import Figures, table
-from bench.processes import ROOT, ServerFailed, cores, pin
+from bench.figures import Figures, save, table
+from bench.processes import ROOT, ServerFailed, ask, cores, pin
 from bench.setting import Setting, setting
 
 PARTS = ("requests", "streams", "judges", "path", "start")
@@ -42,8 +42,7 @@ def main() -> int:
         return 1
     figures |= {"quick": int(options.quick), "seconds": time.perf_counter() - began}
     print("\n" + table(figures))
-    options.out.write_text(json.dumps({k: round(v, 4) for k, v in figures.items()}, indent=2) + "\n")
-    print(f"\n{len(figures)} figures in {options.out}, {figures['seconds']:.0f} s")
+    save(figures, options.out)
     failed = sum(value for name, value in figures.items() if name.endswith("failures"))
     if failed:
         print(f"bench: {failed:.0f} requests failed; the figures are not to be trusted", file=sys.stderr)
@@ -113,11 +112,8 @@ def _judges(scene: Setting, seconds: float) -> Figures:
 
 def _proxy_counters(address: str, key: str) -> Figures:
     """Return counters from the proxy's own metrics: traces dropped, conversations recognised and not recognised."""
-    from bench.processes import ask
-
-    text = ask(
-        address, f"GET /metrics HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {key}\r\n\r\n".encode()
-    ).decode()
+    request = f"GET /metrics HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {key}\r\n\r\n"
+    text = ask(address, request.encode()).decode()
     values = dict(line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("caf_"))
     return {
         "traces_dropped": float(values.get("caf_traces_dropped_total", 0)),

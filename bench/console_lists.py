@@ -6,9 +6,7 @@ python -m bench.console_lists --url postgresql://caf@127.0.0.1/empty --password-
 """
 
 import argparse
-import json
 import random
-import resource
 import sys
 import tempfile
 import time
@@ -16,7 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from bench.figures import percentile
+from bench.figures import percentile, save, write_table
+from bench.processes import ROOT
 from bench.script import IMPROVISED, questions, reply
 from judges.observation import Assertion, Claims, Crisis, Problem, Screening, Sign
 from judges.verdict import Exchange, Judgement
@@ -33,7 +32,6 @@ from proxy.traces.search import find_neighbours, search_turns
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Attempt, Outcome, SelectedSource, ShownWarning, Trace
 
-ROOT = Path(__file__).parents[1]
 DAYS = 30
 TARGET_MS = 200.0
 ROUNDS = 20
@@ -64,13 +62,11 @@ def main() -> int:
         if not (isinstance(where, Path) and where.exists()):
             fill(where, options.turns, now)
         figures = measure(where, now)
-    print(f"\n{'ms':<44}{'p50':>8}{'p95':>8}{'CPU':>8}")
-    for name, (p50, p95, cpu) in figures.items():
-        print(f"{name:<44}{p50:>8.1f}{p95:>8.1f}{cpu:>8.1f}" + ("   too long" if p95 > TARGET_MS else ""))
-    (ROOT / "bench" / "console_lists.json").write_text(
-        json.dumps({f"{name}: {what}": round(ms, 1) for name, of in figures.items()
-                    for what, ms in zip(("p50", "p95", "cpu"), of, strict=True)}, indent=2) + "\n"
-    )  # fmt: skip
+    columns = ("p50", "p95", "cpu")
+    rows = {name: (*ms, "too long" if ms[1] > TARGET_MS else "") for name, ms in figures.items()}
+    print("\n" + write_table("ms", (*columns, ""), rows))
+    flat = {f"{name}: {what}": ms for name, of in figures.items() for what, ms in zip(columns, of, strict=True)}
+    save(flat, ROOT / "bench" / "console_lists.json")
     return int(any(p95 > TARGET_MS for _, p95, _ in figures.values()))
 
 
@@ -270,17 +266,12 @@ def measure(where: TraceBackend, now: float) -> dict[str, tuple[float, float, fl
 def run(ask: Callable[[], object]) -> tuple[float, float, float]:
     """Time a list."""
     ask()
-    took, begun = [], cpu_s()
+    took, begun = [], time.process_time()
     for _ in range(ROUNDS):
         start = time.perf_counter()
         ask()
         took.append((time.perf_counter() - start) * 1000)
-    return percentile(took, 0.5), percentile(took, 0.95), (cpu_s() - begun) / ROUNDS * 1000
-
-
-def cpu_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
+    return percentile(took, 0.5), percentile(took, 0.95), (time.process_time() - begun) / ROUNDS * 1000
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
-"""The figures of a run, their targets, and the table. Pure."""
+"""The figures of a run, their targets, and how they are printed and kept."""
 
+import json
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from bench.load import Result
+from judges.judge import OBSERVERS
 
 Figures = dict[str, float]
 """Named numbers; one flat object in results.json."""
@@ -18,6 +21,74 @@ def percentile(values: Sequence[float], q: float) -> float:
     """Return the value that a share q of the others does not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(q * len(ordered)))]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The bound that a figure is to keep."""
+
+    figure: str
+    what: str
+    bound: float
+    least: bool = False
+    """Whether the bound is the least that will do, rather than the most."""
+    unit: str = ""
+
+    def is_met(self, figures: Figures) -> bool:
+        value = figures[self.figure]
+        return value >= self.bound if self.least else value <= self.bound
+
+
+def write_table(title: str, columns: Iterable[object], rows: Mapping[str, Iterable[object]]) -> str:
+    """Write a table: names at the left, numbers at the right; what is None stays empty."""
+    lines = [[title, *columns], *([name, *cells] for name, cells in rows.items())]
+    written = [[_write_cell(cell) for cell in line] for line in lines]
+    name_width, *widths = (max(map(len, column)) for column in zip(*written, strict=True))
+    return "\n".join(
+        "  ".join(
+            [name.ljust(name_width), *(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))]
+        ).rstrip()
+        for name, *cells in written
+    )
+
+
+def _write_cell(value: object) -> str:
+    return "" if value is None else f"{value:,.3f}" if isinstance(value, float) else str(value)
+
+
+def write_targets(figures: Figures, targets: Iterable[Target]) -> str:
+    """Write how figures stand to their targets; targets of what was not measured are left out."""
+    rows = {
+        target.what: (
+            f"{figures[target.figure]:.2f} {target.unit}".rstrip(),
+            f"{'>=' if target.least else '<='} {target.bound:g} {target.unit}".rstrip(),
+            "met" if target.is_met(figures) else "NOT MET",
+        )
+        for target in targets
+        if target.figure in figures
+    }
+    return write_table("targets", ("measured", "target", ""), rows) if rows else ""
+
+
+def report(figures: Figures, targets: Sequence[Target], out: Path) -> int:
+    """Print all figures and how they stand to their targets, and keep them as JSON.
+
+    Returns:
+        The exit code: 1 if a target is missed.
+    """
+    print(write_table("figures", [""], {name: (float(value),) for name, value in figures.items()}))
+    print("\n" + write_targets(figures, targets))
+    save(figures, out)
+    return int(not all(target.is_met(figures) for target in targets))
+
+
+def save(figures: Figures, out: Path) -> None:
+    """Keep figures as one flat JSON object."""
+    out.write_text(json.dumps({name: round(value, 4) for name, value in figures.items()}, indent=2) + "\n")
+    print(f"\n{len(figures)} figures in {out}")
+
+
+# The run of `python -m bench`
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +126,8 @@ def _over(value: float, base: float) -> float:
     return value / base if base else float("nan")
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The bound that a figure is to keep."""
-
-    figure: str
-    what: str
-    bound: float
-    least: bool = False
-    """Whether the bound is the least that will do, rather than the most."""
-    unit: str = ""
-
-    def is_met(self, figures: Figures) -> bool:
-        value = figures[self.figure]
-        return value >= self.bound if self.least else value <= self.bound
-
-
+DELAYS_MS = (20, 50, 200)
+"""What a call takes where the judges are models."""
 TARGETS = (
     Target("passthrough_ratio", "pass-through: requests/s over those of the bare one", 0.6, least=True),
     Target("on_cpu_ms", "all local judges, state, full traces on: CPU of a turn", 1.5, unit="ms"),
@@ -79,7 +136,7 @@ TARGETS = (
     Target("streams_passthrough_ratio", "64 paced streams passed through, over the direct rate", 0.95, least=True),
     *(
         Target(f"path_{delay}_ratio", f"model judges at {delay} ms a call: a turn, over its slowest path", 1.2)
-        for delay in (20, 50, 200)
+        for delay in DELAYS_MS
     ),
     Target("start_s", "process start to the first answered request", 1.0, unit="s"),
     Target("rss_start_mb", "resident memory after the first request", 150, unit="MB"),
@@ -96,86 +153,55 @@ ROWS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of figures."""
+
+    title: str
+    columns: dict[str, str]
+    """By heading, the name of the figure; `{}` stands for the row's."""
+    rows: dict[str, str]
+    """What is printed for each."""
+
+
+TABLES = (
+    Table(
+        "requests",
+        {
+            "/s at 16": "{}_rps",
+            "x bare": "{}_ratio",
+            "p50 ms at 1": "{}_p50_ms",
+            "p99 at 16": "{}_p99_ms_at_16",
+            "CPU ms": "{}_cpu_ms",
+            "CPU x bare": "{}_cpu_ratio",
+            "failed": "{}_failures",
+        },
+        ROWS,
+    ),
+    Table(
+        "64 streams at once; with `on` held until judged",
+        {"/s": "streams_{}_per_s", "x direct": "streams_{}_ratio", "CPU ms": "streams_{}_cpu_ms"},
+        ROWS,
+    ),
+    Table(
+        "the four local judges alone, in-process",
+        {"CPU ms": "judges_{}cpu_ms", "p95": "judges_{}cpu_p95_ms"},
+        {"": "reply restates its section", "drifted_": "reply goes beyond it", "unheard_": "... in words never heard"},
+    ),
+    Table("one of them alone", {"CPU ms": "judge_{}_cpu_ms"}, {name: name for name in OBSERVERS}),
+    Table(
+        "turns whose judges are models",
+        {"ms": "path_{}_ms", "slowest path": "path_{}_slowest_ms", "sum of calls": "path_{}_sum_ms"},
+        {str(delay): f"a call takes {delay} ms" for delay in DELAYS_MS},
+    ),
+)
+
+
 def table(figures: Figures) -> str:
     """Write what was measured, and how it stands against the targets."""
-    return "\n".join([*_requests(figures), *_streams(figures), *_judges(figures), *_path(figures), *_targets(figures)])
-
-
-def _requests(figures: Figures) -> list[str]:
-    if "bare_rps" not in figures:
-        return []
-    lines = [
-        "One core for the server, another for load and upstream; upstream answers in 0 ms; the same two-turn conversations to all.",
-        "",
-        f"{'':66}{'req/s':>9}{'':>8}{'p50 ms':>9}{'p99 ms':>9}{'CPU ms':>9}{'':>8}{'failed':>8}",
-        f"{'':66}{'at 16':>9}{'x bare':>8}{'at 1':>9}{'at 16':>9}{'each':>9}{'x bare':>8}",
-    ]
-    for name, what in ROWS.items():
-        ratio, cpu_ratio = figures.get(f"{name}_ratio"), figures.get(f"{name}_cpu_ratio")
-        lines.append(
-            f"{name:13}{what:53}"[:66].ljust(66)
-            + f"{figures[f'{name}_rps']:9,.0f}{_factor(ratio):>8}{figures[f'{name}_p50_ms']:9.2f}"
-            + f"{figures[f'{name}_p99_ms_at_16']:9.2f}{figures[f'{name}_cpu_ms']:9.3f}{_factor(cpu_ratio):>8}"
-            + f"{figures[f'{name}_failures']:8.0f}"
-        )
-    return [*lines, ""]
-
-
-def _streams(figures: Figures) -> list[str]:
-    if "streams_bare_per_s" not in figures:
-        return []
-    lines = ["64 streams at once; paced: 100 tokens, one each 5 ms; on: held until judged, then sent in one go", ""]
-    for name in ("direct", "bare", "passthrough", "on"):
-        ratio = figures.get(f"streams_{name}_ratio")
-        cpu = figures.get(f"streams_{name}_cpu_ms")
-        lines.append(
-            f"{name:13}{figures[f'streams_{name}_per_s']:8.1f} streams/s"
-            + (f"   {ratio:.2f}x direct" if ratio is not None else " " * 15)
-            + (f"   {cpu:6.2f} ms CPU each" if cpu is not None else "")
-        )
-    return [*lines, f"{'failed':13}{figures['streams_failures']:8.0f}", ""]
-
-
-def _judges(figures: Figures) -> list[str]:
-    if "judges_cpu_ms" not in figures:
-        return []
-    lines = [
-        f"The local judges alone, in-process; replies of {figures['judges_mean_tokens']:.0f} tokens against two sections",
-        "",
-    ]
-    for name, what in (
-        ("", "reply restates its section"),
-        ("drifted_", "reply goes beyond it"),
-        ("unheard_", "... in words never heard"),
-    ):
-        mean, p95 = figures[f"judges_{name}cpu_ms"], figures[f"judges_{name}cpu_p95_ms"]
-        lines.append(f"all four     {what:28}{mean:7.3f} ms CPU on average, p95 {p95:.3f}")
-    each = [key for key in figures if key.startswith("judge_")]
-    lines += [f"{key[6:-7]:18}alone{'':18}{figures[key]:7.3f} ms" for key in each]
-    return [*lines, ""]
-
-
-def _path(figures: Figures) -> list[str]:
-    delays = [int(name[5:-11]) for name in figures if name.startswith("path_") and name.endswith("_slowest_ms")]
-    lines = [
-        f"a call takes {delay:3d} ms: a turn{figures[f'path_{delay}_ms']:9.1f} ms; its slowest path"
-        f"{figures[f'path_{delay}_slowest_ms']:5.0f} ms, the sum of its calls{figures[f'path_{delay}_sum_ms']:6.0f} ms"
-        for delay in delays
-    ]
-    return ["Turns whose judges are models", "", *lines, ""] if lines else []
-
-
-def _targets(figures: Figures) -> list[str]:
-    lines = [f"{'targets':66}{'measured':>12}{'target':>12}"]
-    for target in TARGETS:
-        if target.figure not in figures:
-            continue
-        mark = "met" if target.is_met(figures) else "NOT MET"
-        bound = f"{'>=' if target.least else '<='} {target.bound:g} {target.unit}".rstrip()
-        value = f"{figures[target.figure]:.2f} {target.unit}".rstrip()
-        lines.append(f"{target.what:66}{value:>12}{bound:>12}  {mark}")
-    return lines if len(lines) > 1 else []
-
-
-def _factor(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}x"
+    parts = []
+    for one in TABLES:
+        names = {what: [figure.format(row) for figure in one.columns.values()] for row, what in one.rows.items()}
+        rows = {what: [figures.get(name) for name in some] for what, some in names.items() if some[0] in figures}
+        parts.append(write_table(one.title, one.columns, rows) if rows else "")
+    return "\n\n".join(filter(None, [*parts, write_targets(figures, TARGETS)]))

@@ -14,9 +14,8 @@ from dataclasses import replace
 from itertools import cycle, islice
 
 from bench.figures import Figures, percentile
-from bench.processes import ROOT
-from bench.script import add_drift, conversations, reword
-from bench.setting import SHIPPED
+from bench.processes import ROOT, SHIPPED
+from bench.script import add_drift, reword, shipped_conversations
 from judges.case import Case, HistoryMessage
 from judges.judge import OBSERVERS, LocalJudge
 from judges.modes import modes_of
@@ -38,11 +37,9 @@ def chatbot() -> Chatbot:
 def cases(bot: Chatbot) -> tuple[list[Case], list[Case]]:
     """Return cases whose replies restate one of their two sections, and the same with unsupported sentences in between."""
     assert bot.library is not None
-    assert bot.lexical is not None
-    library, lexical, chance = bot.library, bot.lexical, random.Random(1)
+    library, chance = bot.library, random.Random(1)
     restated, beyond = [], []
-    talks = conversations(library, lambda q: [choice.id for choice in lexical.choose(q, [], 2)], CASES)
-    for before, now in talks:
+    for before, now in shipped_conversations(CASES):
         history = (HistoryMessage("user", before.question), HistoryMessage("assistant", before.text))
         for drafts, text in ((restated, now.text), (beyond, add_drift(now.text, chance))):
             sections = (library[now.source], library[before.source])

@@ -15,23 +15,21 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import aiohttp
-import yaml
 from aiohttp import web
+from aiohttp.test_utils import TestServer
 
-from bench.figures import Figures, median
-from bench.processes import ROOT, cores, run_server
-from bench.script import IMPROVISED, Exchange, conversations
-from knowledge_base.lexical import LexicalIndex
-from knowledge_base.library import load as load_library
+from bench.figures import Figures, median, save, write_table
+from bench.processes import ROOT, SHIPPED, run_caf, shipped_config
+from bench.script import IMPROVISED, Exchange, shipped_conversations
 
 GAP_S = 0.02
 """Between two words: fifty a second, as a quick model writes."""
 AT_ONCE = 8
 MODES = ("hold", "verified", "observe")
-SHIPPED = "schizophrenia"
 _WORD = re.compile(r"\s*\S+|\s+$")
 _SENTENCE = re.compile(r"[.!?](?=\s|$)")
 
@@ -58,54 +56,33 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="caf-modes-") as folder:
         figures = asyncio.run(measure(Path(folder), options.replies))
-    options.out.write_text(json.dumps({name: round(value, 3) for name, value in figures.items()}, indent=2) + "\n")
-    print(f"{'ms, medians':<22}" + "".join(f"{mode:>12}" for mode in MODES))
-    for name, unit in (("first", "ms"), ("sentence", "ms"), ("end", "ms"), ("left_early", "")):
-        print(
-            f"{name:<22}"
-            + "".join(f"{figures[f'{mode}_{name}' + (f'_{unit}' if unit else '')]:>12.2f}" for mode in MODES)
-        )
-    print(f"{len(figures)} figures in {options.out}")
+    columns = ("first_ms", "sentence_ms", "end_ms", "left_early", "delivered_as_drafted")
+    print(write_table("medians", columns, {mode: [figures[f"{mode}_{name}"] for name in columns] for mode in MODES}))
+    save(figures, options.out)
     return 0
 
 
 async def measure(folder: Path, count: int) -> Figures:
     """Play the same replies in every mode, and return the medians."""
-    library = load_library(ROOT / "knowledge_base" / "schizophrenia")
-    lexical = LexicalIndex(library)
-    talks = conversations(library, lambda q: [choice.id for choice in lexical.choose(q, [], 2)], count)
-    replies = [_reply_text(number, talk[0]) for number, talk in enumerate(talks)]
+    exchanges = [talk[0] for talk in shipped_conversations(count)]
+    replies = {one.question: _reply_text(number, one) for number, one in enumerate(exchanges)}
     figures: Figures = {}
-    async with aiohttp.ClientSession() as session:
-        runner = web.AppRunner(_upstream({talk[0].question: text for talk, text in zip(talks, replies, strict=True)}))
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        (folder / "config.yaml").write_text(
-            yaml.safe_dump(_configuration(f"http://127.0.0.1:{runner.addresses[0][1]}", folder))
-        )
-        command = ["-m", "cli", "serve", "--config", str(folder / "config.yaml"), "--port", "0"]
-        with run_server(command, cores()[1], folder / "log", "CAF serves") as server:
+    async with aiohttp.ClientSession() as session, TestServer(_upstream(replies)) as upstream:
+        config = _configuration(str(upstream.make_url("/v1")))
+        with run_caf(config, folder) as server:
             for mode in MODES:
                 room = asyncio.Semaphore(AT_ONCE)
-                reads = await asyncio.gather(
-                    *(
-                        _read(session, room, server.address, mode, t[0].question, r)
-                        for t, r in zip(talks, replies, strict=True)
-                    )
-                )
+                asked = (_read(session, room, server.address, mode, *one) for one in replies.items())
+                reads = await asyncio.gather(*asked)
+                delivered = [read.outcome in ("accepted", "warned", "unfiltered") for read in reads]
                 figures |= {
                     f"{mode}_first_ms": median([read.first for read in reads]),
                     f"{mode}_sentence_ms": median([read.sentence for read in reads]),
                     f"{mode}_end_ms": median([read.end for read in reads]),
-                    f"{mode}_left_early": sum(read.early for read in reads) / len(reads),
-                    f"{mode}_delivered_as_drafted": sum(
-                        r.outcome in ("accepted", "warned", "unfiltered") for r in reads
-                    )
-                    / len(reads),
+                    f"{mode}_left_early": fmean(read.early for read in reads),
+                    f"{mode}_delivered_as_drafted": fmean(delivered),
                 }
-        await runner.cleanup()
-    figures["written_ms"] = median([len(_WORD.findall(text)) * GAP_S * 1000 for text in replies])
+    figures["written_ms"] = median([len(_WORD.findall(text)) * GAP_S * 1000 for text in replies.values()])
     return figures
 
 
@@ -113,14 +90,11 @@ def _reply_text(number: int, exchange: Exchange) -> str:
     return f"{exchange.reply} {IMPROVISED[number % len(IMPROVISED)]}" if number % 3 == 0 else exchange.reply
 
 
-def _configuration(upstream: str, folder: Path) -> dict[str, Any]:
-    shipped: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text())
-    bot = shipped["chatbots"][SHIPPED]
-    bot |= {name: str(ROOT / bot[name]) for name in ("role", "knowledge_base")} | {"model": "paced"}
-    shipped["models"]["paced"] = {"engine": "openai", "base_url": f"{upstream}/v1", "model": "paced"}
-    shipped["chatbots"] = {mode: bot | {"streaming": mode} for mode in MODES}
-    shipped["privacy"] = {"store": "full", "path": str(folder / "traces.db")}
-    return shipped
+def _configuration(upstream: str) -> dict[str, Any]:
+    config = shipped_config(privacy={"store": "full", "path": "traces.db"})
+    config["models"]["paced"] = {"engine": "openai", "base_url": upstream, "model": "paced"}
+    bot = config["chatbots"][SHIPPED] | {"model": "paced"}
+    return config | {"chatbots": {mode: bot | {"streaming": mode} for mode in MODES}}
 
 
 def _upstream(replies: dict[str, str]) -> web.Application:
@@ -147,9 +121,8 @@ def _upstream(replies: dict[str, str]) -> web.Application:
 
 
 def _event(delta: dict[str, str], finish: str | None = None) -> bytes:
-    return (
-        b"data: " + json.dumps({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}).encode() + b"\n\n"
-    )
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return f"data: {json.dumps({'choices': [choice]})}\n\n".encode()
 
 
 async def _read(

@@ -14,11 +14,10 @@ import orjson
 import uvloop
 
 from bench import load
-from bench.figures import Figures
+from bench.figures import DELAYS_MS, Figures
 from bench.processes import ROOT
 from bench.setting import Setting, client_body, configuration
 
-DELAYS_MS = (20, 50, 200)
 STEPS = 3
 """Calls on the slowest path."""
 TURNS = 8
@@ -62,7 +61,7 @@ def run(setting: Setting, turns: int = TURNS) -> Figures:
 def delayed_configuration(setting: Setting) -> dict[str, Any]:
     """Return a configuration with a chatbot for each delay, whose judges ask models."""
     config = configuration(setting.upstream.address, setting.folder)
-    bot, model = config["chatbots"][SHIPPED_AS], config["models"]["mock"]
+    bot, model = config["chatbots"]["on"], config["models"]["mock"]
     config["chatbots"] = {}
     for delay in DELAYS_MS:
         aliases = {name: f"late-{delay}-{name}" for name in MODELS}
@@ -76,16 +75,9 @@ def delayed_configuration(setting: Setting) -> dict[str, Any]:
             {"prompts": [str(own)]},
         ]
         shared = [prompts["reply.swift"], prompts["reply.chief"]]
-        config["chatbots"][f"late-{delay}"] = bot | {
-            "model": aliases["draft"],
-            "judges": judges,
-            "reply_prompts": shared,
-        }
+        changes = {"model": aliases["draft"], "judges": judges, "reply_prompts": shared}
+        config["chatbots"][f"late-{delay}"] = bot | changes
     return config
-
-
-SHIPPED_AS = "on"
-"""The bench's chatbot with the settings of the shipped one."""
 
 
 def _write_prompt(folder: Path, prompt: str, aliases: dict[str, str]) -> Path:

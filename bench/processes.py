@@ -1,5 +1,6 @@
 """Starts the servers, pins them to a core, and reads their CPU and memory from /proc (Linux; elsewhere these stay unknown)."""
 
+import json
 import os
 import socket
 import subprocess
@@ -9,11 +10,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
+
+import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 PROC = Path("/proc")
 LONGEST_START_S = 30.0
+SHIPPED = "schizophrenia"
+"""The chatbot of config.yaml."""
 
 
 class ServerFailed(Exception):
@@ -95,6 +101,28 @@ def run_server(arguments: Sequence[str], where: set[int], log: Path, mark: str =
             process.wait()
         assert process.stdout is not None
         process.stdout.close()
+
+
+def shipped_config(**sections: object) -> dict[str, Any]:
+    """Return config.yaml for a file that stands elsewhere, with some sections replaced."""
+    config: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text())
+    bot = config["chatbots"][SHIPPED]
+    bot |= {name: str(ROOT / bot[name]) for name in ("role", "knowledge_base")}
+    return config | {"chatbots": {SHIPPED: bot}} | sections
+
+
+@contextmanager
+def run_caf(config: dict[str, Any], folder: Path, *options: str, pinned: bool = True) -> Iterator[Server]:
+    """Run `caf serve` with a configuration until the block is left; its files are in the folder.
+
+    Args:
+        pinned: Whether it keeps to the servers' core.
+    """
+    path = folder / "config.yaml"
+    path.write_text(json.dumps(config))
+    command = ["-m", "cli", "serve", "--config", str(path), "--port", "0", *options]
+    with run_server(command, cores()[1] if pinned else set(), folder / "caf.log", "CAF serves") as server:
+        yield server
 
 
 def _address(process: subprocess.Popen[bytes], log: Path, mark: str) -> str:

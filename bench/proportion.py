@@ -8,11 +8,13 @@ python -m bench.proportion --dev            leaves the holdout unread
 import argparse
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import orjson
 
+from bench.figures import write_table
+from bench.processes import ROOT
 from judges.case import Case, HistoryMessage
 from judges.claims import additions
 from judges.evaluation.configured_judges import open_judges
@@ -27,7 +29,6 @@ from knowledge_base import citations
 from models.usage import Ledger
 from proxy.turn.chatbot import Chatbot, open_chatbot
 
-ROOT = Path(__file__).parents[1]
 RECORDED = ROOT / "scenarios" / "recorded" / "config.yaml"
 COLUMNS = ("accept", "small", "warn", "reject", "unjudged")
 """small: flagged, and code may mend it."""
@@ -47,13 +48,11 @@ def main() -> None:
     parser.add_argument("--dev", action="store_true", help="leave the holdout unread")
     options = parser.parse_args()
     for name in ["dev"] if options.dev else ["dev", "holdout"]:
-        counts, calls = asyncio.run(
-            measure(options.config, ROOT / "scenarios" / "ratings" / f"{name}.jsonl", options.answers)
-        )
+        replies = ROOT / "scenarios" / "ratings" / f"{name}.jsonl"
+        counts, calls = asyncio.run(measure(options.config, replies, options.answers))
         for what, by_score in counts.items():
-            print(f"\n{name}: {what:<22}" + "".join(f"{column:>10}" for column in COLUMNS))
-            for score, verdicts in sorted(by_score.items()):
-                print(f"  labelled {score:<15}" + "".join(f"{verdicts[column]:>10}" for column in COLUMNS))
+            rows = {f"labelled {score}": [by_score[score][column] for column in COLUMNS] for score in range(5)}
+            print("\n" + write_table(f"{name}: {what}", COLUMNS, rows))
         print(f"\n{name}: calls for a reply labelled 3 or 4: {calls['good']:.2f}, for others: {calls['bad']:.2f}")
 
 
@@ -87,16 +86,13 @@ async def measure(config: Path, replies: Path, answers: Path | None) -> tuple[Co
     return counts, {kind: sum(of) / len(of) for kind, of in calls.items()}
 
 
-def read(replies: Path, bot: Chatbot) -> list[Labelled]:
-    """Read labelled replies: score, case, modes."""
-    found = []
-    for line in replies.read_bytes().splitlines():
-        row = orjson.loads(line)
+def read(replies: Path, bot: Chatbot) -> Iterator[Labelled]:
+    """Yield labelled replies: score, case, modes."""
+    for row in map(orjson.loads, replies.read_bytes().splitlines()):
         cited, classes, _ = citations.split(row["citations"], bot.sections, bot.sections)
         history = tuple(HistoryMessage(message["role"], message["content"]) for message in row["history"])
         case = Case(row["user_message"], row["response"], history, cited, role=bot.settings.role, topics=bot.topics)
-        found.append((row["score"], case, modes_of(case, classes)))
-    return found
+        yield row["score"], case, modes_of(case, classes)
 
 
 async def ask_stage(judges: Filter, stage: str, case: Case, modes: frozenset[Mode]) -> list[Judgement]:

@@ -9,19 +9,20 @@ import json
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
 from sklearn.metrics import cohen_kappa_score
 
 from assistants.areas import AREAS, GENERIC
+from bench.figures import write_table
+from bench.processes import ROOT, SHIPPED
 from knowledge_base.library import Library, Source, load
 from scenarios.checkpoint import Message
 from scoring.raters.local_rater import rate, sentences
 from scoring.score import ACCEPTABLE, Rateable, Rating
 
-ROOT = Path(__file__).parents[1]
 REFUSAL = "That is not in my sources, so I cannot advise you on it. Please check with a doctor."
 
 
@@ -46,18 +47,15 @@ def main() -> None:
     sets = ["dev"] if options.dev else ["dev", "holdout"]
     measured = {name: rate_labelled(ROOT / "scenarios" / "ratings" / f"{name}.jsonl", library) for name in sets}
     columns = {name: figures(rows) for name, rows in measured.items()}
-    print(f"{'labelled replies':<38}" + "".join(f"{name:>10}" for name in sets))
-    for figure in columns["dev"]:
-        print(f"{figure:<38}" + "".join(f"{columns[name][figure]:>10.3f}" for name in sets))
-    print(f"{'milliseconds of CPU for a reply':<38}" + "".join(f"{speed(measured[name]):>10.2f}" for name in sets))
+    rows = {figure: [column[figure] for column in columns.values()] for figure in columns["dev"]}
+    print(write_table("labelled replies", sets, rows))
     if options.wrong:
         for one in measured["dev"]:
             if one.rating.score != one.score:
                 print(one.id, "labelled", one.score, "rated", one.rating.score, one.rating.reason)
-    print(f"\n{'known texts':<38}{'n':>6}" + "".join(f"{n:>6}" for n in range(5)) + "  unscored")
-    for name, cases in known_texts(library).items():
-        scores = [rate(case).score for case in cases]
-        print(f"{name:<38}{len(scores):>6}" + "".join(f"{scores.count(n):>6}" for n in range(5)), scores.count(None))
+    texts = {name: [rate(case).score for case in cases] for name, cases in known_texts(library).items()}
+    counts = {name: [len(some), *(some.count(n) for n in (*range(5), None))] for name, some in texts.items()}
+    print("\n" + write_table("known texts", ["n", *range(5), "unscored"], counts))
 
 
 def rate_labelled(path: Path, library: Library) -> list[LabelledReply]:
@@ -97,6 +95,7 @@ def figures(rows: Sequence[LabelledReply]) -> dict[str, float]:
         "answered: None where labelled None": _mean(
             [one.rating.answered is None for one in rows if one.answered is None]
         ),
+        "milliseconds of CPU for a reply": speed(rows),
     }
 
 
@@ -112,16 +111,14 @@ def known_texts(library: Library) -> dict[str, list[Rateable]]:
     """Return texts whose right score is known: drift of the stand-in, sections, refusals, messages."""
     chance = random.Random(1)
 
-    def all_sections() -> tuple[Source, ...]:
-        return (chance.choice(library.sources),)
+    def citing_any(message: str, reply: str) -> Rateable:
+        return Rateable(message, reply, (), (chance.choice(library.sources),))
+
+    def another(source: Source) -> Source:
+        return chance.choice([one for one in library.sources if one is not source])
 
     drifts = [
-        Rateable(
-            "What do you advise?",
-            " ".join([*area.advice[:n], area.closing]).replace("{topic}", "sleep"),
-            (),
-            all_sections(),
-        )
+        citing_any("What do you advise?", " ".join([*area.advice[:n], area.closing]).replace("{topic}", "sleep"))
         for area in (*AREAS, GENERIC)
         for n in (1, 3, 5)
     ]
@@ -131,27 +128,16 @@ def known_texts(library: Library) -> dict[str, list[Rateable]]:
         for lines in [sentences(" ".join(line for line in source.text.split("\n") if not line.startswith("- ")))]
         for _ in range(4)
     ]
-    moved = [
-        Rateable(
-            case.user_message,
-            case.response,
-            (),
-            (chance.choice([s for s in library.sources if s not in case.sources]),),
-        )
-        for case in restated
-    ]
-    settings = yaml.safe_load((ROOT / "config.yaml").read_text())["chatbots"].values()
-    messages = [bot[key] for bot in settings for key in ("fallback",) if key in bot]
-    for bot in settings:
-        urgent = bot.get("emergency") or {}
-        messages += [text for texts in urgent.get("texts", {}).values() for text in texts.values()]
-        messages += [f"{bot['fallback']} {urgent['contact']}"] if "contact" in urgent and "fallback" in bot else []
+    bot = yaml.safe_load((ROOT / "config.yaml").read_text())["chatbots"][SHIPPED]
+    urgent = bot["emergency"]
+    texts = [text for by_language in urgent["texts"].values() for text in by_language.values()]
+    messages = [bot["fallback"], *texts, f"{bot['fallback']} {urgent['contact']}"]
     return {
         "drift of the stand-in (0 or 1)": drifts,
         "sentences of a section (4)": restated,
-        "the same citing another (0 or 1)": moved,
-        "refusals (4)": [Rateable("How much?", REFUSAL, (), all_sections()), Rateable("How much?", REFUSAL)],
-        "fallback and emergency texts (4)": [Rateable("Help", text, (), all_sections()) for text in messages],
+        "the same citing another (0 or 1)": [replace(case, sources=(another(case.sources[0]),)) for case in restated],
+        "refusals (4)": [citing_any("How much?", REFUSAL), Rateable("How much?", REFUSAL)],
+        "fallback and emergency texts (4)": [citing_any("Help", text) for text in messages],
     }
 
 

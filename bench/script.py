@@ -1,11 +1,13 @@
-"""The conversations that are played, made from a knowledge base: two questions each, and the replies a chatbot could give. Pure."""
+"""The conversations that are played, made from a knowledge base: two questions each, and the replies a chatbot could give."""
 
 import random
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from knowledge_base.library import Library, Source
+from bench.processes import ROOT
+from knowledge_base.lexical import LexicalIndex
+from knowledge_base.library import Library, Source, load
 
 SHORTEST, LONGEST = 80, 320
 """Tokens of a reply."""
@@ -66,6 +68,13 @@ def conversations(library: Library, choose: Callable[[str], Sequence[str]], coun
     pairs = [[first, second] for first in exchanges for second in exchanges if first.source != second.source]
     chance.shuffle(pairs)
     return pairs[:count]
+
+
+def shipped_conversations(count: int) -> list[list[Exchange]]:
+    """Write conversations about the shipped knowledge base."""
+    library = load(ROOT / "knowledge_base" / "schizophrenia")
+    lexical = LexicalIndex(library)
+    return conversations(library, lambda question: [choice.id for choice in lexical.choose(question, [], 2)], count)
 
 
 def questions(source: Source) -> list[str]:

@@ -6,13 +6,12 @@ if one of them is too high.
 """
 
 import argparse
-import json
 import sys
 import tempfile
 from pathlib import Path
 
 from bench.attacks import connections, hearing, sizes
-from bench.figures import Figures
+from bench.figures import Figures, Target, report
 from bench.processes import ROOT, cores, pin
 
 PARTS = {"connections": connections.run, "hearing": hearing.run, "sizes": sizes.run}
@@ -34,17 +33,12 @@ def main() -> int:
     for name in options.only or PARTS:
         with tempfile.TemporaryDirectory(prefix="caf-attacks-") as folder:
             figures |= PARTS[name](Path(folder), options.quick)
-    options.out.write_text(json.dumps({name: round(value, 4) for name, value in figures.items()}, indent=2) + "\n")
-    high = [name for name, value in figures.items() if not value <= _upper_bound(name)]
-    for name, value in figures.items():
-        print(f"{name:44}{value:12,.2f}" + ("  TOO HIGH" if name in high else ""))
-    print(f"\n{len(figures)} figures in {options.out}")
-    return 1 if high else 0
-
-
-def _upper_bound(name: str) -> float:
-    """Return what a figure may be at most."""
-    return MOST if name.endswith("_ratio") else 0 if name.endswith("_failures") else float("inf")
+    targets = [
+        Target(name, name, MOST if name.endswith("_ratio") else 0)
+        for name in figures
+        if name.endswith(("_ratio", "_failures"))
+    ]
+    return report(figures, targets, options.out)
 
 
 if __name__ == "__main__":

@@ -5,11 +5,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import orjson
-import yaml
-
+from bench.attacks.waits import address_of, ask, chat
 from bench.figures import Figures
-from bench.processes import ROOT, Server, ask, cores, run_server
+from bench.processes import Server, run_caf, shipped_config
 
 SIZE = 600_000
 """Characters of the smaller message."""
@@ -31,13 +29,8 @@ def run(folder: Path, quick: bool) -> Figures:
         `sizes_PLACE_growth_ratio`: the highest CPU per character at twice the size against that at SIZE, over all units;
         `sizes_PLACE_longest_s`: the longest that the server was busy with one request.
     """
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
-    for bot in config["chatbots"].values():
-        bot |= {field: str(ROOT / bot[field]) for field in ("role", "knowledge_base")}
-    (folder / "config.yaml").write_text(yaml.safe_dump(config | {"privacy": {"store": "none"}}))
-    serve = ["-m", "cli", "serve", "--config", str(folder / "config.yaml"), "--port", "0"]
     figures: Figures = {}
-    with run_server(serve, cores()[1], folder / "caf.log", "CAF serves") as server:
+    with run_caf(shipped_config(privacy={"store": "none"}), folder) as server:
         _post(server, [QUESTION])
         for place in PLACES:
             grown, longest = [], []
@@ -78,9 +71,6 @@ def _messages(place: str, text: str) -> list[dict[str, Any]]:
 
 
 def _post(server: Server, messages: list[dict[str, Any]]) -> None:
-    body = orjson.dumps({"model": "schizophrenia", "messages": messages})
-    head = "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-    response = ask(server.address, f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-    status = response.split(b" ", 2)[1]
+    status = ask(address_of(server), chat(messages))[9:12]
     if status != b"200":
-        raise RuntimeError(f"the server answers with {status.decode()}")
+        raise RuntimeError(f"the server answers with {status.decode() or 'nothing'}")

@@ -203,7 +203,8 @@ async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
                 "chat": keys.create("chat"),
                 "admin": keys.create("admin", ("admin",)),
             }
-            keys.save([key.record for key in made.values()], tmp_path / "keys.json")
+            key_file = tmp_path / f"{made['chat'].record.id}.json"
+            keys.save([key.record for key in made.values()], key_file)
             scripts = {"quick": [{"reply": "Hello."}], "slow": [{"reply": "Hello.", "delay_s": 1.5}]}
             data = {
                 "server": {"max_body_bytes": LIMIT, "grace_s": 0} | server,
@@ -215,13 +216,14 @@ async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
                 "privacy": {"store": "none"},
             }
             if keyed:
-                data["keys"] = {"file": str(tmp_path / "keys.json")}
+                data["keys"] = {"file": str(key_file)}
                 if failures != 10_000:
                     data["keys"]["failures_per_minute"] = failures
             address = stack.enter_context(serving(parse_config(data, tmp_path / "config.yaml")))
             host, _, port = address.removeprefix("http://").partition(":")
             bearers = {name: f"Authorization: Bearer {key.text}".encode() for name, key in made.items()}
-            served = Served(host, int(port), {"none": b"", **bearers})
+            bearers |= {"none": b"", "bad": bearers["chat"][:-3] + b"xxx"}
+            served = Served(host, int(port), bearers)
             stack.push_async_callback(served.close)
             return served
 
@@ -261,17 +263,16 @@ BODIES: dict[str, tuple[bytes, bytes]] = {
 """Lines of the head, and what comes of the body before the client waits for the answer."""
 
 
-@pytest.mark.parametrize(("refusal", "body"), list(product(REFUSALS, BODIES)))
-async def test_a_body_that_nobody_may_send_is_not_read(serve: Serve, refusal: str, body: str) -> None:
+@pytest.mark.parametrize("refusal", REFUSALS)
+async def test_a_body_that_nobody_may_send_is_not_read(serve: Serve, refusal: str) -> None:
     """Whatever is wrong with it, or missing of it, the answer is the refusal's, and the connection is closed behind it."""
     proxy = await serve()
     status, key, where = REFUSALS[refusal]
-    lines, data = BODIES[body]
-    proxy.bearers["bad"] = proxy.bearers["chat"][:-3] + b"xxx"
-    answer = await proxy.sends(head(proxy.bearers[key], lines, **where), data)
-    assert (answer.status, answer.closed) == (status, True)
-    assert set(answer.body["error"]) == {"message", "type", "param", "code"}
-    assert (await proxy.sends(proxy.chat())).status == 200
+    for body, (lines, data) in BODIES.items():
+        answer = await proxy.sends(head(proxy.bearers[key], lines, **where), data)
+        assert (answer.status, answer.closed) == (status, True), body
+        assert set(answer.body["error"]) == {"message", "type", "param", "code"}, body
+        assert (await proxy.sends(proxy.chat())).status == 200, body
 
 
 @pytest.mark.parametrize(
@@ -384,29 +385,31 @@ async def test_a_body_that_is_not_compressed_as_it_says_gets_400(serve: Serve, e
 
 # Too slow
 
-HEADS = {
-    "nothing": b"",
-    "an empty line": b"\r\n",
-    "a method": b"POST",
-    "half a head": b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nX-A: ",
-    "a head without its end": b"GET /healthz HTTP/1.1\r\nHost: x\r\n",
-}
+HEADS = (
+    b"",
+    b"\r\n",
+    b"POST",
+    b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nX-A: ",
+    b"GET /healthz HTTP/1.1\r\nHost: x\r\n",
+)
 
 
-@pytest.mark.parametrize("first", HEADS)
 @pytest.mark.parametrize("after", ["connecting", "an answer"])
-async def test_a_head_that_does_not_come_is_not_waited_for(serve: Serve, first: str, after: str) -> None:
+async def test_a_head_that_does_not_come_is_not_waited_for(serve: Serve, after: str) -> None:
     """Whoever has sent only a part of one, or nothing since it connected, is closed, and others are served meanwhile."""
     proxy = await serve(head_timeout_s=0.4)
-    client = await proxy.connect()
-    if after == "an answer":
-        client.send(proxy.chat())
-        await client.answer()
-        client.send(HEADS[first] or b"G")
-    else:
-        client.send(HEADS[first])
+
+    async def begin(first: bytes) -> Client:
+        client = await proxy.connect()
+        if after == "an answer":
+            client.send(proxy.chat())
+            await client.answer()
+        client.send(first or b"G" * (after == "an answer"))
+        return client
+
+    clients = [await begin(first) for first in HEADS]
     assert (await proxy.sends(proxy.chat())).status == 200
-    assert await client.is_closed()
+    assert all(await asyncio.gather(*(client.is_closed() for client in clients)))
 
 
 async def test_a_head_that_drips_is_not_waited_for(serve: Serve) -> None:
@@ -435,12 +438,12 @@ async def test_many_slow_connections_lock_nobody_out(serve: Serve) -> None:
 
 async def test_a_connection_between_two_requests_may_wait(serve: Serve) -> None:
     """A proxy before this one keeps its connections for as long as it likes; nor does a slow turn count as a late head."""
-    proxy = await serve(head_timeout_s=0.2)
+    proxy = await serve(head_timeout_s=0.1)
     client = await proxy.connect()
     for chatbot in ("slow", "bot"):
         client.send(request(proxy.bearers["chat"], body=ask("Hi").replace(b"bot", chatbot.encode())))
         assert (await client.answer()).status == 200
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(0.3)
     client.send(proxy.chat())
     assert (await client.answer()).status == 200
 
@@ -453,24 +456,29 @@ SLOW = {
 }
 
 
-@pytest.mark.parametrize(("path", "form"), list(product([b"/v1/chat/completions", b"/v1/responses"], SLOW)))
 @pytest.mark.parametrize("drips", [False, True])
-async def test_a_body_that_does_not_come_gets_408(serve: Serve, path: bytes, form: str, drips: bool) -> None:
+async def test_a_body_that_does_not_come_gets_408(serve: Serve, drips: bool) -> None:
     """The whole of it has so much time, however it comes; the client is told, and the connection closed."""
     proxy = await serve(body_timeout_s=0.3)
-    lines, data = SLOW[form]
-    client = await proxy.connect()
-    client.send(head(proxy.bearers["chat"], lines, path=path), data)
-    asking = asyncio.create_task(client.answer())
-    while not asking.done():
-        if drips:
-            client.send(b"1\r\n \r\n" if form == "chunked" else b" ")
-        await asyncio.sleep(0.02)
-    answer = await asking
-    assert (answer.status, answer.headers["connection"]) == (408, "close")
-    assert (answer.body["error"]["type"], answer.body["error"]["code"]) == ("timeout_error", "request_timeout")
-    client.end()
-    assert await client.is_closed()
+
+    async def wait(path: bytes, form: str) -> None:
+        lines, data = SLOW[form]
+        client = await proxy.connect()
+        client.send(head(proxy.bearers["chat"], lines, path=path), data)
+        asking = asyncio.create_task(client.answer())
+        while not asking.done():
+            if drips:
+                client.send(b"1\r\n \r\n" if form == "chunked" else b" ")
+            await asyncio.sleep(0.02)
+        answer = await asking
+        assert (answer.status, answer.headers["connection"]) == (408, "close")
+        assert (answer.body["error"]["type"], answer.body["error"]["code"]) == ("timeout_error", "request_timeout")
+        client.end()
+        assert await client.is_closed()
+
+    async with asyncio.TaskGroup() as group:
+        for path, form in product([b"/v1/chat/completions", b"/v1/responses"], SLOW):
+            group.create_task(wait(path, form))
 
 
 # Too many
@@ -518,10 +526,14 @@ async def test_many_connections_too_many_leave_one_line_in_the_log(serve: Serve)
     assert sum(line["event"] == "connections refused" for line in lines) == 1
 
 
-@pytest.mark.parametrize("waits", ["silent", "half a head", "between requests"])
-async def test_a_connection_that_does_nothing_makes_room(serve: Serve, waits: str) -> None:
+async def test_a_connection_that_does_nothing_makes_room(serve: Serve) -> None:
     """The longest silent one is closed for a new one, which is served; busy ones are left alone."""
-    proxy = await serve(max_connections=4)
+    async with asyncio.TaskGroup() as group:
+        for waits in ("silent", "half a head", "between requests"):
+            group.create_task(make_room(await serve(max_connections=4), waits))
+
+
+async def make_room(proxy: Served, waits: str) -> None:
     idle = [await proxy.connect() for _ in range(3)]
     for client in idle:
         if waits == "half a head":
@@ -627,16 +639,16 @@ AMBIGUOUS = {
 
 
 @pytest.mark.parametrize("kind", AMBIGUOUS)
-@pytest.mark.parametrize("path", [b"/v1/chat/completions", b"/v1/responses", b"/nope", b"/healthz"])
 @pytest.mark.parametrize("keyed", [True, False])
-async def test_an_ambiguous_head_gets_400_and_is_closed(serve: Serve, kind: str, path: bytes, keyed: bool) -> None:
+async def test_an_ambiguous_head_gets_400_and_is_closed(serve: Serve, kind: str, keyed: bool) -> None:
     """Before its route or its key is looked at; what comes behind it is no request."""
     proxy = await serve(keyed=keyed)
-    client = await proxy.connect()
-    client.send(AMBIGUOUS[kind] % (path, proxy.bearers["chat"]), proxy.chat())
-    answer = await client.answer()
-    assert (answer.status, answer.body["error"]["type"]) == (400, "invalid_request_error")
-    assert await client.is_closed()
+    for path in (b"/v1/chat/completions", b"/v1/responses", b"/nope", b"/healthz"):
+        client = await proxy.connect()
+        client.send(AMBIGUOUS[kind] % (path, proxy.bearers["chat"]), proxy.chat())
+        answer = await client.answer()
+        assert (answer.status, answer.body["error"]["type"]) == (400, "invalid_request_error"), path
+        assert await client.is_closed(), path
 
 
 @pytest.mark.parametrize("version", [b"1.0", b"1.1"])
@@ -670,34 +682,32 @@ WHERE: dict[str, tuple[int, str, dict[str, bytes]]] = REFUSALS | {
 UNKNOWN = [b"x", b"100-continued", b"100-continue, x", b"200-ok", b"x\r\nExpect: 100-continue"]
 
 
-@pytest.mark.parametrize(("where", "expected", "keyed"), list(product(WHERE, UNKNOWN, [True, False])))
-async def test_an_expectation_that_nobody_knows_gets_417_unread(
-    serve: Serve, where: str, expected: bytes, keyed: bool
-) -> None:
+@pytest.mark.parametrize(("where", "keyed"), list(product(WHERE, [True, False])))
+async def test_an_expectation_that_nobody_knows_gets_417_unread(serve: Serve, where: str, keyed: bool) -> None:
     """In OpenAI's form, logged and counted like any other answer; what is sent on is taken only so far."""
     proxy = await serve(keyed=keyed)
     _, key, route = WHERE[where]
-    proxy.bearers["bad"] = proxy.bearers["chat"][:-3] + b"xxx"
-    client = await proxy.connect()
-    with structlog.testing.capture_logs() as lines:
-        client.send(head(proxy.bearers[key], b"Expect: " + expected, b"Content-Length: 10000000000", **route), b"{")
-        answer = await client.answer()
-    assert (answer.status, answer.headers["connection"]) == (417, "close")
-    assert (answer.body["error"]["type"], answer.body["error"]["code"]) == ("invalid_request_error", "http_417")
-    assert [line["status"] for line in lines if "status" in line] == [417]
-    assert await client.flood(b" " * LIMIT, 1000) < 1000
-    assert await client.is_closed()
+    for expected in UNKNOWN:
+        client = await proxy.connect()
+        with structlog.testing.capture_logs() as lines:
+            client.send(head(proxy.bearers[key], b"Expect: " + expected, b"Content-Length: 10000000000", **route), b"{")
+            answer = await client.answer()
+        assert (answer.status, answer.headers["connection"]) == (417, "close"), expected
+        assert (answer.body["error"]["type"], answer.body["error"]["code"]) == ("invalid_request_error", "http_417")
+        assert [line["status"] for line in lines if "status" in line] == [417]
+        assert await client.flood(b" " * LIMIT, 1000) < 1000
+        assert await client.is_closed()
 
 
-@pytest.mark.parametrize(("refusal", "body"), list(product(REFUSALS, ["begun", "never begun", "too large", "chunked"])))
-async def test_a_client_that_asks_first_is_refused_at_once(serve: Serve, refusal: str, body: str) -> None:
+@pytest.mark.parametrize("refusal", REFUSALS)
+async def test_a_client_that_asks_first_is_refused_at_once(serve: Serve, refusal: str) -> None:
     """No `100 Continue` before the refusal: nothing is uploaded for it."""
     proxy = await serve()
     status, key, where = REFUSALS[refusal]
-    proxy.bearers["bad"] = proxy.bearers["chat"][:-3] + b"xxx"
-    lines, data = BODIES[body]
-    answer = await proxy.sends(head(proxy.bearers[key], b"Expect: 100-continue", lines, **where), data)
-    assert (answer.status, answer.closed) == (status, True)
+    for body in ("begun", "never begun", "too large", "chunked"):
+        lines, data = BODIES[body]
+        answer = await proxy.sends(head(proxy.bearers[key], b"Expect: 100-continue", lines, **where), data)
+        assert (answer.status, answer.closed) == (status, True), body
 
 
 @pytest.mark.parametrize("path", [b"/v1/chat/completions", b"/v1/responses"])

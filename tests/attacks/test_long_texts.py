@@ -56,7 +56,7 @@ def test_the_end_of_a_message_is_what_is_read_of_it() -> None:
     assert LocalJudge("emergency").judge_now(Case(f"{LIGATURE * 90_000}. {CRISIS}")).verdict == "reject"
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_random_words_raise_no_emergency(seed: int) -> None:
     """Letters alone are no sign, however many there are of them."""
     chance = random.Random(seed)

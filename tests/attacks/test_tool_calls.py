@@ -478,7 +478,7 @@ async def test_whatever_a_client_can_read_in_arguments_was_shown_to_the_judges(s
         assert twice or all(text in model.cases[0] for text in texts)
         seen[stays] += 1
 
-    @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
     @given(written())
     def fuzz(document: str) -> None:
         asyncio.run_coroutine_threadsafe(attempt(document), loop).result(20)

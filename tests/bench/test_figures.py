@@ -1,11 +1,12 @@
 """From samples to figures, targets and the table."""
 
+import json
 import math
 from collections import Counter
 
 import pytest
 
-from bench.figures import TARGETS, Sample, Target, percentile, requests_figures, table
+from bench.figures import TARGETS, Sample, Target, percentile, report, requests_figures, table
 from bench.load import Result
 
 
@@ -69,12 +70,21 @@ def test_the_table_marks_what_is_met_and_what_is_not():
 
 def test_the_table_sets_a_turn_beside_its_slowest_path_and_the_sum_of_its_calls():
     """With model judges these are what its time lies between."""
-    told = table({"path_50_ms": 154.2, "path_50_slowest_ms": 150, "path_50_sum_ms": 250, "path_50_ratio": 1.03})
-    assert "a turn    154.2 ms; its slowest path  150 ms, the sum of its calls   250 ms" in told
-    assert any("at 50 ms" in line and line.endswith("  met") for line in told.splitlines())
+    text = table({"path_50_ms": 154.2, "path_50_slowest_ms": 150, "path_50_sum_ms": 250, "path_50_ratio": 1.03})
+    (row,) = [line for line in text.splitlines() if line.startswith("a call takes 50 ms")]
+    assert row.split()[-3:] == ["154.200", "150", "250"]
+    assert any("at 50 ms" in line and line.endswith("  met") for line in text.splitlines())
 
 
 def test_the_table_leaves_out_what_was_not_measured():
     """A run of some parts prints their lines alone."""
     assert table({"start_s": 0.5}).count("\n") == 1
     assert table({}) == ""
+
+
+def test_a_missed_target_is_the_exit_code(tmp_path):
+    """Zero faults is right, and nothing else; the figures are kept either way."""
+    target = Target("cross_talk", "conversations in which something did not belong", 0)
+    assert report({"cross_talk": 0}, [target], tmp_path / "figures.json") == 0
+    assert report({"cross_talk": 1}, [target], tmp_path / "figures.json") == 1
+    assert json.loads((tmp_path / "figures.json").read_text()) == {"cross_talk": 1}

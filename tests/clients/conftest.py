@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,14 +42,15 @@ def cases(names: Iterable[str]) -> list[Any]:
 class Place:
     """Where a client asks: an address and the key for it."""
 
-    def __init__(self, url: str, key: str, asked: list[Body]) -> None:
+    def __init__(self, url: str, key: str, requests: list[Body]) -> None:
         self.url, self.key = url, key
-        self._asked = asked
+        self.requests = requests
+        """What the model was asked."""
 
     def asked(self, made: Callable[[], Any]) -> tuple[Any, list[Body]]:
         """Do something; return what comes of it, and what the model was asked meanwhile."""
-        self._asked.clear()
-        return made(), list(self._asked)
+        self.requests.clear()
+        return made(), list(self.requests)
 
 
 @pytest.fixture(scope="session")
@@ -69,13 +69,6 @@ class Run:
     saw: dict[str, Any]
     asked: list[Body]
     """What the model was asked."""
-
-
-def everywhere(places: Places, made: Callable[[Place], Any]) -> dict[str, Run]:
-    """Let a client, which is a process of its own, make all calls at every place, at all places at once."""
-    with ThreadPoolExecutor() as pool:
-        found = pool.map(lambda place: Run(*place.asked(lambda: made(place))), places.values())
-        return dict(zip(places, found, strict=True))
 
 
 class Thread:

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tests.clients.calls import FIELDS, GREETING, PICTURE
-from tests.clients.conftest import CHATBOTS, DIRECT, GUARDED, ROOT, Place, Places, Run, cases, everywhere
+from tests.clients.conftest import CHATBOTS, DIRECT, GUARDED, ROOT, Place, Places, Run, cases
 from tests.clients.seen import gist
 from tests.proxy import openai_upstream
 from tests.proxy.openai_upstream import BREAK_OFF, BUSY
@@ -64,20 +64,23 @@ COMMANDS: dict[str, list[list[str]]] = {
 
 @pytest.fixture(scope="module")
 def runs(places: Places, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
-    return everywhere(places, lambda place: given(place, tmp_path_factory.mktemp("llm")))
-
-
-def given(place: Place, folder: Path) -> Any:
-    """Give all commands at one place; return what they printed."""
-    environment = installed(place, folder)
-    filled = {URL: place.url, KEY: place.key, FILE: str(folder / FILE)}
-    calls = {name: [[filled.get(word, word) for word in words] for words in lines] for name, lines in COMMANDS.items()}
+    """All commands at every place."""
+    given = {kind: typed(place, tmp_path_factory.mktemp("llm")) for kind, place in places.items()}
+    for place in places.values():
+        place.requests.clear()
     done = subprocess.run(
-        [sys.executable, "-m", "tests.clients.typed"], input=json.dumps({"environment": environment, "calls": calls}),
+        [sys.executable, "-m", "tests.clients.typed"], input=json.dumps(given),
         cwd=ROOT, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return {kind: Run(saw, list(places[kind].requests)) for kind, saw in json.loads(done.stdout).items()}
+
+
+def typed(place: Place, folder: Path) -> dict[str, Any]:
+    """Return what is typed at one place: the environment, and the words of each command."""
+    filled = {URL: place.url, KEY: place.key, FILE: str(folder / FILE)}
+    calls = {name: [[filled.get(word, word) for word in words] for words in lines] for name, lines in COMMANDS.items()}
+    return {"environment": installed(place, folder), "calls": calls}
 
 
 def installed(place: Place, folder: Path) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.clients.calls import CALLS, FIELDS, PICTURE
-from tests.clients.conftest import CHATBOTS, DIRECT, VERIFIED, Place, Places, Run, cases, everywhere
+from tests.clients.conftest import CHATBOTS, DIRECT, VERIFIED, Place, Places, Run, cases
 from tests.clients.seen import gist
 from tests.proxy.openai_upstream import BUSY
 
@@ -23,7 +24,10 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def runs(places: Places) -> dict[str, Run]:
-    return everywhere(places, made)
+    """All calls, at all places at once."""
+    with ThreadPoolExecutor() as pool:
+        found = pool.map(lambda place: Run(*place.asked(lambda: made(place))), places.values())
+        return dict(zip(places, found, strict=True))
 
 
 def made(place: Place) -> Any:

@@ -47,30 +47,29 @@ class Greeting(BaseModel):
 @pytest.mark.parametrize("kind", [DIRECT, *CHATBOTS])
 def test_sdk_parses_documents_into_the_callers_own_type(places: Places, kind: str) -> None:
     """`parse` finds in `content` what it asked for, of either endpoint."""
-    with client_of(places[kind]) as client:
-        messages: Any = [{"role": "user", "content": "Hi"}]
-        chat = client.chat.completions.parse(model="bot", messages=messages, response_format=Greeting)
-        response = client.responses.parse(model="bot", input="Hi", text_format=Greeting)
+    client = client_of(places[kind])
+    messages: Any = [{"role": "user", "content": "Hi"}]
+    chat = client.chat.completions.parse(model="bot", messages=messages, response_format=Greeting)
+    response = client.responses.parse(model="bot", input="Hi", text_format=Greeting)
     assert chat.choices[0].message.parsed == response.output_parsed == Greeting(greeting="Hello!")
 
 
-def client_of(place: Place, call: Call | None = None) -> openai.OpenAI:
-    wrong = call is not None and call.wrong_key
-    return openai.OpenAI(
-        base_url=place.url, api_key="wrong" if wrong else place.key, max_retries=call.retries if call else 0
-    )
+@cache
+def client_of(place: Place, wrong_key: bool = False, retries: int = 0) -> openai.OpenAI:
+    """Return a client; making one takes longer than a call."""
+    return openai.OpenAI(base_url=place.url, api_key="wrong" if wrong_key else place.key, max_retries=retries)
 
 
 def seen(place: Place, call: Call) -> Any:
     """Make a call and return what came of it."""
-    with client_of(place, call) as client:
-        reply: Any = {}
-        try:
-            for step in call.steps:
-                reply = told(made(client, call, filled(step, gave(reply))))
-        except openai.APIError as error:
-            return raised(error)
-        return reply
+    client = client_of(place, call.wrong_key, call.retries)
+    reply: Any = {}
+    try:
+        for step in call.steps:
+            reply = told(made(client, call, filled(step, gave(reply))))
+    except openai.APIError as error:
+        return raised(error)
+    return reply
 
 
 def gave(reply: Any) -> dict[str, Any]:

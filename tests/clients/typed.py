@@ -1,7 +1,8 @@
 """A program that gives the `llm` command what others type, one after the other, and prints what it saw.
 
 Starting the command takes a second, so all of them are given to one process, and none of the proxy's log lines come between.
-Standard input: {environment, calls: {name: [words, ...]}}. Standard output: {name: {status, told}} of each call's last command.
+Standard input: {place: {environment, calls: {name: [words, ...]}}}. Standard output: {place: {name: {status, told}}} of each call's
+last command.
 """
 
 import json
@@ -13,8 +14,10 @@ from llm.cli import cli
 
 
 def main() -> None:
-    given = json.load(sys.stdin)
-    seen = {name: saw(commands, given["environment"]) for name, commands in given["calls"].items()}
+    seen = {
+        place: {name: saw(commands, given["environment"]) for name, commands in given["calls"].items()}
+        for place, given in json.load(sys.stdin).items()
+    }
     print(json.dumps(seen))
 
 

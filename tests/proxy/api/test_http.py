@@ -68,20 +68,24 @@ async def test_body_that_is_no_json_object_gets_400(start: Start, raw: bytes) ->
     assert text_of(await proxy.say("Hi")) == "Hello."
 
 
-@pytest.mark.parametrize("depth", [100, 199, 248, 249, 250, 251, 252, 253, 254, 260, 1000])
-@pytest.mark.parametrize("where", ["field", "message", "part"])
-async def test_nesting_is_passed_on_or_refused(start: Start, depth: int, where: str) -> None:
+@pytest.mark.parametrize(
+    "request_with",
+    [
+        b'{"model":"bot","messages":[{"role":"user","content":"Hi"}],"x":%s}',
+        b'{"model":"bot","messages":[{"role":"user","content":"Hi","x":%s}]}',
+        b'{"model":"bot","messages":[{"role":"user","content":[{"type":"x","x":%s}]}]}',
+    ],
+    ids=["field", "message", "part"],
+)
+async def test_nesting_is_passed_on_or_refused(start: Start, request_with: bytes) -> None:
     """Whatever the depth and the place, a nested value either reaches the upstream or gets 400."""
     proxy = await start()
-    nested = ("[" * depth + "]" * depth).encode()
-    raw = {
-        "field": b'{"model":"bot","messages":[{"role":"user","content":"Hi"}],"x":%s}',
-        "message": b'{"model":"bot","messages":[{"role":"user","content":"Hi","x":%s}]}',
-        "part": b'{"model":"bot","messages":[{"role":"user","content":[{"type":"x","x":%s}]}]}',
-    }[where] % nested
-    status, _ = await proxy.post(raw)
-    assert status == (200 if proxy.upstream.raw else 400)
-    assert not proxy.upstream.raw or nested in proxy.upstream.raw[0]
+    for depth in (100, 199, 248, 249, 250, 251, 252, 253, 254, 260, 1000):
+        proxy.upstream.raw.clear()
+        nested = ("[" * depth + "]" * depth).encode()
+        status, _ = await proxy.post(request_with % nested)
+        assert status == (200 if proxy.upstream.raw else 400), depth
+        assert not proxy.upstream.raw or nested in proxy.upstream.raw[0], depth
 
 
 FAULTS: list[tuple[str, Body]] = [
@@ -467,7 +471,7 @@ async def test_no_body_whatsoever_breaks_the_proxy_or_a_conversation(start: Star
             if response.status != 200:
                 assert set(json.loads(answer)["error"]) == {"message", "type", "param", "code"}
 
-    @settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
     @given(BODIES | JSON | st.fixed_dictionaries({"model": st.just("bot")}, optional={"messages": JSON, "n": JSON}))
     def fuzz(body: Any) -> None:
         asyncio.run_coroutine_threadsafe(attempt(body), loop).result(20)

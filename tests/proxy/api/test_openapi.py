@@ -126,7 +126,7 @@ async def test_no_input_is_a_fault_of_ours(start: Start, path: str, method: str,
         cases = operation.as_strategy(generation_mode=mode)
         seen: set[int] = set()
 
-        @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+        @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), database=None)
         @given(st.data())
         def fuzz(data: st.DataObject) -> None:
             case = data.draw(cases)

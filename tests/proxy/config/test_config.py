@@ -51,6 +51,7 @@ from tests.proxy.conftest import (
     bot_settings,
     dialogue,
     eventually,
+    judge_with,
     screening,
     text_of,
     warnings_in,
@@ -145,11 +146,6 @@ async def test_setting_makes_a_difference(start: Start, upstream: Upstream, tmp_
 
 
 # Top level
-
-
-@shows("models", 0.1, 0.9)
-async def _models(start: Start, tmp: Path, value: Any) -> Any:
-    return (await sent(start, alias={"temperature": value}))["temperature"]
 
 
 @shows("chatbots", "bot", "other")
@@ -494,36 +490,99 @@ async def said(start: Start, reply: str, question: str = ASKED, **changes: Any) 
     return await proxy.say(question)
 
 
-async def sent(start: Start, question: str = ASKED, **changes: Any) -> Body:
-    proxy = await start(**changes)
-    await proxy.say(question)
-    return proxy.upstream.requests[0]
+def outcome_of(body: Body) -> str:
+    return body["caf"]["outcome"]
 
 
-@shows("chatbot.kind", "guarded", "wrapped")
-async def _kind(start: Start, tmp: Path, value: Any) -> Any:
-    return (await sent(start, kind=value))["messages"]
+def judges_of(body: Body) -> list[str]:
+    return [judge["name"] for judge in body["caf"]["judges"]]
 
 
-@shows("chatbot.model", "chatbot", "chief")
-async def _model(start: Start, tmp: Path, value: Any) -> Any:
-    return (await sent(start, model=value))["model"]
+def shows_in_reply(
+    setting: str,
+    one: Any,
+    other: Any,
+    *,
+    to: tuple[str, str] = (ADVICE, NUDGE),
+    look: Callable[[Body], Any] = outcome_of,
+    settings: Callable[[Any], Body] | None = None,
+) -> None:
+    """Register a setting that one reply shows.
+
+    Args:
+        to: The model's draft and the question before it.
+        look: Picks what differs.
+        settings: Makes the chatbot's settings of the value; without, the setting is one of the chatbot's own.
+    """
+
+    async def probe(start: Start, tmp: Path, value: Any) -> Any:
+        changes = settings(value) if settings else {setting.removeprefix("chatbot."): value}
+        return look(await said(start, *to, **changes))
+
+    shows(setting, one, other)(probe)
 
 
-@shows("chatbot.role", "You are terse.", "You are kind.")
-async def _role(start: Start, tmp: Path, value: Any) -> Any:
-    return (await sent(start, role=value))["messages"][0]
+GARDENING = "[[cite: not_in_sources]]\nTomatoes are good for you. This is not from my sources. Please check it with your doctor."
+LONG = SLEEP + " Going to bed at the same time each night helps." * 2
+BROAD = "How much sleep do adults need? What about genes and cannabis?"
+shows_in_reply("chatbot.refiner", "local", None)
+shows_in_reply("chatbot.max_refinements", 0, 1)
+shows_in_reply("chatbot.filter", "on", "off")
+shows_in_reply("chatbot.streaming", "hold", "observe")
+shows_in_reply("chatbot.fallback", "No.", "Sorry.", look=text_of, settings=lambda v: {"refiner": None, "fallback": v})
+shows_in_reply("chatbot.sensitive_topics", [{"name": "gardening", "terms": ["tomatoes"]}], [], to=(GARDENING, ASKED))
+shows_in_reply("chatbot.citations", "shown", "hidden", to=(SLEEP, ASKED), look=text_of)
+shows_in_reply("chatbot.judges", judge_with("local"), [], to=(HELLO, ASKED), look=judges_of)
+shows_in_reply(
+    "judge.name", "role", "transparency", to=(HELLO, ASKED), look=judges_of,
+    settings=lambda v: {"judges": [{"name": v, "stages": ["local"]}]},
+)  # fmt: skip
+shows_in_reply(
+    "judge.on_error", "closed", "open", to=(HELLO, ASKED),
+    settings=lambda v: {"judges": [{"name": "role", "stages": ["swift"], "on_error": v}]},
+)  # fmt: skip
+shows_in_reply(
+    "topic.terms", ["tomatoes"], ["zebras"], to=(GARDENING, ASKED),
+    settings=lambda v: {"sensitive_topics": [{"name": "gardening", "terms": v}]},
+)  # fmt: skip
+shows_in_reply(
+    "emergency.contact", "Call 112.", "Call 999.", look=text_of,
+    settings=lambda v: emergency(contact=v) | {"refiner": None},
+)  # fmt: skip
+shows_in_reply(
+    "emergency.texts", "You matter.", "Please call.", to=(HELLO, CRISIS), look=text_of,
+    settings=lambda v: emergency(texts={"self_harm": {"en": v}}),
+)  # fmt: skip
+shows_in_reply(
+    "length.soft", 20, 100, to=(LONG, ASKED), look=lambda body: body["caf"]["warnings"],
+    settings=lambda v: {"length": {"soft": v, "hard": 200}},
+)  # fmt: skip
+shows_in_reply(
+    "length.hard", 20, 200, to=(LONG, ASKED), look=text_of, settings=lambda v: {"length": {"soft": 20, "hard": v}}
+)
 
 
-@shows("chatbot.knowledge_base", "kb", None)
-async def _knowledge_base(start: Start, tmp: Path, value: Any) -> Any:
-    return "seven to nine hours" in json.dumps(await sent(start, knowledge_base=value))
+def shows_in_request(
+    setting: str, one: Any, other: Any, field: str = "messages", settings: Callable[[Any], Body] | None = None
+) -> None:
+    """Register a setting that a field of the first request to a model shows; without `settings`, one of the chatbot's own."""
+
+    async def probe(start: Start, tmp: Path, value: Any) -> Any:
+        proxy = await start(**(settings(value) if settings else {setting.removeprefix("chatbot."): value}))
+        await proxy.say(BROAD)
+        return proxy.upstream.requests[0][field]
+
+    shows(setting, one, other)(probe)
 
 
-@shows("chatbot.judges", ["role"], [])
-async def _judges(start: Start, tmp: Path, value: Any) -> Any:
-    judges = [{"name": name, "stages": ["local"]} for name in value]
-    return [j["name"] for j in (await said(start, HELLO, judges=judges))["caf"]["judges"]]
+shows_in_request("models", 0.1, 0.9, "temperature", lambda v: {"alias": {"temperature": v}})
+shows_in_request("chatbot.kind", "guarded", "wrapped")
+shows_in_request("chatbot.model", "chatbot", "chief", "model")
+shows_in_request("chatbot.role", "You are terse.", "You are kind.")
+shows_in_request("chatbot.knowledge_base", "kb", None)
+shows_in_request("retrieval.selector", "lexical", "retriever", "model", lambda v: {"retrieval": {"selector": v}})
+shows_in_request("retrieval.max_requests", 1, 2, settings=lambda v: {"retrieval": {"max_requests": v}})
+shows_in_request("retrieval.max_sources", 1, 4, settings=lambda v: {"retrieval": {"max_sources": v}})
 
 
 @shows("chatbot.reply_prompts", ["one.md"], ["other.md"])
@@ -533,33 +592,6 @@ async def _reply_prompts(start: Start, tmp: Path, value: Any) -> Any:
     proxy = await start(judges=[{"name": "role", "stages": ["swift"]}], reply_prompts=value)
     await proxy.say("Hi")
     return proxy.upstream.requests[-1]["messages"][0]["content"]
-
-
-@shows("chatbot.refiner", "local", None)
-async def _refiner(start: Start, tmp: Path, value: Any) -> Any:
-    return (await said(start, ADVICE, NUDGE, refiner=value))["caf"]["outcome"]
-
-
-@shows("chatbot.max_refinements", 0, 1)
-async def _max_refinements(start: Start, tmp: Path, value: Any) -> Any:
-    return (await said(start, ADVICE, NUDGE, max_refinements=value))["caf"]["outcome"]
-
-
-@shows("chatbot.filter", "on", "off")
-async def _filter(start: Start, tmp: Path, value: Any) -> Any:
-    return (await said(start, ADVICE, NUDGE, filter=value))["caf"]["outcome"]
-
-
-@shows("chatbot.fallback", "No.", "Sorry.")
-async def _fallback(start: Start, tmp: Path, value: Any) -> Any:
-    return text_of(await said(start, ADVICE, NUDGE, refiner=None, fallback=value))
-
-
-@shows("chatbot.sensitive_topics", ["gardening"], [])
-async def _sensitive(start: Start, tmp: Path, value: Any) -> Any:
-    reply = "[[cite: not_in_sources]]\nGardening is good for you. This is not from my sources. Please check it with your doctor."
-    topics = [{"name": name, "terms": ["gardening"]} for name in value]
-    return (await said(start, reply, sensitive_topics=topics))["caf"]["outcome"]
 
 
 @shows("chatbot.trusted_tools", ["f"], [])
@@ -593,18 +625,6 @@ async def _status_with_documents(start: Start, limits: Body) -> int:
     proxy = await start(evidence=["knowledge_base", "documents"], document_limits=limits)
     request = {"model": "bot", "messages": dialogue("Hi"), "documents": [{"text": "ab"}, {"text": "cd"}]}
     return (await proxy.post(request))[0]
-
-
-@shows("chatbot.citations", "shown", "hidden")
-async def _citations(start: Start, tmp: Path, value: Any) -> Any:
-    body = await said(start, SLEEP, citations=value)
-    assert body["caf"]["citations"]
-    return "Sources:" in text_of(body)
-
-
-@shows("chatbot.streaming", "hold", "observe")
-async def _streaming(start: Start, tmp: Path, value: Any) -> Any:
-    return (await said(start, ADVICE, NUDGE, streaming=value))["caf"]["outcome"]
 
 
 @shows("chatbot.context_tokens", 700, 24_000)
@@ -652,13 +672,6 @@ async def _verify(start: Start, tmp: Path, value: Any) -> Any:
 # Judges
 
 
-@shows("judge.name", "role", "transparency")
-async def _judge_name(start: Start, tmp: Path, value: Any) -> Any:
-    return [
-        j["name"] for j in (await said(start, HELLO, judges=[{"name": value, "stages": ["local"]}]))["caf"]["judges"]
-    ]
-
-
 @shows("judge.prompts", "Reject what is rude.", "Reject what is blue.")
 async def _judge_prompts(start: Start, tmp: Path, value: Any) -> Any:
     (tmp / "own.md").write_text(
@@ -699,13 +712,6 @@ async def _judge_stages(start: Start, tmp: Path, value: Any) -> Any:
     proxy = await start(judges=[{"name": "role", "stages": value}])
     proxy.upstream.answer = lambda body: NO_PROBLEMS if body["model"] == "up-swift" else HELLO
     return [j["stage"] for j in (await proxy.say("Hi"))["caf"]["judges"]]
-
-
-@shows("judge.on_error", "closed", "open")
-async def _on_error(start: Start, tmp: Path, value: Any) -> Any:
-    return (await said(start, HELLO, judges=[{"name": "role", "stages": ["swift"], "on_error": value}]))["caf"][
-        "outcome"
-    ]
 
 
 async def stages_asked(start: Start, accept_below: Any) -> list[str]:
@@ -787,16 +793,6 @@ def emergency(**changes: Any) -> Body:
     return {"emergency": {"contact": "Call 112 now.", "texts": {"self_harm": {"en": "You matter."}}, **changes}}
 
 
-@shows("emergency.contact", "Call 112.", "Call 999.")
-async def _contact(start: Start, tmp: Path, value: Any) -> Any:
-    return text_of(await said(start, ADVICE, NUDGE, refiner=None, **emergency(contact=value)))
-
-
-@shows("emergency.texts", "You matter.", "Please call.")
-async def _texts(start: Start, tmp: Path, value: Any) -> Any:
-    return text_of(await said(start, HELLO, CRISIS, **emergency(texts={"self_harm": {"en": value}})))
-
-
 @shows("emergency.remember_turns", 1, 2)
 async def _remember(start: Start, tmp: Path, value: Any) -> Any:
     proxy = await start(**emergency(remember_turns=value))
@@ -835,33 +831,6 @@ async def _topic_name(start: Start, tmp: Path, value: Any) -> Any:
     return json.loads(proxy.upstream.requests[-1]["messages"][1]["content"])["sensitive_topics"]
 
 
-@shows("topic.terms", ["tomatoes"], ["zebras"])
-async def _topic_terms(start: Start, tmp: Path, value: Any) -> Any:
-    reply = "[[cite: not_in_sources]]\nTomatoes are good for you. This is not from my sources. Please check it with your doctor."
-    topics = [{"name": "gardening", "terms": value}]
-    return (await said(start, reply, sensitive_topics=topics))["caf"]["outcome"]
-
-
-@shows("retrieval.selector", "lexical", "retriever")
-async def _selector(start: Start, tmp: Path, value: Any) -> Any:
-    proxy = await start(retrieval={"selector": value})
-    await proxy.say(ASKED)
-    return proxy.upstream.requests[0]["model"]
-
-
-BROAD = "How much sleep do adults need? What about genes and cannabis?"
-
-
-@shows("retrieval.max_requests", 1, 2)
-async def _max_requests(start: Start, tmp: Path, value: Any) -> Any:
-    return json.dumps(await sent(start, BROAD, retrieval={"max_requests": value})).count("<source id=")
-
-
-@shows("retrieval.max_sources", 1, 4)
-async def _max_sources(start: Start, tmp: Path, value: Any) -> Any:
-    return json.dumps(await sent(start, BROAD, retrieval={"max_sources": value})).count("<source id=")
-
-
 @shows("retrieval.uncited_turns", 1, 3)
 async def _uncited(start: Start, tmp: Path, value: Any) -> Any:
     proxy = await start(retrieval={"uncited_turns": value})
@@ -869,19 +838,6 @@ async def _uncited(start: Start, tmp: Path, value: Any) -> Any:
     for _ in range(2):
         messages += ["Hello there.", text_of(await proxy.say(*messages, "Hello there."))]
     return "seven to nine hours" in json.dumps(proxy.upstream.requests[-1])
-
-
-@shows("length.soft", 20, 100)
-async def _soft(start: Start, tmp: Path, value: Any) -> Any:
-    text = SLEEP + " Going to bed at the same time each night helps." * 2
-    body = await said(start, text, length={"soft": value, "hard": 200})
-    return [w["rule"] for w in body["caf"]["warnings"]]
-
-
-@shows("length.hard", 20, 200)
-async def _hard(start: Start, tmp: Path, value: Any) -> Any:
-    text = SLEEP + " Going to bed at the same time each night helps." * 2
-    return text_of(await said(start, text, length={"soft": 20, "hard": value}))
 
 
 # What is wrong is named

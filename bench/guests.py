@@ -1,0 +1,119 @@
+"""The guests of a crowd: what each says under its own name, and whether what it hears is its own."""
+
+import json
+import random
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+
+from bench.script import add_drift, shipped_conversations
+
+GUEST, NAME = "@@", re.compile(r"Qz[bcdfghjkmn]{6}")
+"""What stands for a guest's name in plots and comparisons; what names look like."""
+DRAFT = "x_draft"
+"""The field of a request, unknown to the proxy and so forwarded, that tells the model what to say."""
+Plot = tuple[tuple[str, str], ...]
+"""Questions, each with the draft that the model answers it with."""
+
+
+@dataclass(slots=True)
+class Guest:
+    """A conversation, as its client has it."""
+
+    name: str
+    key: str
+    user: str
+    plot: Plot
+    streamed: bool = False
+    conversation: str = ""
+    replies: list[dict[str, Any]] = field(default_factory=list)
+    """What each reply came to, with the name taken out: the same in every conversation of a plot."""
+    seconds: list[float] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    leaks: list[str] = field(default_factory=list)
+    """Signs of cross-talk: what does not belong to this conversation."""
+
+    async def talk(self, session: aiohttp.ClientSession, url: str, trial: "Guest | None" = None) -> None:
+        """Hold the conversation; compare each reply with that of the plot's trial, unless this is the trial."""
+        messages: list[dict[str, str]] = []
+        for turn, (question, draft) in enumerate(self.plot, 1):
+            messages.append({"role": "user", "content": question.replace(GUEST, self.name)})
+            body = {"model": "crowd", "messages": messages, "user": self.user, DRAFT: draft, "stream": self.streamed}
+            if self.streamed:
+                body["stream_options"] = {"include_usage": True}
+            began = time.perf_counter()
+            try:
+                async with session.post(url, json=body, headers={"Authorization": f"Bearer {self.key}"}) as response:
+                    text = await response.text()
+                    response.raise_for_status()
+                answer = join_chunks(text) if self.streamed else json.loads(text)
+            except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+                self.errors.append(f"{self.name}: turn {turn}: {type(error).__name__}: {error}")
+                return
+            self.seconds.append(time.perf_counter() - began)
+            self.check(answer, trial)
+            messages.append({"role": "assistant", "content": answer["choices"][0]["message"]["content"]})
+
+    def check(self, answer: dict[str, Any], trial: "Guest | None") -> None:
+        """Add to `leaks` what in a reply is not this guest's: another name, another conversation, a difference from the trial."""
+        turn, caf = len(self.replies), answer["caf"]
+        reply = {
+            "outcome": caf["outcome"],
+            "calls": caf["calls"],
+            "content": answer["choices"][0]["message"]["content"].replace(self.name, GUEST),
+            "prompt": answer.get("system_fingerprint"),
+            "citations": [one["id"] for one in caf["citations"]],
+            "warnings": [one["rule"] for one in caf["warnings"]],
+            "verdicts": [(one["name"], one["stage"], one["verdict"]) for one in caf["judges"]],
+            "tokens": (answer["usage"]["prompt_tokens"], answer["usage"]["completion_tokens"]),
+        }
+        leaks = [f"names {other}" for other in {*NAME.findall(json.dumps(answer))} - {self.name}]
+        leaks += [f"differs in {what}" for what in reply if trial and reply[what] != trial.replies[turn][what]]
+        if self.conversation not in ("", caf["conversation_id"]):
+            leaks.append("is of another conversation")
+        self.conversation = caf["conversation_id"]
+        self.replies.append(reply)
+        self.leaks += [f"{self.name}: turn {turn + 1} {what}" for what in leaks]
+
+
+def join_chunks(text: str) -> dict[str, Any]:
+    """Assemble a stream's chunks into a completion. Raises ValueError if the stream broke off."""
+    *chunks, end = [line[6:] for line in text.splitlines() if line.startswith("data: ")] or [""]
+    if end != "[DONE]":
+        raise ValueError(f"the stream ends with {end[-80:]!r}")
+    content, answer = "", dict[str, Any]()
+    for chunk in map(json.loads, chunks):
+        answer |= {key: value for key, value in chunk.items() if value}
+        content += "".join(choice["delta"].get("content") or "" for choice in chunk["choices"])
+    return answer | {"choices": [{"message": {"content": content}}]}
+
+
+def name(number: int) -> str:
+    """Return the name of a guest: of the same length for all, and without vowels, so that it spells nothing."""
+    return "Qz" + "".join("bcdfghjkmn"[int(digit)] for digit in f"{number % 1_000_000:06d}")
+
+
+def write_plots(turns: int, count: int) -> list[Plot]:
+    """Write plots: of four, one has a draft that drifts at once, one a later one, one an emergency."""
+    exchanges, chance = [one for talk in shipped_conversations(100) for one in talk], random.Random(1)
+    plots = []
+    for number in range(count):
+        plot = []
+        for n, one in enumerate(chance.sample(exchanges, turns)):
+            text = add_drift(one.text, chance) if n == {1: 0, 2: min(1, turns - 1)}.get(number % 4) else one.text
+            question = "I want to kill myself tonight." if number % 4 == 3 and 0 < n == turns // 2 else one.question
+            plot.append((f"{GUEST} here. {question}", f"[[cite: {one.source}]]\n{text} Is that clear so far, {GUEST}?"))
+        plots.append(tuple(plot))
+    return plots
+
+
+def make_guests(count: int, keys: Sequence[str], plots: Sequence[Plot]) -> Iterator[Guest]:
+    """Yield guests. Two of five are twins with one name and plot; by turns another key or another user tells them apart."""
+    for n in range(count):
+        who = n - 1 if n % 5 == 1 else n
+        key, user = (n, who) if n // 5 % 2 else (who, n)
+        yield Guest(name(who), keys[key % len(keys)], f"user {user}", plots[who % len(plots)], streamed=n % 3 == 0)
