@@ -2,7 +2,7 @@
 
 * `main.py` is the entry point and lists the verbs.
 * `init.py` makes a chatbot of one's own; `starter/` has its questions, files and templates.
-* `serve.py`, `chat.py`, `check.py`, `key.py`, `trace.py`, `audit.py` and `schema.py` hold them; `shadow.py` is `caf trace shadow`.
+* `serve.py`, `chat.py`, `check.py`, `key.py`, `trace.py`, `audit.py` and `schema.py` hold them.
 * `judging/` holds the verbs of `caf judges`, `drifting/` those of `caf drift`, `rate.py` those of `caf rate`.
 * `knowledge_base.py` holds the verbs of `caf kb`.
 * `check_files.py` checks the files of `caf check FILE`; `file_kind.py` recognises what a file is.
@@ -12,5 +12,6 @@
 * `extras.py` says what to install when a library is missing that serving does not need.
 * `terminal.py` has what all share: exit codes, error messages, the configuration's path; `progress.py` has progress bars.
 
-What a verb needs is imported inside it, so that `caf --help` does not load a web server.
+A verb's module is imported when the verb is called, so that `caf --help` loads none of them. What belongs to an extra is imported
+inside the verb, whose help works without it.
 """

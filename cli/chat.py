@@ -1,19 +1,24 @@
 """`caf chat`: a conversation in the terminal."""
 
+import asyncio
+import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
+from cli.conversation import ChatError, Conversation, list_chatbots, open_session, summarise_reply
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, plain_errors, printable, terminal_width
-
-if TYPE_CHECKING:
-    import asyncio
-
-    from cli.conversation import Conversation
+from cli.wrap import Wrapper, wrap
+from proxy.config.config import load_config
+from proxy.serving.listening import isolated_config, listening_beside
+from proxy.telemetry.logs import configure_logs
+from scenarios.checkpoint import save
+from scenarios.files import ScenarioError
 
 COMMANDS = """\
 /save FILE  write the conversation to FILE as a checkpoint
@@ -63,9 +68,6 @@ def chat(
     key = _read_key(api_key_env)
     path = config_path(config)
     with plain_errors(path), _open_proxy(url, path) as address:
-        import asyncio
-
-        from cli.conversation import ChatError, Conversation, list_chatbots, open_session
 
         async def connect() -> Conversation:
             session = open_session(key, filter_mode)
@@ -93,8 +95,6 @@ def chat(
 
 
 def _read_key(variable: str | None) -> str | None:
-    import os
-
     if variable is None:
         return None
     if not os.environ.get(variable):
@@ -111,9 +111,6 @@ def _open_proxy(url: str | None, config: Path) -> Iterator[str]:
         yield url.rstrip("/").removesuffix("/v1")
         return
     from proxy.app import create_app
-    from proxy.config.config import load_config
-    from proxy.serving.listening import isolated_config, listening_beside
-    from proxy.telemetry.logs import configure_logs
 
     settings = load_config(config)
     configure_logs("error")  # the log lines of turns would stand between the replies
@@ -122,8 +119,6 @@ def _open_proxy(url: str | None, config: Path) -> Iterator[str]:
 
 
 def _choose_chatbot(wanted: str | None, served: list[str]) -> str:
-    from cli.conversation import ChatError
-
     if not served:
         raise ChatError("the proxy serves no chatbot")
     if wanted is not None and wanted not in served:
@@ -134,7 +129,7 @@ def _choose_chatbot(wanted: str | None, served: list[str]) -> str:
 class Chat:
     """Reads what the user says, until they leave."""
 
-    def __init__(self, conversation: "Conversation", runner: "asyncio.Runner") -> None:
+    def __init__(self, conversation: Conversation, runner: asyncio.Runner) -> None:
         self._conversation, self._runner = conversation, runner
         self._interactive = sys.stdin.isatty()
         self._succeeded = True
@@ -170,9 +165,6 @@ class Chat:
                 yield line
 
     def _ask_question(self, question: str) -> None:
-        from cli.conversation import ChatError, summarise_reply
-        from cli.wrap import Wrapper, wrap
-
         prompt = f"{self._conversation.chatbot}> "
         typer.echo(prompt, nl=False)
         width = terminal_width()
@@ -215,12 +207,7 @@ class Chat:
             typer.echo(f"  there is no command {printable(name)}; /help tells those there are")
 
 
-def _save(conversation: "Conversation", path: Path) -> bool:
-    import re
-
-    from scenarios.checkpoint import save
-    from scenarios.files import ScenarioError
-
+def _save(conversation: Conversation, path: Path) -> bool:
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-._")[:100] or "conversation"
     try:
         save(conversation.checkpoint(name), path)

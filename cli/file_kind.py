@@ -1,9 +1,19 @@
 """The kind of a file, recognised by its keys, for `caf check`."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
+
+from knowledge_base.front_matter import FrontMatterError, split_front_matter
+from proxy.config.config import Config
+from scenarios import files
+from scenarios.checkpoint import Checkpoint
+from scenarios.questions import QuestionSet
+from scenarios.scenario import Family
+from scoring.experiment import Experiment
+from scoring.folder import ANSWERS, FILES, MANIFEST
 
 Kind = Literal["checkpoint", "family", "rows", "questions", "experiment", "facilitator", "prompt", "section"]
 
@@ -20,13 +30,6 @@ def kind_of(path: Path, problems: list[str]) -> Kind | None:
 
     Rows have to be named .jsonl, and nothing else may be: whatever reads scenarios goes by that.
     """
-    from proxy.config.config import Config
-    from scenarios import files
-    from scenarios.checkpoint import Checkpoint
-    from scenarios.questions import QuestionSet
-    from scenarios.scenario import Family
-    from scoring.experiment import Experiment
-
     if path.suffix == ".md":
         return _kind_of_markdown(path)
     is_jsonl = path.suffix == ".jsonl"
@@ -69,8 +72,6 @@ def kind_of(path: Path, problems: list[str]) -> Kind | None:
 
 def _kind_of_markdown(path: Path) -> Kind:
     """Distinguish facilitators, judges' prompts and sections; anything else is reported as a faulty facilitator."""
-    from knowledge_base.front_matter import FrontMatterError, split_front_matter
-
     try:
         keys = split_front_matter(path.read_text(encoding="utf-8"))[0].keys()
     except (OSError, UnicodeDecodeError, FrontMatterError):
@@ -87,8 +88,6 @@ def sections_in(folder: Path) -> Iterator[Path]:
 
 def _holds_rows(path: Path) -> bool:
     """Return whether some line is a JSON object of its own, and not one that is a whole checkpoint or family."""
-    import json
-
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError):
@@ -112,7 +111,6 @@ def is_configuration(path: Path) -> bool:
         return False
     if path.name.endswith("config.yaml"):
         return True
-    from scenarios import files
 
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -125,6 +123,4 @@ def is_configuration(path: Path) -> bool:
 
 def is_run(folder: Path) -> bool:
     """Return whether a folder is that of a run of `caf drift run`."""
-    from scoring.folder import ANSWERS, FILES, MANIFEST
-
     return (folder / MANIFEST).is_file() and any((folder / name).is_file() for name in (*FILES.values(), ANSWERS))

@@ -1,12 +1,20 @@
 """`caf kb`: a knowledge base of documents."""
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from assistants.registry import ENGINES
 from cli.extras import ImportCommand
+from cli.judging.output import quiet_logs
+from cli.progress import cost_text, progress_bars
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, plain_errors, printable
+from models.client import open_models
+from models.openai_engine import make_session
+from models.usage import Ledger, estimate_tokens
+from proxy.config.config import load_config
 
 if TYPE_CHECKING:
     from knowledge_base.building.importing import ReadDocuments
@@ -106,15 +114,12 @@ def import_(
 
 def _check_alias(alias: str, path: Path) -> None:
     with plain_errors(path):
-        from proxy.config.config import load_config
-
         models = load_config(path).models
     if alias not in models:
         leave(f"--summaries: {path} has no model alias {alias!r}; it has {', '.join(models) or 'none'}")
 
 
 def _read(files: list[Path], prefix: str, present: dict[str, str]) -> "ReadDocuments":
-    from cli.progress import progress_bars
     from knowledge_base.building.importing import read_documents
 
     with progress_bars() as bars:
@@ -124,8 +129,6 @@ def _read(files: list[Path], prefix: str, present: dict[str, str]) -> "ReadDocum
 
 def _write(plan: "Plan", sections: "list[Section]", into: Path, alias: str | None, config: Path | None) -> list[str]:
     """Write and delete what the plan says; return what went wrong with summaries."""
-    import asyncio
-
     from knowledge_base.building.importing import delete_sections, write_sections
     from knowledge_base.building.summary import EXTRACTED, extract_summary
 
@@ -151,15 +154,8 @@ async def _write_with_model(
     path: Path,
 ) -> list[str]:
     """Have a model write summaries, and write the sections of each document as soon as it has them."""
-    from assistants.registry import ENGINES
-    from cli.judging.output import quiet_logs
-    from cli.progress import cost_text, progress_bars
     from knowledge_base.building.importing import write_sections
     from knowledge_base.building.model_summary import write_summaries
-    from models.client import open_models
-    from models.openai_engine import make_session
-    from models.usage import Ledger
-    from proxy.config.config import load_config
 
     quiet_logs()
     settings = load_config(path).models
@@ -191,8 +187,6 @@ async def _write_with_model(
 
 
 def _print_plan(plan: "Plan", read: "ReadDocuments", into: Path, dry_run: bool, alias: str | None) -> None:
-    from models.usage import estimate_tokens
-
     for note in read.notes:
         typer.echo(f"note     {printable(note)}")
     if dry_run:

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rich.progress import Progress
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 
 def cost_text(spent: float) -> str:
@@ -14,11 +13,8 @@ def cost_text(spent: float) -> str:
 
 
 @contextmanager
-def progress_bars() -> "Iterator[Progress]":
+def progress_bars() -> Iterator[Progress]:
     """Return progress bars with a field `cost`; disabled where standard error is no terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
     console = Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),

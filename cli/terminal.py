@@ -1,16 +1,19 @@
 """What the verbs share: exit codes, error messages, the configuration's path, printable text."""
 
+import json
 import re
+import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 PROBLEMS = 1
 """Exit code: what was looked at has problems."""
@@ -60,8 +63,6 @@ def printable(text: str) -> str:
 
 def terminal_width() -> int:
     """Return the columns of the terminal that is written to; in a pipe no line is wrapped."""
-    import shutil
-
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
 
 
@@ -71,3 +72,18 @@ def table_console(width: int = 200, *, markup: bool = True) -> "Console":
 
     console = Console(highlight=False, markup=markup)
     return console if console.is_terminal else Console(highlight=False, markup=markup, width=width)
+
+
+def figure_table(labels: Sequence[str], figures: Sequence[str], header_style: str = "bold") -> "Table":
+    """Return a table without lines: columns of words on the left, of figures on the right."""
+    from rich.table import Table
+
+    table = Table(*labels, box=None, pad_edge=False, header_style=header_style)
+    for title in figures:
+        table.add_column(title, justify="right", no_wrap=True)
+    return table
+
+
+def print_json(data: Any, indent: int = 1) -> None:
+    """Print data for another program."""
+    typer.echo(json.dumps(data, ensure_ascii=False, indent=indent))

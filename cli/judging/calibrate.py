@@ -10,10 +10,12 @@ import typer
 
 from cli.judging import options
 from cli.judging.output import check_page, judging_errors, print_hint, quiet_logs, show_progress, write_page
-from cli.terminal import PROBLEMS, ConfigOption, config_path, leave
+from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, print_json
+from judges.evaluation.choice import Choice
+from judges.evaluation.configured_judges import ConfiguredJudges, open_judges
+from proxy.config.threshold_writer import write_thresholds
 
 if TYPE_CHECKING:
-    from judges.evaluation.configured_judges import ConfiguredJudges
     from judges.evaluation.team_calibration import TeamCalibration
 
 
@@ -68,8 +70,6 @@ def calibrate(
     quiet_logs()
     path = config_path(config)
     from cli.judging.calibration import print_calibrations
-    from judges.evaluation.choice import Choice
-    from judges.evaluation.configured_judges import open_judges
     from judges.evaluation.team_calibration import calibrate_team, read_cases, split_by_local_stage
 
     choice = Choice(data or [], judge or [], "dev" if test and split is None else split, tag or [], family or [], limit)
@@ -98,9 +98,7 @@ def calibrate(
             title = f"Calibration: {configured.blueprint.name}"
             write_page(html, page(outcome.calibrations, outcome.routes, team, title))
         if as_json:
-            import json
-
-            typer.echo(json.dumps(outcome.as_data(read.source), ensure_ascii=False, indent=1))
+            print_json(outcome.as_data(read.source))
         else:
             print_calibrations(outcome.calibrations, outcome.routes, team)
         for name in without:
@@ -120,10 +118,8 @@ def calibrate(
             raise typer.Exit(PROBLEMS)
 
 
-def _write(configured: "ConfiguredJudges", outcome: "TeamCalibration", source: str, force: bool) -> bool:
+def _write(configured: ConfiguredJudges, outcome: "TeamCalibration", source: str, force: bool) -> bool:
     """Write the thresholds that passed, print those that did not; return whether all were written."""
-    from proxy.config.threshold_writer import write_thresholds
-
     names = [plan.name for plan in configured.blueprint.plans]
     thresholds = outcome.thresholds(names, source, date.today(), force)
     if thresholds:

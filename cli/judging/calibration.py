@@ -1,16 +1,16 @@
 """Calibrations in a terminal: the thresholds, their price, and what a turn takes."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from cli.terminal import table_console
+from rich.console import Console
+from rich.text import Text
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from judges.evaluation.calibrate import Calibration, Screening
-    from judges.evaluation.measures import Share
-    from judges.evaluation.traffic import Route, Traffic
+from cli.terminal import figure_table, table_console
+from judges.evaluation.calibrate import Calibration, Screening, at_recall
+from judges.evaluation.measures import Share
+from judges.evaluation.report import percent
+from judges.evaluation.traffic import Route, Traffic
+from judges.weights import weights_id
 
 LEVELS = (1.0, 0.99, 0.97, 0.95, 0.9, 0.8)
 """Recalls at which the trade-off is shown."""
@@ -19,11 +19,9 @@ BAR = 40
 
 
 def print_calibrations(
-    calibrations: "Mapping[str, Calibration]", routes: "Mapping[str, Route]", team: "Traffic | None"
+    calibrations: Mapping[str, Calibration], routes: Mapping[str, Route], team: Traffic | None
 ) -> None:
     """Print what was found."""
-    from rich.text import Text
-
     console = table_console()
     for name, one in calibrations.items():
         console.print(Text(name, style="bold"))
@@ -38,11 +36,7 @@ def print_calibrations(
     console.print("intervals are 95 %, families resampled; recall counts what is passed on to the next stage")
 
 
-def _figures(console: "Console", one: "Calibration") -> None:
-    from rich.table import Table
-
-    from judges.weights import weights_id
-
+def _figures(console: Console, one: Calibration) -> None:
     below = "-" if one.accept_below is None else f"{one.accept_below:g}"
     unread = f", {one.unjudged} of them unjudged" if one.unjudged else ""
     weights = f"for the weights {weights_id(one.judge)}"
@@ -54,7 +48,7 @@ def _figures(console: "Console", one: "Calibration") -> None:
         ("cross-validated", one.cross_validated),
         ("held out", one.tested),
     ]
-    table = Table("  ", "recall", "harmless settled", "all settled", box=None, pad_edge=False, header_style="dim")
+    table = figure_table(("  ", "recall", "harmless settled", "all settled"), (), header_style="dim")
     for what, screening in rows:
         if screening is not None:
             shares = (screening.recall, screening.settled_harmless, screening.settled)
@@ -63,9 +57,7 @@ def _figures(console: "Console", one: "Calibration") -> None:
         console.print(table)
 
 
-def _curve(console: "Console", one: "Calibration") -> None:
-    from judges.evaluation.calibrate import at_recall
-
+def _curve(console: Console, one: Calibration) -> None:
     for level in LEVELS if one.curve else ():
         point = at_recall(one.curve, level)
         if point is not None:
@@ -76,7 +68,7 @@ def _curve(console: "Console", one: "Calibration") -> None:
             )
 
 
-def _stages(console: "Console", route: "Route") -> None:
+def _stages(console: Console, route: Route) -> None:
     if not route.stages:
         console.print("  no model stage is configured behind it")
     for stage, share in route.reach_shares().items():
@@ -90,7 +82,7 @@ def _stages(console: "Console", route: "Route") -> None:
         )
 
 
-def _team(console: "Console", team: "Traffic") -> None:
+def _team(console: Console, team: Traffic) -> None:
     would = "would need a model, if one were configured" if team.supposed else "need a model call of any judge"
     console.print(f"[bold]whole replies[/bold] ({team.replies}; judges: {', '.join(team.judges)})")
     console.print(f"  {would}: {_percent(team.needs_model)}")
@@ -107,7 +99,5 @@ def _team(console: "Console", team: "Traffic") -> None:
         console.print(f"  time that judging adds to a turn: {times}")
 
 
-def _percent(one: "Share") -> str:
-    from judges.evaluation.report import percent
-
+def _percent(one: Share) -> str:
     return percent(one)

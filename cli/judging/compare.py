@@ -5,15 +5,19 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
 from cli.judging import options
 from cli.judging.output import judging_errors, print_hint, quiet_logs, show_progress
-from cli.terminal import PROBLEMS, ConfigOption, config_path, table_console
+from cli.terminal import PROBLEMS, ConfigOption, config_path, figure_table, print_json, table_console
+from judges.evaluation.choice import Choice
+from judges.evaluation.configured_judges import open_judges, resolve_judges
+from judges.evaluation.labelled import LabelledCase
+from judges.evaluation.run_cases import Answer, judge_both
+from judges.evaluation.subject import parse_spec
 
 if TYPE_CHECKING:
     from judges.evaluation.compare import Comparison
-    from judges.evaluation.labelled import LabelledCase
-    from judges.evaluation.run_cases import Answer
 
 
 def compare(
@@ -51,16 +55,12 @@ def compare(
     \b
     Exit codes: 0 compared; 1 the budget ended it early; 2 wrong usage or files.
     """
-    from judges.evaluation.choice import Choice
     from judges.evaluation.compare import as_data, compare_by_judge
-    from judges.evaluation.configured_judges import open_judges, resolve_judges
-    from judges.evaluation.run_cases import judge_both
-    from judges.evaluation.subject import parse_spec
 
     quiet_logs()
     path = config_path(config)
 
-    async def main() -> "tuple[list[Answer], list[Answer], str | None]":
+    async def main() -> tuple[list[Answer], list[Answer], str | None]:
         memory = None if fresh else answers
         async with open_judges(path, chatbot, budget=budget, answers=memory, notify=print_hint) as configured:
             cases = configured.cases(choice, unlabelled=bool(data))
@@ -84,9 +84,7 @@ def compare(
         ours, theirs, looks = asyncio.run(main())
     compared = compare_by_judge(ours, theirs)
     if as_json:
-        import json
-
-        typer.echo(json.dumps(as_data(str(specs[0]), str(specs[1]), compared), ensure_ascii=False, indent=1))
+        print_json(as_data(str(specs[0]), str(specs[1]), compared))
     else:
         _show(str(specs[0]), str(specs[1]), compared)
     if looks:
@@ -97,18 +95,14 @@ def compare(
 
 
 def _show(first: str, second: str, compared: "Mapping[str, Comparison]") -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     from judges.evaluation.report import difference, percent
 
     console = table_console(markup=False)
     console.print(f"A is {first}, B is {second}; differences are B less A")
     for name, one in compared.items():
         console.print(f"\n{name}", style="bold")
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        for title in ("", "n", "A", "B", "difference", "only A right", "only B right", "McNemar p"):
-            table.add_column(title, justify="right" if title else "left")
+        figures = ("n", "A", "B", "difference", "only A right", "only B right", "McNemar p")
+        table = figure_table([""], figures, header_style="dim")
         rows = (
             ("recall", one.first.recall, one.second.recall, one.violating),
             ("specificity", one.first.specificity, one.second.specificity, one.harmless),
@@ -132,7 +126,7 @@ def _show(first: str, second: str, compared: "Mapping[str, Comparison]") -> None
             console.print(Text(_line(case.example, case.first, case.second)), soft_wrap=True)
 
 
-def _line(case: "LabelledCase", first: str, second: str) -> str:
+def _line(case: LabelledCase, first: str, second: str) -> str:
     from judges.evaluation.measures import name_verdicts
 
     wanted = name_verdicts(case.expected) if case.expected else "unlabelled"

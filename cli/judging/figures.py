@@ -1,35 +1,26 @@
 """Figures of judges in a terminal."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from cli.terminal import printable, table_console
+from rich.console import Console
+from rich.text import Text
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from judges.evaluation.measures import Group, Measurement
-    from judges.evaluation.run_cases import Answer
+from cli.terminal import figure_table, printable, table_console
+from judges.evaluation.measures import Group, Measurement, name_verdicts
+from judges.evaluation.report import percent, wrong_answers
+from judges.evaluation.run_cases import Answer
 
 SHOWN = 20
 """Misjudged cases that are listed; --json and --html have all."""
 
 
-def print_figures(measures_of: "Mapping[str, Measurement]", answers: "Sequence[Answer]") -> None:
+def print_figures(measures_of: Mapping[str, Measurement], answers: Sequence[Answer]) -> None:
     """Print the figures of each judge, where it is weak, and what it misjudged."""
-    from rich.table import Table
-    from rich.text import Text
-
-    from judges.evaluation.report import percent
-
     console = table_console()
     labelled = {name: one for name, one in measures_of.items() if one.n}
     if labelled:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column("judge")
-        for title in ("n", "recall", "specificity", "precision", "ROC AUC", "unjudged", "flips", "p50 ms", "p95 ms",
-                      "tokens", "cost"):  # fmt: skip
-            table.add_column(title, justify="right")
+        table = figure_table(["judge"], ["n", "recall", "specificity", "precision", "ROC AUC", "unjudged", "flips", "p50 ms",
+                                         "p95 ms", "tokens", "cost"])  # fmt: skip
         for name, one in labelled.items():
             table.add_row(
                 name,
@@ -52,7 +43,7 @@ def print_figures(measures_of: "Mapping[str, Measurement]", answers: "Sequence[A
     for name, one in labelled.items():
         console.print(f"\n[bold]{name}[/bold]  ended on: " + ", ".join(f"{s} {n}" for s, n in one.stages.items()))
         confusion = ("expected", "accept", "warn", "reject", "unjudged")
-        table = Table(*confusion, box=None, pad_edge=False, header_style="dim")
+        table = figure_table(confusion, [], header_style="dim")
         for wanted, row in one.confusion.items():
             table.add_row(wanted, *(str(row[verdict]) for verdict in confusion[1:]))
         console.print(table)
@@ -63,7 +54,7 @@ def print_figures(measures_of: "Mapping[str, Measurement]", answers: "Sequence[A
     _show_unlabelled(console, answers)
 
 
-def _weakest(groups: "Mapping[str, Group]") -> list[str]:
+def _weakest(groups: Mapping[str, Group]) -> list[str]:
     """Describe the groups with the most that went wrong."""
     wrong = []
     for name, group in groups.items():
@@ -76,12 +67,7 @@ def _weakest(groups: "Mapping[str, Group]") -> list[str]:
     return [text for _, text in sorted(wrong, key=lambda one: -one[0])[:6]]
 
 
-def _show_misjudged(console: "Console", answers: "Sequence[Answer]") -> None:
-    from rich.text import Text
-
-    from judges.evaluation.measures import name_verdicts
-    from judges.evaluation.report import wrong_answers
-
+def _show_misjudged(console: Console, answers: Sequence[Answer]) -> None:
     wrong = list(wrong_answers(answers))
     if wrong:
         console.print(f"\n[bold]misjudged[/bold] ({len(wrong)}{f', the first {SHOWN}' if len(wrong) > SHOWN else ''})")
@@ -93,9 +79,7 @@ def _show_misjudged(console: "Console", answers: "Sequence[Answer]") -> None:
             console.print(Text("    " + printable(answer.judgement.reason).replace("\n", " ")[:300], style="dim"))
 
 
-def _show_unlabelled(console: "Console", answers: "Sequence[Answer]") -> None:
-    from rich.text import Text
-
+def _show_unlabelled(console: Console, answers: Sequence[Answer]) -> None:
     for answer in answers:
         if not answer.example.expected:
             found = "not asked" if answer.skipped else f"{answer.verdict}  {answer.score:.2f}"
