@@ -7,8 +7,8 @@
 * `knowledge_base.py` holds the verbs of `caf kb`.
 * `check_files.py` checks the files of `caf check FILE`; `file_kind.py` recognises what a file is.
 * `scenario.py` makes scenarios of traced turns, `exchange.py` of tables, and tables of scenarios.
-* `conversation.py` is the client side of a chat: what is sent, what comes back; `wrap.py` breaks replies into lines.
-* `trace_output.py` prints a table of turns and the story of one; `story.py` makes the lines of the story.
+* `conversation.py` is the client side of a chat: what is sent, what comes back.
+* `trace_output.py` prints tables of turns; `story.py` makes the lines of the story of one.
 * `extras.py` says what to install when a library is missing that serving does not need.
 * `terminal.py` has what all share: exit codes, error messages, the configuration's path; `progress.py` has progress bars.
 

@@ -22,7 +22,7 @@ from cli.starter.first_turn import QUESTION, take_turn
 from cli.starter.interview import Interview
 from cli.starter.languages import MARK
 from cli.starter.questions import OPTIONS, ask_all, ask_folder
-from cli.terminal import PROBLEMS, leave, printable
+from cli.terminal import PROBLEMS, leave, print_line, printable
 from models.errors import ModelSettingsError
 
 
@@ -182,21 +182,19 @@ def _take_first_turn(config: Path, answers: Answers) -> None:
     typer.echo("A first turn through the proxy:")
     typer.echo(f"  you> {QUESTION}")
     try:
-        turn = take_turn(config, answers.name)
+        reply = take_turn(config, answers.name)
     except ModelSettingsError as error:
         _print_failures([str(error)], config, answers)
         return
     except KeyboardInterrupt:
         typer.echo("  Cancelled; the files are written.")
         return
-    if turn.failures or turn.reply is None:
-        _print_failures(turn.failures, config, answers)
+    if isinstance(reply, list):
+        _print_failures(reply, config, answers)
         return
-    reply = turn.reply
-    for line in f"{answers.name}> {reply.text}".splitlines():
-        typer.echo(f"  {printable(line)}")
+    print_line(f"{answers.name}> {reply.text}", indent=2)
     for line in summarise_reply(reply):
-        typer.secho(f"  {printable(line)}", dim=True)
+        print_line(line, indent=2, style="dim")
     if reply.caf is not None and reply.caf.outcome != "accepted":
         show = f"{_command()} trace show {reply.caf.turn_id[:8]} --config {shlex.quote(str(config))}"
         typer.echo(f"  Why it is {reply.caf.outcome}: {show}")
@@ -206,7 +204,7 @@ def _print_failures(failures: Sequence[str], config: Path, answers: Answers) -> 
     """Say that the models could not be asked, and that nothing is lost."""
     typer.echo("  A model could not be asked:")
     for failure in failures:
-        typer.echo(f"    {printable(failure)}")
+        print_line(failure, indent=4)
     places = [place for place in (answers.endpoint, answers.judging) if place is not None and place.url]
     unreached = any("Upstream" in failure and "UpstreamRefused" not in failure for failure in failures)
     for url in dict.fromkeys(place.url for place in places if unreached):

@@ -74,6 +74,20 @@ def table_console(width: int = 200, *, markup: bool = True) -> "Console":
     return console if console.is_terminal else Console(highlight=False, markup=markup, width=width)
 
 
+def print_line(text: str, indent: int, style: str = "") -> None:
+    """Print a text, each of its lines indented; on a terminal long ones are wrapped under their beginning."""
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    for line in printable(text).split("\n"):
+        if console.is_terminal:
+            console.print(Padding(Text(line, style=style), (0, 0, 0, indent), expand=False))
+        else:
+            typer.echo(f"{' ' * indent}{line}".rstrip())
+
+
 def figure_table(labels: Sequence[str], figures: Sequence[str], header_style: str = "bold") -> "Table":
     """Return a table without lines: columns of words on the left, of figures on the right."""
     from rich.table import Table

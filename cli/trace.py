@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from cli.story import story
-from cli.terminal import ConfigOption, config_path, leave, plain_errors, print_json
-from cli.trace_output import SHORT_ID, print_shadow, print_story, print_table
+from cli.terminal import ConfigOption, config_path, leave, plain_errors, print_json, print_line
+from cli.trace_output import SHORT_ID, print_shadow, print_table
 from proxy.config.blueprint import Blueprint, assemble
 from proxy.config.config import load_config
 from proxy.traces.backend import TraceBackend, trace_backend
@@ -138,7 +138,8 @@ def show(
     if as_json:
         print_json(trace, indent=2)
     else:
-        print_story(story(trace))
+        for indent, style, text in story(trace):
+            print_line(text, indent, style)
 
 
 @app.command()

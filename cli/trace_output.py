@@ -1,12 +1,10 @@
-"""What `caf trace` prints: a table of turns, the story of one."""
+"""The tables that `caf trace` prints."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import typer
-from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -69,13 +67,3 @@ def print_shadow(counts: ShadowCounts) -> None:
         cells = (f"{counted[effect]} ({counted[effect] / total:.1%})" if counted[effect] else "-" for effect in EFFECTS)
         table.add_row(*(Text(printable(cell)) for cell in (name, str(total), *cells)))
     table_console(1_000).print(table)
-
-
-def print_story(lines: Iterator[tuple[int, str, str]]) -> None:
-    console = Console(highlight=False)
-    for indent, style, text in lines:
-        for line in printable(text).split("\n"):
-            if console.is_terminal:  # wraps long lines under their beginning
-                console.print(Padding(Text(line, style=style), (0, 0, 0, indent)))
-            else:
-                typer.echo(f"{' ' * indent}{line}".rstrip())

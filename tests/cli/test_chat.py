@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.chat import Wrapper
 from scenarios.checkpoint import load
 from tests.cli.conftest import COMMAND, ROOT, Ended, Played
 
@@ -239,10 +241,17 @@ def test_a_terminal_gets_lines_that_end_between_words(typist: Typist) -> None:
     typist.type(f"{question}\n")
     typist.sees("info> ")
     typist.sees("you> ")
-    lines = typist.before.replace("\r", "").split("\n")
-    assert max(map(len, lines)) <= 74
+    lines = re.sub(r"\r|\x1b\[\d*m", "", typist.before).split("\n")
+    assert max(map(len, lines)) <= 80
     assert " ".join(lines[:2]).count("sleep") == 20
     assert any("  warned | cites causes | " in line for line in lines)
+
+
+def test_a_reply_is_wrapped_while_it_comes() -> None:
+    """A word is written once it has ended, on the next line where it does not fit; wide characters count twice."""
+    wrapper = Wrapper(12, column=6)
+    pieces = [wrapper.feed(piece) for piece in ("Mo", "st adu", "lts 睡", "眠好 a\n", "b")]
+    assert [*pieces, wrapper.end()] == ["", "Most", "\nadults", "\n睡眠好 a", "", "\nb"]
 
 
 def test_ctrl_d_leaves(typist: Typist) -> None:
