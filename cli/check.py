@@ -2,8 +2,9 @@
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import packages_distributions
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -12,14 +13,14 @@ import typer
 
 from assistants.engine import AssistantEngine
 from assistants.registry import ENGINES
-from cli.check_files import Findings, check_files, count_text, unreviewed_notes
+from cli.check_files import Findings, Subject, check_files, count_text, unreviewed_notes
 from cli.file_kind import is_configuration
 from cli.starter.languages import MARK
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, printable
 from knowledge_base.library import KnowledgeBaseError, load
 from models.client import Engine, open_models
 from models.errors import ModelSettingsError
-from models.fallback import chain
+from models.fallback import chain as fallback_chain
 from models.openai_engine import make_session
 from models.settings import ModelSettings
 from proxy.config.blueprint import Blueprint, assemble
@@ -89,7 +90,7 @@ def _print_findings(path: Path, findings: Findings) -> int:
         for note in notes:
             typer.echo(f"note     {printable(note)}")
     count = len(findings.problems)
-    result = "no problems" if not count else "1 problem" if count == 1 else f"{count} problems"
+    result = count_text(count, "problem") if count else "no problems"
     typer.echo(f"{path}: {result}" + (f" in {', '.join(findings.summary)}" if findings.summary else ""))
     return count
 
@@ -104,21 +105,18 @@ def examine(path: Path, given: list[Path]) -> Findings:
         findings.problems += error.problems
     else:
         chatbots = _check_chatbots(config, path, findings)
-        acting: list[str] = []
-        findings.problems += [f"{path}: {problem}" for problem in _check_models(config.models, acting)]
-        findings.notes["actions"] += [f"{path}: {note}" for note in _fallbacks_of_acting(acting, config.models)]
-        findings.notes["environment"] += [
-            f"{path}: {note}" for note in (*_unset_variables(config), *_check_audit_folder(config))
-        ]
-        findings.notes["safety"] += [
-            f"{path}: {note}" for note in (*_literal_secrets(config.models), *_unwritten_contacts(config))
-        ]
-        keys, problems = _check_keys(config)
-        findings.problems += [f"{path}: {problem}" for problem in problems]
-
-        findings.notes["safety"] += [f"{path}: not safe: {warning}" for warning in unsafe_settings(config, keys)]
-
-        findings.notes["thresholds"] += [f"{path}: {ignored}" for ignored in ignored_thresholds(config)]
+        faults, acting = asyncio.run(_open_models(config.models))
+        keys, key_faults = _check_keys(config)
+        findings.problems += [f"{path}: {fault}" for fault in faults + key_faults]
+        unsafe = (f"not safe: {warning}" for warning in unsafe_settings(config, keys))
+        notes: dict[Subject, Iterable[str]] = {
+            "actions": _fallbacks_of_acting(acting, config.models),
+            "environment": chain(_unset_variables(config), _check_audit_folder(config)),
+            "safety": chain(_literal_secrets(config.models), _unwritten_contacts(config), unsafe),
+            "thresholds": ignored_thresholds(config),
+        }
+        for subject, lines in notes.items():
+            findings.notes[subject] += [f"{path}: {line}" for line in lines]
     check_files(path.parent, given, chatbots, findings)
     findings.problems += packages_of_others()
     return findings
@@ -165,7 +163,7 @@ def _check_chatbots(config: Config, path: Path, findings: Findings) -> list[Blue
 def _evidence(bot: ChatbotSettings, config: Config) -> Iterator[str]:
     """Say what keeps a chatbot's evidence from counting, or from being held against its replies."""
     if "upstream" in bot.evidence:
-        for alias in chain(bot.model, config.models):
+        for alias in fallback_chain(bot.model, config.models):
             model = config.models.get(alias)
             if model is not None and not model.trusted_evidence and model.engine != "assistant":
                 yield f"upstream, but models.{alias} has no `trusted_evidence: true`, so no documents of {bot.model} count"
@@ -173,34 +171,24 @@ def _evidence(bot: ChatbotSettings, config: Config) -> Iterator[str]:
         yield "there are no judges, so nothing is held against documents: they are shown to the chatbot and named, no more"
 
 
-def _check_models(models: dict[str, ModelSettings], acting: list[str]) -> list[str]:
-    """Open every model as serving would, with stand-ins for secrets, and return what fails.
+async def _open_models(models: dict[str, ModelSettings]) -> tuple[list[str], list[str]]:
+    """Open every model as serving would, with stand-ins for secrets; return what fails, and which assistants act outside."""
+    faults: list[str] = []
+    acting: list[str] = []
 
-    Args:
-        acting: Gets the aliases of assistants that act outside.
-    """
-
-    def keep_acting(alias: str, engine: Engine) -> Engine:
+    def note_acting(alias: str, engine: Engine) -> Engine:
         if isinstance(engine, AssistantEngine) and engine.acts:
             acting.append(alias)
         return engine
 
-    async def open_each() -> list[str]:
-        problems = []
-        session = make_session()
-        try:
-            for alias, settings in models.items():
-                secrets = dict.fromkeys(_secret_variables(settings), "stand-in")
-                try:
-                    opened = open_models({alias: settings}, session, ENGINES, secrets, wrap_engine=keep_acting)
-                    await opened.close()
-                except ModelSettingsError as error:
-                    problems.append(str(error))
-        finally:
-            await session.close()
-        return problems
-
-    return asyncio.run(open_each())
+    async with make_session() as session:
+        for alias, settings in models.items():
+            secrets = dict.fromkeys(_secret_variables(settings), "stand-in")
+            try:
+                await open_models({alias: settings}, session, ENGINES, secrets, wrap_engine=note_acting).close()
+            except ModelSettingsError as error:
+                faults.append(str(error))
+    return faults, acting
 
 
 def _fallbacks_of_acting(acting: list[str], models: dict[str, ModelSettings]) -> Iterator[str]:
