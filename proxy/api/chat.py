@@ -192,7 +192,7 @@ async def _begin_turn(
     identity = Identity((access.key_id, chat_request.user or "", bot.name), chat_request.messages, explicit)
     found, how_found = await recall(service.conversations, identity, urgent=alarm.verdict in ("warn", "reject"))
     documents, tool_messages = (
-        ((), {}) if bare or not access.evidence else read_request_evidence(chat_request, bot.settings)
+        ((), {}) if bare or not access.may("evidence") else read_request_evidence(chat_request, bot.settings)
     )
     ids = secrets.token_hex(32)  # for both at once: it asks the kernel
     conversation = found or Conversation(explicit or ids[32:])
@@ -209,7 +209,7 @@ async def _begin_turn(
         results=TurnResults(alarm),
         # An id that the client chose, in this turn or an earlier one, may say who somebody is: no log holds it.
         generated_id=explicit is None and _GENERATED_ID.fullmatch(conversation.id) is not None,
-        reveals=access.trace,
+        reveals=access.may("trace"),
         stream_gate=_open_stream_gate(bot, chat_request, incoming.filter),
         principal=Principal(access.key_id, chat_request.user or "", access.permissions),
         documents=documents,

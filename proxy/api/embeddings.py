@@ -77,9 +77,9 @@ def open_embedders(
 
 def _interchangeable_aliases(config: Config, alias: str) -> list[str]:
     """Return an alias and those of its fallbacks that are the same model elsewhere: vectors of two models do not compare."""
-    of = config.models[alias]
+    model = config.models[alias]
     chained = ((one, config.models[one]) for one in chain(alias, config.models))
-    return [one for one, its in chained if one == alias or (its.engine, its.model) == ("openai", of.model or alias)]
+    return [one for one, its in chained if one == alias or (its.engine, its.model) == ("openai", model.model or alias)]
 
 
 async def embeddings(request: web.Request) -> web.Response:
@@ -95,8 +95,8 @@ async def embeddings(request: web.Request) -> web.Response:
     # A key that is for certain chatbots is for nothing else.
     visible = [n for n, e in embedders.items() if access.visible_chatbots([e.chatbot or ""])]
     if embedder is None or name not in visible:
-        there = f"there is: {', '.join(visible)}" if visible else "there is none for this key"
-        raise ModelNotFound(f"There is no model {name[:64]!r} for embeddings here; {there}.", param="model")
+        available = f"there is: {', '.join(visible)}" if visible else "there is none for this key"
+        raise ModelNotFound(f"There is no model {name[:64]!r} for embeddings here; {available}.", param="model")
     first = embedder.aliases[0]
     upstream = first.settings.model or first.name
     if name != upstream:

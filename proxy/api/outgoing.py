@@ -13,13 +13,13 @@ ENDS = ("stop", "length", "content_filter")
 
 def upstream_fields(upstream: Body) -> Body:
     """Return the fields that describe the upstream system."""
-    said: Body = {}
+    fields: Body = {}
     fingerprint, tier = upstream.get("system_fingerprint"), upstream.get("service_tier")
     if isinstance(fingerprint, str) and _FINGERPRINT.fullmatch(fingerprint):
-        said["system_fingerprint"] = fingerprint
+        fields["system_fingerprint"] = fingerprint
     if tier in TIERS:
-        said["service_tier"] = tier
-    return said
+        fields["service_tier"] = tier
+    return fields
 
 
 def finish_reason(given: Any, message: Body) -> str:

@@ -28,9 +28,9 @@ def completion(turn: Turn, answer: Answer, *, expose: bool) -> Body:
     """
     deliveries = answer.deliveries if answer.upstream else [*answer.deliveries] * (turn.request.n or 1)
     # What leaves before there is an answer may be another's than the first draft's.
-    named = answer.upstream if turn.stream_gate is None else turn.stream_gate.head
+    named_by = answer.upstream if turn.stream_gate is None else turn.stream_gate.head
     body: Body = {
-        **head(turn, named),
+        **head(turn, named_by),
         "object": "chat.completion",
         "choices": [choice(turn, delivery, index) for index, delivery in enumerate(deliveries)],
         "usage": turn.ledger.usage.as_openai(),
@@ -72,12 +72,12 @@ def choice(turn: Turn, delivery: Delivery, index: int) -> Body:
     return {
         "index": index,
         "message": message,
-        "logprobs": likely(turn, delivery),
+        "logprobs": delivered_logprobs(turn, delivery),
         "finish_reason": outgoing.finish_reason(None if withheld else delivery.choice.get("finish_reason"), message),
     }
 
 
-def likely(turn: Turn, delivery: Delivery) -> Body | None:
+def delivered_logprobs(turn: Turn, delivery: Delivery) -> Body | None:
     """Return the logprobs of the tokens that are delivered; None where the words are not the model's, or a token is cut.
 
     The command before a reply is no part of it. The line of sources after it has no tokens. What else might have stood there
@@ -86,16 +86,16 @@ def likely(turn: Turn, delivery: Delivery) -> Body | None:
     logprobs = delivery.choice.get("logprobs")
     if logprobs is None:  # as mostly
         return None
-    said, text = delivery.message.get("content"), delivery.text
-    if delivery.replaced or not isinstance(said, str) or not text or not said.endswith(text):
+    drafted, text = delivery.message.get("content"), delivery.text
+    if delivery.replaced or not isinstance(drafted, str) or not text or not drafted.endswith(text):
         return None
-    tokens = matching_tokens(logprobs, said)
+    tokens = matching_tokens(logprobs, drafted)
     if tokens is None:
         return None
     if turn.judged:
         tokens = [token | {"top_logprobs": []} for token in tokens]
     starts = list(accumulate((len(token_bytes(token)) for token in tokens), initial=0))
-    before = len(encode(said)) - len(encode(text))
+    before = len(encode(drafted)) - len(encode(text))
     return {"content": tokens[starts.index(before) :], "refusal": None} if before in starts else None
 
 

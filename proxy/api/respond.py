@@ -73,12 +73,12 @@ def _pieces(turn: Turn | None) -> Iterator[Body]:
     """Yield the chunks that can be sent before the turn is settled."""
     if turn is None or turn.stream_gate is None:
         return
-    begun, pieces = bool(turn.stream_gate.sent_chars), turn.stream_gate.take_pieces()
-    if pieces and not begun:
+    has_begun, pieces = bool(turn.stream_gate.sent_chars), turn.stream_gate.take_pieces()
+    if pieces and not has_begun:
         turn.results.steps.append(("first_text", time.perf_counter() - turn.started))
-    named = reply.head(turn, turn.stream_gate.head)
+    head = reply.head(turn, turn.stream_gate.head)
     for index, text, first in pieces:
-        yield from stream.piece_chunks(named, index, text, first, turn.request.wants_usage)
+        yield from stream.piece_chunks(head, index, text, first, turn.request.wants_usage)
 
 
 async def _settled(work: Coroutine[Any, Any, Body], dialect: Dialect) -> tuple[Body, Body]:

@@ -60,7 +60,7 @@ class Service:
         """
         if GRANTED in request:
             granted = request[GRANTED]
-            if needed not in granted.permissions:
+            if not granted.may(needed):
                 raise Forbidden(f"This needs the permission `{needed}`, which the key does not have.")
             return granted
         try:

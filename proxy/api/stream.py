@@ -88,12 +88,12 @@ def _deltas(choice: Body, sent: int | None) -> Iterator[tuple[Body, Body | None]
     if sent is None:
         yield {"role": "assistant", "content": None if message["content"] is None else ""}, None
     refusal = message.get("refusal")
-    explained = refusal and refusal == message["content"]
-    if explained:  # first: it must be known how to take the content
+    refusal_is_text = refusal and refusal == message["content"]
+    if refusal_is_text:  # first: it must be known how to take the content
         yield {"refusal": refusal}, None
     for piece, logprobs in _with_logprobs((message["content"] or "")[sent or 0 :], choice.get("logprobs")):
         yield {"content": piece}, logprobs
-    if refusal and not explained:
+    if refusal and not refusal_is_text:
         yield {"refusal": refusal}, None
     if message.get("tool_calls"):
         yield {"tool_calls": [{"index": i, **call} for i, call in enumerate(message["tool_calls"])]}, None

@@ -60,9 +60,9 @@ class JudgePlan:
         prompt = self.prompts[stage]
         if prompt.name != SHARED:
             return ModelJudge(prompt, models, self.settings.timeout_s)
-        asked = [plan for plan in self.together or (self,) if stage in plan.stages]
-        timeout_s = max(plan.settings.timeout_s for plan in asked)
-        return SharedJudge(self.name, ReplyCall(prompt, frozenset(plan.name for plan in asked), models, timeout_s))
+        sharing = [plan for plan in self.together or (self,) if stage in plan.stages]
+        timeout_s = max(plan.settings.timeout_s for plan in sharing)
+        return SharedJudge(self.name, ReplyCall(prompt, frozenset(plan.name for plan in sharing), models, timeout_s))
 
     @property
     def _reject_alone(self) -> Sequence[Stage]:
@@ -83,9 +83,11 @@ class Blueprint:
     @property
     def aliases(self) -> set[str]:
         """The model aliases it asks."""
-        asked = {prompt.model for plan in self.plans for stage, prompt in plan.prompts.items() if stage in plan.stages}
-        named = {self.settings.model, self.settings.refiner, self.settings.retrieval.selector}
-        return asked | {alias for alias in named if alias not in (None, "local", "lexical")}
+        prompted = {
+            prompt.model for plan in self.plans for stage, prompt in plan.prompts.items() if stage in plan.stages
+        }
+        others = {self.settings.model, self.settings.refiner, self.settings.retrieval.selector}
+        return prompted | {alias for alias in others if alias not in (None, "local", "lexical")}
 
     @property
     def judges_that_hold(self) -> list[str]:

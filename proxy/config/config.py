@@ -168,14 +168,14 @@ def faults(error: ValidationError) -> list[str]:
     for one in error.errors(include_url=False):
         key = ".".join(str(part) for part in one["loc"])
         message = one["msg"].removeprefix("Value error, ")
-        given = one["input"]
+        value = one["input"]
         # Somebody may have put a key in the wrong place, or a password into an address or where its variable is named.
         secret = one["loc"][:1] == ("models",) or one["loc"][-1:] in (("url",), ("password_env",), ("env",))
-        plain = isinstance(given, str | int | float | bool) and one["type"] != "extra_forbidden" and not secret
-        shown = f" (got {given!r})" if plain else ""
+        plain = isinstance(value, str | int | float | bool) and one["type"] != "extra_forbidden" and not secret
+        got = f" (got {value!r})" if plain else ""
         if one["type"] == "extra_forbidden":
             message = "is not a setting here; check the spelling or remove it"
-        sentences += [f"{key}: {line}{shown}" if key else line for line in message.split("\n")]
+        sentences += [f"{key}: {line}{got}" if key else line for line in message.split("\n")]
     return sentences
 
 

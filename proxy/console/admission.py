@@ -8,7 +8,7 @@ from a page of this very address, and bring the session's CSRF token. `cors_orig
 
 import hmac
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from typing import get_args
 from urllib.parse import quote, urlsplit
 
 from aiohttp import ClientConnectionResetError, hdrs, web
@@ -112,7 +112,7 @@ def _access(request: web.Request, service: Service, key_id: str | None) -> Acces
         return None if record is None else key_access(record)
     if not asks_directly(request):
         raise Forbidden(f"The console of a proxy without keys is for this machine. {ASK_DIRECTLY}")
-    return replace(keyless_access(request.headers, direct=True), trace=True, console=True, admin=True)
+    return Access(keyless_access(request.headers).key_id, frozenset(get_args(Permission)))
 
 
 async def _check_csrf(visit: Visit) -> None:

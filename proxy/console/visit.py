@@ -35,7 +35,7 @@ class Visit:
 
     def may(self, permission: Permission) -> bool:
         """Return whether the visitor has a permission. `trace` shows texts, `unfiltered` chooses the filter, `admin` labels."""
-        return permission in self.access.permissions
+        return self.access.may(permission)
 
     def require(self, *permissions: Permission) -> None:
         """Raises: Forbidden: the visitor lacks one of these permissions."""

@@ -53,8 +53,8 @@ def _unpriced_models(config: Config, keys: KeyRing | None) -> Iterator[str]:
     def name_unpriced(name: str, aliases: set[str], ids: list[str]) -> Iterator[str]:
         free = sorted(alias for alias in with_all_asked(aliases, config.models) if _has_no_price(config, alias))
         if free and ids:
-            of = ", ".join(f"models.{alias}" for alias in free)
-            yield f"{name}: {of} without a `price`: counts in no daily budget, as of the key {_few(ids)}"
+            models = ", ".join(f"models.{alias}" for alias in free)
+            yield f"{name}: {models} without a `price`: counts in no daily budget, as of the key {_few(ids)}"
 
     try:
         for name, blueprint in assemble(config).items():

@@ -23,28 +23,14 @@ class Access:
 
     key_id: str
     """Part of every conversation's identity. Without configured keys: a hash of whatever key the client sent."""
-    unfiltered: bool
-    """Whether it may choose the filter's mode."""
-    trace: bool = False
-    """Whether it may see judges' own reasons and rejected drafts."""
-    evidence: bool = False
-    """Whether documents and results of tools that it sends may count as sources."""
-    act: bool = False
-    """Whether an assistant may do outside what it asks for."""
-    console: bool = False
-    """Whether it may look at the console."""
-    admin: bool = False
-    """Whether it may label and evaluate there."""
+    permissions: frozenset[Permission]
+    """By the names of keys' permissions, also on a proxy without keys."""
     key: KeyRecord | None = None
     """Its key, with its limits, on a proxy that has keys."""
 
-    @property
-    def permissions(self) -> frozenset[str]:
-        """All that it may do, by the names of keys' permissions."""
-        if self.key is not None:
-            return frozenset(self.key.permissions)
-        rights = ("trace", "unfiltered", "evidence", "act", "console", "admin")
-        return frozenset({"chat", *(name for name in rights if getattr(self, name))})
+    def may(self, permission: Permission) -> bool:
+        """Return whether it has a permission."""
+        return permission in self.permissions
 
     def may_ask(self, chatbot: str) -> bool:
         """Return whether it may use, and see, a chatbot."""
@@ -76,7 +62,7 @@ def authorize(
     """
     if keys is None:
         access = keyless_access(headers, direct=direct)
-        if needed != "chat" and not access.unfiltered:
+        if needed != "chat" and not direct:
             raise Forbidden(f"This needs the permission `{needed}`. {ASK_DIRECTLY}")
         return access
     scheme, _, text = headers.get(AUTHORIZATION, "").partition(" ")
@@ -90,8 +76,7 @@ def authorize(
 
 def key_access(record: KeyRecord) -> Access:
     """Return what the owner of a key may do."""
-    rights = ("unfiltered", "trace", "evidence", "act", "console", "admin")
-    return Access(record.id, **{name: name in record.permissions for name in rights}, key=record)
+    return Access(record.id, frozenset(record.permissions), record)
 
 
 def keyless_access(headers: Mapping[str, str], *, direct: bool = False) -> Access:
@@ -101,9 +86,10 @@ def keyless_access(headers: Mapping[str, str], *, direct: bool = False) -> Acces
     """
     sent = headers.get(AUTHORIZATION, "")
     key_id = hashlib.blake2b(sent.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest() if sent else "keyless"
-    return Access(key_id, unfiltered=direct, evidence=direct, act=direct)
+    return Access(key_id, DIRECT if direct else frozenset({"chat"}))
 
 
+DIRECT: frozenset[Permission] = frozenset({"chat", "unfiltered", "evidence", "act"})
 _PROXY_HEADERS = ("forwarded", "via", "x-forwarded-", "x-real-ip")
 """How the names of headers begin that other servers add."""
 ASK_DIRECTLY = (
@@ -151,7 +137,7 @@ def requested_filter(headers: Mapping[str, str], access: Access, configured: Fil
     mode = MODES.get(header.strip().lower())
     if mode is None:
         raise BadRequest(f"{FILTER_HEADER} must be on, off or shadow, not {header[:20]!r}.", param=FILTER_HEADER)
-    if mode != configured and not access.unfiltered:
+    if mode != configured and not access.may("unfiltered"):
         needs = f"Changing the filter with {FILTER_HEADER} needs the permission `unfiltered`."
         raise Forbidden(needs if access.key else f"{needs} {ASK_DIRECTLY}", param=FILTER_HEADER)
     return mode

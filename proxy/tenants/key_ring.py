@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections import ChainMap
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -28,6 +27,8 @@ class KeyRing:
             {} if environ_value is None else parse(environ_value, "the environment variable of `keys.env`")
         )
         self._file_records: dict[str, KeyRecord] = {}
+        self._records: dict[str, KeyRecord] = {}
+        """All of both, by id; the file's first."""
         self._file_version: tuple[int, int, int] | None = None
         self._checked_at = float("-inf")
         self._failing = False
@@ -36,6 +37,7 @@ class KeyRing:
         if file is not None:
             self._file_version = _version(file)
             self._file_records = load(file)
+        self._records = self._environ_records | self._file_records
 
     def find(self, text: str) -> KeyRecord | None:
         """Return the record of a key that is valid now."""
@@ -49,7 +51,7 @@ class KeyRing:
     def _current(self) -> Mapping[str, KeyRecord]:
         if time.monotonic() - self._checked_at > CHECK_EVERY_S:
             self._reload_if_changed()
-        return ChainMap(self._file_records, self._environ_records)
+        return self._records
 
     def _reload_if_changed(self) -> None:
         """Read the file again if it has changed. One that cannot be read leaves the keys as they were."""
@@ -65,13 +67,14 @@ class KeyRing:
             self._failing = True
             return
         self._failing = False
+        self._records = self._environ_records | self._file_records
         if self.on_change is not None:
             self.on_change(before, self._file_records)
         self._file_version = version
 
     @property
     def records(self) -> list[KeyRecord]:
-        return [*self._environ_records.values(), *self._file_records.values()]
+        return list(self._records.values())
 
     @property
     def valid(self) -> list[KeyRecord]:

@@ -11,8 +11,7 @@ refuses; the same bucket does both.
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,29 +31,14 @@ class Meter(ABC):
     failures: int = 0
     """Reads and writes that failed since the start."""
 
-    @asynccontextmanager
-    async def admit(self, key: KeyRecord | None, ledger: Ledger) -> AsyncIterator[Ledger]:
+    def admit(self, key: KeyRecord | None, ledger: Ledger) -> "Admission":
         """Admit a request for the block if its key is within its limits, and count its calls.
 
         Raises:
             RateLimited: The key is over a limit; nothing is counted.
             StoreUnavailable: It has limits, and nobody knows what it has used.
         """
-        if key is None or not key.limited:
-            yield ledger
-            return
-        lease = await self.begin(key)
-        try:
-            yield ledger
-        except BaseException:
-            await self.end(key, lease, ledger.tokens, ledger.cost)
-            raise
-        try:
-            await self.end(key, lease, ledger.tokens, ledger.cost)
-        except asyncio.CancelledError:
-            # The reply is settled: a client that leaves now has got its stream, and its turn was answered.
-            if (task := asyncio.current_task()) is not None:
-                task.uncancel()
+        return Admission(self, key if key is not None and key.limited else None, ledger)
 
     @abstractmethod
     async def begin(self, key: KeyRecord) -> str:
@@ -66,6 +50,31 @@ class Meter(ABC):
 
     async def close(self) -> None:  # noqa: B027 - the one in this process holds nothing
         """Close connections."""
+
+
+class Admission:
+    """The block of a request, see `Meter.admit`."""
+
+    __slots__ = ("_key", "_lease", "_ledger", "_meter")
+
+    def __init__(self, meter: Meter, key: KeyRecord | None, ledger: Ledger) -> None:
+        self._meter, self._key, self._ledger, self._lease = meter, key, ledger, ""
+
+    async def __aenter__(self) -> Ledger:
+        if self._key is not None:
+            self._lease = await self._meter.begin(self._key)
+        return self._ledger
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._key is None:
+            return
+        try:
+            await self._meter.end(self._key, self._lease, self._ledger.tokens, self._ledger.cost)
+        except asyncio.CancelledError:
+            # The reply is settled: a client that leaves now has got its stream, and its turn was answered.
+            if kind is not None or (task := asyncio.current_task()) is None:
+                raise
+            task.uncancel()
 
 
 def limit_error(limit: Limit, key: KeyRecord, retry_after_s: float) -> RateLimited:

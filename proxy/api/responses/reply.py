@@ -96,50 +96,53 @@ def message_item(frame: Frame, status: str, content: list[Body]) -> Body:
     return {"id": f"msg_{frame.hex}", "type": "message", "status": status, "role": "assistant", "content": content}
 
 
-def text_part(text: str, likely: list[Body]) -> Body:
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": likely}
+def text_part(text: str, logprobs: list[Body]) -> Body:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": logprobs}
 
 
 def function_call(frame: Frame, index: int, call: Body, status: str) -> Body:
     called = call.get("function")
-    named = called if isinstance(called, dict) else {}
+    function = called if isinstance(called, dict) else {}
     return {
         "id": f"fc_{frame.hex}_{index}",
         "type": "function_call",
         "status": status,
         "call_id": str(call.get("id") or f"call_{frame.hex}_{index}"),
-        "name": str(named.get("name") or ""),
-        "arguments": str(named.get("arguments") or ""),
+        "name": str(function.get("name") or ""),
+        "arguments": str(function.get("arguments") or ""),
     }
 
 
 def logprobs(choice: Body) -> list[Body]:
-    of = choice.get("logprobs")
-    tokens = of.get("content") if isinstance(of, dict) else None
+    found = choice.get("logprobs")
+    tokens = found.get("content") if isinstance(found, dict) else None
     return tokens if isinstance(tokens, list) else []
 
 
-def usage(of: Body) -> Body:
+def usage(counts: Body) -> Body:
     """Write a chat completion's usage under the names of a response."""
-    read, written = of.get("prompt_tokens_details") or {}, of.get("completion_tokens_details") or {}
+    prompt_details, completion_details = (
+        counts.get("prompt_tokens_details") or {},
+        counts.get("completion_tokens_details") or {},
+    )
     return {
-        "input_tokens": of.get("prompt_tokens", 0),
-        "input_tokens_details": {"cached_tokens": read.get("cached_tokens", 0)},
-        "output_tokens": of.get("completion_tokens", 0),
-        "output_tokens_details": {"reasoning_tokens": written.get("reasoning_tokens", 0)},
-        "total_tokens": of.get("total_tokens", 0),
+        "input_tokens": counts.get("prompt_tokens", 0),
+        "input_tokens_details": {"cached_tokens": prompt_details.get("cached_tokens", 0)},
+        "output_tokens": counts.get("completion_tokens", 0),
+        "output_tokens_details": {"reasoning_tokens": completion_details.get("reasoning_tokens", 0)},
+        "total_tokens": counts.get("total_tokens", 0),
     }
 
 
 def reply_message(completion: Body) -> Body:
     """Return what was delivered as the message that a chat client would send back."""
     message = completion["choices"][0]["message"]
-    kept: Body = {"role": "assistant", "content": message.get("content")}
+    reply: Body = {"role": "assistant", "content": message.get("content")}
     if message.get("tool_calls"):
-        kept["tool_calls"] = message["tool_calls"]
-    elif kept["content"] is None and message.get("refusal"):
-        kept["content"] = [{"type": "refusal", "refusal": message["refusal"]}]
-    return kept
+        reply["tool_calls"] = message["tool_calls"]
+    elif reply["content"] is None and message.get("refusal"):
+        reply["content"] = [{"type": "refusal", "refusal": message["refusal"]}]
+    return reply
 
 
 def _echo(part: Any) -> Body:

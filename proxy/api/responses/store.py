@@ -28,7 +28,7 @@ class StoredResponse:
     body: bytes
     """JSON: the response object."""
     conversation: str = ""
-    """Id of the conversation it is of, or what stands for it where it is kept; empty: of none."""
+    """Id of the conversation it is of, or what stands for it where it is entry; empty: of none."""
 
     @property
     def size(self) -> int:
@@ -94,12 +94,12 @@ class ProcessResponses:
         return len(self._responses)
 
     async def get(self, key_id: str, response_id: str) -> StoredResponse | None:
-        kept = self._responses.get((key_id, response_id))
-        if kept is None or kept[0] < time.monotonic() - self._max_age_s:
+        entry = self._responses.get((key_id, response_id))
+        if entry is None or entry[0] < time.monotonic() - self._max_age_s:
             return None
-        self._responses[key_id, response_id] = (time.monotonic(), kept[1])
+        self._responses[key_id, response_id] = (time.monotonic(), entry[1])
         self._responses.move_to_end((key_id, response_id))
-        return kept[1]
+        return entry[1]
 
     async def put(self, key_id: str, stored: StoredResponse) -> None:
         await self.delete(key_id, stored.id)
@@ -109,14 +109,14 @@ class ProcessResponses:
         while (
             len(self._responses) > self._max or self.bytes > self._max_bytes or self._oldest() < now - self._max_age_s
         ):
-            _, (_, gone) = self._responses.popitem(last=False)
-            self.bytes -= gone.size
+            _, (_, dropped) = self._responses.popitem(last=False)
+            self.bytes -= dropped.size
 
     async def delete(self, key_id: str, response_id: str) -> bool:
-        kept = self._responses.pop((key_id, response_id), None)
-        if kept is not None:
-            self.bytes -= kept[1].size
-        return kept is not None
+        entry = self._responses.pop((key_id, response_id), None)
+        if entry is not None:
+            self.bytes -= entry[1].size
+        return entry is not None
 
     async def forget(self, conversation_id: str) -> int:
         of_it = [key for key, (_, stored) in self._responses.items() if stored.conversation == conversation_id != ""]

@@ -51,8 +51,8 @@ class ResponseStream:
         if self._is_open:
             return b""
         self._is_open = True
-        begun = self._frame.body("in_progress", [])
-        return self._event("response.created", response=begun) + self._event("response.in_progress", response=begun)
+        created = self._frame.body("in_progress", [])
+        return self._event("response.created", response=created) + self._event("response.in_progress", response=created)
 
     def events(self, chunks: Iterable[Body]) -> Iterator[bytes]:
         """Write all that is still to come, from the chunks of a settled chat completion."""
@@ -70,8 +70,8 @@ class ResponseStream:
                 yield from self._text_delta("refusal", refusal, [])
             # Content that comes after a refusal only repeats it.
             if (text := delta.get("content")) and not self._message.get("refusal"):
-                likely = choice.get("logprobs") or {}
-                yield from self._text_delta("output_text", text, likely.get("content") or [])
+                logprobs = choice.get("logprobs") or {}
+                yield from self._text_delta("output_text", text, logprobs.get("content") or [])
             if calls := delta.get("tool_calls"):
                 yield from self._message_done("completed")
                 for call in calls:
@@ -80,8 +80,8 @@ class ResponseStream:
 
     def end(self) -> Iterator[bytes]:
         """Write the end: the response as it would have come unstreamed."""
-        likely = {"content": self._logprobs} if self._logprobs else None
-        choice = {"message": self._message, "finish_reason": self._finish, "logprobs": likely}
+        logprobs = {"content": self._logprobs} if self._logprobs else None
+        choice = {"message": self._message, "finish_reason": self._finish, "logprobs": logprobs}
         whole = response(self._frame, {"choices": [choice], **self._beside})
         if self._part is None and not self._output:  # an empty reply is a message all the same
             yield from self._part_begun("output_text")
@@ -90,19 +90,19 @@ class ResponseStream:
 
     def failure(self, error: ApiError) -> bytes:
         """Write that the response failed after its stream had begun. The client's library raises on `error`."""
-        told = error.body()["error"]
-        flat = {name: told[name] for name in ("code", "message", "param")}
-        return self._event("error", **flat, error=told)
+        fields = error.body()["error"]
+        flat = {name: fields[name] for name in ("code", "message", "param")}
+        return self._event("error", **flat, error=fields)
 
-    def _text_delta(self, kind: str, text: str, likely: list[Body]) -> Iterator[bytes]:
+    def _text_delta(self, kind: str, text: str, logprobs: list[Body]) -> Iterator[bytes]:
         if self._part is None or self._part["type"] != kind:
             yield from self._part_done()
             yield from self._part_begun(kind)
         name = "content" if kind == "output_text" else "refusal"
         self._message[name] = (self._message.get(name) or "") + text
-        self._logprobs += likely
-        of = {"logprobs": likely} if kind == "output_text" else {}
-        yield self._event(f"response.{kind}.delta", **self._place(), delta=text, **of)
+        self._logprobs += logprobs
+        more = {"logprobs": logprobs} if kind == "output_text" else {}
+        yield self._event(f"response.{kind}.delta", **self._place(), delta=text, **more)
 
     def _part_begun(self, kind: str) -> Iterator[bytes]:
         self._part = text_part("", []) if kind == "output_text" else {"type": "refusal", "refusal": ""}
@@ -138,11 +138,13 @@ class ResponseStream:
         item = function_call(self._frame, len(calls), call, "completed")
         calls.append(call)
         place = {"output_index": self._output}
-        begun = {**item, "status": "in_progress", "arguments": ""}
-        yield self._event("response.output_item.added", **place, item=begun)
-        of = {"item_id": item["id"], **place}
-        yield self._event("response.function_call_arguments.delta", **of, delta=item["arguments"])
-        yield self._event("response.function_call_arguments.done", **of, name=item["name"], arguments=item["arguments"])
+        added = {**item, "status": "in_progress", "arguments": ""}
+        yield self._event("response.output_item.added", **place, item=added)
+        place_of_item = {"item_id": item["id"], **place}
+        yield self._event("response.function_call_arguments.delta", **place_of_item, delta=item["arguments"])
+        yield self._event(
+            "response.function_call_arguments.done", **place_of_item, name=item["name"], arguments=item["arguments"]
+        )
         yield self._event("response.output_item.done", **place, item=item)
         self._output += 1
 

@@ -140,8 +140,8 @@ def _part(part: ResponsePart, where: str) -> Body:
         detail = {} if part.detail is None else {"detail": part.detail}
         return {"type": "image_url", "image_url": {"url": part.image_url, **detail}}
     if part.type == "input_file":
-        named = {"file_id": part.file_id, "filename": more.get("filename"), "file_data": more.get("file_data")}
-        return {"type": "file", "file": {name: value for name, value in named.items() if value is not None}}
+        file = {"file_id": part.file_id, "filename": more.get("filename"), "file_data": more.get("file_data")}
+        return {"type": "file", "file": {name: value for name, value in file.items() if value is not None}}
     return part.model_dump(exclude_unset=True)  # whatever the upstream makes of it; its text is judged like any other
 
 
@@ -153,8 +153,8 @@ def _tool(tool: ResponseTool, where: str) -> Body:
         )
     if not tool.name:
         raise BadRequest(f"{where}.name: is missing.", param=f"{where}.name")
-    described = {n: v for n, v in (tool.model_extra or {}).items() if n in ("description", "parameters", "strict")}
-    return {"type": "function", "function": {"name": tool.name, **described}}
+    fields = {n: v for n, v in (tool.model_extra or {}).items() if n in ("description", "parameters", "strict")}
+    return {"type": "function", "function": {"name": tool.name, **fields}}
 
 
 def _tool_choice(choice: str | dict[str, Any]) -> Any:
@@ -174,5 +174,5 @@ def _response_format(form: TextFormat) -> Body:
         return {"type": form.type}
     if not form.name:
         raise BadRequest("text.format.name: is missing.", param="text.format.name")
-    described = {n: v for n, v in (form.model_extra or {}).items() if n in ("description", "schema", "strict")}
-    return {"type": "json_schema", "json_schema": {"name": form.name, **described}}
+    fields = {n: v for n, v in (form.model_extra or {}).items() if n in ("description", "schema", "strict")}
+    return {"type": "json_schema", "json_schema": {"name": form.name, **fields}}
