@@ -14,7 +14,7 @@ import yaml
 from aiohttp import web
 
 from proxy.serving.listening import listening_beside
-from tests.cli.conftest import COMMAND, ROOT, Ended
+from tests.cli.conftest import COMMAND, ROOT, Ended, shipped_config
 
 OPENLY = {"on_task": True, "gave_away": False, "gave_up": False, "pressure": 3, "reason": "asks for a plan"}
 FORM = {
@@ -42,9 +42,7 @@ def written(tmp_path: Path) -> Callable[..., Path]:
     """Write an experiment beside the shipped configuration, in which a scripted model plays facilitator and rater."""
 
     def write(models: dict[str, Any] | None = None, **changes: Any) -> Path:
-        config = yaml.safe_load((ROOT / "config.yaml").read_text())
-        bot = config["chatbots"]["schizophrenia"]
-        bot["role"], bot["knowledge_base"] = str(ROOT / bot["role"]), str(ROOT / bot["knowledge_base"])
+        config = shipped_config()
         config["models"] |= models or {}
         (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
         path = tmp_path / "try.yaml"

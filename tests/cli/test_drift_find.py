@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from facilitators.facilitator import SHIPPED
-from tests.cli.conftest import ROOT, Ended
+from tests.cli.conftest import ROOT, Ended, shipped_config
 
 Inside = Callable[..., Ended]
 CONFIG = ("--config", ROOT / "config.yaml")
@@ -49,9 +49,7 @@ def test_a_facilitator_of_ones_own_can_talk(inside: Inside, tmp_path: Path) -> N
 
 def test_the_budget_stops_the_conversation(inside: Inside, tmp_path: Path) -> None:
     """Nothing is saved, and the message says why."""
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
-    bot = config["chatbots"]["schizophrenia"]
-    bot["role"], bot["knowledge_base"] = str(ROOT / bot["role"]), str(ROOT / bot["knowledge_base"])
+    config = shipped_config()
     config["models"]["actor"] = {"engine": "scripted", "script": [SAY], "price": {"input": 1, "output": 1}}
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
     find = ("drift", "find", "--facilitator", "dietician", "--voice", "actor", "--out", "found.yaml")

@@ -13,7 +13,7 @@ import yaml
 
 from cli.extras import LIBRARIES, missing_extras
 from cli.main import app
-from tests.cli.conftest import ROOT, Ended
+from tests.cli.conftest import ROOT, Ended, shipped_config
 
 LAB = [
     ["judges", "eval"],
@@ -39,12 +39,8 @@ def alone(environment: dict[str, str], *arguments: object, stdin: str = "") -> s
 
 def settings(folder: Path, **privacy: str) -> Path:
     """Write the shipped configuration into a folder, with other settings for traces."""
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
-    config["privacy"] = privacy
-    for bot in config["chatbots"].values():
-        bot |= {name: str(ROOT / bot[name]) for name in ("role", "knowledge_base")}
     path = folder / "config.yaml"
-    path.write_text(yaml.safe_dump(config))
+    path.write_text(yaml.safe_dump(shipped_config(privacy=privacy)))
     return path
 
 

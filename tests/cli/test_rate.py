@@ -278,11 +278,3 @@ def test_a_write_that_fails_leaves_everything(inside: Inside, run: Path, monkeyp
     ended = inside("rate", "import", run, file)
     assert (ended.code, snapshot(run)) == (2, before)
     assert f"{run}/ratings.jsonl: cannot be written: No space left on device" in ended.err
-
-
-@pytest.mark.parametrize("verb", [["rate"], ["rate", "export"], ["rate", "import"]], ids=" ".join)
-def test_every_verb_has_an_example(inside: Inside, verb: list[str]) -> None:
-    """Help without an example helps half."""
-    ended = inside(*verb, "--help")
-    assert ended.code == 0
-    assert "Example" in ended.out

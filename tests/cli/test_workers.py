@@ -15,18 +15,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.cli.conftest import COMMAND, ROOT, Ended
+from tests.cli.conftest import COMMAND, Ended, shipped_config
 from tests.redis_server import INSTALLED, RedisServer
 
 needs_redis = pytest.mark.skipif(not INSTALLED, reason="needs redis-server: apt-get install redis-server")
 
 
 def configured(folder: Path, **memory: object) -> Path:
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
-    bot = config["chatbots"]["schizophrenia"]
-    bot["role"], bot["knowledge_base"] = str(ROOT / bot["role"]), str(ROOT / bot["knowledge_base"])
-    config["memory"], config["privacy"] = memory, {"store": "none"}
-    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    (folder / "config.yaml").write_text(yaml.safe_dump(shipped_config(memory=memory, privacy={"store": "none"})))
     return folder / "config.yaml"
 
 
