@@ -19,9 +19,8 @@ from cli.knowledge_base import import_
 from cli.starter.answers import Answers
 from cli.starter.files import CONFIG, WriteError, check_folder, check_free, render, targets, write_all
 from cli.starter.first_turn import QUESTION, take_turn
-from cli.starter.interview import Interview
 from cli.starter.languages import MARK
-from cli.starter.questions import OPTIONS, ask_all, ask_folder
+from cli.starter.questions import OPTIONS, Interview, ask_all, ask_folder
 from cli.terminal import PROBLEMS, leave, print_line, printable
 from models.errors import ModelSettingsError
 

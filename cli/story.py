@@ -14,6 +14,7 @@ HOW_RECOGNISED = {
     "explicit": "continued, found by the id that the client gave",
     "missed": "not found: the client sent earlier replies that this proxy does not know",
 }
+PICKERS = {"model": "the selection model", "lexical": "the lexical index", "chatbot": "the chatbot"}
 VERDICT_STYLE = {"accept": "green", "warn": "yellow", "reject": "red", "unjudged": "magenta"}
 
 
@@ -69,7 +70,7 @@ def _describe_ending(trace: dict[str, Any]) -> str:
 def _sources(trace: dict[str, Any]) -> Iterator[Line]:
     for source in trace["selected"]:
         why = f": {source['reason']}" if source["reason"] else ""
-        yield 2, "", f"+ {source['id']}, chosen by {_picker(source['by'])}{why}"
+        yield 2, "", f"+ {source['id']}, chosen by {PICKERS.get(source['by'], source['by'])}{why}"
     if trace["selection_note"]:
         yield 2, "", f"why: {trace['selection_note']}"
     if trace.get("invalid_ids"):
@@ -84,10 +85,6 @@ def _document(document: dict[str, Any]) -> Iterator[Line]:
     whose = f"from the model{choice}" if document["trusted"] else "from the client"
     yield 2, "", f"{document['id']}: {document['title']} ({whose})"
     yield 4, "dim", document["text"]
-
-
-def _picker(by: str) -> str:
-    return {"model": "the selection model", "lexical": "the lexical index", "chatbot": "the chatbot"}.get(by, by)
 
 
 def _warning(warning: dict[str, Any]) -> Line:

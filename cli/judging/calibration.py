@@ -7,7 +7,6 @@ from rich.text import Text
 
 from cli.terminal import figure_table, table_console
 from judges.evaluation.calibrate import Calibration, Screening, at_recall
-from judges.evaluation.measures import Share
 from judges.evaluation.report import percent
 from judges.evaluation.traffic import Route, Traffic
 from judges.weights import weights_id
@@ -52,7 +51,7 @@ def _figures(console: Console, one: Calibration) -> None:
     for what, screening in rows:
         if screening is not None:
             shares = (screening.recall, screening.settled_harmless, screening.settled)
-            table.add_row(f"  {what}", *map(_percent, shares))
+            table.add_row(f"  {what}", *map(percent, shares))
     if table.row_count:
         console.print(table)
 
@@ -72,20 +71,20 @@ def _stages(console: Console, route: Route) -> None:
     if not route.stages:
         console.print("  no model stage is configured behind it")
     for stage, share in route.reach_shares().items():
-        console.print(f"  reaches {stage}: {_percent(share)}")
+        console.print(f"  reaches {stage}: {percent(share)}")
     if route.stages and not route.answers:
         console.print("  (--ask measures the stages behind)" if len(route.stages) > 1 else "")
     measured = route.verdicts()
     if measured is not None and measured.n:
         console.print(
-            f"  whole cascade: recall {_percent(measured.recall)}, specificity {_percent(measured.specificity)}"
+            f"  whole cascade: recall {percent(measured.recall)}, specificity {percent(measured.specificity)}"
         )
 
 
 def _team(console: Console, team: Traffic) -> None:
     would = "would need a model, if one were configured" if team.supposed else "need a model call of any judge"
     console.print(f"[bold]whole replies[/bold] ({team.replies}; judges: {', '.join(team.judges)})")
-    console.print(f"  {would}: {_percent(team.needs_model)}")
+    console.print(f"  {would}: {percent(team.needs_model)}")
     what = "model calls" if team.complete else "calls to the first model stage"
     console.print(f"  {what} per turn: {team.calls:.2f}")
     if team.complete:
@@ -97,7 +96,3 @@ def _team(console: Console, team: Traffic) -> None:
             else "unknown: answers were remembered"
         )
         console.print(f"  time that judging adds to a turn: {times}")
-
-
-def _percent(one: Share) -> str:
-    return percent(one)

@@ -12,7 +12,7 @@ import jinja2
 import yaml
 
 from cli.starter.answers import Answers
-from cli.starter.languages import TEXTS, language_name, texts_for
+from cli.starter.languages import LANGUAGES, TEXTS
 from judges.case import Topic
 from judges.topics import built_in
 
@@ -79,9 +79,9 @@ def _align_comments(text: str) -> str:
 def _values(answers: Answers) -> dict[str, Any]:
     return {
         "answers": answers,
-        "texts": texts_for(answers.language),
+        "texts": TEXTS.get(answers.language, TEXTS["en"]),
         "translated": answers.language in TEXTS,
-        "language": language_name(answers.language),
+        "language": LANGUAGES.get(answers.language, f"the language with the code {answers.language}"),
         "topics": [(topic, bool(built_in(Topic(topic)))) for topic in answers.topics],
         "section": SECTION,
         "facilitator": FACILITATOR,

@@ -191,12 +191,6 @@ def test_a_secret_in_a_header_is_noted_and_not_shown(inside: Caf, folder: Path) 
     assert ended.code == 0
 
 
-def test_what_takes_protection_away_is_noted(inside: Caf, folder: Path) -> None:
-    """As `caf serve` says it."""
-    (folder / "config.yaml").write_text(CONFIG + "    filter: off\n")
-    assert "note     config.yaml: not safe: bot has its filter off" in inside("check").out
-
-
 FAMILY = """\
 family: {name}
 scenarios:
@@ -433,17 +427,12 @@ def test_faults_of_given_files_name_file_place_and_field(inside: Caf, folder: Pa
         ("a.jsonl", CHECKPOINT, "a.jsonl: holds a checkpoint, and files named .jsonl are read as rows; name it .yaml"),
         ("a.md", "no facilitator", "a.md: has no front matter"),
         ("a.yaml", "name: x\nchatbot: bot\nfacilitators: [a, a]\n", "a.yaml: `facilitators` names 'a' twice"),
-        ("a.yaml", "", "a.yaml: holds no mapping; a checkpoint has the keys name, chatbot, "),
         ("a.jsonl", "{response: x}\n", "a.jsonl:1: not JSON: "),
         ("a.jsonl", "", "a.jsonl: holds no rows"),
         ("a.yaml", "theme: x\nchatbot: bot\nquestions: []\n", "a.yaml: questions: Tuple should have at least 1 item"),
         ("a.yaml", "topic: x\nbot: bot\n", NEITHER),
         ("a.yaml", "{}", NEITHER),
-        (
-            "a.yaml",
-            "- a",
-            "a.yaml: holds no mapping; a checkpoint has the keys name, chatbot, ",
-        ),
+        ("a.yaml", "- a", "a.yaml: holds no mapping; a checkpoint has the keys name, chatbot, "),
         ("a.yaml", "a: [", "a.yaml: line 1, column 5: not valid YAML: "),
         ("a.yaml", None, "a.yaml: cannot be read: No such file or directory"),
         ("a.jsonl", None, "a.jsonl: cannot be read: No such file or directory"),
@@ -520,8 +509,9 @@ def test_notes_are_grouped_by_subject(inside: Caf, folder: Path) -> None:
     text = CONFIG.replace("model: m\n", "model: m\n    filter: off\n", 1)
     (folder / "config.yaml").write_text(text + "memory: {store: redis, password_env: CAF_TEST_A}\n")
     (folder / "sections" / "causes.md").write_text(SECTION.format(reviewer="null", day="null"))
-    lines = [line.partition(" bot has ")[0].partition(": 1 of ")[0] for line in inside("check").out.splitlines()]
+    lines = [line.partition(": 1 of ")[0] for line in inside("check").out.splitlines()]
     assert lines[0] == "Notes on safety:"
+    assert lines[1].startswith("note     config.yaml: not safe: bot has its filter off")
     assert [line for line in lines if line.startswith("Notes on ")] == [
         "Notes on safety:", "Notes on environment:", "Notes on knowledge bases:",
     ]  # fmt: skip

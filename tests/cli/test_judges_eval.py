@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import COMMAND, ROOT, Ended
+from tests.cli.conftest import COMMAND, Ended
 from tests.cli.upstream import COST, Upstream, lay_out, serving, write_prompt
 
 Caf = Callable[..., Ended]
@@ -504,10 +504,3 @@ def test_wrong_usage_is_told_before_anything_is_asked(
     assert ended.code == 2
     assert said in ended.err
     assert upstream.requests == []
-
-
-def test_help_is_there_without_loading_what_measures() -> None:
-    """Neither SciPy nor the server, until something is measured."""
-    code = "import cli.main, sys; print(sorted({'scipy', 'numpy', 'jinja2', 'pydantic'} & {m.split('.')[0] for m in sys.modules}))"
-    done = subprocess.run([COMMAND[0], "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert done.stdout == "[]\n"
