@@ -86,7 +86,7 @@ def test_a_judge_in_python_is_looked_at(caf: Caf, folder: Path) -> None:
     assert caf("check").code == 0
 
 
-def test_every_fault_is_told_at_once_with_file_and_key(caf: Caf, folder: Path) -> None:
+def test_every_fault_is_told_at_once_with_file_and_key(inside: Caf, folder: Path) -> None:
     """Knowledge base, prompts, judges, models' files and checkpoints: one run names them all."""
     text = CONFIG + "      - own.md\n      - {name: rloe}\n"
     text = text.replace("{m: {engine: embedded}}", "{m: {engine: embedded}, s: {engine: scripted, script: gone.yaml}}")
@@ -95,7 +95,7 @@ def test_every_fault_is_told_at_once_with_file_and_key(caf: Caf, folder: Path) -
     (folder / "sections" / "bad.md").write_text("---\nid: other\n---\n")
     (folder / "scenarios" / "checkpoints" / "two.yaml").write_text(CHECKPOINT.replace("user", "robot"))
     (folder / "mine.yaml").write_text(CHECKPOINT.replace("chatbot: bot", "chatbot: ''"))
-    ended = caf("check", "mine.yaml")
+    ended = inside("check", "mine.yaml")
     problems = [line.removeprefix("problem  ") for line in ended.out.splitlines() if line.startswith("problem  ")]
     assert ended.code == 1
     for said in (
@@ -121,9 +121,9 @@ def test_a_configuration_that_cannot_be_read_does_not_hide_the_rest(inside: Caf,
     assert "one.yaml: holds no mapping" in ended.out
 
 
-def test_a_missing_configuration_is_wrong_usage(caf: Caf) -> None:
+def test_a_missing_configuration_is_wrong_usage(inside: Caf) -> None:
     """Nothing was checked, so nothing was found: exit code 2."""
-    ended = caf("check", "--config", "clinic.yaml")
+    ended = inside("check", "--config", "clinic.yaml")
     assert ended.code == 2
     assert ended.err == "caf: clinic.yaml: there is no such file; name the configuration with --config\n"
 
@@ -580,7 +580,7 @@ def test_nothing_is_written(inside: Caf, folder: Path) -> None:
     assert inside("check").code == 1
 
 
-def test_a_budget_that_counts_nothing_is_noted(caf: Caf, tmp_path: Path) -> None:
+def test_a_budget_that_counts_nothing_is_noted(inside: Caf, tmp_path: Path) -> None:
     """As a note, with the file; also when a chatbot cannot be assembled, which is told once."""
     save([create("app", daily_budget=1).record], tmp_path / "keys.json")
     paid = {"engine": "openai", "base_url": "http://127.0.0.1:9/v1"}
@@ -590,7 +590,7 @@ def test_a_budget_that_counts_nothing_is_noted(caf: Caf, tmp_path: Path) -> None
         "keys": {"file": "keys.json"},
     }
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
-    assert "note     config.yaml: not safe: bot: models.m without a `price`" in caf("check").out
+    assert "note     config.yaml: not safe: bot: models.m without a `price`" in inside("check").out
     config["chatbots"]["broken"] = {
         "model": "m",
         "role": "r",
@@ -598,5 +598,5 @@ def test_a_budget_that_counts_nothing_is_noted(caf: Caf, tmp_path: Path) -> None
         "knowledge_base": "nowhere",
     }
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
-    ended = caf("check")
+    ended = inside("check")
     assert (ended.code, ended.out.count("nowhere"), "Traceback" in ended.err) == (1, 1, False)

@@ -129,9 +129,9 @@ def accepts_below(folder: Path) -> list[float | None]:
     return [plan.accept_below for plan in plans]
 
 
-def test_thresholds_are_chosen_and_shown(caf: Caf, folder: Path) -> None:
+def test_thresholds_are_chosen_and_shown(inside: Caf, folder: Path) -> None:
     """With recall, its interval, the cross-validated one, and what the screen settles."""
-    ended = caf("judges", "calibrate", "--data", "cases.jsonl")
+    ended = inside("judges", "calibrate", "--data", "cases.jsonl")
     assert ended.code == 0, ended.err
     for said in (
         f"accept_below {score_of('transparency'):g}",

@@ -26,9 +26,9 @@ def upstream(tmp_path: Path) -> Iterator[Upstream]:
         yield one
 
 
-def test_figures_of_both_and_what_changed_are_printed(caf: Caf, upstream: Upstream) -> None:
+def test_figures_of_both_and_what_changed_are_printed(inside: Caf, upstream: Upstream) -> None:
     """One line for recall, one for specificity, one for both, and the cases."""
-    ended = caf(*COMPARE, "swift", "chief", "--judge", "tone")
+    ended = inside(*COMPARE, "swift", "chief", "--judge", "tone")
     assert (ended.code, ended.err) == (0, "")
     lines = [line.split() for line in ended.out.splitlines()]
     assert ["recall", "3", ".33", ".67", "+.33", "0", "1", "1"] in lines

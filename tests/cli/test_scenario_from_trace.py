@@ -41,9 +41,9 @@ def made(folder: Path) -> Scenario:
     return scenario
 
 
-def test_a_turn_becomes_a_scenario(caf: Caf, file: Path, tmp_path: Path) -> None:
+def test_a_turn_becomes_a_scenario(inside: Caf, file: Path, tmp_path: Path) -> None:
     """Message, history without the line of sources, the draft that was judged, what it cites; it loads as it is."""
-    ended = caf("scenario", "from-trace", "7f3a", "--out", "out.yaml", "--family", "sleepless")
+    ended = inside("scenario", "from-trace", "7f3a", "--out", "out.yaml", "--family", "sleepless")
     assert ended.code == 0, ended.err
     family = load(tmp_path / "out.yaml")
     assert (family.family, family.split) == ("sleepless", "dev")
