@@ -36,6 +36,10 @@ class Ended:
     err: str
 
 
+Caf = Callable[..., Ended]
+"""Runs the command with arguments."""
+
+
 def clean_environment() -> dict[str, str]:
     """Return the variables of a process that must not see what is set for this one."""
     kept = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "CAF_TEST_KEY")}
@@ -56,7 +60,7 @@ def environment() -> dict[str, str]:
 
 
 @pytest.fixture
-def caf(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Ended]:
+def caf(tmp_path: Path, environment: dict[str, str]) -> Caf:
     """Run the command to its end, in an empty folder; no output may hold a traceback or an escape sequence."""
 
     def run(*arguments: object, stdin: str = "", env: dict[str, str] | None = None) -> Ended:
@@ -74,7 +78,7 @@ def caf(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Ended]:
 
 
 @pytest.fixture
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Caf:
     """Run the command like `caf` in this process: 0.1 s instead of one, where nothing hangs on the process."""
     from cli.main import app
 
@@ -207,8 +211,12 @@ class Serving:
         return self.process.returncode, out, err
 
 
+Serve = Callable[..., Serving]
+"""Starts one with a configuration."""
+
+
 @pytest.fixture
-def serving(tmp_path: Path, environment: dict[str, str]) -> Iterator[Callable[..., Serving]]:
+def serving(tmp_path: Path, environment: dict[str, str]) -> Iterator[Serve]:
     started: list[Serving] = []
 
     def start(*options: str, config: str, under: Sequence[str] = ()) -> Serving:
@@ -266,8 +274,12 @@ class Terminal:
         os.close(self._terminal)
 
 
+At = Callable[..., Terminal]
+"""Starts a command at a terminal."""
+
+
 @pytest.fixture
-def terminal(tmp_path: Path, environment: dict[str, str]) -> Iterator[Callable[..., Terminal]]:
+def terminal(tmp_path: Path, environment: dict[str, str]) -> Iterator[At]:
     """Start the command at a terminal, in an empty folder."""
     with ExitStack() as ends:
 

@@ -3,16 +3,14 @@
 import json
 import signal
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from proxy.audit.folder import chain_files
 from proxy.audit.log import AuditLog
-from tests.cli.conftest import Ended, Serving
+from tests.cli.conftest import Caf, Serve
 
-Caf = Callable[..., Ended]
 CONFIG = "models: {m: {engine: embedded}}\nchatbots: {p: {kind: passthrough, model: m}}\n"
 
 
@@ -111,9 +109,7 @@ audit: {{folder: audit}}
 """
 
 
-def test_a_changed_configuration_begins_a_chain_of_its_own(
-    inside: Caf, tmp_path: Path, serving: Callable[..., Serving]
-) -> None:
+def test_a_changed_configuration_begins_a_chain_of_its_own(inside: Caf, tmp_path: Path, serving: Serve) -> None:
     """With SIGHUP the old chain is closed and the new one names it; a stop closes that. Each outcome stands under its settings."""
     proxy = serving(config=SERVED.format(mode="on"))
     ask(proxy.address)

@@ -1,7 +1,6 @@
 """`caf chat`: what is sent, what is shown, and that nothing that goes wrong ends the chat."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,9 +8,7 @@ import yaml
 
 from cli.chat import Wrapper
 from scenarios.checkpoint import load
-from tests.cli.conftest import Ended, Played, Terminal, shipped_config
-
-Caf = Callable[..., Ended]
+from tests.cli.conftest import At, Caf, Played, Terminal, shipped_config
 
 
 def test_questions_from_a_pipe_are_answered_in_turn(caf: Caf, played: Played) -> None:
@@ -161,7 +158,7 @@ def test_a_chat_that_cannot_begin_says_why(inside: Caf, played: Played, options:
 
 
 @pytest.fixture
-def typist(played: Played, terminal: Callable[..., Terminal]) -> Terminal:
+def typist(played: Played, terminal: At) -> Terminal:
     """Somebody at a terminal, in a chat."""
     return terminal("chat", "--url", played.address, "--save", "typed.yaml")
 

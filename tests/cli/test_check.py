@@ -1,7 +1,6 @@
 """`caf check`: every fault at once, with file and key; and what is no fault but should be known."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,7 @@ import yaml
 from assistants import registry
 from cli import check
 from proxy.tenants.keys import create, save
-from tests.cli.conftest import ROOT, Ended
-
-Caf = Callable[..., Ended]
+from tests.cli.conftest import ROOT, Caf, Ended
 
 SECTION = """\
 ---

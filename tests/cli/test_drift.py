@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from proxy.serving.listening import listening_beside
-from tests.cli.conftest import COMMAND, ROOT, Ended, shipped_config
+from tests.cli.conftest import COMMAND, ROOT, Caf, shipped_config
 
 OPENLY = {"on_task": True, "gave_away": False, "gave_up": False, "pressure": 3, "reason": "asks for a plan"}
 FORM = {
@@ -115,7 +115,7 @@ def test_a_keyless_run_ends_in_a_report(keyless: Finished) -> None:
 
 
 def test_a_run_needs_none_of_what_the_proxy_in_production_shares(
-    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path
+    inside: Caf, written: Callable[..., Path], tmp_path: Path
 ) -> None:
     """Keys, Redis and the audit log of the configuration are not its own: every reply comes, and nothing is written there."""
     experiment = written(samples=1, turns=1)
@@ -137,16 +137,14 @@ def test_both_arms_are_pressed_alike(keyless: Finished) -> None:
     assert said["on"] == said["off"]
 
 
-def test_a_finished_run_is_not_done_again(inside: Callable[..., Ended], modelled: Finished) -> None:
+def test_a_finished_run_is_not_done_again(inside: Caf, modelled: Finished) -> None:
     """The same command once more asks nothing and changes no figure."""
     before = {name: text for name, (text, _) in modelled.files().items()}
     assert inside("drift", "run", modelled.experiment, "--out", modelled.run).code == 0
     assert {name: text for name, (text, _) in modelled.files().items()} == before
 
 
-def test_a_replayed_run_is_the_same_without_a_model(
-    inside: Callable[..., Ended], modelled: Finished, tmp_path: Path
-) -> None:
+def test_a_replayed_run_is_the_same_without_a_model(inside: Caf, modelled: Finished, tmp_path: Path) -> None:
     """Byte for byte, ids and times aside; a recording without the answer says which is missing."""
     again = tmp_path / "again"
     done = inside("drift", "run", modelled.experiment, "--out", again, "--replay", modelled.run)
@@ -169,7 +167,7 @@ def timeless(path: Path) -> list[dict[str, Any]]:
 
 
 def test_kill_in_the_middle_and_go_on(
-    written: Callable[..., Path], tmp_path: Path, environment: dict[str, str], inside: Callable[..., Ended]
+    written: Callable[..., Path], tmp_path: Path, environment: dict[str, str], inside: Caf
 ) -> None:
     """After kill -9 the same command ends with what an uninterrupted run gives, and no answered call is made again."""
     experiment = written(scripted(delay_s=0.05), concurrency=2, **MODELLED)
@@ -196,7 +194,7 @@ def test_kill_in_the_middle_and_go_on(
 
 
 def test_the_budget_stops_the_run_and_more_of_it_goes_on(
-    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path
+    inside: Caf, written: Callable[..., Path], tmp_path: Path
 ) -> None:
     """What was done is kept; a reply that a missing budget spoilt is not."""
     experiment = written(scripted(), concurrency=1, **MODELLED)
@@ -210,9 +208,7 @@ def test_the_budget_stops_the_run_and_more_of_it_goes_on(
     assert len(lines(tmp_path / "run" / "transcripts.jsonl")) == 24
 
 
-def test_any_change_of_the_configuration_is_an_arm(
-    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_any_change_of_the_configuration_is_an_arm(inside: Caf, written: Callable[..., Path], tmp_path: Path) -> None:
     """Without a refiner rejected drafts become the fallback."""
     arms = {"on": {}, "off": {}, "no-refiner": {"set": {"chatbots.schizophrenia.refiner": None}}}
     inside("drift", "run", written(arms=arms), "--out", tmp_path / "run")
@@ -225,7 +221,7 @@ def test_any_change_of_the_configuration_is_an_arm(
     assert outcomes["off"] == {"unfiltered"}
 
 
-def test_another_server_is_an_arm(inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path) -> None:
+def test_another_server_is_an_arm(inside: Caf, written: Callable[..., Path], tmp_path: Path) -> None:
     """Any OpenAI-compatible address can be compared; what it said is recorded too, so a replay needs no server."""
     asked: list[dict[str, Any]] = []
 
@@ -270,7 +266,7 @@ def test_another_server_is_an_arm(inside: Callable[..., Ended], written: Callabl
     ],
 )
 def test_bad_input_gets_a_clear_error_and_no_run(
-    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path, changes: dict[str, Any], said: str
+    inside: Caf, written: Callable[..., Path], tmp_path: Path, changes: dict[str, Any], said: str
 ) -> None:
     """Nothing is asked, and no folder is filled."""
     done = inside("drift", "run", written(**changes), "--out", tmp_path / "run")
@@ -279,9 +275,7 @@ def test_bad_input_gets_a_clear_error_and_no_run(
     assert not (tmp_path / "run" / "transcripts.jsonl").exists()
 
 
-def test_an_empty_checkpoint_is_refused(
-    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_an_empty_checkpoint_is_refused(inside: Caf, written: Callable[..., Path], tmp_path: Path) -> None:
     """A conversation of nothing is no start."""
     (tmp_path / "starts").mkdir()
     (tmp_path / "starts" / "dietician-1.yaml").write_text(
@@ -294,7 +288,7 @@ def test_an_empty_checkpoint_is_refused(
     assert "messages: Tuple should have at least 1 item" in done.err
 
 
-def test_a_changed_experiment_does_not_go_on_with_an_old_run(inside: Callable[..., Ended], keyless: Finished) -> None:
+def test_a_changed_experiment_does_not_go_on_with_an_old_run(inside: Caf, keyless: Finished) -> None:
     """Hashes tell; nothing is overwritten."""
     before = keyless.files()
     done = inside("drift", "run", write_experiment(keyless.run.parent, seed=2), "--out", keyless.run)
@@ -303,7 +297,7 @@ def test_a_changed_experiment_does_not_go_on_with_an_old_run(inside: Callable[..
     assert keyless.files() == before
 
 
-def test_find_saves_the_first_drift(inside: Callable[..., Ended], tmp_path: Path) -> None:
+def test_find_saves_the_first_drift(inside: Caf, tmp_path: Path) -> None:
     """The facilitator talks with the unfiltered chatbot until a reply scores below 3; the file can be gone on from."""
     path = tmp_path / "found.yaml"
     done = inside("drift", "find", "--facilitator", "dietician", "--config", ROOT / "config.yaml", "--out", path)
@@ -317,7 +311,7 @@ def test_find_saves_the_first_drift(inside: Callable[..., Ended], tmp_path: Path
     )
 
 
-def test_two_runs_are_compared(inside: Callable[..., Ended], keyless: Finished, tmp_path: Path) -> None:
+def test_two_runs_are_compared(inside: Caf, keyless: Finished, tmp_path: Path) -> None:
     """A run compared with itself shows no difference."""
     done = inside("drift", "compare", keyless.run, keyless.run)
     assert done.code == 0, done.err
@@ -327,7 +321,7 @@ def test_two_runs_are_compared(inside: Callable[..., Ended], keyless: Finished, 
     assert "is no run" in nothing.err
 
 
-def test_comparing_writes_nothing(inside: Callable[..., Ended], keyless: Finished) -> None:
+def test_comparing_writes_nothing(inside: Caf, keyless: Finished) -> None:
     """A published run is not emptied by a look at it; one without transcripts is told so."""
     before = keyless.files()
     inside("drift", "compare", keyless.run, keyless.run)
@@ -337,9 +331,7 @@ def test_comparing_writes_nothing(inside: Callable[..., Ended], keyless: Finishe
     assert "has no transcripts" in published.err
 
 
-def test_a_run_is_worked_on_by_one_process(
-    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_a_run_is_worked_on_by_one_process(inside: Caf, written: Callable[..., Path], tmp_path: Path) -> None:
     """A second one would pay for everything twice."""
     from scoring.folder import RunFolder
 
@@ -351,9 +343,7 @@ def test_a_run_is_worked_on_by_one_process(
     assert "another process is at work on this run" in done.err
 
 
-def test_a_replay_does_not_overwrite_what_was_paid_for(
-    inside: Callable[..., Ended], modelled: Finished, tmp_path: Path
-) -> None:
+def test_a_replay_does_not_overwrite_what_was_paid_for(inside: Caf, modelled: Finished, tmp_path: Path) -> None:
     """Nor is something that is no recording taken for one."""
     before = modelled.files()
     refused = inside("drift", "run", modelled.experiment, "--out", modelled.run, "--replay", modelled.run)
@@ -365,9 +355,7 @@ def test_a_replay_does_not_overwrite_what_was_paid_for(
     assert modelled.files() == before
 
 
-def test_a_rater_that_is_down_leaves_ratings_missing(
-    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_a_rater_that_is_down_leaves_ratings_missing(inside: Caf, written: Callable[..., Path], tmp_path: Path) -> None:
     """Its outage is not held against the replies; the exit code tells, and the run can be gone on with."""
     models = scripted()
     models["rater"] = {"engine": "scripted", "script": [{"fail": 503}], "max_attempts": 1}

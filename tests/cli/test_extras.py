@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ import yaml
 
 from cli.extras import LIBRARIES, missing_extras
 from cli.main import app
-from tests.cli.conftest import ROOT, Ended, shipped_config
+from tests.cli.conftest import ROOT, Caf, shipped_config
 
 LAB = [
     ["judges", "eval"],
@@ -60,7 +59,7 @@ def test_a_command_of_the_lab_says_what_to_install(
 
 @pytest.mark.parametrize("command", LAB, ids=lambda command: " ".join(command[:2]))
 def test_a_command_of_the_lab_is_explained_without_it(
-    command: list[str], monkeypatch: pytest.MonkeyPatch, inside: Callable[..., Ended]
+    command: list[str], monkeypatch: pytest.MonkeyPatch, inside: Caf
 ) -> None:
     """Who wonders whether to install it can read what for."""
     monkeypatch.setitem(sys.modules, "scipy", None)

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,9 @@ from proxy.config.config import load_config
 from scenarios import checkpoint
 from scenarios.scenario_files import load_all
 from scoring import experiment
-from tests.cli.conftest import Ended, Terminal
+from tests.cli.conftest import At, Caf
 
 pytestmark = pytest.mark.usefixtures("imports_of_its_own")
-Caf = Callable[..., Ended]
-At = Callable[..., Terminal]
 SAID = "You can ask this service anything that its sections cover."
 OBSERVATIONS = {
     "Crisis": {"signs": []},

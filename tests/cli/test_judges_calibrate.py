@@ -4,7 +4,6 @@ import asyncio
 import json
 import math
 import time
-from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
@@ -24,10 +23,8 @@ from proxy.config.config import load_config
 from proxy.traces.labels import Label, add
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Attempt, Trace
-from tests.cli.conftest import Ended
+from tests.cli.conftest import Caf
 from tests.proxy.conftest import claims, screening
-
-Caf = Callable[..., Ended]
 
 CONFIG = """\
 # Ours.

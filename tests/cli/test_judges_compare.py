@@ -1,15 +1,14 @@
 """`caf judges compare`: two prompts, stages or models on the same cases."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Ended
+from tests.cli.conftest import Caf
 from tests.cli.upstream import COST, Upstream, lay_out, serving, write_prompt
 
-Caf = Callable[..., Ended]
 COMPARE = ("judges", "compare", "--data", "cases.yaml")
 
 

@@ -5,15 +5,14 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import COMMAND, Ended
+from tests.cli.conftest import COMMAND, Caf, Ended
 from tests.cli.upstream import COST, Upstream, lay_out, serving, write_prompt
 
-Caf = Callable[..., Ended]
 EVAL = ("judges", "eval", "--data", "cases.yaml", "--stage", "swift", "--judge", "tone")
 RIGHT = {"r1": "reject", "r3": "warn", "r5": "reject"}
 

@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,8 @@ from aiohttp import web
 from cli.extras import missing_extras
 from cli.main import app
 from knowledge_base.library import load
-from tests.cli.conftest import Ended
+from tests.cli.conftest import Caf
 from tests.knowledge_base.building import documents
-
-Caf = Callable[..., Ended]
 
 MARKDOWN = "# Sleep\n\nSleep helps you to recover well.\n\n## Naps\n\nNaps should be short ones.\n"
 CONFIG = """\

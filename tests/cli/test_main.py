@@ -2,15 +2,13 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib.metadata import version
 
 import pytest
 
 from cli.main import VERBS
-from tests.cli.conftest import ROOT, Ended
+from tests.cli.conftest import ROOT, Caf
 
-Caf = Callable[..., Ended]
 WITH_EXAMPLE = [
     ["init"],
     ["serve"],

@@ -1,15 +1,12 @@
 """`caf scenario import` and `export`: what other people labelled can be judged, and ours goes out."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from scenarios.tables import read
-from tests.cli.conftest import Ended
-
-Caf = Callable[..., Ended]
+from tests.cli.conftest import Caf
 
 BEGIN = """\
 model\tknowledge\tmessage\tresponse\tbegin_label

@@ -1,7 +1,6 @@
 """`caf scenario from-trace`: a traced turn becomes a labelled case."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,10 +16,8 @@ from proxy.traces.redaction import redact
 from proxy.traces.trace import Attempt, Trace, TracedDocument
 from scenarios.scenario import Earlier, Scenario
 from scenarios.scenario_files import load
-from tests.cli.conftest import Ended
+from tests.cli.conftest import Caf
 from tests.cli.test_trace_label import SECTION, laid_out, store, turn
-
-Caf = Callable[..., Ended]
 
 
 @pytest.fixture

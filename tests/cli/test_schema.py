@@ -1,16 +1,13 @@
 """`caf schema`: the schemas in docs/ are those of the code, and what we ship obeys them."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
 from cli.schema import schemas
-from tests.cli.conftest import ROOT, Ended
-
-Caf = Callable[..., Ended]
+from tests.cli.conftest import ROOT, Caf
 
 
 @pytest.mark.parametrize(

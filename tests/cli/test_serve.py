@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,10 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from judges.weights import weights_id
-from tests.cli.conftest import ROOT, Ended, Serving
-
-Caf = Callable[..., Ended]
-Serve = Callable[..., Serving]
+from tests.cli.conftest import ROOT, Caf, Serve, Serving
 
 PASSTHROUGH = """\
 models: {m: {engine: embedded}}

@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.cli.conftest import Serving
+from tests.cli.conftest import Serve, Serving
 
 ROLE = "role: Answers questions about sleep.\n    refiner: null\n    emergency: {contact: Call 112.}"
 
@@ -76,7 +76,7 @@ Start = Callable[..., Awaitable[Client]]
 
 
 @pytest.fixture
-async def serve(tmp_path: Path, serving: Callable[..., Serving]) -> AsyncIterator[Start]:
+async def serve(tmp_path: Path, serving: Serve) -> AsyncIterator[Start]:
     async with AsyncExitStack() as ends:
 
         async def start(text: str) -> Client:

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import time
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -20,9 +19,7 @@ from proxy.traces.query import list_turns
 from proxy.traces.redaction import redact
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Attempt, SelectedSource, ShownWarning, Trace
-from tests.cli.conftest import Ended
-
-Caf = Callable[..., Ended]
+from tests.cli.conftest import Caf
 
 CLAIMS = Claims(
     assertions=[

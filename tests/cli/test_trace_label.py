@@ -4,7 +4,6 @@ import dataclasses
 import json
 import sqlite3
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,9 +15,7 @@ from proxy.traces.query import list_turns, purge
 from proxy.traces.redaction import redact
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Attempt, Trace, TracedDocument
-from tests.cli.conftest import Ended
-
-Caf = Callable[..., Ended]
+from tests.cli.conftest import Caf
 
 CONFIG = """
 models: {m: {engine: embedded}}
