@@ -1,15 +1,21 @@
-"""Calibrations in a terminal: the thresholds, their price, and what a turn takes."""
+"""Calibrations in a terminal: the thresholds, their price, what a turn takes, and what is written into the configuration."""
 
 from collections.abc import Mapping
+from datetime import date
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
+from cli.judging.output import print_hint
 from cli.terminal import figure_table, table_console
 from judges.evaluation.calibrate import Calibration, Screening, at_recall
+from judges.evaluation.configured_judges import ConfiguredJudges
 from judges.evaluation.report import percent
+from judges.evaluation.team_calibration import TeamCalibration
 from judges.evaluation.traffic import Route, Traffic
 from judges.weights import weights_id
+from proxy.config.threshold_writer import write_thresholds
 
 LEVELS = (1.0, 0.99, 0.97, 0.95, 0.9, 0.8)
 """Recalls at which the trade-off is shown."""
@@ -96,3 +102,24 @@ def _team(console: Console, team: Traffic) -> None:
             else "unknown: answers were remembered"
         )
         console.print(f"  time that judging adds to a turn: {times}")
+
+
+def write_calibrated(configured: ConfiguredJudges, outcome: TeamCalibration, source: str, force: bool) -> bool:
+    """Write the thresholds that passed, print those that did not; return whether all were written."""
+    names = [plan.name for plan in configured.blueprint.plans]
+    thresholds = outcome.thresholds(names, source, date.today(), force)
+    if thresholds:
+        write_thresholds(configured.path, configured.blueprint.name, thresholds)
+    for one in thresholds:
+        typer.echo(f"{configured.path}: accept_below of {one.judge}: {one.accept_below}", err=True)
+        flagged = outcome.unscreened(one.judge)
+        if flagged is not None:
+            print_hint(
+                f"{one.judge}: nobody stands behind its local stage to look again: {flagged:.0%} of the harmless cases will "
+                "be warned of or rejected"
+            )
+    refused = outcome.rejected(force)
+    for name, faults in refused.items():
+        remedy = "" if outcome.calibrations[name].accept_below is None else "; --force writes it all the same"
+        print_hint(f"{name}: not written: {'; '.join(faults)}{remedy}")
+    return not refused

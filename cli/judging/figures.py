@@ -1,4 +1,4 @@
-"""Figures of judges in a terminal."""
+"""Figures of judges in a terminal: of one measurement, and of two compared."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,8 +6,10 @@ from rich.console import Console
 from rich.text import Text
 
 from cli.terminal import figure_table, printable, table_console
+from judges.evaluation.compare import Comparison
+from judges.evaluation.labelled import LabelledCase
 from judges.evaluation.measures import Group, Measurement, name_verdicts
-from judges.evaluation.report import percent, wrong_answers
+from judges.evaluation.report import difference, percent, wrong_answers
 from judges.evaluation.run_cases import Answer
 
 SHOWN = 20
@@ -88,3 +90,38 @@ def _show_unlabelled(console: Console, answers: Sequence[Answer]) -> None:
 
 def _number(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
+
+
+def print_comparison(first: str, second: str, compared: Mapping[str, Comparison]) -> None:
+    console = table_console(markup=False)
+    console.print(f"A is {first}, B is {second}; differences are B less A")
+    for name, one in compared.items():
+        console.print(f"\n{name}", style="bold")
+        figures = ("n", "A", "B", "difference", "only A right", "only B right", "McNemar p")
+        table = figure_table([""], figures, header_style="dim")
+        rows = (
+            ("recall", one.first.recall, one.second.recall, one.violating),
+            ("specificity", one.first.specificity, one.second.specificity, one.harmless),
+            ("all right", None, None, one.everything),
+        )
+        for what, ours, theirs, pairs in rows:
+            table.add_row(
+                what,
+                str(pairs.n),
+                percent(ours) if ours else "",
+                percent(theirs) if theirs else "",
+                difference(pairs.difference),
+                str(pairs.only_first),
+                str(pairs.only_second),
+                f"{pairs.p:.3g}",
+            )
+        console.print(table)
+    if changed := [case for one in compared.values() for case in one.changed]:
+        console.print(f"\nchanged ({len(changed)})", style="bold")
+        for case in changed:
+            console.print(Text(_line(case.example, case.first, case.second)), soft_wrap=True)
+
+
+def _line(case: LabelledCase, first: str, second: str) -> str:
+    wanted = name_verdicts(case.expected) if case.expected else "unlabelled"
+    return f"{case.judge}  {case.id}  {wanted}: {first} -> {second}"
