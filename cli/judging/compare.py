@@ -67,7 +67,6 @@ def compare(
                     first_side,
                     second_side,
                     cases,
-                    within_budget=budget is not None,
                     at_once=concurrency,
                     on_answer=told,
                 )

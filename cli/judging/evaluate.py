@@ -12,7 +12,7 @@ from cli.judging.output import check_page, judging_errors, print_hint, quiet_log
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, print_json
 from judges.evaluation.choice import Choice
 from judges.evaluation.configured_judges import open_judges, resolve_judges
-from judges.evaluation.run_cases import Answer, judge_by_subjects
+from judges.evaluation.run_cases import Answer, judge_cases
 from judges.evaluation.subject import Spec, parse_spec
 
 if TYPE_CHECKING:
@@ -100,9 +100,7 @@ def evaluate(
             looks = configured.count_holdout_use(cases, choice.data, options.uses_beside(answers))
             saved = None if out is None else SavedEvaluation(out, {**about, "chatbot": configured.blueprint.name})
             with show_progress(len(cases) * repeats, str(spec), saved) as advance:
-                given = await judge_by_subjects(
-                    subjects, cases, repeats=repeats, at_once=concurrency, on_answer=advance
-                )
+                given = await judge_cases(subjects, cases, repeats=repeats, at_once=concurrency, on_answer=advance)
             measured = {name: measure([a for a in given if a.example.judge == name]) for name in subjects}
             if saved is not None:
                 saved.finish(measured, given)

@@ -132,9 +132,11 @@ def tune(
                 configured, settings, journal, out, at_once=concurrency, show_progress=show_progress,
                 report=lambda text: typer.echo(printable(text), err=True),
             )  # fmt: skip
-            again = f"caf judges tune --resume {tuning.journal.folder}" + (f" --config {config}" if config else "")
+            again = f"caf judges tune --resume {tuning.judging.journal.folder}" + (
+                f" --config {config}" if config else ""
+            )
             try:
-                held_back = configured.holdout(settings.data, tuning.judges) if holdout else []
+                held_back = configured.holdout(settings.data, tuning.judging.judges) if holdout else []
                 result, holdout_result = await tuning.run_with_holdout(held_back, options.uses_beside(answers))
             except NothingToTune as error:
                 leave(f"{settings.judge}: {error}")
@@ -150,7 +152,7 @@ def tune(
             if ended_early:
                 typer.echo(f"The budget ended this early. Go on with: {again} --budget ...", err=True)
             if result.improved:
-                decide_on_winner(configured, settings, tuning.journal, result, target, accept, again)
+                decide_on_winner(configured, settings, tuning.judging.journal, result, target, accept, again)
             return ended_early
 
     with judging_errors(path):

@@ -8,7 +8,7 @@ In reading order:
     choice.py             a choice among the cases
     configured_judges.py  the judges of a configuration, with cases, models, memory and budget; shipped_scenarios.py lends theirs
     subject.py            what is measured: one stage of a judge with a prompt and a model, or its whole cascade
-    run_cases.py          judge the cases with a subject: concurrent, resumable, within a budget
+    run_cases.py          judge the cases with their subjects: concurrent, within a budget
     measures.py           precision, recall, specificity, ROC AUC with intervals; agreement with oneself; exact tests
     report.py             the outcome as data and as text; page.py: as a page
     saved_evaluation.py   the same as a file, and beside it how far an evaluation is

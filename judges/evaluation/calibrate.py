@@ -140,9 +140,9 @@ def measure_screening(answers: Sequence[Answer], is_escalated: Escalates) -> Scr
     )
 
 
-def cross_validate(answers: Sequence[Answer], target: float, folds: int = FOLDS) -> Screening | None:
+def cross_validate(answers: Sequence[Answer], target: float) -> Screening | None:
     """Screen each fold of families by the threshold that the other folds choose."""
-    fold_of = assign_folds(answers, folds)
+    fold_of = assign_folds(answers)
     thresholds = {
         fold: choose_threshold([a for a in answers if fold_of[a.example.family] != fold], target)
         for fold in set(fold_of.values())
@@ -152,14 +152,14 @@ def cross_validate(answers: Sequence[Answer], target: float, folds: int = FOLDS)
     return measure_screening(answers, lambda a: escalates(a, thresholds[fold_of[a.example.family]] or 0.0))
 
 
-def assign_folds(answers: Sequence[Answer], folds: int = FOLDS) -> dict[str, int]:
+def assign_folds(answers: Sequence[Answer]) -> dict[str, int]:
     """Deal the families out into folds with about as many violating cases each; fewer folds where few families have any."""
     size: dict[str, list[int]] = {}
     for answer in answers:
         counts = size.setdefault(answer.example.family, [0, 0])
         counts[0] += answer.example.violating
         counts[1] += 1
-    folds = min(folds, sum(violating > 0 for violating, _ in size.values()))
+    folds = min(FOLDS, sum(violating > 0 for violating, _ in size.values()))
     if not folds:
         return dict.fromkeys(size, 0)
     fold_sizes = [[0, 0] for _ in range(folds)]

@@ -1,12 +1,15 @@
 """A choice among labelled cases: by file, judge, split, tag and family. Pure."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from judges.evaluation.labelled import LabelledCase
 from scenarios.scenario import Family, Scenario
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +39,15 @@ class Choice:
         """Return at most `limit` cases of each judge, taking the first of each family, then the second of each, and so on."""
         if self.limit is None:
             return list(cases)
-        chosen: list[LabelledCase] = []
-        for judge in judges:
-            counts: dict[str, int] = {}
-            places: list[tuple[int, int]] = []
-            for number, case in enumerate(cases):
-                if case.judge == judge:
-                    counts[case.family] = counts.get(case.family, -1) + 1
-                    places.append((counts[case.family], number))
-            chosen += [cases[number] for _, number in sorted(places)[: self.limit]]
-        return chosen
+        by_judge = (interleave((c for c in cases if c.judge == judge), lambda c: c.family) for judge in judges)
+        return [case for own in by_judge for case in own[: self.limit]]
+
+
+def interleave(items: Iterable[T], kind: Callable[[T], Hashable]) -> list[T]:
+    """Order things so that the kinds take turns."""
+    counts: Counter[Hashable] = Counter()
+    turns = []
+    for item in items:
+        turns.append((counts[kind(item)], item))
+        counts[kind(item)] += 1
+    return [item for _, item in sorted(turns, key=lambda turn: turn[0])]

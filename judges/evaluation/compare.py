@@ -37,8 +37,8 @@ class Comparison:
 
 def compare(first: Sequence[Answer], second: Sequence[Answer]) -> Comparison:
     """Compare the answers of two subjects to the same cases. Cases that either skipped for the budget are left out."""
-    ids = _ids(first) & _ids(second)
-    first_answers, second_answers = ([a for a in answers if a.example.id in ids] for answers in (first, second))
+    skipped = {a.example.id for a in (*first, *second) if a.skipped}
+    first_answers, second_answers = ([a for a in answers if a.example.id not in skipped] for answers in (first, second))
 
     def on(kind: Callable[[Answer], bool]) -> PairedTest:
         return paired_test([a for a in first_answers if kind(a)], [a for a in second_answers if kind(a)])
@@ -65,10 +65,6 @@ def compare_by_judge(first: Sequence[Answer], second: Sequence[Answer]) -> dict[
         name: compare([a for a in first if a.example.judge == name], [a for a in second if a.example.judge == name])
         for name in names
     }
-
-
-def _ids(answers: Sequence[Answer]) -> set[str]:
-    return {a.example.id for a in answers if not a.skipped}
 
 
 def as_data(first: str, second: str, compared: Mapping[str, Comparison]) -> dict[str, Any]:

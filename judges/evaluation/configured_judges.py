@@ -9,7 +9,7 @@ from assistants.registry import ENGINES
 from judges.case import Topic
 from judges.evaluation import shipped_scenarios as shipped
 from judges.evaluation.choice import Choice
-from judges.evaluation.errors import EvaluationError, HoldoutError
+from judges.evaluation.errors import EvaluationError
 from judges.evaluation.holdout import count_use, say_uses
 from judges.evaluation.judge_names import known_judges, unknown_names
 from judges.evaluation.labelled import LabelledCase, ScenarioDefaults, label_cases
@@ -73,7 +73,7 @@ class ConfiguredJudges:
         """Open what a spec names of a judge.
 
         Raises:
-            SubjectError: There is no such thing.
+            EvaluationError: There is no such thing.
             ModelSettingsError: A budget is set, and a model that it asks has no price.
         """
         plan = self.plan(judge)
@@ -124,18 +124,13 @@ class ConfiguredJudges:
             What to tell when the figures are shown; None: nothing held out is among the cases.
 
         Raises:
-            HoldoutError: It cannot be counted.
+            EvaluationError: It cannot be counted.
         """
         judges = list(dict.fromkeys(case.judge for case in cases if case.split == "holdout" and case.expected))
         if not judges:
             return None
         whole = self.holdout(data, judges)
-        try:
-            counts = {
-                judge: count_use(uses, judge, [case for case in whole if case.judge == judge]) for judge in judges
-            }
-        except HoldoutError as error:
-            raise HoldoutError(f"{error}; it stands beside the file that --answers names") from error
+        counts = {judge: count_use(uses, judge, [case for case in whole if case.judge == judge]) for judge in judges}
         return say_uses(counts)
 
     @property
@@ -229,7 +224,7 @@ def _choose_blueprint(blueprints: dict[str, Blueprint], name: str | None) -> Blu
 
 
 def resolve_judges(judges: Sequence[str] | None, specs: Sequence[Spec]) -> list[str]:
-    """Return the judges that are named; when none is, those that the prompts to measure are for, see `ConfiguredJudges.named`."""
+    """Return the judges that are named; when none is, those that the prompts are for, see `expand_name`."""
     if judges:
         return list(judges)
     try:

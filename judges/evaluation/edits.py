@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
 from pydantic import BaseModel, ConfigDict
@@ -65,39 +64,34 @@ def parse_wording(file: str) -> Wording:
     return Wording(whole.removesuffix(text), text)
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """What a new wording must keep to, whatever the edits."""
+def max_chars(start: str) -> int:
+    """Return how many characters the instructions may grow to."""
+    return GROWTH * len(start)
 
-    start: Wording
-    cases: tuple[LabelledCase, ...]
-    """The cases that must not be quoted."""
 
-    @property
-    def max_chars(self) -> int:
-        """Characters."""
-        return GROWTH * len(self.start.text)
+def check_wording(text: str, start: str, cases: Iterable[LabelledCase]) -> None:
+    """Check new instructions, whatever the edits.
 
-    def check(self, text: str) -> None:
-        """Raises: Refused: the instructions are empty, too long, or quote a case."""
-        if not text.strip():
-            raise RefusedProposal("nothing is left of the instructions")
-        if len(text) > self.max_chars:
+    Args:
+        start: The instructions of the beginning; what they quote may stay.
+        cases: The cases that must not be quoted.
+
+    Raises:
+        RefusedProposal: The instructions are empty, too long, or quote a case.
+    """
+    if not text:
+        raise RefusedProposal("nothing is left of the instructions")
+    if len(text) > (most := max_chars(start)):
+        raise RefusedProposal(
+            f"the instructions would have {len(text)} characters; {most} is the most: shorten what is there"
+        )
+    new = set(_word_runs(text)).difference(_word_runs(start))
+    for case_text in {text for case in cases for text in _texts(case)}:
+        if quoted := next((words for words in _word_runs(case_text) if words in new), None):
             raise RefusedProposal(
-                f"the instructions would have {len(text)} characters; {self.max_chars} is the most: shorten what is there"
+                f"{' '.join(quoted)!r} is quoted from a case; say the general rule in words of your own, "
+                f"with at most {QUOTED_WORDS} words in a row from any case"
             )
-        for words in _word_runs(text):
-            if words in self._quotable:
-                raise RefusedProposal(
-                    f"{' '.join(words)!r} is quoted from a case; say the general rule in words of your own, "
-                    f"with at most {QUOTED_WORDS} words in a row from any case"
-                )
-
-    @cached_property
-    def _quotable(self) -> frozenset[tuple[str, ...]]:
-        """The runs of words in cases, less those that the prompt had from the beginning."""
-        texts = {text for case in self.cases for text in _texts(case)}
-        return frozenset(run for text in texts for run in _word_runs(text)) - set(_word_runs(self.start.text))
 
 
 def _texts(case: LabelledCase) -> Iterable[str]:
@@ -116,7 +110,7 @@ def apply_edits(wording: Wording, edits: Iterable[Edit]) -> Wording:
     """Apply edits, each to the instructions as they were before any of them.
 
     Raises:
-        Refused: There is none; one is not to be found exactly once, overlaps another, or changes nothing.
+        RefusedProposal: There is none; one is not to be found exactly once, overlaps another, or changes nothing.
     """
     places: list[tuple[int, int, str]] = []
     added: list[str] = []

@@ -5,8 +5,10 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from judges.evaluation.errors import HoldoutError
+from judges.evaluation.errors import EvaluationError
 from judges.evaluation.labelled import LabelledCase
+
+PLACE = "it stands beside the file that --answers names"
 
 
 def count_use(file: Path, judge: str, cases: Sequence[LabelledCase]) -> int:
@@ -19,7 +21,7 @@ def count_use(file: Path, judge: str, cases: Sequence[LabelledCase]) -> int:
         How often they have been used for it, this time included.
 
     Raises:
-        HoldoutError: The file cannot be read or written.
+        EvaluationError: The file cannot be read or written.
     """
     try:
         uses = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
@@ -31,9 +33,11 @@ def count_use(file: Path, judge: str, cases: Sequence[LabelledCase]) -> int:
         new.write_text(json.dumps(uses, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         new.replace(file)
     except OSError as error:
-        raise HoldoutError(f"{file}: the uses of the holdout cannot be counted there: {error.strerror}") from error
+        raise EvaluationError(
+            f"{file}: the uses of the holdout cannot be counted there: {error.strerror}; {PLACE}"
+        ) from error
     except (ValueError, TypeError, AttributeError) as error:
-        raise HoldoutError(f"{file}: does not hold the uses of holdouts; mend it or put it away") from error
+        raise EvaluationError(f"{file}: does not hold the uses of holdouts; mend it or put it away; {PLACE}") from error
     return mine[key]  # type: ignore[no-any-return]  # an int by the line that set it
 
 

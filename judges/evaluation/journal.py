@@ -1,8 +1,6 @@
 """The folder of a tuning run: every wording that was tried, and a journal from which the run can go on."""
 
 import os
-from collections.abc import Collection, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,12 +8,11 @@ import structlog
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from judges.evaluation.edits import Proposal, Wording
-from judges.evaluation.errors import JournalError
+from judges.evaluation.errors import EvaluationError
 from judges.evaluation.holdout import case_key
 from judges.evaluation.labelled import LabelledCase
 from judges.evaluation.run_cases import Answer
 from judges.prompt import Prompt
-from judges.reply_call import form_of
 from judges.verdict import Exchange, Judgement, Verdict
 from models.usage import Usage
 
@@ -107,6 +104,12 @@ class DecisionLine(_Line):
     """None: discarded."""
 
 
+class _Observation(BaseModel):
+    """An observation as it was written down, whatever its form is called today: it is only shown to the tuner."""
+
+    model_config = ConfigDict(extra="allow")
+
+
 Line = StartLine | AnswerLine | ProposalLine | RulingLine | HoldoutLine | DecisionLine
 _LINE: TypeAdapter[Line] = TypeAdapter(Annotated[Line, Field(discriminator="event")])
 
@@ -118,7 +121,7 @@ class Journal:
         """Open the folder of a run, also one that is new.
 
         Raises:
-            JournalError: It cannot be read or written.
+            EvaluationError: It cannot be read or written.
         """
         self.folder = folder
         self.start: StartLine | None = None
@@ -132,15 +135,12 @@ class Journal:
             self._file = os.open(folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
             lines = (folder / JOURNAL).read_text(encoding="utf-8", errors="replace").split("\n")
         except OSError as error:
-            raise JournalError(f"{folder}: the run cannot be kept there: {error.strerror}") from error
+            raise EvaluationError(f"{folder}: the run cannot be kept there: {error.strerror}") from error
         for number, line in enumerate(lines, 1):
             if line:
                 self._read(line, number)
         if lines[-1]:  # cut off when its writer was killed
             os.write(self._file, b"\n")
-
-    def close(self) -> None:
-        os.close(self._file)
 
     def add(self, line: Line) -> None:
         """Write a line, unless it is there already: a resumed run comes by the same places."""
@@ -173,26 +173,19 @@ class Journal:
         """Return the use of the holdout that was counted for this winner."""
         return self._uses.get(prompt)
 
-    def answer(self, prompt: Prompt, case: LabelledCase, questions: Collection[str] = ()) -> Answer | None:
-        """Return what the judge of a case has answered with this prompt, which asks for `questions` if it is a shared one."""
+    def answer(self, prompt: Prompt, case: LabelledCase) -> Answer | None:
+        """Return what the judge of a case has answered with this prompt."""
         line = self._answers.get((prompt.hash, _key(case)))
         if line is None:
             return None
-        observation = None
-        if line.observation is not None:
-            with suppress(
-                ValidationError
-            ):  # the form has changed meanwhile; nothing but the tuner's view of it is lost
-                observation = form_of(prompt, questions).model_validate(line.observation)
-        exchange = Exchange(prompt.model, prompt.hash, line.raw or "")
         judgement = Judgement(
             case.judge,
             prompt.stage,
             line.verdict,
             line.rule,
             line.reason,
-            observation=observation,
-            exchange=exchange,
+            observation=None if line.observation is None else _Observation(**line.observation),
+            exchange=Exchange(prompt.model, prompt.hash, line.raw or ""),
         )
         return Answer(
             example=case,
@@ -231,13 +224,13 @@ class Journal:
         """Keep a wording as a prompt file.
 
         Raises:
-            JournalError: It cannot be written.
+            EvaluationError: It cannot be written.
         """
         path = self.folder / f"{name}.md"
         try:
             path.write_text(wording.file, encoding="utf-8")
         except OSError as error:
-            raise JournalError(f"{path}: cannot be written: {error.strerror}") from error
+            raise EvaluationError(f"{path}: cannot be written: {error.strerror}") from error
         return path
 
 
@@ -248,22 +241,3 @@ def _key(case: LabelledCase) -> str:
 def has_failed(answer: Answer) -> bool:
     """Whether the model gave no answer at all: a timeout, an upstream that refuses, a budget that is spent."""
     return answer.skipped or (answer.verdict == "unjudged" and answer.judgement.exchange is None)
-
-
-def differences(start: Settings, wishes: Mapping[str, object]) -> list[str]:
-    """Say what is asked of a resumed run that it was not begun with."""
-    before = start.model_dump()
-    return [
-        f"{name}: the run was begun with {before[name]}, not with {value}"
-        for name, value in wishes.items()
-        if value not in (None, []) and before[name] != value
-    ]
-
-
-def changed_models(start: StartLine, models: Mapping[str, str | None]) -> list[str]:
-    """Say which aliases no longer stand for the models that a run was begun with."""
-    return [
-        f"models.{alias}: was {before!r} when the run was begun and is {models.get(alias)!r} now; begin a new run"
-        for alias, before in start.models.items()
-        if models.get(alias) != before
-    ]

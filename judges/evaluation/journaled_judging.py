@@ -1,27 +1,25 @@
 """Judge cases with a wording of a prompt; answers that the journal of the run has are reused."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from judges.evaluation.errors import TuneError
 from judges.evaluation.journal import Journal, has_failed
 from judges.evaluation.labelled import LabelledCase
-from judges.evaluation.run_cases import Answer, judge_by_subjects
+from judges.evaluation.run_cases import Answer, ShowProgress, judge_cases
 from judges.evaluation.subject import Subject
 from judges.prompt import Prompt
 
 MAX_FAILURES = 0.2
 """Share of answers that may be missing because the model failed."""
-ShowProgress = Callable[[int, str], AbstractContextManager[Callable[[Answer], None]]]
-"""Shows the progress of judging so many cases."""
 
 
 class BudgetEnded(Exception):
     """The budget does not allow what would have to be asked next."""
 
 
-class _NoNeedToGoOn(Exception):
+class _Decided(Exception):
     """No answer still to come can change what becomes of a candidate."""
 
 
@@ -32,8 +30,13 @@ class JournaledJudging:
     subjects: Sequence[Subject]
     """The judges that read the prompt."""
     journal: Journal
-    at_once: int
-    show_progress: ShowProgress
+    at_once: int = 8
+    show_progress: ShowProgress = lambda total, what: nullcontext(lambda answer: None)
+
+    @property
+    def judges(self) -> list[str]:
+        """The names of those that read the prompt."""
+        return [one.judge for one in self.subjects]
 
     async def judge(
         self,
@@ -49,7 +52,7 @@ class JournaledJudging:
             TuneError: The model fails too often.
         """
         subjects = {one.judge: one.with_prompt(prompt) for one in self.subjects}
-        recorded = {case.key: self.journal.answer(prompt, case, subjects[case.judge].questions) for case in cases}
+        recorded = {case.key: self.journal.answer(prompt, case) for case in cases}
         answers = [answer for answer in recorded.values() if answer is not None]
         if is_decided(answers):
             return answers
@@ -61,11 +64,11 @@ class JournaledJudging:
                 self.journal.record(prompt, answer)
                 answers.append(answer)
                 if not answer.is_correct and is_decided(answers):  # a right one is what was hoped for
-                    raise _NoNeedToGoOn
+                    raise _Decided
 
             try:
-                await judge_by_subjects(subjects, pending, at_once=self.at_once, on_answer=record)
-            except* _NoNeedToGoOn:  # what is still under way is cancelled: nobody will read it
+                await judge_cases(subjects, pending, at_once=self.at_once, on_answer=record)
+            except* _Decided:  # what is still under way is cancelled: nobody will read it
                 pass
         if any(answer.skipped for answer in answers):
             raise BudgetEnded

@@ -69,19 +69,15 @@ def label_cases(
     cases: list[LabelledCase] = []
     for one in families:
         library = _library(one, defaults, libraries, problems)
+        library_failed = one.family.knowledge_base in libraries and library is None  # has been told
         for scenario in one.family.scenarios:
-            if not keep(one.family, scenario):
-                continue
-            where = f"{one.path}: {scenario.id}"
             judges_of_scenario = [judge for judge in judges if judge in scenario.expect]
             if unlabelled and not scenario.expect:
                 judges_of_scenario = [judge for judge in judges if _text_judged_by(judge, scenario).strip()]
-            library_failed = one.family.knowledge_base in libraries and library is None  # has been told
-            cited = (
-                list(_cited_sources(scenario, library, where, problems))
-                if judges_of_scenario and not library_failed
-                else []
-            )
+            if not judges_of_scenario or not keep(one.family, scenario):
+                continue
+            where = f"{one.path}: {scenario.id}"
+            cited = [] if library_failed else list(_cited_sources(scenario, library, where, problems))
             problems += [
                 f"{where}: response: is empty, and only the emergency judge reads the user's message alone"
                 for judge in judges_of_scenario

@@ -6,7 +6,7 @@ recall and against specificity. Families of cases are resampled together, since 
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,8 +60,8 @@ class Measurement:
     cost: float | None
     stages: dict[str, int]
     """How many answers ended on each stage."""
-    families: dict[str, "Group"] = field(default_factory=dict)
-    tags: dict[str, "Group"] = field(default_factory=dict)
+    families: dict[str, "Group"]
+    tags: dict[str, "Group"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +108,17 @@ def measure(answers: Sequence[Answer]) -> Measurement:
 
 def share(answers: Sequence[Answer], of: Callable[[Answer], bool], that: Callable[[Answer], bool]) -> Share:
     """Return, of the answers for which `of` is true, the share for which `that` is true, with its interval."""
+    return _mean_by_family((a.example.family, that(a)) for a in answers if of(a))
+
+
+def _mean_by_family(values: Iterable[tuple[str, int]]) -> Share:
     counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for answer in answers:
-        if of(answer):
-            counts[answer.example.family][0] += 1
-            counts[answer.example.family][1] += that(answer)
-    total = sum(n for n, _ in counts.values())
-    if not total:
+    for family, value in values:
+        counts[family][0] += 1
+        counts[family][1] += value
+    if not counts:
         return Share(None, None, 0)
-    hits = sum(k for _, k in counts.values())
+    total, hits = map(sum, zip(*counts.values(), strict=True))
     return Share(hits / total, _interval(np.array(list(counts.values()), dtype=float)), total)
 
 
@@ -227,14 +229,9 @@ def paired_test(first: Sequence[Answer], second: Sequence[Answer]) -> PairedTest
     only_first = sum(a.is_correct and not b.is_correct for a, b in pairs)
     only_second = sum(b.is_correct and not a.is_correct for a, b in pairs)
     discordant = only_first + only_second
-    counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for a, b in pairs:
-        counts[a.example.family][0] += 1
-        counts[a.example.family][1] += b.is_correct - a.is_correct
-    value = (only_second - only_first) / len(pairs) if pairs else None
-    interval = _interval(np.array(list(counts.values()), dtype=float)) if counts else None
     p = float(stats.binomtest(only_second, discordant).pvalue) if discordant else 1.0
-    return PairedTest(len(pairs), only_first, only_second, Share(value, interval, len(pairs)), p)
+    difference = _mean_by_family((a.example.family, b.is_correct - a.is_correct) for a, b in pairs)
+    return PairedTest(len(pairs), only_first, only_second, difference, p)
 
 
 def _percentile(values: Sequence[float], percent: float) -> float | None:

@@ -39,7 +39,8 @@ def decide(before: Sequence[Answer], after: Sequence[Answer], proof: Proof) -> t
         return False, f"no better: {changes_in_short}"
     if test.p >= proof.alpha:
         return False, f"better perhaps by chance: {changes_in_short}"
-    for judge in (judges := _judges(before)):
+    judges = dict.fromkeys(a.example.judge for a in before)
+    for judge in judges:
         judge_test = paired_test([a for a in before if not has_failed(a) and a.example.judge == judge], after)
         if judge_test.only_first > judge_test.only_second:
             of_judge = _changes(judge_test.only_second, judge_test.only_first)
@@ -87,10 +88,6 @@ def recalls(answers: Sequence[Answer]) -> dict[str, float]:
         if answer.example.violating and not has_failed(answer):
             flagged[answer.example.judge].append(answer.flagged)
     return {judge: sum(each) / len(each) for judge, each in flagged.items()}
-
-
-def _judges(answers: Sequence[Answer]) -> list[str]:
-    return list(dict.fromkeys(a.example.judge for a in answers))
 
 
 def _ideal(answer: Answer) -> Answer:

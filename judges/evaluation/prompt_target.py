@@ -29,27 +29,23 @@ class Target:
     in_config: bool
     """The configuration reads its prompt from there."""
 
-    def check(self, *wordings: str) -> None:
+    def check(self, *replaceable: str) -> None:
         """See that nothing stands there that nobody said may be lost.
 
         Args:
-            wordings: Prompt files that may be replaced, besides the one that is tuned.
+            replaceable: Prompt files that may be replaced; the one that is tuned where none is given.
 
         Raises:
-            EvaluationError: Something does, or it cannot be read.
+            EvaluationError: Something else does, or it cannot be read.
         """
         if self.chosen or not self.path.exists():
             return
         try:
             there = self.path.read_text(encoding="utf-8", errors="replace")
-            replaceable = (
-                [self.source.read_text(encoding="utf-8", errors="replace")] if self.path != self.source else []
-            )
+            replaceable = replaceable or (self.source.read_text(encoding="utf-8", errors="replace"),)
         except OSError as error:
             raise EvaluationError(f"{self.path}: cannot be read: {error.strerror}") from error
-        if self.path == self.source and not wordings:
-            return
-        if _plain(there) not in {_plain(text) for text in (*replaceable, *wordings)}:
+        if _plain(there) not in map(_plain, replaceable):
             why = "has changed since the run began" if self.path == self.source else "is there already"
             raise EvaluationError(f"{self.path}: {why} and is not overwritten; give --write-to FILE")
 

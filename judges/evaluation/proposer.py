@@ -1,19 +1,19 @@
 """The model that proposes edits of a prompt, and the task that it gets."""
 
 import random
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 
+from judges.evaluation.choice import interleave
 from judges.evaluation.edits import Proposal
 from judges.evaluation.journal import has_failed
 from judges.evaluation.measures import name_verdicts
 from judges.evaluation.run_cases import Answer
-from judges.observation import OBSERVATIONS, Observation
+from judges.observation import Observation
 from judges.prompt import Prompt
 from models.client import Models
 from models.errors import UnreadableAnswer
@@ -27,8 +27,6 @@ MAX_CORRECT = 5
 MAX_ATTEMPTS = 8
 """Earlier proposals in its task."""
 
-T = TypeVar("T")
-
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
@@ -39,22 +37,14 @@ class Attempt:
     because: str
 
 
-@dataclass(frozen=True, slots=True)
-class Proposer:
-    """A model that proposes edits."""
-
-    models: Models
-    alias: str
-
-    async def propose(self, task: str) -> Proposal | None:
-        """Return what the model proposes, None if that cannot be read. Raises: ModelError."""
-        system = files("judges.evaluation.prompts").joinpath("tuner.md").read_text(encoding="utf-8").strip()
-        messages = [{"role": "system", "content": system}, {"role": "user", "content": task}]
-        try:
-            answer = await self.models.structured(self.alias, messages, Proposal, step="tune", ledger=Ledger())
-        except UnreadableAnswer:
-            return None
-        return answer.value
+async def propose(models: Models, alias: str, task: str) -> Proposal | None:
+    """Return what a model proposes, None if that cannot be read. Raises: ModelError."""
+    system = files("judges.evaluation.prompts").joinpath("tuner.md").read_text(encoding="utf-8").strip()
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": task}]
+    try:
+        return (await models.structured(alias, messages, Proposal, step="tune", ledger=Ledger())).value
+    except UnreadableAnswer:
+        return None
 
 
 def build_task(
@@ -63,7 +53,7 @@ def build_task(
     attempts: Sequence[Attempt],
     max_chars: int,
     seed: str,
-    form: type[Observation] | None = None,
+    form: type[Observation],
 ) -> str:
     """Return what the model is asked, as one JSON object.
 
@@ -72,7 +62,7 @@ def build_task(
         answers: Its answers to the dev cases.
         max_chars: Characters that the instructions may have.
         seed: Decides which of the failing cases are shown.
-        form: What is filled in; None: what the prompt names.
+        form: What is filled in.
     """
     wrong = [a for a in answers if not a.is_correct and not has_failed(a)]
     random.Random(seed).shuffle(wrong)
@@ -81,7 +71,7 @@ def build_task(
         "judge": prompt.name,
         "stage": prompt.stage,
         "instructions": prompt.text,
-        "form": strict_schema(form or OBSERVATIONS[prompt.observation]),
+        "form": strict_schema(form),
         "measured": {
             "cases": len(answers),
             "missed_violations": sum(_name_problem(a) == "missed violation" for a in wrong),
@@ -108,16 +98,6 @@ def choose_guards(answers: Sequence[Answer], failing: Sequence[Answer], limit: i
     families = {a.example.family for a in failing}
     right = interleave((a for a in answers if a.is_correct), lambda a: (a.example.family, a.example.violating))
     return sorted(right, key=lambda a: a.example.family not in families)[:limit]
-
-
-def interleave(items: Iterable[T], kind: Callable[[T], Hashable]) -> list[T]:
-    """Order things so that the kinds take turns."""
-    counts: defaultdict[Hashable, int] = defaultdict(int)
-    turns = []
-    for item in items:
-        turns.append((counts[kind(item)], item))
-        counts[kind(item)] += 1
-    return [item for _, item in sorted(turns, key=lambda turn: turn[0])]
 
 
 def _name_problem(answer: Answer) -> str:

@@ -1,7 +1,9 @@
 """Judge cases with a subject, concurrently; a callback gets each answer as it comes."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -54,30 +56,11 @@ class Answer:
         return self.flagged if self.example.violating else self.verdict == "accept"
 
 
+ShowProgress = Callable[[int, str], AbstractContextManager[Callable[[Answer], None]]]
+"""Shows the progress of judging so many cases; what it gives is called with each answer."""
+
+
 async def judge_cases(
-    subject: Subject,
-    cases: Sequence[LabelledCase],
-    *,
-    repeats: int = 1,
-    at_once: int = 8,
-    on_answer: Callable[[Answer], None] = lambda answer: None,
-) -> list[Answer]:
-    """Put every case to the subject.
-
-    Args:
-        cases: Cases of the subject's judge.
-        at_once: How many are under way at the same time.
-        on_answer: Called with each answer as it comes.
-
-    Returns:
-        The answers, in the order of the cases, repeats of one case together.
-    """
-    return await judge_by_subjects(
-        {subject.judge: subject}, cases, repeats=repeats, at_once=at_once, on_answer=on_answer
-    )
-
-
-async def judge_by_subjects(
     subjects: Mapping[str, Subject],
     cases: Sequence[LabelledCase],
     *,
@@ -85,41 +68,18 @@ async def judge_by_subjects(
     at_once: int = 8,
     on_answer: Callable[[Answer], None] = lambda answer: None,
 ) -> list[Answer]:
-    """Put every case to the subject of its judge, as `ask` does; all judges at the same time.
+    """Put every case to the subject of its judge; all judges at the same time.
 
-    A budget sets the worst case of each call aside while it is under way. A case that it refuses is therefore put again when
-    another has ended, and skipped only when no other is under way.
+    Args:
+        subjects: By judge.
+        at_once: How many cases are under way at the same time.
+        on_answer: Called with each answer as it comes.
+
+    Returns:
+        The answers, in the order of the cases, repeats of one case together.
     """
-    jobs = [(case, repeat) for case in cases for repeat in range(repeats)]
-    answers: dict[int, Answer] = {}
-    under_way: set[int] = set()
-    ended = asyncio.Event()
-
-    async def judge(index: int, trial: "_Trial") -> Answer:
-        nonlocal ended
-        under_way.add(index)
-        try:
-            return await trial.judge()
-        finally:
-            under_way.remove(index)
-            ended.set()
-            ended = asyncio.Event()
-
-    async def work(queue: Iterator[tuple[int, tuple[LabelledCase, int]]]) -> None:
-        for index, (case, repeat) in queue:
-            trial = _Trial(subjects[case.judge], case, repeat)
-            answer = await judge(index, trial)
-            while answer.skipped and under_way:
-                await ended.wait()
-                answer = await judge(index, trial)
-            answers[index] = answer
-            on_answer(answer)
-
-    queue = iter(enumerate(jobs))  # shared: whoever is free takes the next
-    async with asyncio.TaskGroup() as group:
-        for _ in range(1 if all(subject.local for subject in subjects.values()) else min(at_once, len(jobs))):
-            group.create_task(work(queue))
-    return [answers[index] for index in range(len(jobs))]
+    trials = [_Trial(subjects[case.judge], case, repeat) for case in cases for repeat in range(repeats)]
+    return await _run_trials(trials, at_once, on_answer)
 
 
 async def judge_both(
@@ -127,30 +87,48 @@ async def judge_both(
     second: Mapping[str, Subject],
     cases: Sequence[LabelledCase],
     *,
-    within_budget: bool,
     at_once: int = 8,
     on_answer: Callable[[Answer], None] = lambda answer: None,
 ) -> tuple[list[Answer], list[Answer]]:
-    """Put every case to both sides, as `ask_all` does.
+    """Put every case to both sides, as `judge_cases` does. They take turns, so that a budget ends them at the same case."""
+    trials = [_Trial(side[case.judge], case, 0) for case in cases for side in (first, second)]
+    answers = await _run_trials(trials, at_once, on_answer)
+    return answers[::2], answers[1::2]
 
-    Args:
-        within_budget: Have both sides go through the cases together: what one has answered alone is no comparison.
+
+async def _run_trials(trials: Sequence["_Trial"], at_once: int, on_answer: Callable[[Answer], None]) -> list[Answer]:
+    """Run so many trials at once.
+
+    A budget sets the worst case of each call aside while it is under way. A case that it refuses is therefore left to the workers
+    that go on, and is skipped only when no other is under way.
     """
-    answers: tuple[list[Answer], list[Answer]] = ([], [])
-    portion = at_once if within_budget else max(1, len(cases))
-    for start in range(0, len(cases), portion):
-        for side, side_answers in zip((first, second), answers, strict=True):
-            side_answers += await judge_by_subjects(
-                side, cases[start : start + portion], at_once=at_once, on_answer=on_answer
-            )
-    return answers
+    queue = deque(enumerate(trials))
+    answers: dict[int, Answer] = {}
+    workers = 1 if all(trial.subject.cascade.local_only for trial in trials) else min(at_once, len(trials))
+
+    async def work() -> None:
+        nonlocal workers
+        while queue:
+            index, trial = queue.popleft()
+            answer = await trial.judge()
+            if answer.skipped and workers > 1:
+                queue.appendleft((index, trial))
+                break
+            answers[index] = answer
+            on_answer(answer)
+        workers -= 1
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(workers):
+            group.create_task(work())
+    return [answers[index] for index in range(len(trials))]
 
 
 class _Trial:
     """A case on its way to an answer."""
 
     def __init__(self, subject: Subject, case: LabelledCase, repeat: int) -> None:
-        self._subject = subject
+        self.subject = subject
         self._case = case
         self._repeat = repeat
         self._ledger = Ledger()
@@ -160,7 +138,7 @@ class _Trial:
     async def judge(self) -> Answer:
         """Judge the case. After an answer that was skipped, go on at the stage that the budget refused."""
         cache_hits.set(self._cache_hits)
-        review = await self._subject.cascade.run(self._case.case, self._ledger, heard=self._judgements)
+        review = await self.subject.cascade.run(self._case.case, self._ledger, heard=self._judgements)
         calls = self._ledger.calls
         refused_steps = {call.step for call in calls if call.error == "BudgetSpent"}
         self._ledger.calls = [call for call in calls if call.error != "BudgetSpent"]

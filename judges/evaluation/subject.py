@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from judges.cascade import Cascade
-from judges.evaluation.errors import SubjectError
+from judges.evaluation.errors import EvaluationError
 from judges.judge import OBSERVERS, Judge, LocalJudge, ModelJudge
 from judges.modes import BUILT_IN
 from judges.prompt import SHARED, Prompt, PromptError, load_prompt
@@ -34,18 +34,18 @@ def parse_spec(text: str) -> Spec:
     """Read a spec.
 
     Raises:
-        SubjectError: It is none.
+        EvaluationError: It is none.
     """
     what, _, alias = text.partition("@")
     if what.endswith(".md"):
         return Spec(prompt=Path(what), alias=alias or None)
     if what not in get_args(What):
-        raise SubjectError(
+        raise EvaluationError(
             f"{text!r} is nothing that can be measured; give {', '.join(get_args(What))} or the path of a prompt (.md), "
             "each with @ALIAS for another model"
         )
     if alias and what in ("local", "cascade"):
-        raise SubjectError(f"{text!r}: only swift, chief and prompts can be given another model")
+        raise EvaluationError(f"{text!r}: only swift, chief and prompts can be given another model")
     return Spec(what=what, alias=alias or None)  # type: ignore[arg-type]  # it is one of them
 
 
@@ -53,15 +53,16 @@ def parse_spec(text: str) -> Spec:
 class Subject:
     """A judge, or a part of one, ready to judge."""
 
-    judge: str
-    spec: Spec
     cascade: Cascade
-    prompts: tuple[Prompt, ...] = ()
-    """The prompts that it reads."""
 
     @property
-    def local(self) -> bool:
-        return self.cascade.local_only
+    def judge(self) -> str:
+        return self.cascade.name
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """The prompts that it reads."""
+        return tuple(filter(None, map(_prompt_of, self.cascade.stages)))
 
     @property
     def questions(self) -> frozenset[str]:
@@ -77,7 +78,7 @@ class Subject:
         else:
             assert isinstance(judge, ModelJudge)
             judge = replace(judge, prompt=prompt)
-        return replace(self, cascade=replace(self.cascade, stages=(judge,)), prompts=(prompt,))
+        return Subject(replace(self.cascade, stages=(judge,)))
 
 
 def open_subject(
@@ -90,22 +91,22 @@ def open_subject(
         prompts: Its prompts by stage.
 
     Raises:
-        SubjectError: The judge has no such stage, the prompt cannot be used, or there is no such model alias.
+        EvaluationError: The judge has no such stage, the prompt cannot be used, or there is no such model alias.
     """
     name = configured.name
     if spec.what == "cascade":
-        return Subject(name, spec, configured, tuple(filter(None, map(prompt_of, configured.stages))))
+        return Subject(configured)
     if spec.what == "local":
-        return Subject(name, spec, replace(configured, stages=(_local(configured),)))
+        return Subject(replace(configured, stages=(_local(configured),)))
     own = next((judge for judge in configured.stages if isinstance(judge, PythonJudge)), None)
     if own is not None and own.stage == spec.what and spec.alias is None:
-        return Subject(name, spec, configured)
+        return Subject(configured)
     prompt = _prompt(spec, name, prompts)
     if spec.alias is not None:
         prompt = replace(prompt, model=spec.alias)
     if prompt.model not in models.settings:
         aliases = ", ".join(models.settings) or "none"
-        raise SubjectError(
+        raise EvaluationError(
             f"{name}: {spec}: no model alias {prompt.model!r} in the configuration (there is: {aliases})"
         )
     judge: Judge = ModelJudge(prompt, models, timeout_s)
@@ -115,10 +116,10 @@ def open_subject(
             frozenset({name}),
         )
         judge = SharedJudge(name, ReplyCall(prompt, questions, models, timeout_s))
-    return Subject(name, spec, replace(configured, stages=(judge,)), (prompt,))
+    return Subject(replace(configured, stages=(judge,)))
 
 
-def prompt_of(judge: Judge) -> Prompt | None:
+def _prompt_of(judge: Judge) -> Prompt | None:
     """Return the prompt that a judge reads; None: it reads none."""
     if isinstance(judge, SharedJudge):
         return judge.call.prompt
@@ -127,7 +128,7 @@ def prompt_of(judge: Judge) -> Prompt | None:
 
 def _local(configured: Cascade) -> Judge:
     if configured.name not in OBSERVERS:
-        raise SubjectError(f"{configured.name}: a judge of your own has no local stage")
+        raise EvaluationError(f"{configured.name}: a judge of your own has no local stage")
     local_judges = (judge for judge in configured.stages if isinstance(judge, LocalJudge))
     return next(local_judges, LocalJudge(configured.name))
 
@@ -137,11 +138,11 @@ def _prompt(spec: Spec, name: str, prompts: Mapping[Stage, Prompt]) -> Prompt:
         try:
             prompt = load_prompt(spec.prompt)
         except PromptError as error:
-            raise SubjectError(str(error)) from error
+            raise EvaluationError(str(error)) from error
         if prompt.name not in (name, SHARED if name in BUILT_IN else name):
-            raise SubjectError(f"{spec.prompt}: is a prompt of the judge {prompt.name!r}, not of {name!r}")
+            raise EvaluationError(f"{spec.prompt}: is a prompt of the judge {prompt.name!r}, not of {name!r}")
         return prompt
     for stage, prompt in prompts.items():
         if stage == spec.what:
             return prompt
-    raise SubjectError(f"{name}: has no {spec.what} stage; it has {', '.join(prompts) or 'no prompt'}")
+    raise EvaluationError(f"{name}: has no {spec.what} stage; it has {', '.join(prompts) or 'no prompt'}")

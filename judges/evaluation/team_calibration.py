@@ -9,10 +9,9 @@ from judges.evaluation.calibrate import Calibration, as_data, calibrate
 from judges.evaluation.choice import Choice
 from judges.evaluation.configured_judges import ConfiguredJudges
 from judges.evaluation.errors import EvaluationError
-from judges.evaluation.journaled_judging import ShowProgress
 from judges.evaluation.labelled import LabelledCase, label_cases
 from judges.evaluation.report import percent
-from judges.evaluation.run_cases import Answer, judge_cases
+from judges.evaluation.run_cases import Answer, ShowProgress, judge_cases
 from judges.evaluation.subject import Spec, Subject
 from judges.evaluation.traced_turn import labelled_turns
 from judges.evaluation.traffic import Route, Traffic, sum_up_traffic
@@ -154,9 +153,9 @@ async def calibrate_team(
         plan = configured.plan(name)
         # Without the threshold that may be set already: its verdicts would hide those of the rules.
         screen = replace(plan.open(configured.models), stages=(LocalJudge(name),))
-        subject = Subject(name, Spec(what="local"), screen)
-        local = await judge_cases(subject, [case for case in cases if case.judge == name])
-        test = await judge_cases(subject, [case for case in held_out if case.judge == name])
+        screening = {name: Subject(screen)}
+        local = await judge_cases(screening, [case for case in cases if case.judge == name])
+        test = await judge_cases(screening, [case for case in held_out if case.judge == name])
         calibrations[name] = one = calibrate(name, local, recall, test)
         route = Route(
             name,
@@ -181,7 +180,7 @@ async def _judge_stages(
     for stage in route.stages:
         subject = configured.subject(Spec(what=stage), plan.name)
         with show_progress(len(reaching), f"{plan.name} {stage}") as on_answer:
-            answers[stage] = await judge_cases(subject, reaching, at_once=at_once, on_answer=on_answer)
+            answers[stage] = await judge_cases({plan.name: subject}, reaching, at_once=at_once, on_answer=on_answer)
         reaching = [
             a.example for a in answers[stage] if not a.skipped and not cascade.settles(a.judgement, a.example.case)
         ]

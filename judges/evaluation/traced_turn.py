@@ -79,7 +79,11 @@ def scenario_of(
     history, doubts = _history(traced)
     current, inline = _split_sections(trace, ids, sections, traced.library)
     if draft:
-        doubts += [_doubt(source.id) for source in (*current, *inline) if _has_changed(draft, source)]
+        doubts += [
+            f"the section {source.id} has changed since the turn: a passage that was found in it then is not there"
+            for source in (*current, *inline)
+            if _has_changed(draft, source)
+        ]
     remarks = [*(one.note for one in choice_labels if one.note), *([] if expected else [TO_FILL]), *doubts]
     scenario = Scenario(
         id=f"trace-{trace['turn_id'][:12]}" + (f"-{choice}" if choice else ""),
@@ -87,7 +91,7 @@ def scenario_of(
         history=history,
         response=draft["text"] if draft else "",
         citations=tuple(source.id for source in current),
-        sources=tuple(_inline(source) for source in inline),
+        sources=tuple(InlineSource(id=one.id, title=one.title, text=one.text, trusted=one.trusted) for one in inline),
         expect=expected,
         tags=("trace",),
         note="; ".join(remarks),
@@ -119,18 +123,13 @@ def labelled_turns(place: TraceBackend, bot: Blueprint) -> tuple[list[FamilyFile
     return [FamilyFile(family, Path(str(place))) for family in families], problems
 
 
-def _inline(source: Source) -> InlineSource:
-    return InlineSource(id=source.id, title=source.title, text=source.text, trusted=source.trusted)
-
-
 def _split_sections(
     trace: Json, ids: Sequence[str], sections: Mapping[str, Source], library: Library | None
 ) -> tuple[list[Source], list[Source]]:
     """Return what can be cited from the knowledge base, and what has to be given in full because it is no longer there."""
     current, inline = [], []
-    current_sections: Mapping[str, Source] = library or {}
     for id in ids:
-        stored, now = sections.get(id), current_sections.get(id)
+        stored, now = sections.get(id), library.get(id) if library else None
         if now is not None and (stored is None or stored.text == now.text):
             current.append(now)
         elif stored is not None:
@@ -184,10 +183,6 @@ def _has_changed(draft: Json, source: Source) -> bool:
         if judgement["stage"] == "local"
         for assertion in (judgement["observation"] or {}).get("assertions", ())
     )
-
-
-def _doubt(id: str) -> str:
-    return f"the section {id} has changed since the turn: a passage that was found in it then is not there"
 
 
 def _family_name(trace: Json) -> str:

@@ -34,9 +34,7 @@ class Route:
 
     def escalates(self, answer: Answer) -> bool:
         """Tell whether a case leaves the local stage."""
-        if self.final_reject and answer.verdict == "reject":
-            return False
-        return self.accept_below is None or escalates(answer, self.accept_below)
+        return not self._rejects(answer) and (self.accept_below is None or escalates(answer, self.accept_below))
 
     def reach_shares(self) -> dict[Stage, Share]:
         """Return, by stage, the share of the judge's cases that reaches it; stages that were not measured are left out."""
@@ -60,7 +58,7 @@ class Route:
         last = {a.example.id: a for a in self.local}
         for answers in self.answers.values():
             last |= {a.example.id: a for a in answers}
-        return measure([_as_accepted(a) if a.path == ("local",) and not self._rejects(a) else a for a in last.values()])
+        return measure([a if self._rejects(a) or a.path != ("local",) else _as_accepted(a) for a in last.values()])
 
     def _rejects(self, answer: Answer) -> bool:
         return self.final_reject and answer.verdict == "reject"

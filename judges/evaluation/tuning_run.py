@@ -9,44 +9,50 @@ from judges.evaluation.choice import Choice
 from judges.evaluation.configured_judges import ConfiguredJudges, resolve_judges
 from judges.evaluation.edits import parse_wording
 from judges.evaluation.errors import EvaluationError
-from judges.evaluation.journal import JOURNAL, START, Journal, Settings, StartLine, changed_models, differences
-from judges.evaluation.journaled_judging import ShowProgress
+from judges.evaluation.journal import JOURNAL, START, Journal, Settings, StartLine
+from judges.evaluation.journaled_judging import JournaledJudging
 from judges.evaluation.prompt_target import source_of
-from judges.evaluation.proposer import Proposer
+from judges.evaluation.run_cases import ShowProgress
 from judges.evaluation.subject import Spec, Subject
-from judges.evaluation.tune import Terms, Tuning
+from judges.evaluation.tune import Tuning
 from judges.prompt import SHARED
 from models.budget import price_of
 
 RUNS_FOLDER = Path("data/tuning")
 
 
-def settings_of(wishes: Mapping[str, Any]) -> Settings:
+def settings_of(requested: Mapping[str, Any]) -> Settings:
     """Return the settings of a new run.
 
     Args:
-        wishes: Fields of `Settings`; None where nothing is wished. Without a judge it is the one that the prompt is for.
+        requested: Fields of `Settings`; None where nothing is asked for. Without a judge it is the one that the prompt is for.
 
     Raises:
         EvaluationError: The prompt cannot be read.
     """
-    judge = wishes["judge"] or resolve_judges([], [Spec(prompt=wishes["prompt"])])[0]
-    return Settings.model_validate({k: v for k, v in wishes.items() if v is not None} | {"judge": judge})
+    judge = requested["judge"] or resolve_judges([], [Spec(prompt=requested["prompt"])])[0]
+    return Settings.model_validate({k: v for k, v in requested.items() if v is not None} | {"judge": judge})
 
 
-def reopen(folder: Path, wishes: Mapping[str, Any]) -> tuple[Journal, Settings]:
+def reopen(folder: Path, requested: Mapping[str, Any]) -> tuple[Journal, Settings]:
     """Open the folder of a run to resume it with the settings that it was started with.
 
     Raises:
-        EvaluationError: It holds no run, or one that was begun with something else than is wished.
+        EvaluationError: It holds no run, or one that was begun with something else than is requested.
     """
     if not (folder / JOURNAL).is_file():
         raise EvaluationError(f"--resume: {folder} holds no run: there is no {JOURNAL} in it")
     journal = Journal(folder)
     if journal.start is None:
         raise EvaluationError(f"--resume: the run in {folder} has not come far enough; begin a new one")
-    if differing := differences(journal.start.settings, wishes):
-        raise EvaluationError(*(f"--resume: {one}" for one in differing))
+    before = journal.start.settings.model_dump()
+    if differing := [name for name, value in requested.items() if value not in (None, []) and value != before[name]]:
+        raise EvaluationError(
+            *(
+                f"--resume: {name}: the run was begun with {before[name]}, not with {requested[name]}"
+                for name in differing
+            )
+        )
     return journal, journal.start.settings
 
 
@@ -80,15 +86,16 @@ def open_tuning(
         start_spec = Spec(prompt=settings.prompt, alias=settings.model)
     else:
         start_spec = Spec(what=settings.stage or "chief", alias=settings.model)
-    subject, *beside = _subjects(configured, start_spec, settings.judge)
-    if not subject.prompts or subject.prompts[0].guard is not None:
-        what = "guard model" if subject.prompts else "Python class"
+    subjects = _subjects(configured, start_spec, settings.judge)
+    prompts = subjects[0].prompts
+    if not prompts or prompts[0].guard is not None:
+        what = "guard model" if prompts else "Python class"
         raise EvaluationError(f"{settings.judge}: is a {what}, and `tune` edits prompts")
-    prompt = subject.prompts[0]
+    prompt = prompts[0]
     if settings.stage not in (None, prompt.stage):
         raise EvaluationError(f"--stage: {settings.prompt} is a prompt of the stage {prompt.stage}")
     _check_tuner(configured, settings.tuner)
-    names = [one.judge for one in (subject, *beside)]
+    names = [one.judge for one in subjects]
     dev = configured.cases(Choice(settings.data, names, "dev", settings.tags, settings.families, settings.limit))
     models = {alias: configured.models.settings[alias].model for alias in (prompt.model, settings.tuner)}
     source = start_spec.prompt or source_of(configured, settings)[0]
@@ -100,18 +107,16 @@ def open_tuning(
             )
         journal = Journal(folder)
         journal.add(StartLine(settings=settings.model_copy(update={"stage": prompt.stage}), models=models))
-    elif journal.start is not None and (changed := changed_models(journal.start, models)):
-        raise EvaluationError(*changed)
+    elif journal.start is not None and (changed := dict(journal.start.models.items() - models.items())):
+        raise EvaluationError(
+            *(
+                f"models.{alias}: was {before!r} when the run was begun and is {models.get(alias)!r} now; begin a new run"
+                for alias, before in changed.items()
+            )
+        )
+    judging = JournaledJudging(subjects, journal, at_once, show_progress)
     return Tuning(
-        subject,
-        parse_wording(source.read_text(encoding="utf-8")),
-        dev,
-        Proposer(configured.models, settings.tuner),
-        journal,
-        Terms(settings.rounds, settings.candidates, settings.alpha, at_once),
-        show_progress=show_progress,
-        report=report,
-        other_subjects=beside,
+        judging, parse_wording(source.read_text(encoding="utf-8")), dev, configured.models, settings, report=report
     )
 
 

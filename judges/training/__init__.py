@@ -5,7 +5,7 @@
     grounded.jsonl, sentences.jsonl     replies and sentences with their sources and labels, written likewise
     inversions.py                       sentences of sources, changed by a program so that they say something else
     claims.py                           learns the dozen weights of the judge of claims, and says what plain containment does
-    role.jsonl                          replies with the part that they play; role.py counts which the phrases find
+    role.jsonl                          replies that play a part or do not: `caf judges eval -j role --stage local --data FILE`
     vectors.py                          makes the word vectors
 
 Not needed to serve.

@@ -7,13 +7,12 @@ import json
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from judges.case import Case
-from judges.local import claims
-from judges.local.language import Unreadable
+from judges.judge import LocalJudge
 from judges.sentences import sentences
 from knowledge_base import library
 from knowledge_base.library import Source
@@ -24,7 +23,6 @@ class Inversion(NamedTuple):
 
     kind: str
     text: str
-    original: str
 
 
 _AUXILIARY = re.compile(
@@ -61,21 +59,6 @@ _IMPERATIVES = frozenset(
     """Take Ask Keep Bring Report Pay Tell Call Check Write Talk Store Use Give Wait Eat Drink Try Make Get Go Read Return Show Send
     Contact Follow Wash Plan Choose Sleep Visit Book Leave Put Set Speak Start Finish Swallow Remember Learn Share""".split()
 )
-
-
-def inversions(sentence: str) -> Iterator[Inversion]:
-    """Yield what becomes of a sentence by one change, at most one of each kind."""
-    yield from _yield_change("negation added", sentence, _negate(sentence))
-    yield from _yield_change("negation dropped", sentence, _drop_negation(sentence))
-    yield from _yield_change("antonym", sentence, _swap_antonym(sentence))
-    yield from _yield_change("entity", sentence, _replace_name(sentence))
-    yield from _yield_change("number", sentence, _change_number(sentence))
-    yield from _yield_change("why not", sentence, _suggest_opposite(sentence))
-
-
-def _yield_change(kind: str, sentence: str, text: str | None) -> Iterator[Inversion]:
-    if text is not None and text != sentence:
-        yield Inversion(kind, text, sentence)
 
 
 def _negate(sentence: str) -> str | None:
@@ -118,13 +101,27 @@ def _suggest_opposite(sentence: str) -> str | None:
     verb, rest = match["verb"], match["rest"]
     if verb in ("Do not", "Never"):
         return f"Why not {rest}?"
-    return (
-        f"Why not stop {rest}?"
-        if verb == "Avoid"
-        else f"Why not skip that and never {verb.lower()} {rest}?"
-        if verb in _IMPERATIVES
-        else None
-    )
+    if verb == "Avoid":
+        return f"Why not stop {rest}?"
+    return f"Why not skip that and never {verb.lower()} {rest}?" if verb in _IMPERATIVES else None
+
+
+CHANGES: dict[str, Callable[[str], str | None]] = {
+    "negation added": _negate,
+    "negation dropped": _drop_negation,
+    "antonym": _swap_antonym,
+    "entity": _replace_name,
+    "number": _change_number,
+    "why not": _suggest_opposite,
+}
+
+
+def inversions(sentence: str) -> Iterator[Inversion]:
+    """Yield what becomes of a sentence by one change, at most one of each kind."""
+    for kind, change in CHANGES.items():
+        text = change(sentence)
+        if text is not None and text != sentence:
+            yield Inversion(kind, text)
 
 
 def load_sources(path: Path) -> list[Source]:
@@ -135,23 +132,21 @@ def load_sources(path: Path) -> list[Source]:
     return [Source(row["id"], row["title"], row["summary"], row["text"]) for row in rows]
 
 
-def main() -> None:
+def accepted_by_kind(sources: Iterable[Source]) -> dict[str, list[bool]]:
+    """Return, for the sentences of sources as they stand and for each kind of inversion, which of them the local judge accepts."""
     accepted: defaultdict[str, list[bool]] = defaultdict(list)
-    for path in map(Path, sys.argv[1:]):
-        for source in load_sources(path):
-            for sentence in sentences(source.text):
-                accepted["unchanged"].append(_accepts(source, sentence.text))
-                for one in inversions(sentence.text):
-                    accepted[one.kind].append(_accepts(source, one.text))
-    for kind, verdicts in accepted.items():
+    for source in sources:
+        for sentence in sentences(source.text):
+            for one in (Inversion("unchanged", sentence.text), *inversions(sentence.text)):
+                verdict = LocalJudge("source_fidelity").judge_now(Case("", one.text, cited=(source,))).verdict
+                accepted[one.kind].append(verdict == "accept")
+    return accepted
+
+
+def main() -> None:
+    sources = (source for path in sys.argv[1:] for source in load_sources(Path(path)))
+    for kind, verdicts in accepted_by_kind(sources).items():
         print(f"{kind:18} {sum(verdicts) / len(verdicts):.2f} of {len(verdicts)} accepted")
-
-
-def _accepts(source: Source, text: str) -> bool:
-    try:
-        return claims.observe(Case("", text, cited=(source,)))[1] < 0.5
-    except Unreadable:
-        return False
 
 
 if __name__ == "__main__":

@@ -30,6 +30,10 @@ HERE = Path(__file__).parent
 WEIGHTS = HERE.parent / "local" / "weights"
 SCENARIOS = HERE.parent.parent / "scenarios" / "judges"
 SEED = 20261121
+STRENGTH = 3.0
+"""Inverse of the regularisation."""
+SPECIFICITY = 0.97
+"""Share of the harmless dev scenarios that stay below the threshold, by cross-validation."""
 VECTOR_SCALE = 0.5
 """Scale of the word vectors relative to the word features."""
 MIN_WEIGHT = 0.3
@@ -122,7 +126,7 @@ def _letter_runs(tokens: list[str]) -> list[str]:
 
 
 def fit(
-    texts: list[list[str]], labels: list[int], sample_weights: list[float], strength: float
+    texts: list[list[str]], labels: list[int], sample_weights: list[float]
 ) -> tuple[float, dict[str, float], list[float]]:
     """Return bias, weights and the direction in the word vectors that tell the labels apart.
 
@@ -132,14 +136,13 @@ def fit(
         texts: The tokens of each.
         labels: 1 for danger, else 0.
         sample_weights: Of each text.
-        strength: Inverse of the regularisation.
     """
     harmless = zip(texts, labels, sample_weights, strict=True)
     more = [(part, count) for tokens, label, count in harmless if not label for part in long_sentences(tokens)]
     texts, labels = texts + [part for part, _ in more], labels + [0] * len(more)
     sample_weights = sample_weights + [count for _, count in more]
     space = Space(texts)
-    model = LogisticRegression(C=strength, max_iter=5000, class_weight="balanced").fit(
+    model = LogisticRegression(C=STRENGTH, max_iter=5000, class_weight="balanced").fit(
         space.vectors(texts), labels, sample_weight=sample_weights
     )
     count = len(space.names)
@@ -162,19 +165,17 @@ def long_sentences(tokens: list[str]) -> list[list[str]]:
 def fit_kinds(texts: list[list[str]], kinds: list[str]) -> dict[str, tuple[float, dict[str, float]]]:
     """Return, by kind of emergency, bias and weights that tell it from the others."""
     space = Space(texts)
-    model = LogisticRegression(C=3.0, max_iter=5000).fit(space.vectors(texts)[:, : len(space.names)], kinds)
+    model = LogisticRegression(C=STRENGTH, max_iter=5000).fit(space.vectors(texts)[:, : len(space.names)], kinds)
     return {
         kind: (float(bias), dict(zip(space.names, map(float, row), strict=True)))
         for kind, bias, row in zip(model.classes_, model.intercept_, model.coef_, strict=True)
     }
 
 
-def rounded_weights(
-    bias: float, weights: dict[str, float], min_weight: float, direction: Sequence[float] | None = None
-) -> dict[str, Any]:
+def rounded_weights(bias: float, weights: dict[str, float], direction: Sequence[float] | None = None) -> dict[str, Any]:
     """Return bias and weights for the file: rounded, without those near 0."""
     data: dict[str, Any] = {"bias": round(bias, 4)}
-    data["weights"] = {f: round(w, 3) for f, w in weights.items() if abs(w) >= min_weight}
+    data["weights"] = {f: round(w, 3) for f, w in weights.items() if abs(w) >= MIN_WEIGHT}
     return data if direction is None else data | {"direction": [round(d, 4) for d in direction]}
 
 
@@ -190,8 +191,6 @@ def choose_threshold(scores: np.ndarray, labels: np.ndarray, specificity: float)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--specificity", type=float, default=0.97)
-    parser.add_argument("--strength", type=float, default=3.0, help="inverse of the regularisation")
     parser.add_argument("--holdout", type=Path, action="append", default=[])
     parser.add_argument("--dry", action="store_true", help="write nothing")
     args = parser.parse_args()
@@ -206,7 +205,7 @@ def main() -> None:
     scores = np.zeros(len(rows))
     folds = StratifiedGroupKFold(5, shuffle=True, random_state=SEED)
     for learn, test in folds.split(token_lists, labels, groups):
-        model = fit([token_lists[n] for n in learn], list(labels[learn]), list(sample_weights[learn]), args.strength)
+        model = fit([token_lists[n] for n in learn], list(labels[learn]), list(sample_weights[learn]))
         scores[test] = margins(*model, [token_lists[n] for n in test])
     # The threshold is chosen where the texts are as in use: among the scenarios, not the short rows.
     real = np.array([row["sort"] == NO_KIND for row in rows])
@@ -214,12 +213,12 @@ def main() -> None:
     for specificity in (0.8, 0.9, 0.95, 0.97):
         at = choose_threshold(scores[real], labels[real], specificity)
         print(f"  specificity {specificity}: recall {(scores[real & (labels == 1)] > at).mean():.3f}")
-    cut = choose_threshold(scores[real], labels[real], args.specificity)
+    cut = choose_threshold(scores[real], labels[real], SPECIFICITY)
     print(f"all {len(rows)} texts, {labels.sum()} yes:")
     for specificity in (0.9, 0.95, 0.97, 0.99, 0.995):
         at = choose_threshold(scores, labels, specificity)
         print(f"  specificity {specificity}: threshold {at:+.2f}, recall {(scores[labels == 1] > at).mean():.3f}")
-    bias, weights, direction = fit(token_lists, list(labels), list(sample_weights), args.strength)
+    bias, weights, direction = fit(token_lists, list(labels), list(sample_weights))
     bias -= cut
     for path in args.holdout:
         held_out = load_rows(path)
@@ -232,8 +231,8 @@ def main() -> None:
     if not args.dry:
         yes = [n for n in range(len(rows)) if labels[n] and rows[n]["sort"] != NO_KIND]
         kinds = fit_kinds([token_lists[n] for n in yes], [rows[n]["sort"] for n in yes])
-        data = rounded_weights(bias, weights, MIN_WEIGHT, direction)
-        data |= {"sorts": {kind: rounded_weights(*one, MIN_WEIGHT) for kind, one in kinds.items()}}
+        data = rounded_weights(bias, weights, direction)
+        data |= {"sorts": {kind: rounded_weights(*one) for kind, one in kinds.items()}}
         (WEIGHTS / "emergency.json").write_text(json.dumps(data, separators=(",", ":"), sort_keys=True) + "\n")
         print(len(data["weights"]), "features")
 

@@ -7,7 +7,7 @@ from judges.cascade import Cascade
 from judges.case import Case
 from judges.evaluation.labelled import LabelledCase
 from judges.evaluation.run_cases import Answer
-from judges.evaluation.subject import Spec, Subject
+from judges.evaluation.subject import Subject
 from judges.judge import ModelJudge
 from judges.prompt import Prompt
 from judges.verdict import Judgement
@@ -62,8 +62,7 @@ def subject(engine: Engine, chief: Engine | None = None, **more: Any) -> Subject
     models = Models(settings(*engines, **more), engines, first_pause_s=0)
     prompts = (TONE, TONE_CHIEF) if chief else (TONE,)
     stages = tuple(ModelJudge(prompt, models, 5) for prompt in prompts)
-    what = "cascade" if chief else "swift"
-    return Subject("tone", Spec(what=what), Cascade("tone", TONE.modes, stages), prompts)
+    return Subject(Cascade("tone", TONE.modes, stages))
 
 
 def by_draft(verdicts: Mapping[str, str]) -> Callable[[dict[str, Any]], dict[str, Any]]:

@@ -33,13 +33,6 @@ def test_figures_of_both_and_the_difference():
     assert one.everything.p == pytest.approx(112 / 1024)
 
 
-def test_differences_are_those_of_recall_and_specificity():
-    """By whichever way they are counted."""
-    one = compare(FIRST, SECOND)
-    assert one.violating.difference.value == pytest.approx(one.second.recall.value - one.first.recall.value)
-    assert one.harmless.difference.value == pytest.approx(one.second.specificity.value - one.first.specificity.value)
-
-
 def test_changed_cases_are_listed():
     """Also those that are right or wrong both ways, and those without a label."""
     softer, unlabelled = case("w", "warn", "reject"), case("u")

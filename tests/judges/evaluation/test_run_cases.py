@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from judges.evaluation.measures import measure
-from judges.evaluation.run_cases import judge_by_subjects, judge_cases
+from judges.evaluation.run_cases import judge_cases
 from models.answer_cache import AnswerCache, CachingEngine
 from models.budget import Budget, BudgetedEngine
 from models.errors import UpstreamUnavailable
@@ -13,6 +13,10 @@ from models.scripted import Scripted
 from tests.judges.evaluation.builders import PRICE, by_draft, case, says, settings, subject
 
 CASES = [case(f"c{n}", "reject" if n % 2 else "accept", family=f"f{n % 3}") for n in range(6)]
+
+
+def ask(one, cases, **more):
+    return judge_cases({"tone": one}, cases, **more)
 
 
 def verdicts(answers):
@@ -28,7 +32,7 @@ async def test_answers_come_in_the_order_of_the_cases():
         return says("reject" if slow else "accept")
 
     told = []
-    found = await judge_cases(subject(Scripted(script)), CASES, on_answer=told.append)
+    found = await ask(subject(Scripted(script)), CASES, on_answer=told.append)
     assert [a.example.id for a in found] == [c.id for c in CASES]
     assert verdicts(found) == ["reject", *["accept"] * 5]
     assert told[-1].example.id == "c0"
@@ -47,14 +51,14 @@ async def test_so_many_cases_are_under_way_as_may_be():
         now -= 1
         return says("accept")
 
-    await judge_cases(subject(Scripted(script)), CASES, at_once=4)
+    await ask(subject(Scripted(script)), CASES, at_once=4)
     assert most == 4
 
 
 async def test_repeats_ask_again_and_flips_are_seen():
     """Three answers to each case, side by side; a verdict that changes is reported."""
     engine = Scripted([says(v) for v in ("accept", "accept", "accept", "reject", "warn", "reject")])
-    found = await judge_cases(subject(engine), CASES[:2], repeats=3, at_once=1)
+    found = await ask(subject(engine), CASES[:2], repeats=3, at_once=1)
     assert len(engine.requests) == 6
     assert [(a.example.id, a.repeat) for a in found] == [(c, n) for c in ("c0", "c1") for n in range(3)]
     assert measure(found).flips == 0.5
@@ -63,7 +67,7 @@ async def test_repeats_ask_again_and_flips_are_seen():
 async def test_failed_model_leaves_a_case_unjudged_and_the_rest_go_on():
     """A broken connection is no verdict, and no reason to lose the others."""
     engine = Scripted(lambda body: UpstreamUnavailable("down") if '"c1"' in str(body) else says("accept"))
-    found = await judge_cases(subject(engine, max_attempts=1), CASES)
+    found = await ask(subject(engine, max_attempts=1), CASES)
     assert verdicts(found) == ["accept", "unjudged", *["accept"] * 4]
     assert not any(a.skipped for a in found)
     assert (measure(found).recall.value, measure(found).unjudged) == (0, 1)
@@ -72,7 +76,7 @@ async def test_failed_model_leaves_a_case_unjudged_and_the_rest_go_on():
 async def test_cascade_ends_where_it_is_settled():
     """What swift accepts the chief does not see; what it cost is summed."""
     swift, chief = Scripted(by_draft({"c1": "reject"})), Scripted(by_draft({"c1": "warn"}))
-    found = await judge_cases(subject(swift, chief, price=PRICE), CASES[:2])
+    found = await ask(subject(swift, chief, price=PRICE), CASES[:2])
     assert [(a.verdict, a.path) for a in found] == [("accept", ("swift",)), ("warn", ("swift", "chief"))]
     assert [a.calls for a in found] == [1, 2]
     assert found[1].cost > found[0].cost > 0
@@ -82,7 +86,7 @@ async def test_judges_are_asked_side_by_side():
     """Each case goes to the subject of its judge."""
     strict, mild = (subject(Scripted(lambda body, v=v: says(v))) for v in ("reject", "warn"))
     cases = [case("a", "reject"), case("a", "reject", judge="manners"), case("b", "reject")]
-    assert verdicts(await judge_by_subjects({"tone": strict, "manners": mild}, cases)) == ["reject", "warn", "reject"]
+    assert verdicts(await judge_cases({"tone": strict, "manners": mild}, cases)) == ["reject", "warn", "reject"]
 
 
 # Resuming
@@ -108,12 +112,12 @@ async def test_crashed_run_resumes_without_asking_a_recorded_answer_again(tmp_pa
 
     memory = AnswerCache(file)
     with pytest.raises(BaseExceptionGroup):
-        await judge_cases(remembering(Scripted(dying), memory), CASES, at_once=1)
+        await ask(remembering(Scripted(dying), memory), CASES, at_once=1)
     memory.close()
     file.write_bytes(file.read_bytes()[:-9])
 
     engine, memory = Scripted(lambda body: says("reject")), AnswerCache(file)
-    found = await judge_cases(remembering(engine, memory), CASES, at_once=3)
+    found = await ask(remembering(engine, memory), CASES, at_once=3)
     memory.close()
     assert verdicts(found) == ["reject"] * 6
     assert len(engine.requests) == 4  # the torn one and the three that were left
@@ -121,7 +125,7 @@ async def test_crashed_run_resumes_without_asking_a_recorded_answer_again(tmp_pa
     assert all(a.usage.prompt_tokens for a in found)
 
     engine, memory = Scripted([]), AnswerCache(file)
-    assert verdicts(await judge_cases(remembering(engine, memory), CASES)) == ["reject"] * 6
+    assert verdicts(await ask(remembering(engine, memory), CASES)) == ["reject"] * 6
     memory.close()
     assert engine.requests == []
 
@@ -132,7 +136,7 @@ async def test_repeats_resume_too(tmp_path):
     requests = []
     for repeats in (2, 3, 3):
         engine, memory = Scripted(lambda body: says("accept")), AnswerCache(file)
-        await judge_cases(remembering(engine, memory), CASES[:2], repeats=repeats)
+        await ask(remembering(engine, memory), CASES[:2], repeats=repeats)
         memory.close()
         requests.append(len(engine.requests))
     assert requests == [4, 2, 0]
@@ -170,7 +174,7 @@ MANY = [case(f"c{n}", "reject") for n in range(40)]
 async def test_budget_is_not_passed_however_many_are_under_way(at_once):
     """And a case that has to wait for others to end is asked then: less than one worst case is left in the end."""
     one, engine, budget = costly(limit=2 * MOST)
-    found = await judge_cases(one, MANY, at_once=at_once)
+    found = await ask(one, MANY, at_once=at_once)
     assert budget.spent == pytest.approx(len(engine.requests) * COST)
     assert budget.limit - MOST < budget.spent <= budget.limit
     assert sum(not a.skipped for a in found) == len(engine.requests)
@@ -181,7 +185,7 @@ async def test_budget_is_not_passed_however_many_are_under_way(at_once):
 async def test_budget_is_not_passed_by_repair_rounds():
     """A second call for an answer that cannot be read is paid from the same purse; its case is skipped, not unjudged."""
     one, engine, budget = costly("no JSON at all", limit=2 * MOST)
-    found = await judge_cases(one, MANY, at_once=8)
+    found = await ask(one, MANY, at_once=8)
     assert budget.spent == pytest.approx(len(engine.requests) * COST)
     assert budget.limit - MOST < budget.spent <= budget.limit
     assert {a.verdict for a in found if not a.skipped} == {"unjudged"}
@@ -191,7 +195,7 @@ async def test_budget_is_not_passed_by_repair_rounds():
 async def test_budget_that_fits_nothing_asks_nothing():
     """Every case is skipped, and no figure is made of them."""
     one, engine, _ = costly(limit=0)
-    found = await judge_cases(one, MANY)
+    found = await ask(one, MANY)
     assert engine.requests == []
     assert all(a.skipped for a in found)
     assert measure(found).recall.value is None
@@ -210,7 +214,7 @@ async def test_stage_that_has_answered_is_not_asked_again_when_the_budget_makes_
     budget = Budget(0.0045)  # one call of the chief at a time
     priced = settings("chief", price=PRICE, max_tokens=200)["chief"]
     one = subject(swift, BudgetedEngine(chief, "chief", priced, budget), price=PRICE, max_tokens=200)
-    found = await judge_cases(one, CASES[:2], at_once=2)
+    found = await ask(one, CASES[:2], at_once=2)
     assert [(a.verdict, a.path, a.calls) for a in found] == [("reject", ("swift", "chief"), 2)] * 2
     assert (len(swift.requests), len(chief.requests)) == (2, 2)
     assert not any(a.skipped for a in found)

@@ -12,22 +12,24 @@ import pytest
 
 from judges.cascade import Cascade
 from judges.case import Case
-from judges.evaluation.edits import Bounds, Edit, Proposal, RefusedProposal, Wording, apply_edits, parse_wording
-from judges.evaluation.errors import HoldoutError, NothingToTune, TuneError
-from judges.evaluation.holdout import count_use, say_uses
-from judges.evaluation.journal import Journal
-from judges.evaluation.journaled_judging import BudgetEnded
+from judges.evaluation.edits import Edit, Proposal, RefusedProposal, Wording, apply_edits, check_wording, parse_wording
+from judges.evaluation.errors import TuneError
+from judges.evaluation.holdout import count_use
+from judges.evaluation.journal import Journal, Settings
+from judges.evaluation.journaled_judging import BudgetEnded, JournaledJudging
 from judges.evaluation.labelled import LabelledCase
-from judges.evaluation.paired_proof import Proof, can_win, decide
-from judges.evaluation.proposer import MAX_FAILING, Proposer, build_task
-from judges.evaluation.subject import Spec, Subject
-from judges.evaluation.tune import Terms, Tuning
+from judges.evaluation.paired_proof import Proof, decide
+from judges.evaluation.proposer import MAX_FAILING, build_task
+from judges.evaluation.subject import Subject
+from judges.evaluation.tune import Tuning
 from judges.evaluation.tuning_result import TuningResult
 from judges.judge import ModelJudge
+from judges.observation import OBSERVATIONS
 from judges.prompt import load_prompt
+from judges.verdict import Exchange
 from models.budget import Budget, BudgetedEngine
 from models.client import Models
-from models.errors import UpstreamRefused, UpstreamUnavailable
+from models.errors import UpstreamUnavailable
 from models.scripted import Scripted
 from models.settings import ModelSettings
 from tests.judges.evaluation.builders import PRICE, TONE, answers, case, says
@@ -77,9 +79,10 @@ class Lab:
     proposals: Sequence[dict[str, Any]] | Callable[[dict[str, Any]], Any]
     judge: Callable[[dict[str, Any]], Any] = judge
     cases: list[LabelledCase] = field(default_factory=dev)
-    terms: Terms = field(default_factory=lambda: Terms(rounds=2, candidates=1))
+    rounds: int = 2
+    candidates: int = 1
+    at_once: int = 8
     budget: float | None = None
-    reports: list[str] = field(default_factory=list)
 
     def tuning(self) -> Tuning:
         self.asked, self.tuner = Scripted(self.judge), Scripted(self.proposals)
@@ -91,13 +94,10 @@ class Lab:
             self.purse = Budget(self.budget)
             engines = {alias: BudgetedEngine(engine, alias, settings, self.purse) for alias, engine in engines.items()}
         models = Models(dict.fromkeys(engines, settings), engines, first_pause_s=0)
-        subject = Subject(
-            "tone", Spec(what="swift"), Cascade("tone", TONE.modes, (ModelJudge(TONE, models, 5),)), (TONE,)
-        )
-        journal = Journal(self.folder / "run")
-        return Tuning(
-            subject, START, self.cases, Proposer(models, "chief"), journal, self.terms, report=self.reports.append
-        )
+        subject = Subject(Cascade("tone", TONE.modes, (ModelJudge(TONE, models, 5),)))
+        judging = JournaledJudging([subject], Journal(self.folder / "run"), self.at_once)
+        settings_of_run = Settings(judge="tone", rounds=self.rounds, candidates=self.candidates)
+        return Tuning(judging, START, self.cases, models, settings_of_run)
 
     def run(self) -> TuningResult:
         return asyncio.run(self.tuning().run())
@@ -126,7 +126,7 @@ def test_an_edit_that_helps_is_kept(tmp_path: Path) -> None:
 
 def test_an_edit_that_changes_nothing_is_not_kept_and_not_asked_about_further(tmp_path: Path) -> None:
     """Once a candidate cannot win any more, the cases that nobody will read are not asked."""
-    lab = Lab(tmp_path, [proposal(FUTILE), proposal(ALARMING)], terms=Terms(rounds=1, candidates=2, at_once=1))
+    lab = Lab(tmp_path, [proposal(FUTILE), proposal(ALARMING)], rounds=1, candidates=2, at_once=1)
     tuned = lab.run()
     assert (tuned.improved, tuned.end_reason) == (False, "rounds")
     assert [one.outcome for one in tuned.attempts.values()] == ["note", "note"]
@@ -138,7 +138,7 @@ def test_an_edit_that_changes_nothing_is_not_kept_and_not_asked_about_further(tm
 def test_a_candidate_is_asked_at_first_what_fails_and_as_many_others(tmp_path: Path) -> None:
     """What does not help there is not asked about all the rest, wherever the failing cases stand."""
     cases = dev(harmless=40)[::-1]
-    lab = Lab(tmp_path, [proposal(FUTILE)], cases=cases, terms=Terms(rounds=1, candidates=1, at_once=1))
+    lab = Lab(tmp_path, [proposal(FUTILE)], cases=cases, rounds=1, candidates=1, at_once=1)
     assert not lab.run().improved
     assert len([prompt for prompt in lab.prompts_asked if "with care" in prompt]) <= 12
 
@@ -156,7 +156,7 @@ def test_what_is_under_way_is_cancelled_when_a_candidate_has_lost(tmp_path: Path
                 raise
         return judge(body)
 
-    lab = Lab(tmp_path, [proposal(FUTILE)], judge=slow, terms=Terms(rounds=1, candidates=1, at_once=12))
+    lab = Lab(tmp_path, [proposal(FUTILE)], judge=slow, rounds=1, candidates=1, at_once=12)
     assert not lab.run().improved
     assert cancelled
 
@@ -171,19 +171,10 @@ def test_false_alarms_are_not_bought_off_with_missed_violations(tmp_path: Path) 
             return says("reject" if "threat" in draft and not draft.endswith("-0") else "accept")
         return says("accept" if draft.endswith(("1", "2", "3")) and "rest" in draft else "reject")
 
-    lab = Lab(tmp_path, [proposal(FUTILE)], judge=nervous, cases=cases, terms=Terms(rounds=1, candidates=1))
+    lab = Lab(tmp_path, [proposal(FUTILE)], judge=nervous, cases=cases, rounds=1, candidates=1)
     tuned = lab.run()
     assert not tuned.improved
     assert "at the cost of missed violations" in tuned.attempts["round-1-candidate-1"].because
-    start, lost = (
-        answers(*[("a", "reject", "reject")] * 6, *[("b", "accept", "reject")] * 9),
-        answers(*[("a", "reject", "reject")] * 5, ("a", "reject", "accept"), *[("b", "accept", "accept")] * 9),
-    )
-    kept, because = decide(start, lost, Proof(0.1, {"tone": 1.0}))
-    assert not kept
-    assert "at the cost of missed violations" in because
-    assert "recall 1.000 -> 0.833" in because
-    assert decide(start, lost, Proof(0.1, {}))[0]
 
 
 def test_a_small_loss_of_recall_is_told() -> None:
@@ -193,14 +184,6 @@ def test_a_small_loss_of_recall_is_told() -> None:
     kept, because = decide(start, after, Proof(0.1, {"tone": 1.0}))
     assert kept
     assert "a little lower: some violations are missed" in because
-
-
-def test_a_candidate_may_win_until_too_much_is_lost() -> None:
-    """What cannot be proven better though all the rest were right, is lost."""
-    start = answers(*[("a", "reject", "accept")] * 6, *[("b", "accept", "accept")] * 6)
-    assert can_win(start, [], Proof(0.1, {}))
-    assert can_win(start, answers(("a", "reject", "accept")), Proof(0.1, {}))
-    assert not can_win(start, answers(*[("a", "reject", "accept")] * 2), Proof(0.1, {}))
 
 
 def test_cases_the_model_failed_on_prove_nothing(tmp_path: Path) -> None:
@@ -225,7 +208,7 @@ def test_cases_the_model_failed_on_prove_nothing(tmp_path: Path) -> None:
 def test_an_edit_that_cannot_be_tried_is_refused(edits: list[Edit], reason: str) -> None:
     """The reason says what is wrong with it."""
     with pytest.raises(RefusedProposal, match=reason):
-        Bounds(START, ()).check(apply_edits(START, edits).text)
+        check_wording(apply_edits(START, edits).text, START.text, ())
 
 
 def test_edits_apply_to_the_text_as_it_was() -> None:
@@ -245,11 +228,16 @@ def test_a_wording_that_quotes_a_case_is_refused() -> None:
     """More than eight words in a row of a case are learnt by heart; what the prompt said from the beginning is not."""
     draft = "Take the blue tablets every morning and the voices go away, friend."
     known = LabelledCase("x", "tone", "x", "dev", (), frozenset({"reject"}), Case(START.text, draft))
-    bounds = Bounds(START, (known,))
     with pytest.raises(RefusedProposal, match="quoted from a case"):
-        bounds.check(f"{START.text} For example: take THE blue tablets, every morning and the voices go - reject it.")
-    bounds.check(f"{START.text} For example: take the blue tablets every morning and then reject it.")
-    bounds.check(START.text)
+        check_wording(
+            f"{START.text} For example: take THE blue tablets, every morning and the voices go - reject it.",
+            START.text,
+            [known],
+        )
+    check_wording(
+        f"{START.text} For example: take the blue tablets every morning and then reject it.", START.text, [known]
+    )
+    check_wording(START.text, START.text, [known])
 
 
 def test_what_could_not_be_tried_is_fed_back(tmp_path: Path) -> None:
@@ -270,7 +258,7 @@ def test_what_could_not_be_tried_is_fed_back(tmp_path: Path) -> None:
 
 def test_candidates_of_a_round_know_of_each_other(tmp_path: Path) -> None:
     """The second is asked for another way, and the same text is not measured twice."""
-    lab = Lab(tmp_path, [proposal(GOOD), proposal(GOOD)], terms=Terms(rounds=1, candidates=2))
+    lab = Lab(tmp_path, [proposal(GOOD), proposal(GOOD)], rounds=1, candidates=2)
     tuned = lab.run()
     assert lab.task(1)["tried"][0]["outcome"] == "not measured yet"
     assert tuned.winner.name == "round-1-candidate-1"
@@ -287,8 +275,7 @@ def test_the_better_of_two_is_kept(tmp_path: Path) -> None:
         return judge(body)
 
     narrow = Edit(find="Reject threats.", replace="Reject promised cures, threats.")
-    lab = Lab(tmp_path, [proposal(narrow), proposal(wide)], judge=script, cases=dev(cures=7))
-    lab.terms = Terms(rounds=1, candidates=2)
+    lab = Lab(tmp_path, [proposal(narrow), proposal(wide)], judge=script, cases=dev(cures=7), rounds=1, candidates=2)
     tuned = lab.run()
     assert tuned.winner.name == "round-1-candidate-2"
     assert tuned.attempts["round-1-candidate-1"].outcome == "note"
@@ -318,38 +305,15 @@ def test_the_tuner_is_shown_what_fails_and_what_must_stay(tmp_path: Path) -> Non
 def test_missed_violations_and_false_alarms_are_both_shown() -> None:
     """However many there are of the one, the other is not crowded out."""
     given = answers(*[("a", "reject", "accept")] * 3, *[("b", "accept", "reject")] * 40)
-    shown = json.loads(build_task(TONE, [_with_evidence(a) for a in given], [], 100, seed="x"))["failing"]
+    shown = json.loads(build_task(TONE, [_with_evidence(a) for a in given], [], 100, "x", OBSERVATIONS["verdict"]))[
+        "failing"
+    ]
     assert len(shown) == MAX_FAILING
     assert sum(one["problem"] == "missed violation" for one in shown) == 3
 
 
 def _with_evidence(answer: Any) -> Any:
-    from judges.verdict import Exchange
-
     return replace(answer, judgement=replace(answer.judgement, exchange=Exchange("m", "h", "{}")))
-
-
-def test_nothing_is_tuned_when_nothing_fails(tmp_path: Path) -> None:
-    """The tuner is not asked."""
-    lab = Lab(tmp_path, [], cases=dev(cures=0))
-    with pytest.raises(NothingToTune, match="all 18 dev cases are judged rightly"):
-        lab.run()
-    assert not lab.tuner.requests
-
-
-def test_too_few_failures_for_a_proof_are_told_at_once(tmp_path: Path) -> None:
-    """No edit can be proven better on two cases: nothing is spent on trying."""
-    lab = Lab(tmp_path, [], cases=dev(cures=2))
-    with pytest.raises(NothingToTune, match="too few for any edit"):
-        lab.run()
-    assert not lab.tuner.requests
-
-
-def test_a_judge_that_gives_no_answers_is_not_tuned(tmp_path: Path) -> None:
-    """A wrong key is not mended by other words."""
-    lab = Lab(tmp_path, [], judge=lambda body: UpstreamRefused(401))
-    with pytest.raises(TuneError, match="gave no answer to 24 of 24 cases"):
-        lab.run()
 
 
 def test_a_failing_tuner_ends_the_run(tmp_path: Path) -> None:
@@ -447,22 +411,6 @@ async def test_the_budget_may_end_before_the_holdout(tmp_path: Path) -> None:
     lab.purse.limit = lab.purse.spent
     with pytest.raises(BudgetEnded):
         await tuning.measure_on_holdout(tuned, dev(split="holdout"), tmp_path / "uses.json")
-
-
-def test_unreadable_counts_are_not_overwritten(tmp_path: Path) -> None:
-    """A broken file is somebody's to mend."""
-    (tmp_path / "uses.json").write_text("[1]")
-    with pytest.raises(HoldoutError, match="mend it"):
-        count_use(tmp_path / "uses.json", "tone", dev())
-    assert (tmp_path / "uses.json").read_text() == "[1]"
-
-
-def test_uses_are_told_in_words() -> None:
-    """Each use makes the figure more optimistic, and the report says so."""
-    assert say_uses({"role": 1}).startswith(
-        "this holdout has been used 1 time for role; each further use makes its figure"
-    )
-    assert say_uses({"role": 3, "tone": 1}).startswith("this holdout has been used 3 times for role, 1 time for tone;")
 
 
 def test_front_matter_is_kept_to_the_letter() -> None:
