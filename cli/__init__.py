@@ -10,7 +10,7 @@
 * `conversation.py` is the client side of a chat: what is sent, what comes back.
 * `trace_output.py` prints tables of turns; `story.py` makes the lines of the story of one.
 * `extras.py` says what to install when a library is missing that serving does not need.
-* `terminal.py` has what all share: exit codes, error messages, the configuration's path; `progress.py` has progress bars.
+* `terminal.py` has what all share: exit codes, error messages, the configuration's path; `drawing.py` has tables and progress bars.
 
 A verb's module is imported when the verb is called, so that `caf --help` loads none of them. What belongs to an extra is imported
 inside the verb, whose help works without it.

@@ -13,7 +13,8 @@ import typer
 from rich.cells import cell_len
 
 from cli.conversation import ChatError, Conversation, list_chatbots, open_session, summarise_reply
-from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, plain_errors, print_line, printable, terminal_width
+from cli.drawing import print_line
+from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, plain_errors, printable, terminal_width
 from proxy.app import create_app
 from proxy.config.config import load_config
 from proxy.serving.listening import isolated_config, listening_beside

@@ -14,6 +14,7 @@ import typer
 
 from cli.check import check
 from cli.conversation import summarise_reply
+from cli.drawing import print_line
 from cli.extras import LIBRARIES
 from cli.knowledge_base import import_
 from cli.starter.answers import Answers
@@ -21,7 +22,7 @@ from cli.starter.files import CONFIG, WriteError, check_folder, check_free, rend
 from cli.starter.first_turn import QUESTION, take_turn
 from cli.starter.languages import MARK
 from cli.starter.questions import OPTIONS, Interview, ask_all, ask_folder
-from cli.terminal import PROBLEMS, leave, print_line, printable
+from cli.terminal import PROBLEMS, leave, printable
 from models.errors import ModelSettingsError
 
 

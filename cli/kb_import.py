@@ -6,8 +6,8 @@ from pathlib import Path
 import typer
 
 from assistants.registry import ENGINES
+from cli.drawing import cost_text, progress_bars
 from cli.judging.output import quiet_logs
-from cli.progress import cost_text, progress_bars
 from cli.terminal import config_path, plain_errors, printable
 from knowledge_base.building.importing import ReadDocuments, delete_sections, read_documents, write_sections
 from knowledge_base.building.model_summary import write_summaries

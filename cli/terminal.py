@@ -4,16 +4,12 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
 
 PROBLEMS = 1
 """Exit code: what was looked at has problems."""
@@ -64,38 +60,6 @@ def printable(text: str) -> str:
 def terminal_width() -> int:
     """Return the columns of the terminal that is written to; in a pipe no line is wrapped."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
-
-
-def table_console(width: int = 200, *, markup: bool = True) -> "Console":
-    """Return the console for tables. In a pipe it has a fixed width, so that other programs can read them."""
-    from rich.console import Console
-
-    console = Console(highlight=False, markup=markup)
-    return console if console.is_terminal else Console(highlight=False, markup=markup, width=width)
-
-
-def print_line(text: str, indent: int, style: str = "") -> None:
-    """Print a text, each of its lines indented; on a terminal long ones are wrapped under their beginning."""
-    from rich.console import Console
-    from rich.padding import Padding
-    from rich.text import Text
-
-    console = Console(highlight=False)
-    for line in printable(text).split("\n"):
-        if console.is_terminal:
-            console.print(Padding(Text(line, style=style), (0, 0, 0, indent), expand=False))
-        else:
-            typer.echo(f"{' ' * indent}{line}".rstrip())
-
-
-def figure_table(labels: Sequence[str], figures: Sequence[str], header_style: str = "bold") -> "Table":
-    """Return a table without lines: columns of words on the left, of figures on the right."""
-    from rich.table import Table
-
-    table = Table(*labels, box=None, pad_edge=False, header_style=header_style)
-    for title in figures:
-        table.add_column(title, justify="right", no_wrap=True)
-    return table
 
 
 def print_json(data: Any, indent: int = 1) -> None:

@@ -12,8 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
+from cli.drawing import print_line
 from cli.story import story
-from cli.terminal import ConfigOption, config_path, leave, plain_errors, print_json, print_line
+from cli.terminal import ConfigOption, config_path, leave, plain_errors, print_json
 from cli.trace_output import SHORT_ID, print_shadow, print_table
 from proxy.config.blueprint import Blueprint, assemble
 from proxy.config.config import load_config

@@ -8,7 +8,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.terminal import figure_table, printable, table_console
+from cli.drawing import figure_table, table_console
+from cli.terminal import printable
 from proxy.traces.labels import Label
 from proxy.traces.query import TurnLine
 from proxy.traces.shadow import EFFECTS, ShadowCounts

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.drawing import cost_text, progress_bars
 from cli.judging.output import quiet_logs
-from cli.progress import cost_text, progress_bars
 from cli.terminal import PROBLEMS, leave, plain_errors
 from scenarios.files import ScenarioError
 from scoring.experiment import load

@@ -7,8 +7,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from cli.drawing import figure_table, table_console
 from cli.judging.output import print_hint
-from cli.terminal import figure_table, table_console
 from judges.evaluation.calibrate import Calibration, Screening, at_recall
 from judges.evaluation.configured_judges import ConfiguredJudges
 from judges.evaluation.report import percent

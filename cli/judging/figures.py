@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from cli.terminal import figure_table, printable, table_console
+from cli.drawing import figure_table, table_console
+from cli.terminal import printable
 from judges.evaluation.compare import Comparison
 from judges.evaluation.labelled import LabelledCase
 from judges.evaluation.measures import Group, Measurement, name_verdicts

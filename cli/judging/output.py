@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 import typer
 
-from cli.progress import cost_text, progress_bars
+from cli.drawing import cost_text, progress_bars
 from cli.terminal import leave, plain_errors
 from judges.evaluation.errors import EvaluationError
 from judges.evaluation.run_cases import Answer

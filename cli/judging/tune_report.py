@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import typer
 from rich.text import Text
 
-from cli.terminal import figure_table, printable, table_console
+from cli.drawing import figure_table, table_console
+from cli.terminal import printable
 from judges.evaluation.configured_judges import ConfiguredJudges
 from judges.evaluation.holdout import say_uses
 from judges.evaluation.journal import DecisionLine, Journal, Settings
