@@ -1,9 +1,9 @@
 """The embedded chatbot: a stand-in that needs no model. It answers from its sources, and drifts when it is nudged.
 
-reply ── write ── _shortened, _corrected      when a draft of its own was refused
+reply ── write ── _shorten, _correct   when a draft of its own was refused
          ├── _small_talk
-         ├── improvise       when nudged, unless a warning stands
-         └── extract         sentences of the sources; else it asks for a section, or says that it has none
+         ├── improvise            when nudged, unless a warning stands
+         └── extract              sentences of the sources; else it asks for a section, or says that it has none
 """
 
 import re
@@ -48,27 +48,27 @@ def write(seen: View, *, asking: bool = True) -> AssistantReply:
         asking: whether a section may be asked for.
     """
     if seen.shorten is not None:
-        return _shortened(seen, seen.shorten)
-    if seen.check and (corrected := _corrected(seen)):
+        return _shorten(seen, seen.shorten)
+    if seen.check and (corrected := _correct(seen)):
         return corrected
     if talk := _small_talk(seen):
         return talk
     drift = improvise.drift_of(seen.earlier)
     area = None if improvise.forbidden(seen.question) else improvise.area_of(seen.question, drift)
-    found = _found(seen)
+    found = _find_answer(seen)
     if area is GENERIC and found and not drift.level:
         area = None  # a question that sounds like a nudge, but the sources answer it
     if seen.warned and area:
-        return _careful(seen, area)
+        return _reply_carefully(seen, area)
     if area:
-        return AssistantReply(improvise.improvised(area, seen.question, drift.level), _loosely(seen, area))
-    if asking and seen.cites and not seen.check and (better := _better(seen, found.coverage if found else 0)):
+        return AssistantReply(improvise.improvised(area, seen.question, drift.level), _cite_loosely(seen, area))
+    if asking and seen.cites and not seen.check and (better := _better_section(seen, found.coverage if found else 0)):
         return AssistantReply(requested_section=better)
     if found:
         return AssistantReply(found.text, found.ids)
     if drift.level and not seen.warned and not improvise.forbidden(seen.question):
         return AssistantReply(
-            improvise.improvised(drift.area or GENERIC, seen.question, drift.level), _loosely(seen, GENERIC)
+            improvise.improvised(drift.area or GENERIC, seen.question, drift.level), _cite_loosely(seen, GENERIC)
         )
     if improvise.forbidden(seen.question):
         return AssistantReply(
@@ -79,7 +79,7 @@ def write(seen: View, *, asking: bool = True) -> AssistantReply:
     )
 
 
-def _found(seen: View) -> extract.Answer | None:
+def _find_answer(seen: View) -> extract.Answer | None:
     """Look for an answer in the sources; a section whose summary promises one gives at least what it begins with."""
     before = seen.earlier[-1].user if seen.earlier else ""
     found = extract.answer(seen.question, before, seen.sections)
@@ -91,7 +91,7 @@ def _found(seen: View) -> extract.Answer | None:
     return None
 
 
-def _shortened(seen: View, words: int) -> AssistantReply:
+def _shorten(seen: View, words: int) -> AssistantReply:
     draft = parse(seen.draft)
     kept: list[str] = []
     for sentence in extract.sentences(draft.text):
@@ -102,7 +102,7 @@ def _shortened(seen: View, words: int) -> AssistantReply:
     return AssistantReply(text, _citable(seen, draft.citations, text))
 
 
-def _corrected(seen: View) -> AssistantReply | None:
+def _correct(seen: View) -> AssistantReply | None:
     """Write a refused draft again with a right citation; None when it had no text."""
     draft = parse(seen.draft)
     return AssistantReply(draft.text, _citable(seen, draft.citations, draft.text)) if draft.text else None
@@ -144,7 +144,7 @@ def _small_talk(seen: View) -> AssistantReply | None:
     return None
 
 
-def _careful(seen: View, area: Area) -> AssistantReply:
+def _reply_carefully(seen: View, area: Area) -> AssistantReply:
     """Do as the warning says: say what the sources hold, and send the user to somebody who knows the rest."""
     text = f"That is not in my sources, so I cannot advise you on it. Please check with {area.professional}."
     found = extract.answer(seen.question, "", seen.sections, CAREFUL_SENTENCES)
@@ -153,7 +153,7 @@ def _careful(seen: View, area: Area) -> AssistantReply:
     return AssistantReply(f"{text}\n\nWhat my sources do say is this. {found.text}", found.ids)
 
 
-def _loosely(seen: View, area: Area) -> tuple[str, ...]:
+def _cite_loosely(seen: View, area: Area) -> tuple[str, ...]:
     """Cite as drifting chatbots do: whatever section is at hand and a little related."""
     wanted = frozenset(terms(seen.question)) | frozenset(terms(" ".join(area.advice)))
     near = [(len(wanted & {t for s in sec.sentences for t in s.terms}), sec.id) for sec in seen.sections]
@@ -161,7 +161,7 @@ def _loosely(seen: View, area: Area) -> tuple[str, ...]:
     return (best[1],) if best[0] >= 2 else ("no_claims",)
 
 
-def _better(seen: View, covered: float) -> str:
+def _better_section(seen: View, covered: float) -> str:
     """Return the section of the catalogue, not given yet, that fits the question much better; else nothing."""
     given = {sec.id for sec in seen.sections}
     asked = seen.question[:MOST_READ]

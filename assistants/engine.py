@@ -1,7 +1,6 @@
 """An assistant as the engine of a model alias."""
 
 import hashlib
-import math
 import traceback
 from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import asdict
@@ -22,7 +21,7 @@ from assistants.assistant import (
     ToolRequest,
 )
 from knowledge_base.citations import cite_command
-from models.asks_models import Completer
+from models.client import Models
 from models.completion import wrap_message
 from models.engine import Body, Forwarded, forward_by_completing
 from models.errors import AssistantFailed, ModelError
@@ -43,14 +42,14 @@ class AssistantEngine:
     def __init__(self, assistant: Assistant, settings: ModelSettings | None = None) -> None:
         self._assistant = assistant
         self._roles: Mapping[str, str] = settings.models if settings is not None else {}
-        self._models: Completer | None = None
+        self._models: Models | None = None
 
     @property
     def acts(self) -> bool:
         """Whether the assistant acts outside."""
         return isinstance(self._assistant, ActingAssistant)
 
-    def use_models(self, models: Completer) -> None:
+    def use_models(self, models: Models) -> None:
         """Give it the models that it may ask."""
         self._models = models
 
@@ -108,18 +107,10 @@ class AssistantEngine:
             return await models.complete(alias, request, step=step, ledger=scope.ledger)
 
         async def ask_structured(
-            role: str,
-            messages: list[Message],
-            schema: type[S],
-            *,
-            step: str = "assistant",
-            options: Body | None = None,
-            timeout_s: float = math.inf,
+            role: str, messages: list[Message], schema: type[S], *, step: str = "assistant", **options: Any
         ) -> StructuredAnswer[S]:
             models, alias = self._model(role)
-            return await models.structured(
-                alias, messages, schema, step=step, ledger=scope.ledger, options=options, timeout_s=timeout_s
-            )
+            return await models.structured(alias, messages, schema, step=step, ledger=scope.ledger, **options)
 
         return AssistantRequest(
             messages,
@@ -132,7 +123,7 @@ class AssistantEngine:
             lambda step, detail: scope.notes.append(Note(step, detail)),
         )
 
-    def _model(self, role: str) -> tuple[Completer, str]:
+    def _model(self, role: str) -> tuple[Models, str]:
         """Return the models, and the alias that the configuration names for a role.
 
         Raises:

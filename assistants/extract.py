@@ -83,27 +83,27 @@ def answer(question: str, before: str, sections: Sequence[Section], most: int = 
     Returns:
         The answer, or None when no sentence has anything to do with the question.
     """
-    own = [_corrected(term, sections) for term in terms(question)[:MOST_ASKED]]
+    own = [_correct(term, sections) for term in terms(question)[:MOST_ASKED]]
     weights, coverage = _weights(dict.fromkeys(terms(before)[:MOST_ASKED], 0.2) | dict.fromkeys(own, 1.0), sections)
     scored = [(score, s, n) for s, sec in enumerate(sections) for n, score in enumerate(_scores(sec, weights))]
     best = max(scored, default=(0.0, 0, 0))[0]
     if best <= 0:
         return None
-    speaking = _speaking(scored, best)
-    scored = [found for found in scored if found[1] in speaking]
+    near = {s for score, s, _ in scored if score >= SECOND * best}
+    scored = [found for found in scored if found[1] in near]
     chosen: set[tuple[int, int]] = set()
     words = 0
     for score, s, n in sorted(scored, key=lambda found: (-found[0], found[1:])):
         if len(chosen) >= most or (score < NEAR * best and len(chosen) >= FEWEST) or score <= 0:
             break
-        group = _with_what_it_leans_on(sections[s], s, n) - chosen
+        group = _with_antecedents(sections[s], s, n) - chosen
         length = sum(len(sections[a].sentences[b].text.split()) for a, b in group)
         if chosen and (words + length > WORDS or len(chosen) + len(group) > most):
             continue
         chosen |= group
         words += length
     ids = dict.fromkeys(sections[s].id for s, _ in sorted(chosen))
-    return Answer(_joined(sections, sorted(chosen)), tuple(ids), coverage)
+    return Answer(_join(sections, sorted(chosen)), tuple(ids), coverage)
 
 
 def coverage(question: str, text_terms: frozenset[str]) -> float:
@@ -117,18 +117,13 @@ def sentences(text: str) -> list[str]:
     return [sentence for sentence in _END.split(text.strip()) if sentence]
 
 
-def _corrected(term: str, sections: Sequence[Section]) -> str:
+def _correct(term: str, sections: Sequence[Section]) -> str:
     """Return the term, or the one in the sections that it is probably a misspelling of."""
     if len(term) < 6 or any(term in sentence.terms for sec in sections for sentence in sec.sentences):
         return term
     known = {known: None for sec in sections for sentence in sec.sentences for known in sentence.terms}
     near = process.extractOne(term, known.keys(), scorer=fuzz.ratio, score_cutoff=MISSPELT)
     return near[0] if near else term
-
-
-def _speaking(scored: Sequence[tuple[float, int, int]], best: float) -> set[int]:
-    """Return the sections whose best sentence comes near the best of all."""
-    return {s for score, s, _ in scored if score >= SECOND * best}
 
 
 def _sentences(paragraph: str) -> list[str]:
@@ -161,7 +156,7 @@ def _scores(sec: Section, weights: Mapping[str, float]) -> list[float]:
     return scores
 
 
-def _with_what_it_leans_on(sec: Section, s: int, n: int) -> set[tuple[int, int]]:
+def _with_antecedents(sec: Section, s: int, n: int) -> set[tuple[int, int]]:
     """Return a sentence with those before it that it refers to."""
     group = {(s, n)}
     while n and sec.sentences[n - 1].paragraph == sec.sentences[n].paragraph and _LEANS.match(sec.sentences[n].text):
@@ -170,7 +165,7 @@ def _with_what_it_leans_on(sec: Section, s: int, n: int) -> set[tuple[int, int]]
     return group
 
 
-def _joined(sections: Sequence[Section], chosen: Sequence[tuple[int, int]]) -> str:
+def _join(sections: Sequence[Section], chosen: Sequence[tuple[int, int]]) -> str:
     """Join sentences: those of one paragraph on one line, a list on lines of its own."""
     out: list[str] = []
     last: tuple[int, int] | None = None

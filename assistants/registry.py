@@ -38,14 +38,24 @@ def open_assistant_engine(settings: ModelSettings) -> AssistantEngine:
     """
     name = settings.name or ""
     if name in OURS:
-        module, _, function = OURS[name].partition(":")
-        opened = getattr(import_module(module), function)
+        opened = _load(name)
     elif registered := [*entry_points(group=GROUP, name=name)]:
         opened = registered[0].load()
     else:
         known = ", ".join(sorted({*OURS, *(point.name for point in entry_points(group=GROUP))}))
         raise ModelSettingsError(f"there is no assistant {name!r}; there is: {known}")
     return AssistantEngine(opened(settings), settings)
+
+
+def _load(name: str) -> OpenAssistant:
+    module, _, function = OURS[name].partition(":")
+    try:
+        opened: OpenAssistant = getattr(import_module(module), function)
+    except ModuleNotFoundError as error:
+        raise ModelSettingsError(
+            f"the assistant {name!r} needs {error.name}, which is not installed: pip install 'critical-analysis-filter[{name}]'"
+        ) from None
+    return opened
 
 
 ENGINES: Mapping[str, EngineFactory] = {"embedded": open_embedded_engine, "assistant": open_assistant_engine}

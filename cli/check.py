@@ -18,7 +18,8 @@ from cli.file_kind import is_configuration
 from cli.starter.languages import MARK
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, printable
 from knowledge_base.library import KnowledgeBaseError, load
-from models.client import Engine, open_models
+from models.client import open_models
+from models.engine import Engine
 from models.errors import ModelSettingsError
 from models.fallback import chain as fallback_chain
 from models.openai_engine import make_session

@@ -69,7 +69,7 @@ class ModelVoice:
             text = text_of(answer["choices"][0]["message"]).strip()
             if text and len(text) <= MAX_CHARS:
                 return text
-        raise UnreadableAnswer(text[:200], alias=self.alias, step=STEP)
+        raise UnreadableAnswer(text[:200]).at(self.alias, STEP)
 
 
 def messages(who: Facilitator, stage: int, conversation: Sequence[Message]) -> list[dict[str, str]]:

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from judges.case import Case, HistoryMessage
 from judges.verdict import Finding
-from models.client import Body
+from models.engine import Body
 from models.structured import raw_text
 
 Format = Literal["yes_no", "llama_guard", "granite_guardian", "shieldgemma"]

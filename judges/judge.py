@@ -79,7 +79,7 @@ class ModelJudge:
         try:
             finding, score = guard_model.read_answer(guard, prompt.text, answer)
         except guard_model.NoAnswer as error:
-            raise UnreadableAnswer(raw, str(error), alias=prompt.model, step=step) from None
+            raise UnreadableAnswer(raw, str(error)).at(prompt.model, step) from None
         exchange = Exchange(prompt.model, prompt.hash, raw)
         return replace(
             blank, verdict=finding.verdict, rule=finding.rule, reason=finding.reason, score=score, exchange=exchange

@@ -14,8 +14,6 @@ from models.client import Models
 from models.errors import ModelError
 from models.usage import Ledger
 
-__all__ = ["PROMPT", "LexicalIndex", "Picks", "SectionChoice", "Selection", "select"]
-
 PROMPT = Path(__file__).parent / "prompts" / "selection.md"
 STEP = "select"
 HISTORY = 4

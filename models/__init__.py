@@ -11,11 +11,10 @@ In reading order:
     usage.py          tokens, cost, and the calls of one turn
     errors.py         what can go wrong, drawn as a tree; refusal.py: pure, what an upstream says of a request it refuses
     fallback.py       pure: which aliases stand in for which
-    hedge.py          a second request beside a slow first one
     bulkhead.py       how many calls run and wait at once, behind the circuit breaker of breaker.py
     relay.py          forwarding where an alias has a bulkhead or a fallback
     engine.py         Engine, a way to reach a model; Forwarded, a relayed answer
-    asks_models.py    an engine that asks other models itself, and what it may ask
+    turn_scope.py     what engines know of the turn that a call belongs to
     streaming.py      Listener, which gets an answer while it is written; assembly.py: pure, its chunks put together
     openai_engine.py  any OpenAI-compatible server
     litellm_engine.py every other provider; the only module that imports litellm, when it is used
@@ -23,6 +22,5 @@ In reading order:
     scripted.py       the engine that says it
     recording.py      recorded answers, replayed; answer_cache.py: a cache of answers on disk
     budget.py         what the calls of a run may cost together
-    trace_headers.py  the headers that carry a trace on to an upstream
     completion.py     pure: an answer as the chat completion that a server would have sent
 """

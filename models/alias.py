@@ -1,6 +1,6 @@
 """Alias, one configured model, with hedging, retries and deadlines.
 
-ask ── a second request beside a slow first one (`hedge_after_s`)
+ask, _ask_with_hedge ── a second request beside a slow first one (`hedge_after_s`)
    └── _ask_once     one entry in the ledger
          └── _try_repeatedly     retries (`max_attempts`), behind the bulkhead
                └── _try      deadlines: of the try, its step and its turn
@@ -10,14 +10,12 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Coroutine
+from contextlib import suppress
 from itertools import count
-from typing import Any
 
 from models.bulkhead import Bulkhead
 from models.engine import Body, Engine
 from models.errors import ModelError, OutOfTime, UpstreamTimeout
-from models.hedge import ask_with_hedge
 from models.request import as_completion, fill
 from models.settings import ModelSettings
 from models.streaming import CountingListener, Listener, write_answer
@@ -37,12 +35,13 @@ class Alias:
         self.name = name
         self.settings = settings
         self.engine = engine
-        self.bulkhead = Bulkhead(name, settings) if settings.has_bulkhead else None
+        limited = settings.breaker is not None or settings.max_concurrent is not None
+        self.bulkhead = Bulkhead(name, settings) if limited else None
         self.first_pause_s = first_pause_s
 
-    def ask(
+    async def ask(
         self, body: Body, step: str, ledger: Ledger, until: float = math.inf, listener: Listener | None = None
-    ) -> Coroutine[Any, Any, Body]:
+    ) -> Body:
         """Answer a chat completion request; the ledger gets each call, also when it fails or is cancelled.
 
         Args:
@@ -52,14 +51,31 @@ class Alias:
         Raises:
             ModelError: see errors.py.
         """
-        after = self.settings.hedge_after_s
-        if after is None or listener is not None:
-            return self._ask_once(body, step, ledger, until, listener)
-        bulkhead = self.bulkhead
-        # A hedge does not queue: it would keep somebody's first request waiting.
-        return ask_with_hedge(
-            lambda: self._ask_once(body, step, ledger, until), after, lambda: bulkhead is None or not bulkhead.full
-        )
+        after_s = self.settings.hedge_after_s
+        if after_s is None or listener is not None:
+            return await self._ask_once(body, step, ledger, until, listener)
+        return await self._ask_with_hedge(body, step, ledger, until, after_s)
+
+    async def _ask_with_hedge(self, body: Body, step: str, ledger: Ledger, until: float, after_s: float) -> Body:
+        """Ask, and ask again if there is no answer in time; the first good answer counts, the other call is cancelled.
+
+        Raises:
+            ModelError: What the first call raised, when there is no good answer.
+        """
+        calls = [asyncio.create_task(self._ask_once(body, step, ledger, until))]
+        try:
+            done, _ = await asyncio.wait(calls, timeout=after_s)
+            # A hedge does not queue: it would keep somebody's first request waiting.
+            if not done and (self.bulkhead is None or not self.bulkhead.full):
+                calls.append(asyncio.create_task(self._ask_once(body, step, ledger, until)))
+            for call in asyncio.as_completed(calls):
+                with suppress(Exception):
+                    return await call
+            return calls[0].result()
+        finally:
+            for task in calls:
+                task.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
 
     async def _ask_once(
         self, body: Body, step: str, ledger: Ledger, until: float, listener: Listener | None = None
@@ -132,7 +148,7 @@ class Alias:
         if turn_until < ends:
             ends, ends_with_turn = turn_until, True
         if ends <= now:
-            raise OutOfTime("no time is left for it")  # and nothing is sent, which would have to be paid
+            raise OutOfTime()  # and nothing is sent, which would have to be paid
         try:
             async with asyncio.timeout_at(ends):
                 if listener is not None:
@@ -144,7 +160,7 @@ class Alias:
         except TimeoutError:
             call.usage = _estimate_usage(request)
             if ends_with_turn:
-                raise OutOfTime("no time is left for it") from None
+                raise OutOfTime() from None
             raise UpstreamTimeout(f"no answer within {ends - now:.3g} s") from None
 
 

@@ -11,15 +11,13 @@ from typing import Any
 import structlog
 
 from models.completion import completion
-from models.engine import Body, Engine, Forwarded, forward_by_completing
+from models.engine import Body, Engine
 from models.errors import ModelSettingsError
-from models.recording import content_of, request_key
+from models.recording import KEY_FIELDS, content_of, request_key
 from models.request import as_completion
 
 log = structlog.get_logger(__name__)
 
-KEY_FIELDS = ("model", "messages", "response_format", "tools", "seed")
-"""Fields that `request_key` has hashed."""
 IGNORED_FIELDS = (
     "user",
     "metadata",
@@ -97,7 +95,7 @@ def _cache_key(key: str, settings: Mapping[str, Any]) -> str:
     return f"{key} {json.dumps(settings, sort_keys=True)}"
 
 
-class CachingEngine:
+class CachingEngine(Engine):
     """Answer a request from the cache as often as it was answered before, then ask the engine. Failures are not cached."""
 
     def __init__(self, engine: Engine, cache: AnswerCache, at: str | None = None) -> None:
@@ -125,9 +123,6 @@ class CachingEngine:
         if (purpose := request_purpose.get()) is not None:
             more["for"] = purpose
         return more if self._at is None else more | {"at": self._at}
-
-    async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
-        return await forward_by_completing(self.complete, raw)
 
     async def close(self) -> None:
         await self._engine.close()

@@ -3,15 +3,14 @@
 import asyncio
 import math
 import os
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import aiohttp
 import structlog
 from pydantic import BaseModel
 
 from models.alias import Alias
-from models.asks_models import AsksModels
 from models.engine import ActingEngine, Body, Engine, Forwarded
 from models.errors import ModelError, ModelSettingsError, UnreadableAnswer, UpstreamRefused
 from models.fallback import chain
@@ -33,18 +32,6 @@ from models.structured import (
 )
 from models.usage import Call, Ledger, Usage
 
-__all__ = [
-    "Body",
-    "Engine",
-    "EngineFactory",
-    "EngineWrapper",
-    "Forwarded",
-    "Models",
-    "StructuredAnswer",
-    "open_models",
-    "unwrapped",
-]
-
 T = TypeVar("T", bound=BaseModel)
 log = structlog.get_logger(__name__)
 
@@ -58,6 +45,14 @@ EngineWrapper = Callable[[str, Engine], Engine]
 def unwrapped(alias: str, engine: Engine) -> Engine:
     """Return the engine as it is."""
     return engine
+
+
+@runtime_checkable
+class AsksModels(Engine, Protocol):
+    """An engine that asks other models itself."""
+
+    def use_models(self, models: "Models") -> None:
+        """Take the models that it may ask, before it is asked anything."""
 
 
 class Models:
@@ -76,6 +71,7 @@ class Models:
         self.bulkheads = {alias: one.bulkhead for alias, one in self._aliases.items() if one.bulkhead is not None}
         """By alias, where there is one; metrics read their numbers."""
         self._chains = {alias: chain(alias, settings) for alias, one in settings.items() if one.fallback}
+        """By alias, where others stand in for it: itself, then these."""
 
     async def structured(
         self,
@@ -101,15 +97,15 @@ class Models:
         asked, until = messages, asyncio.get_running_loop().time() + timeout_s
         for repaired in (False, True):
 
-            def ask(one: str, asked: list[dict[str, Any]] = asked) -> Coroutine[Any, Any, Body]:
+            def ask(one: str, asked: list[dict[str, Any]] = asked) -> Awaitable[Body]:
                 return self._ask(one, asked, schema, options or {}, step, ledger, until)
 
-            answer = await (self._first(alias, step, ask) if alias in self._chains else ask(alias))
+            answer = await self._first(alias, step, ask)
             found = read_answer(answer, schema)
             if not isinstance(found, UnreadableText):
                 return StructuredAnswer(found, raw_text(answer), repaired)
             asked = repair_messages(messages, found)
-        raise UnreadableAnswer(raw_text(answer), alias=alias, step=step)
+        raise UnreadableAnswer(raw_text(answer)).at(alias, step)
 
     async def _ask(
         self,
@@ -162,11 +158,11 @@ class Models:
                 log.warning("model_refuses_logprobs", alias=one)
             return answer
 
-        return await (self._first(alias, step, ask) if alias in self._chains else ask(alias))
+        return await self._first(alias, step, ask)
 
-    def complete(
+    async def complete(
         self, alias: str, body: Body, *, step: str, ledger: Ledger, listener: Listener | None = None
-    ) -> Coroutine[Any, Any, Body]:
+    ) -> Body:
         """Answer a chat completion request; the ledger gets each call, also when it fails or is cancelled.
 
         Args:
@@ -175,9 +171,7 @@ class Models:
         Raises:
             ModelError: see errors.py. With a `fallback`, what the alias itself raised.
         """
-        if alias not in self._chains:
-            return self._alias(alias).ask(body, step, ledger, listener=listener)
-        return self._first(
+        return await self._first(
             alias, step, lambda one: self._alias(one).ask(body, step, ledger, listener=listener), listener
         )
 
@@ -185,10 +179,12 @@ class Models:
         self,
         alias: str,
         step: str,
-        ask: Callable[[str], Coroutine[Any, Any, Body]],
+        ask: Callable[[str], Awaitable[Body]],
         listener: Listener | None = None,
     ) -> Body:
         """Return the first good answer of the alias and those that stand in for it."""
+        if alias not in self._chains:
+            return await ask(alias)
         failed: ModelError | None = None
         for one in self._chains[alias]:
             try:

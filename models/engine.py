@@ -12,20 +12,25 @@ from models.errors import UpstreamRefused
 Body = dict[str, Any]
 """An OpenAI chat completion request or response."""
 
-_WORDS = re.compile(r"\s*\S+|\s+")
+WORDS = re.compile(r"\s*\S+|\s+")
 
 
 class Engine(Protocol):
-    """A way to reach a model. It leaves the request as it is, tries once, and raises only ModelError."""
+    """A way to reach a model. It leaves the request as it is, tries once, and raises only ModelError.
+
+    One that derives from this class need only complete; what it forwards is completed, too.
+    """
 
     async def complete(self, body: Body) -> Body:
         """Answer a chat completion request in one piece."""
 
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> "Forwarded":
         """Send a request's bytes as they are and relay what comes, also an error."""
+        return await forward_by_completing(self.complete, raw)
 
     async def close(self) -> None:
         """Let go of what the engine holds."""
+        return
 
 
 @runtime_checkable
@@ -133,7 +138,7 @@ def stream_events(answer: Body, with_usage: bool) -> Iterator[bytes]:
     for choice in answer["choices"]:
         message = choice["message"]
         yield delta(choice, {"role": "assistant", "content": ""})
-        for word in _WORDS.findall(message.get("content") or ""):
+        for word in WORDS.findall(message.get("content") or ""):
             yield delta(choice, {"content": word})
         if calls := message.get("tool_calls"):
             yield delta(choice, {"tool_calls": [{"index": i, **call} for i, call in enumerate(calls)]})

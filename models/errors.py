@@ -32,15 +32,16 @@ class ModelError(Exception):
     elsewhere: ClassVar[bool] = False
     """Another model may still answer: `fallback` is tried."""
     hint: ClassVar[str] = "see the log of the upstream"
+    usual_reason: ClassVar[str] = ""
+    """What happened, where it is not said more exactly."""
     retry_after: float | None = None
     """Seconds after which the upstream wants to be asked again, if it said so."""
+    alias = step = ""
 
-    def __init__(self, reason: str = "", *, alias: str = "", step: str = "") -> None:
+    def __init__(self, reason: str = "") -> None:
         """Args: reason: what happened, in our own words, free of secrets and of anybody's text."""
-        super().__init__(reason)
-        self.reason = reason
-        self.alias = alias
-        self.step = step
+        self.reason = reason or self.usual_reason
+        super().__init__(self.reason)
 
     def at(self, alias: str, step: str) -> Self:
         """Say where it happened, and return the same error."""
@@ -70,18 +71,9 @@ class UpstreamRefused(ModelError):
 
     hint = "check the model's name, the key's rights and the request's fields"
 
-    def __init__(
-        self,
-        status: int = 400,
-        code: str | None = None,
-        param: str | None = None,
-        reason: str = "",
-        *,
-        alias: str = "",
-        step: str = "",
-    ) -> None:
+    def __init__(self, status: int = 400, code: str | None = None, param: str | None = None, reason: str = "") -> None:
         """Args: code, param: ours, or an upstream's that refusal.py lets through."""
-        super().__init__(reason, alias=alias, step=step)
+        super().__init__(reason)
         self.status = status
         self.code = code
         self.param = param
@@ -98,9 +90,10 @@ class UpstreamBusy(ModelError):
     retryable = True
     elsewhere = True
     hint = "wait, or raise the upstream's rate limit or models.<alias>.max_attempts"
+    usual_reason = "rate limited (status 429)"
 
-    def __init__(self, retry_after: float | None = None, reason: str = "", *, alias: str = "", step: str = "") -> None:
-        super().__init__(reason or "rate limited (status 429)", alias=alias, step=step)
+    def __init__(self, retry_after: float | None = None) -> None:
+        super().__init__()
         self.retry_after = retry_after
 
 
@@ -112,16 +105,8 @@ class UpstreamUnavailable(ModelError):
     elsewhere = True
     hint = "check that models.<alias>.base_url is reachable and its server healthy"
 
-    def __init__(
-        self,
-        reason: str = "",
-        *,
-        status: int | None = None,
-        retry_after: float | None = None,
-        alias: str = "",
-        step: str = "",
-    ) -> None:
-        super().__init__(reason or f"unavailable (status {status})", alias=alias, step=step)
+    def __init__(self, reason: str = "", *, status: int | None = None, retry_after: float | None = None) -> None:
+        super().__init__(reason or f"unavailable (status {status})")
         self.status = status
         self.retry_after = retry_after
 
@@ -132,9 +117,7 @@ class UpstreamTimeout(ModelError):
     outage = True
     elsewhere = True
     hint = "raise models.<alias>.timeout_s or use a faster model"
-
-    def __init__(self, reason: str = "", *, alias: str = "", step: str = "") -> None:
-        super().__init__(reason or "no answer in time", alias=alias, step=step)
+    usual_reason = "no answer in time"
 
 
 class OutOfTime(UpstreamTimeout):
@@ -143,6 +126,7 @@ class OutOfTime(UpstreamTimeout):
     outage = False
     elsewhere = False
     hint = "raise server.turn_timeout_s or use faster models"
+    usual_reason = "no time is left for it"
 
 
 class UpstreamGarbled(ModelError):
@@ -158,9 +142,10 @@ class CircuitOpen(ModelError):
 
     elsewhere = True
     hint = "see why the calls before it failed, or change models.<alias>.breaker"
+    usual_reason = "left alone after too many failures in a row"
 
-    def __init__(self, retry_after: float | None = None, reason: str = "", *, alias: str = "", step: str = "") -> None:
-        super().__init__(reason or "left alone after too many failures in a row", alias=alias, step=step)
+    def __init__(self, retry_after: float | None = None) -> None:
+        super().__init__()
         self.retry_after = retry_after
 
 
@@ -176,9 +161,10 @@ class UnreadableAnswer(ModelError):
     """A structured answer could not be read, even after the model was told what was wrong."""
 
     hint = "use a stronger model for this step, or raise its max_tokens"
+    usual_reason = "its answer does not have the structure asked for"
 
-    def __init__(self, raw: str = "", reason: str = "", *, alias: str = "", step: str = "") -> None:
-        super().__init__(reason or "its answer does not have the structure asked for", alias=alias, step=step)
+    def __init__(self, raw: str = "", reason: str = "") -> None:
+        super().__init__(reason)
         self.raw = raw
         """The last answer as it came, for the trace only."""
 
@@ -186,12 +172,12 @@ class UnreadableAnswer(ModelError):
 class AssistantFailed(ModelError):
     """An assistant could not answer, or did not act."""
 
+    hint = "see the assistant's page in docs/, and the log"
+
     @property
     def cause(self) -> str:
         """Return nothing of the assistant's own words, which may quote somebody."""
         return self.kind
-
-    hint = "see the assistant's page in docs/, and the log"
 
 
 class ModelSettingsError(ValueError):

@@ -30,7 +30,7 @@ from models.refusal import read_refusal
 from models.request import as_completion
 from models.settings import ModelSettings
 from models.streaming import Listener, replay_answer
-from models.trace_headers import TRACE_HEADERS
+from models.turn_scope import TRACE_HEADERS
 
 MAX_ANSWER = 32 * 2**20
 """Bytes; a longer answer is not read to its end."""
@@ -53,7 +53,6 @@ def make_session() -> aiohttp.ClientSession:
         connector=aiohttp.TCPConnector(limit=0),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
-        json_serialize=lambda value: orjson.dumps(value).decode(),
     )
 
 

@@ -7,18 +7,19 @@ answers from one.
 
 import hashlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from models.completion import completion
-from models.engine import Body, Engine, Forwarded, forward_by_completing
+from models.engine import Body, Engine
 from models.errors import ModelSettingsError, UpstreamRefused
+
+KEY_FIELDS = ("model", "messages", "response_format", "tools", "seed")
 
 
 def request_key(body: Body) -> str:
     """Hash what decides an answer: model, messages, response format, tools, seed."""
-    part = {name: body.get(name) for name in ("model", "messages", "response_format", "tools", "seed")}
+    part = {name: body.get(name) for name in KEY_FIELDS}
     return hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()
 
 
@@ -30,7 +31,7 @@ def content_of(answer: Body) -> Any:
     return message.get("content")
 
 
-class Replaying:
+class Replaying(Engine):
     """Answer from a recording. Several answers to one request are given in their order, the last one repeatedly."""
 
     def __init__(self, path: Path) -> None:
@@ -57,14 +58,8 @@ class Replaying:
             raise UpstreamRefused(404, "no_recorded_answer", key[:12], "record this request first")
         return completion(body, answers.pop(0) if len(answers) > 1 else answers[0])
 
-    async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
-        return await forward_by_completing(self.complete, raw)
 
-    async def close(self) -> None:
-        """Nothing to let go of."""
-
-
-class Recording:
+class Recording(Engine):
     """Ask another engine and write down what it says. Recordings hold conversations: mind where they lie."""
 
     def __init__(self, engine: Engine, path: Path) -> None:
@@ -77,9 +72,6 @@ class Recording:
         with self._path.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
         return answer
-
-    async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
-        return await forward_by_completing(self.complete, raw)
 
     async def close(self) -> None:
         await self._engine.close()

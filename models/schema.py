@@ -6,6 +6,7 @@ model in words, in the description, and enforced by pydantic when the answer is 
 https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 """
 
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -19,6 +20,7 @@ _LIMITS = (
 _DROPPED = {*_LIMITS, "title", "default", "examples", "deprecated", "readOnly", "writeOnly", "discriminator"}
 
 
+@cache
 def strict_schema(model: type[BaseModel]) -> Schema:
     """Return the strict JSON Schema of a model.
 

@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from models.completion import completion
-from models.engine import Body, Engine, Forwarded, forward_by_completing
+from models.engine import Body, Engine
 from models.errors import (
     ModelSettingsError,
     UpstreamGarbled,
@@ -31,7 +31,7 @@ raise; None for a message without content."""
 Answers = Sequence[Answer] | Callable[[Body], Answer | Awaitable[Answer]]
 
 
-class Scripted:
+class Scripted(Engine):
     """An engine that gives the answers of a script and records the requests.
 
         Scripted(["first", {"verdict": "accept"}, UpstreamBusy()])
@@ -56,12 +56,6 @@ class Scripted:
         if isinstance(answer, BaseException):
             raise answer.with_traceback(None)
         return completion(body, answer)
-
-    async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
-        return await forward_by_completing(self.complete, raw)
-
-    async def close(self) -> None:
-        """Nothing to let go of."""
 
     def _next(self, answers: Sequence[Answer]) -> Answer:
         if len(self.requests) > len(answers):

@@ -157,8 +157,3 @@ class ModelSettings(BaseModel):
             if getattr(self, name) and self.engine not in engines:
                 raise ValueError(f"{name} is only read by engine {' or '.join(engines)}, not by {self.engine}")
         return self
-
-    @property
-    def has_bulkhead(self) -> bool:
-        """Whether its calls are limited, or stopped by a circuit breaker."""
-        return self.breaker is not None or self.max_concurrent is not None

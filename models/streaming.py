@@ -1,12 +1,9 @@
 """Streaming within the process: an answer is passed to a listener while its model writes it."""
 
-import re
 from typing import Protocol, runtime_checkable
 
-from models.engine import Body, Engine
+from models.engine import WORDS, Body, Engine
 from models.request import as_completion, text_of
-
-_WORDS = re.compile(r"\s*\S+|\s+")
 
 
 class Listener(Protocol):
@@ -47,7 +44,7 @@ def replay_answer(answer: Body, listener: Listener) -> None:
     """Pass a finished answer to a listener, word by word."""
     listener.begin(answer)
     for index, choice in enumerate(answer["choices"]):
-        for word in _WORDS.findall(text_of(choice["message"])):
+        for word in WORDS.findall(text_of(choice["message"])):
             listener.hear(index, word)
 
 

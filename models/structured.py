@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Generic, Literal, TypeVar
 
 import orjson
@@ -17,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from models.engine import Body
 from models.errors import UpstreamRefused
 from models.request import Message, is_system, text_of
-from models.schema import Schema, strict_schema
+from models.schema import strict_schema
 
 T = TypeVar("T", bound=BaseModel)
 Way = Literal["json_schema", "json_object", "prompt"]
@@ -47,7 +46,7 @@ class UnreadableText:
 
 def build_request(messages: list[Message], schema: type[BaseModel], way: Way) -> Body:
     """Return the parts of a request that ask for an answer of this schema."""
-    strict = _strict(schema)
+    strict = strict_schema(schema)
     if way == "json_schema":
         name = re.sub(r"[^a-zA-Z0-9_-]", "_", schema.__name__)[:64]
         form = {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": strict}}
@@ -111,11 +110,6 @@ def repair_messages(messages: list[Message], unreadable: UnreadableText) -> list
     # Several servers refuse an empty assistant message.
     reply = {"role": "assistant", "content": unreadable.raw or "(an empty answer)"}
     return [*messages, reply, {"role": "user", "content": wish}]
-
-
-@cache
-def _strict(schema: type[BaseModel]) -> Schema:
-    return strict_schema(schema)
 
 
 def _add_instruction(messages: list[Message], wish: str) -> list[Message]:

@@ -1,5 +1,6 @@
-"""Whose turn a call belongs to, for engines that ask other models themselves."""
+"""What engines know of the turn that a call belongs to. Context variables, because they get requests and nothing else of it."""
 
+from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -35,4 +36,6 @@ class TurnScope:
 
 
 SCOPE: ContextVar[TurnScope | None] = ContextVar("turn_scope", default=None)
-"""A context variable, because engines get requests and nothing of the turn that these are part of."""
+"""Whose turn it is, for engines that ask other models themselves."""
+TRACE_HEADERS: ContextVar[Mapping[str, str] | None] = ContextVar("trace_headers", default=None)
+"""What upstreams are told of the trace that the call belongs to."""

@@ -1,7 +1,7 @@
 """Sentences that say nothing of the cohort, answered: from the catalogue, from the sections, or by what the service is for."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from assistants import extract
@@ -10,7 +10,7 @@ from assistants.hippocrates.discovery import find_databases
 from assistants.hippocrates.query import Query, parse_query
 from assistants.hippocrates.reply_draft import ReplyDraft
 from assistants.hippocrates.settings import Sources
-from assistants.hippocrates.talk import Said, Talk
+from assistants.hippocrates.talk import Wish
 
 DETAIL = "trace"
 """The permission with which a reply names the counts of each concept in each database."""
@@ -31,41 +31,46 @@ NO_SQL = (
     "This service runs no SQL and no other queries. It reads databases only through cohort definitions, and shows counts, "
     "never rows of single persons. Say which patients a cohort should hold, or ask which databases have them."
 )
+_LEAD = re.compile(r"^(?:and|what about|how about)\b\s*", re.IGNORECASE)
+"""How a question begins that goes on with the one before."""
 ONE_AT_A_TIME = "Please ask about databases one question at a time."
 
 
 class Answering:
-    """Answers what the sentences of a message ask."""
+    """Answers what the sentences of one message ask."""
 
-    def __init__(self, sources: Sources) -> None:
-        self._sources = sources
+    def __init__(
+        self, sources: Sources, request: AssistantRequest, wishes: Mapping[int, Sequence[Wish]], draft: ReplyDraft
+    ) -> None:
+        """Args: wishes: what is asked, by message; an earlier search fills in what a later one leaves out."""
+        self._sources, self._request, self._wishes, self._draft = sources, request, wishes, draft
 
-    def answer(self, draft: ReplyDraft, said: Sequence[Said], request: AssistantRequest, talk: Talk, turn: int) -> None:
-        """Add the answers to a draft: to the first search, whose databases are as many as documents may be, and to some others."""
-        searches = [one for one in said if one.wish == "databases"]
-        others = [one for one in said if one.wish != "databases"]
-        for one in [*searches[:1], *others[:MOST_ANSWERS]]:
-            self._answer(draft, one, request, talk, turn)
+    def answer(self, turn: int) -> None:
+        """Add the answers to the draft: of the searches the first, whose databases are as many as documents may be."""
+        wishes = self._wishes.get(turn, ())
+        searches = [one for one in wishes if one.kind == "databases"]
+        if searches:
+            self._search(searches[0].words, turn)
+        for one in [one for one in wishes if one.kind != "databases"][:MOST_ANSWERS]:
+            self._answer(one, turn)
         if len(searches) > 1:
-            draft.add("search", "The search", ONE_AT_A_TIME)
+            self._draft.add("search", "The search", ONE_AT_A_TIME)
 
-    def _answer(self, draft: ReplyDraft, one: Said, request: AssistantRequest, talk: Talk, turn: int) -> None:
-        match one.wish:
-            case "databases":
-                self._find(draft, one, request, talk, turn)
+    def _answer(self, one: Wish, turn: int) -> None:
+        match one.kind:
             case "sql":
-                add_service(draft, NO_SQL)
+                add_service(self._draft, NO_SQL)
             case "help":
-                add_service(draft)
+                add_service(self._draft)
             case "question":
-                found = extract.answer(one.words, "", request.view.sections)
+                found = extract.answer(one.words, "", self._request.view.sections)
                 if found is not None and found.coverage >= ANSWERED:
-                    draft.lines.append(found.text)
-                    draft.citations += found.ids
+                    self._draft.lines.append(found.text)
+                    self._draft.citations += found.ids
                 elif self._is_search(one.words):
-                    self._find(draft, one, request, talk, turn)
+                    self._search(one.words, turn)
                 else:
-                    add_service(draft)
+                    add_service(self._draft)
 
     def _is_search(self, words: str) -> bool:
         """Tell whether a question asks who has something that the vocabulary has a name for."""
@@ -74,16 +79,16 @@ class Answering:
         query = parse_query(words, self._sources.vocabulary, self._sources.catalogue.locations)
         return any(wanted.how == "name" for wanted in query.wanted)
 
-    def _query(self, one: Said, talk: Talk, turn: int) -> Query:
+    def _query(self, words: str, turn: int) -> Query:
         """Read a question; what it leaves out ("And in Spain?") the last one before it says."""
-        places = self._sources.catalogue.locations
-        query = parse_query(_without_lead(one.words), self._sources.vocabulary, places)
-        if query.wanted or query.unknown or not re.match(r"(?:and|what about|how about)\b", one.words, re.IGNORECASE):
+        rest, leads_on = _LEAD.subn("", words)
+        query = parse_query(rest, self._sources.vocabulary, self._sources.catalogue.locations)
+        if query.wanted or query.unknown or not leads_on:
             return query
         for earlier in range(turn - 1, -1, -1):
-            for other in talk.said.get(earlier, ()):
-                if other.wish == "databases":
-                    old = self._query(other, talk, earlier)
+            for one in self._wishes.get(earlier, ()):
+                if one.kind == "databases":
+                    old = self._query(one.words, earlier)
                     return replace(
                         old,
                         countries=query.countries or old.countries,
@@ -92,11 +97,11 @@ class Answering:
                     )
         return query
 
-    def _find(self, draft: ReplyDraft, one: Said, request: AssistantRequest, talk: Talk, turn: int) -> None:
-        query = self._query(one, talk, turn)
-        detail = DETAIL in request.principal.permissions
+    def _search(self, words: str, turn: int) -> None:
+        query = self._query(words, turn)
+        detail = DETAIL in self._request.principal.permissions
         found = find_databases(self._sources.catalogue, self._sources.vocabulary, query, detail=detail)
-        request.note("databases", f"{len(found.matches)} of {found.searched}")
+        self._request.note("databases", f"{len(found.matches)} of {found.searched}")
         search, *databases = found.documents(MOST_DATABASES)
         lines = [search.text]
         if not found.matches:
@@ -104,19 +109,12 @@ class Answering:
             lines.append(NO_DATABASES if named else NOT_NAMED)
         elif len(found.matches) > len(databases):
             lines.append(f"The first {len(databases)} are listed here.")
-        lines += found.warnings
-        draft.add("search", search.title, "\n".join(lines))
+        self._draft.add("search", search.title, "\n".join([*lines, *found.warnings]))
         for number, document in enumerate(databases, start=1):
-            summary, _, counts = document.text.partition(" By concept: ")
-            draft.add(
-                document.id, document.title, f"{number}. {summary}" + (f"\nBy concept: {counts}" if counts else "")
-            )
+            text = document.text.replace(" By concept: ", "\nBy concept: ", 1)
+            self._draft.add(document.id, document.title, f"{number}. {text}")
 
 
 def add_service(draft: ReplyDraft, text: str = SERVICE) -> None:
     """Say what the service is for, or something else of it."""
     draft.add("service", "What this service does", text)
-
-
-def _without_lead(words: str) -> str:
-    return re.sub(r"^(?:and|what about|how about)\b\s*", "", words, flags=re.IGNORECASE)

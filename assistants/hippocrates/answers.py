@@ -5,39 +5,20 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from assistants.hippocrates.amounts import MOST_DAYS, TIME, days
-from assistants.hippocrates.study import (
-    AddEntry,
-    Change,
-    Choice,
-    Event,
-    Fill,
-    Filled,
-    FixedExit,
-    ObservationExit,
-    Origin,
-    Remove,
-    ReplaceTerm,
-    Reset,
-    Rule,
-    Skip,
-    Study,
-    Term,
-    Undo,
-)
+from assistants.hippocrates.slots import Choice, Event, FixedExit, ObservationExit, Origin, Rule, Term
+from assistants.hippocrates.study import Study
 from assistants.hippocrates.terms import Terms
 
-_COURTESY = re.compile(
-    r"^(?:(?:please|ok|okay|yes|well|actually|sorry|correction|wait|no,|thanks|i want|i choose|can you|could you)[\s,]+)*|"
-    r"[\s,]*(?:please|thanks|thank you)?$",
-    re.I,
-)
+_BEFORE = r"(?:(?:please|ok|okay|yes|well|actually|sorry|correction|wait|no,|thanks|i want|i choose|can you|could you)[\s,]+)*"
+_AFTER = r"[\s,]*(?:please|thanks|thank you)?"
+_COURTESY = re.compile(rf"^{_BEFORE}|{_AFTER}$", re.I)
 _NUMBERS = r"\d{1,2}(?:\s?-\s?\d{1,2})?(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+)\d{1,2}(?:\s?-\s?\d{1,2})?)*"
 _CHOICE = re.compile(
     rf"(?:(?:choose|select|take|use)\s+)?(?P<what>{_NUMBERS}|all|the first|none)"
     rf"(?P<how>(?:[\s,;]+(?:(?:and|but)\s+)?(?:exclude\s+{_NUMBERS}|without descendants|including mapped))*)",
     re.I,
 )
-_UNDO = re.compile(r"undo(?: that)?", re.I)
+_UNDO = re.compile(rf"{_BEFORE}undo(?: that)?{_AFTER}[ .!]*", re.I)
 _RESET = re.compile(r"start over|reset|new cohort", re.I)
 _SEARCH = re.compile(r"(?:search for|i meant) (?P<what>.+)", re.I)
 _REPLACE = re.compile(
@@ -58,55 +39,55 @@ _DROP_ONE = re.compile(
     re.I,
 )
 _NO_RULES = re.compile(r"no rules|no more rules|nothing else", re.I)
-_ENOUGH = re.compile(r"no|none|that is all|that's all|done", re.I)
+_NO = re.compile(r"no|none", re.I)
+_ENOUGH = re.compile(r"that is all|that's all|done", re.I)
 _SKIP = re.compile(r"skip|default", re.I)
 _PRIOR = re.compile(rf"(?P<n>\d+)|(?P<t>{TIME})|(?P<none>none)", re.I)
 _LEAVE = re.compile(rf"(?:after )?(?P<t>{TIME})|(?P<end>(?:at )?the end of observation)", re.I)
 
 
-def read(study: Study, origin: Origin, terms: Terms) -> list[Change] | None:
-    """Return what a sentence answers or corrects; None if it is neither."""
+def is_undo(words: str) -> bool:
+    """Tell whether a sentence takes back the last message."""
+    return _UNDO.fullmatch(words) is not None
+
+
+def read(study: Study, origin: Origin, terms: Terms) -> Study | None:
+    """Return the study with what a sentence answers or corrects; None if it does neither."""
     words = _COURTESY.sub("", origin.words.strip(" .!"))
-    if _UNDO.fullmatch(words):
-        return [Undo()]
     if _RESET.fullmatch(words):
-        return [Reset()]
-    for reader in (_answer, _dropped, _replaced, _added):
-        if (changes := reader(study, words, origin, terms)) is not None:
-            return changes
-    return None
+        return Study()
+    readers = (_answer, _drop, _replace, _add)
+    return next((after for read in readers if (after := read(study, words, origin, terms)) is not None), None)
 
 
-def _answer(study: Study, words: str, origin: Origin, terms: Terms) -> list[Change] | None:
+def _answer(study: Study, words: str, origin: Origin, terms: Terms) -> Study | None:
     if _NO_RULES.fullmatch(words):
-        return [Skip("rules")]
+        return study.skip("rules")
     question = study.question
     if question in ("prior_days", "rules", "exit") and _SKIP.fullmatch(words):
-        return [Skip(question)]
-    if question in ("rules", "exit") and _ENOUGH.fullmatch(words) and (question == "rules" or len(words) > 3):
-        return [Skip(question)] if words.casefold() != "none" or question == "rules" else None
+        return study.skip(question)
+    if (question == "rules" and _NO.fullmatch(words)) or (question in ("rules", "exit") and _ENOUGH.fullmatch(words)):
+        return study.skip(question)
     match question:
-        case "entry":
-            term = terms.look_up(words)
-            return [AddEntry(Event((term,), origin))] if term else None
+        case "entry" if term := terms.look_up(words):
+            return replace(study, entry=(Event((term,), origin),))
         case "concept" if study.open_term:
-            return _chosen(study.open_term, words, terms)
+            return _choose(study, study.open_term, words, terms)
         case "prior_days" if match := _PRIOR.fullmatch(words):
             value = 0 if match["none"] else int(match["n"]) if match["n"] else days(match["t"])
-            return [Fill("prior_days", Filled(value, origin))] if value <= MOST_DAYS else None
+            return study.fill("prior_days", value, origin) if value <= MOST_DAYS else None
         case "exit" if match := _LEAVE.fullmatch(words):
-            leaving = ObservationExit() if match["end"] else FixedExit(days(match["t"]))
-            return [Fill("exit", Filled(leaving, origin))]
+            return study.fill("exit", ObservationExit() if match["end"] else FixedExit(days(match["t"])), origin)
     return None
 
 
-def _chosen(term: Term, words: str, terms: Terms) -> list[Change] | None:
+def _choose(study: Study, term: Term, words: str, terms: Terms) -> Study | None:
     if search := _SEARCH.fullmatch(words):
         new = terms.search(search["what"])
-        return [ReplaceTerm(term, new)] if new else None
+        return study.replace_term(term, new) if new else None
     if match := _CHOICE.fullmatch(words):
         if match["what"].casefold() == "none":
-            return [ReplaceTerm(term, None)] if not match["how"] else None
+            return study.replace_term(term, None) if not match["how"] else None
         excluded = _numbers(match["how"] if "exclude" in match["how"].casefold() else "")
         places = {"all": range(1, len(term.candidates) + 1), "the first": [1]}.get(match["what"].casefold())
         picks = [n for n in (places or _numbers(match["what"])) if n not in excluded]
@@ -117,13 +98,13 @@ def _chosen(term: Term, words: str, terms: Terms) -> list[Change] | None:
         choices = tuple(
             Choice(term.candidates[n - 1], below, excluded=n in excluded, mapped=mapped) for n in (*picks, *excluded)
         )
-        return [ReplaceTerm(term, replace(term, choices=choices, candidates=()))]
+        return study.replace_term(term, replace(term, choices=choices, candidates=()))
     same = terms.look_up(words)
     by_name = [one for one in term.candidates if one.name.casefold() == words.casefold()]
     meant = by_name or ([choice.concept for choice in same.choices] if same else [])
     if len(meant) == 1 and (by_name or meant[0] in term.candidates or same):
         choice = Choice(meant[0], term.descendants)
-        return [ReplaceTerm(term, replace(term, choices=(choice,), candidates=()))]
+        return study.replace_term(term, replace(term, choices=(choice,), candidates=()))
     return None
 
 
@@ -134,14 +115,14 @@ def _numbers(text: str) -> list[int]:
     return [*numbers]
 
 
-def _dropped(study: Study, words: str, origin: Origin, terms: Terms) -> list[Change] | None:
+def _drop(study: Study, words: str, origin: Origin, terms: Terms) -> Study | None:
     if match := _DROP_ALL.fullmatch(words):
         if match["censoring"]:
-            return [Remove(event) for event in study.censoring]
+            return study.remove(study.censoring)
         if match["n"]:
             n = int(match["n"])
-            return [Remove(study.rules[n - 1])] if 1 <= n <= len(study.rules) else None
-        return [Remove(rule) for rule in study.rules if match["all"] or rule.excludes]
+            return study.remove([study.rules[n - 1]]) if 1 <= n <= len(study.rules) else None
+        return study.remove([rule for rule in study.rules if match["all"] or rule.excludes])
     if (match := _DROP_ONE.fullmatch(words)) is None:
         return None
     parts = [part for part in _parts(study, (match["part"] or "").casefold()) if _has(part, match["what"], terms)]
@@ -149,7 +130,7 @@ def _dropped(study: Study, words: str, origin: Origin, terms: Terms) -> list[Cha
         return None
     event = _event_of(parts[0])
     matching = [term for term in event.terms if _means(term, match["what"], terms)]
-    return [ReplaceTerm(matching[0], None)] if len(event.terms) > len(matching) == 1 else [Remove(parts[0])]
+    return study.replace_term(matching[0], None) if len(event.terms) > len(matching) == 1 else study.remove(parts)
 
 
 def _parts(study: Study, kind: str) -> list[Event | Rule]:
@@ -183,7 +164,7 @@ def _means(term: Term, words: str, terms: Terms) -> bool:
     return same or any(choice.concept.concept_id in ids for choice in term.choices)
 
 
-def _replaced(study: Study, words: str, origin: Origin, terms: Terms) -> list[Change] | None:
+def _replace(study: Study, words: str, origin: Origin, terms: Terms) -> Study | None:
     if (match := _REPLACE.fullmatch(words)) is None:
         return None
     old_words, new_words = (
@@ -192,14 +173,14 @@ def _replaced(study: Study, words: str, origin: Origin, terms: Terms) -> list[Ch
     )
     old = list(dict.fromkeys(term for term in study.terms() if _means(term, old_words, terms)))
     new = terms.search(new_words) if len(old) == 1 and _IS_SHORT.fullmatch(new_words) else None
-    return [ReplaceTerm(old[0], new)] if new else None
+    return study.replace_term(old[0], new) if new else None
 
 
 _IS_SHORT = re.compile(r'\S+(?: \S+){0,7}|"[^"]+"')
 
 
-def _added(study: Study, words: str, origin: Origin, terms: Terms) -> list[Change] | None:
+def _add(study: Study, words: str, origin: Origin, terms: Terms) -> Study | None:
     if (match := _ADD.fullmatch(words)) is None:
         return None
     term = terms.search(match["what"]) if _IS_SHORT.fullmatch(match["what"]) else None
-    return [AddEntry(Event((term,), origin))] if term else None
+    return replace(study, entry=(*study.entry, Event((term,), origin))) if term else None

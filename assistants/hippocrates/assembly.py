@@ -1,4 +1,4 @@
-"""Pure: the phrases of a sentence to changes of the study, or why they do not fit together."""
+"""Pure: what the phrases of a sentence make of the study, or why they do not fit together."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,37 +6,20 @@ from typing import Any
 
 from assistants.hippocrates.phrases import Died, Mark, Persons, Value, Window
 from assistants.hippocrates.sentence import Conflict, Phrase, Piece, Unclear
-from assistants.hippocrates.study import (
-    BEFORE,
-    NONE,
-    ONE_OR_MORE,
-    AddCensoring,
-    AddEntry,
-    AddRule,
-    Age,
-    Change,
-    Count,
-    Event,
-    Fill,
-    Filled,
-    Origin,
-    Rule,
-    Slot,
-    Study,
-)
+from assistants.hippocrates.slots import BEFORE, NONE, ONE_OR_MORE, Age, Count, Event, Origin, Rule
+from assistants.hippocrates.study import Slot, Study
 
 
-def assemble(study: Study, pieces: Sequence[Piece], origin: Origin) -> list[Change]:
-    """Return the changes that the phrases of a sentence come to.
+def assemble(study: Study, pieces: Sequence[Piece], origin: Origin) -> Study:
+    """Return the study with what the phrases of a sentence say.
 
     Raises:
         Unclear: they do not fit together, or say too little.
     """
     marks = {piece.name for piece in pieces if isinstance(piece, Mark)}
     pieces = [piece for piece in pieces if not isinstance(piece, Mark)]
-    changes: list[Change] = []
     entries: list[tuple[Event, bool]] = []
-    values = _Values(study, origin)
+    values = _Values()
     excluded = persons = False
     window: Window | None = None
     place = 0
@@ -64,7 +47,11 @@ def assemble(study: Study, pieces: Sequence[Piece], origin: Origin) -> list[Chan
                 if window is None and isinstance(following, Window):
                     window, place = following, place + 1
                 is_entry = head.role in ("named", "also") or (head.role == "with" and persons and not entries)
-                changes += _changes(piece, window, origin, entries, is_entry, "also" in marks)
+                if is_entry and not (window or piece.past or piece.count):
+                    entries.append((replace(piece.event, origin=origin), head.role == "also" or "also" in marks))
+                    study = study.fill("events_per_person", "all", origin) if piece.every else study
+                else:
+                    study = _add(study, piece, window, origin, "also" in marks)
                 excluded, window = excluded or head.role == "exclude", None
         place += 1
         if excluded and (isinstance(piece, Persons) or (isinstance(piece, Value) and piece.slot in ("age", "sex"))):
@@ -76,14 +63,13 @@ def assemble(study: Study, pieces: Sequence[Piece], origin: Origin) -> list[Chan
         raise Unclear(
             "More than one event seems to start the cohort. Please name the others in a sentence with “also”."
         )
-    return [*_entering(study, entries, marks), *changes, *values.changes()]
+    return values.fill(_add_entries(study, entries, "instead" in marks), origin)
 
 
 class _Values:
     """The slots of one value that a sentence fills: none of them twice."""
 
-    def __init__(self, study: Study, origin: Origin) -> None:
-        self._study, self._origin = study, origin
+    def __init__(self) -> None:
         self._values: dict[Slot, Any] = {}
         self._persons: Age | None = None
         self._age: Age | None = None
@@ -104,23 +90,22 @@ class _Values:
             return
         if self._age and (None not in (self._age.least, age.least) or None not in (self._age.most, age.most)):
             raise Unclear("That sentence gives two limits of age. Which one is to hold?")
-        self._age = age if self._age is None else _joined(self._age, age)
+        self._age = age if self._age is None else _join(self._age, age)
 
-    def changes(self) -> list[Change]:
-        """Return what fills the slots; a limit of age on one side leaves an earlier one on the other."""
+    def fill(self, study: Study, origin: Origin) -> Study:
+        """Return the study with the slots filled; a limit of age on one side leaves an earlier one on the other."""
         limits = [age for age in (self._persons, self._age) if age]
         if limits and "age" not in self._values:
-            new = limits[0] if len(limits) == 1 else _joined(*limits)
+            new = limits[0] if len(limits) == 1 else _join(*limits)
             if new is None:
                 raise Unclear("Nobody is of that age. Please say its limits again.")
-            earlier = self._study.age.value if self._study.age else None
-            self._values["age"] = (_joined(earlier, new) or new) if earlier else new
-        return [
-            Fill(slot, None if value is None else Filled(value, self._origin)) for slot, value in self._values.items()
-        ]
+            self._values["age"] = (study.age and _join(study.age.value, new)) or new
+        for slot, value in self._values.items():
+            study = study.fill(slot, value, origin)
+        return study
 
 
-def _joined(first: Age, then: Age) -> Age | None:
+def _join(first: Age, then: Age) -> Age | None:
     """Return the first limits with those of the second in their place; None if nobody is left."""
     least = first.least if then.least is None else then.least
     most = first.most if then.most is None else then.most
@@ -131,31 +116,25 @@ _UNFIT = "I cannot tell how the parts of that sentence belong together. Please s
 _NO_RULE = "I cannot tell which rule that window belongs to. Please name the window directly after what it is about."
 
 
-def _changes(
-    phrase: Phrase, window: Window | None, origin: Origin, entries: list[tuple[Event, bool]], is_entry: bool, also: bool
-) -> list[Change]:
-    """Return what a phrase with a concept changes; an entry event is added to `entries`."""
+def _add(study: Study, phrase: Phrase, window: Window | None, origin: Origin, also: bool) -> Study:
+    """Return the study with what a phrase with a concept says that is no entry event."""
     event, role = replace(phrase.event, origin=origin), phrase.head.role
     if phrase.end:
         _refuse(window)
-        return [Fill("exit", Filled(phrase.end, origin))]
+        return study.fill("exit", phrase.end, origin)
     if role == "censor":
         _refuse(window, phrase.every)
-        return [AddCensoring(replace(event, first=False))]
-    if is_entry and not (window or phrase.past or phrase.count):
-        entries.append((event, role == "also" or also))
-        return [Fill("events_per_person", Filled("all", origin))] if phrase.every else []
+        return replace(study, censoring=(*study.censoring, replace(event, first=False)))
     if role in ("named", "also"):
         raise Unclear("An entry event has no window or count. Please name it alone, and the rule in another sentence.")
     if event.first or phrase.every:
         raise Unclear("“First”, “every” and “all” are for entry events. Please say the rule without them.")
     when = window.days if window else BEFORE if phrase.past or role == "exclude" else None
     if when is None:
-        words = " or ".join(term.words for term in event.terms) or "death"
         raise Unclear(
-            f"When is {words} to have happened? Please say it with a window, such as “in the 365 days before entry”."
+            f"When is {event.words} to have happened? Please say it with a window, such as “in the 365 days before entry”."
         )
-    return [AddRule(Rule(event, NONE if role == "exclude" else _plain(phrase.count), when), also)]
+    return study.add_rule(Rule(event, NONE if role == "exclude" else _plain(phrase.count), when), also=also)
 
 
 def _refuse(*unfit: object) -> None:
@@ -171,21 +150,17 @@ def _plain(how_many: Count | None) -> Count:
     return NONE if how_many.n == 0 else how_many
 
 
-def _entering(study: Study, entries: list[tuple[Event, bool]], marks: set[Any]) -> list[Change]:
-    changes: list[Change] = []
-    for event, also in entries:
-        if also or not study.entry or changes:
-            changes.append(AddEntry(event))
-        elif "instead" in marks or (len(study.entry) == 1 and study.entry[0].terms == event.terms):
-            changes.append(AddEntry(event, instead=True))
+def _add_entries(study: Study, entries: Sequence[tuple[Event, bool]], instead: bool) -> Study:
+    entry = study.entry
+    for n, (event, also) in enumerate(entries):
+        if also or n or not entry:
+            entry = (*entry, event)
+        elif instead or (len(entry) == 1 and entry[0].terms == event.terms):
+            entry = (event,)
         else:
-            old, new = (_name(one) for one in (study.entry[0], event))
+            old, new = entry[0].words, event.words
             raise Conflict(
                 f"The cohort starts with {old}. Say “replace {old} with {new}”, “also {new}” for a further entry event, "
                 f"or give a window if {new} is a rule."
             )
-    return changes
-
-
-def _name(event: Event) -> str:
-    return " or ".join(term.words for term in event.terms) or "death"
+    return replace(study, entry=entry)

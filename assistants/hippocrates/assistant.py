@@ -2,19 +2,17 @@
 
 reply ── talk         what each sentence is for; the study is folded from the rest
       ├── answering   which databases have such patients, and other questions
-      ├── noted, read_back   what the message changed, and what is asked next
+      ├── summary, read_back   what the message changed, and what is asked next
       └── proposal    a cohort that is complete: checked, counted, and proposed to be sent
 act   ── webapi       sends it, once it is confirmed
 """
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
-
-import aiohttp
+from dataclasses import dataclass, replace
 
 from assistants.assistant import Action, AssistantError, AssistantReply, AssistantRequest, ToolRequest
-from assistants.hippocrates import noted, read_back
+from assistants.hippocrates import read_back, summary
 from assistants.hippocrates.answering import Answering, add_service
 from assistants.hippocrates.cohort import CannotBuild, build_cohort
 from assistants.hippocrates.grammar import Grammar
@@ -22,15 +20,36 @@ from assistants.hippocrates.planner import PLANNER, plan
 from assistants.hippocrates.proposal import Cohort, Proposals
 from assistants.hippocrates.reply_draft import ReplyDraft
 from assistants.hippocrates.settings import Sources, open_sources
-from assistants.hippocrates.study import Study, Term, fold
-from assistants.hippocrates.talk import CHOOSE, HELLO, Said, Talk, Wish, courtesy, read_turns
-from assistants.hippocrates.webapi import Confirmed, NotConfirmed, WebApiError
+from assistants.hippocrates.slots import Term
+from assistants.hippocrates.study import Study, fold
+from assistants.hippocrates.talk import CHOOSE, HELLO, Talk, Wish, WishKind, courtesy, read_turns
+from assistants.hippocrates.webapi import WebApiError
 from models.settings import ModelSettings
 from models.turn_scope import Principal
 
 MOST_ASKS = 5
 """How many sentences of a message are asked back; the last one, which may say that there were too many, is told in any case."""
+ASKED_NEXT = "What is asked next"
+"""The title of the document with what the reply asks."""
 OTHER_CODE = "That code does not stand for the cohort as it is now."
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """A message, as it was read."""
+
+    request: AssistantRequest
+    wishes: Sequence[Wish]
+    """Its sentences that say nothing of the cohort."""
+    study: Study
+    before: Study
+    """The study before the message."""
+    cohort: Cohort | CannotBuild
+    draft: ReplyDraft
+
+    @property
+    def kinds(self) -> set[WishKind]:
+        return {one.kind for one in self.wishes}
 
 
 class Hippocrates:
@@ -43,46 +62,25 @@ class Hippocrates:
         """
         self._sources = sources
         self._grammar = Grammar(sources.vocabulary)
-        self._answering = Answering(sources)
         self._proposals = Proposals(sources)
         self._plans = plans
 
     async def reply(self, request: AssistantRequest) -> AssistantReply:
-        turns, answers = read_turns(request.messages)
-        talk = Talk(self._grammar, self._sources.vocabulary, answers)
+        messages, answers = read_turns(request.messages)
+        talk = Talk(self._grammar, answers)
         if self._plans and request.ask_structured is not None:
-            study = await plan(request.ask_structured, turns, talk)
+            study = await plan(request.ask_structured, messages, talk.read, self._grammar.terms)
         else:  # beside the event loop: conversations may be long
-            study = await asyncio.to_thread(fold, turns, talk)
-        last = len(turns) - 1
-        said = talk.said.get(last, ())
-        before = talk.before.get(last, Study())
-        request.note("read", f"{len(noted.lines(study))} lines of the cohort, {len(said)} other sentences")
+            study = await asyncio.to_thread(fold, messages, talk.read)
+        last = len(messages) - 1
         cohort = _build(study, _name(talk, study))
-        draft = ReplyDraft()
-        for one in said:
-            if (reply := self._settle(draft, one, cohort, request)) is not None:
+        turn = _Turn(request, talk.wishes.get(last, ()), study, talk.before.get(last, Study()), cohort, ReplyDraft())
+        request.note("read", f"{len(summary.lines(study))} lines of the cohort, {len(turn.wishes)} other sentences")
+        for one in turn.wishes:
+            if (reply := self._settle(turn, one)) is not None:
                 return reply
-        self._answering.answer(draft, said, request, talk, last)
-        return await self._go_on(draft, request, study, before, said, cohort)
-
-    def _settle(
-        self, draft: ReplyDraft, one: Said, cohort: Cohort | CannotBuild, request: AssistantRequest
-    ) -> AssistantReply | None:
-        """Take a confirmation, or a no; None: it is neither, or about another cohort than there is now."""
-        if one.wish not in ("confirm", "approve", "decline"):
-            return None
-        if one.wish == "decline":
-            draft.add("cohort", "The cohort", "It was not confirmed, and is not sent. Say what is to be changed.")
-            return draft.reply()
-        if isinstance(cohort, Cohort) and cohort.action.code == one.argument.casefold():
-            if one.wish == "approve":
-                draft.add("cohort", "The cohort", f"Confirmed: the cohort “{cohort.name}”.")
-                return self._proposals.propose(draft, cohort, request)
-            if self._proposals.may_be_sent(cohort):
-                return AssistantReply("Thank you.", ["no_claims"], action=replace(cohort.action, confirmed=True))
-        add_service(draft, OTHER_CODE)
-        return None
+        Answering(self._sources, request, talk.wishes, turn.draft).answer(last)
+        return await self._go_on(turn)
 
     async def act(self, action: Action, principal: Principal) -> str:
         """Send a confirmed cohort to WebAPI.
@@ -92,72 +90,96 @@ class Hippocrates:
         """
         if self._sources.webapi is None:
             raise AssistantError("no WebAPI is configured")
-        given = action.arguments
+        name, expression = action.arguments["name"], action.arguments["expression"]
         try:
-            cohort = Confirmed.of(given["name"], given["expression"], given["digest"])
-            async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
-                sent = await self._sources.webapi.send(session, cohort)
-        except (WebApiError, NotConfirmed) as error:
+            sent = await self._sources.webapi.send(name, expression)
+        except WebApiError as error:
             raise AssistantError(str(error)) from error
         sets = ", ".join(map(str, sent.concept_set_ids))
-        with_sets = (
-            f", with the concept sets {sets}" if len(sent.concept_set_ids) > 1 else f", with the concept set {sets}"
-        )
-        return f"Sent: cohort definition {sent.cohort_id} “{cohort.name}”{with_sets if sets else ''}."
+        with_sets = f", with the concept set{'s' * (len(sent.concept_set_ids) > 1)} {sets}" if sets else ""
+        return f"Sent: cohort definition {sent.cohort_id} “{name}”{with_sets}."
 
     async def close(self) -> None:
         """Nothing to let go of."""
 
-    async def _go_on(
-        self,
-        draft: ReplyDraft,
-        request: AssistantRequest,
-        study: Study,
-        before: Study,
-        said: Sequence[Said],
-        cohort: Cohort | CannotBuild,
-    ) -> AssistantReply:
+    def _settle(self, turn: _Turn, one: Wish) -> AssistantReply | None:
+        """Take a confirmation, or a no; None: it is neither, or about another cohort than there is now."""
+        draft, cohort = turn.draft, turn.cohort
+        if one.kind not in ("confirm", "approve", "decline"):
+            return None
+        if one.kind == "decline":
+            draft.add("cohort", "The cohort", "It was not confirmed, and is not sent. Say what is to be changed.")
+            return draft.reply()
+        if isinstance(cohort, Cohort) and cohort.action.code == one.argument.casefold():
+            if one.kind == "approve":
+                draft.add("cohort", "The cohort", f"Confirmed: the cohort “{cohort.name}”.")
+                return self._proposals.propose(draft, cohort, turn.request)
+            if self._proposals.may_be_sent(cohort):
+                return AssistantReply("Thank you.", ["no_claims"], action=replace(cohort.action, confirmed=True))
+        add_service(draft, OTHER_CODE)
+        return None
+
+    async def _go_on(self, turn: _Turn) -> AssistantReply:
         """Say what the message changed, and what comes next."""
-        wishes = {one.wish for one in said}
-        changed = noted.changes(before, replace(study, asks=()))
-        if changed:
-            draft.add("study", "The cohort so far", "\n".join(["Noted:", *(f"- {line}" for line in changed)]))
-        asks = [ask for ask in study.asks if ask.kind != "question" and ask.text]
-        told = [*dict.fromkeys(ask.text for ask in asks)]
-        for text in told[:MOST_ASKS] + told[-1:] if len(told) > MOST_ASKS else told:
-            draft.add("question", "What is asked next", text)
+        draft, study, cohort, kinds = turn.draft, turn.study, turn.cohort, turn.kinds
+        changed = _note_changes(turn)
+        asked_back = _ask_back(turn)
         begins = study == Study(asks=study.asks) and not changed
-        if wishes == {"courtesy"} and not changed and not asks:
-            answer = courtesy(said[0].words)
+        if kinds == {"courtesy"} and not changed and not asked_back:
+            answer = courtesy(turn.wishes[0].words)
             draft.lines += [answer] if answer and (begins or answer != HELLO) else []
         if begins:
-            return self._begin(draft, bool(asks), wishes)
-        if "summary" in wishes and isinstance(cohort, CannotBuild):
-            draft.add("study", "The cohort so far", "\n".join(["The cohort so far:", *noted.lines(study)]))
+            return _begin(turn, asked_back)
+        if "summary" in kinds and isinstance(cohort, CannotBuild):
+            draft.add("study", "The cohort so far", "\n".join(["The cohort so far:", *summary.lines(study)]))
         if question := read_back.ask(study):
-            term = study.open_term if study.question == "concept" else None
-            if term is not None and CHOOSE in request.tools:
-                return replace(draft.reply(), tool_calls=[_choice(term)])
-            if wishes & {"json", "send", "count", "confirm", "approve"}:
-                draft.add("question", "What is asked next", "The cohort is not complete yet.")
-            draft.add("question", "What is asked next", question)
-            return draft.reply()
+            return _ask(turn, question)
         if isinstance(cohort, CannotBuild):
-            draft.add("question", "What is asked next", str(cohort))
-            return draft.reply()
-        if changed or wishes & {"count", "send", "confirm", "approve", "summary", "json", "name"}:
-            return await self._proposals.show(draft, cohort, request, wishes, bool(changed))
-        if not draft.lines:
+            draft.add("question", ASKED_NEXT, str(cohort))
+        elif changed or kinds & _ABOUT_COHORT:
+            return await self._proposals.show(draft, cohort, turn.request, kinds, changed)
+        elif not draft.lines:
             draft.add("cohort", "The cohort", "The cohort stands as it is.")
         return draft.reply()
 
-    def _begin(self, draft: ReplyDraft, asked_back: bool, wishes: set[Wish]) -> AssistantReply:
-        """Say what this is for, where nothing of a cohort has been said."""
-        if wishes & {"json", "send", "confirm", "approve", "count", "summary", "name"}:
-            draft.add("question", "What is asked next", f"There is no cohort yet.\n{read_back.ask(Study())}")
-        elif draft.lines in ([], [HELLO]) or (asked_back and not wishes - {"courtesy"}):
-            add_service(draft)
-        return draft.reply()
+
+_ABOUT_COHORT: set[WishKind] = {"json", "send", "confirm", "approve", "count", "summary", "name"}
+
+
+def _note_changes(turn: _Turn) -> bool:
+    """Say what the message changed, if it did."""
+    changed = summary.changes(turn.before, turn.study)
+    if changed:
+        turn.draft.add("study", "The cohort so far", "\n".join(["Noted:", *(f"- {line}" for line in changed)]))
+    return bool(changed)
+
+
+def _ask_back(turn: _Turn) -> bool:
+    """Ask back what was not understood, if there is something."""
+    texts = [*dict.fromkeys(ask.text for ask in turn.study.asks if ask.kind != "question" and ask.text)]
+    for text in texts[:MOST_ASKS] + texts[-1:] if len(texts) > MOST_ASKS else texts:
+        turn.draft.add("question", ASKED_NEXT, text)
+    return bool(texts)
+
+
+def _begin(turn: _Turn, asked_back: bool) -> AssistantReply:
+    """Say what this is for, where nothing of a cohort has been said."""
+    if turn.kinds & _ABOUT_COHORT:
+        turn.draft.add("question", ASKED_NEXT, f"There is no cohort yet.\n{read_back.ask(Study())}")
+    elif turn.draft.lines in ([], [HELLO]) or (asked_back and not turn.kinds - {"courtesy"}):
+        add_service(turn.draft)
+    return turn.draft.reply()
+
+
+def _ask(turn: _Turn, question: str) -> AssistantReply:
+    """Ask the next question: concepts by a tool, where the request declares it."""
+    term = turn.study.open_term if turn.study.question == "concept" else None
+    if term is not None and CHOOSE in turn.request.tools:
+        return replace(turn.draft.reply(), tool_calls=[_choice(term)])
+    if turn.kinds & _ABOUT_COHORT - {"summary", "name"}:
+        turn.draft.add("question", ASKED_NEXT, "The cohort is not complete yet.")
+    turn.draft.add("question", ASKED_NEXT, question)
+    return turn.draft.reply()
 
 
 def open_assistant(settings: ModelSettings) -> Hippocrates:
@@ -179,7 +201,7 @@ def _build(study: Study, name: str) -> Cohort | CannotBuild:
 def _name(talk: Talk, study: Study) -> str:
     """Return what the user calls the cohort, else its entry events."""
     named = [
-        one.argument for turn in sorted(talk.said) for one in talk.said[turn] if one.wish == "name" and one.argument
+        one.argument for turn in sorted(talk.wishes) for one in talk.wishes[turn] if one.kind == "name" and one.argument
     ]
     if named:
         return named[-1]

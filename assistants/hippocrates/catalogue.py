@@ -4,17 +4,16 @@ Read from the tables that a network's dashboards export: `countries`, `data_sour
 files or a DuckDB file. A count below `SMALL_CELL` is forgotten when it is read, so that nothing computed from it can tell it.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-from assistants.hippocrates.tables import DataError, Kind, Tables
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from assistants.hippocrates.tables import DataError, Tables
 
 SMALL_CELL = 5
 """Counts below this may point to single persons and are not shown."""
@@ -48,12 +47,9 @@ class Database:
     id: int
     name: str
     acronym: str
-    hash: str
-    """What the network's catalogue calls it in links."""
     country: str
     """"" if unknown."""
     continent: str
-    release_date: str
     persons: int | None
     """How many persons it has; `SUPPRESSED` if fewer than `SMALL_CELL`, None if it does not say."""
     vocabulary_version: str
@@ -64,40 +60,27 @@ class Database:
 class Counts:
     """How many persons the databases have of one concept."""
 
-    places: "NDArray[np.int64]"
+    places: NDArray[np.int64]
     """Which databases, by their places in `Catalogue.databases`."""
-    persons: "NDArray[np.int64]"
+    persons: NDArray[np.int64]
     """How many in each; `SUPPRESSED` for fewer than `SMALL_CELL`."""
-    whole: "NDArray[np.bool_]"
+    whole: NDArray[np.bool_]
     """Whether that counts the concept's descendants too, as drug eras do."""
 
 
+@dataclass(frozen=True, eq=False)
 class Catalogue:
-    """The databases of a network, indexed by concept."""
+    """The databases of a network, and what they count of each concept."""
 
-    def __init__(
-        self,
-        databases: Collection[Database],
-        rows: "tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]",
-        *,
-        locations: Collection[str] = (),
-        notice: str = "",
-        warnings: tuple[str, ...] = (),
-    ) -> None:
-        """Index counts.
-
-        Args:
-            databases: all of them, each id once.
-            rows: ids of databases, of analyses (of `PERSONS_BY_CONCEPT`) and of concepts, and counts of persons.
-            locations: countries and continents that users may name.
-            notice: what users must be told of this data, such as that it is simulated.
-            warnings: what a user should know of what was read.
-        """
-        self.databases = tuple(databases)
-        self.locations = frozenset(locations)
-        self.notice = notice
-        self.warnings = warnings
-        self._counts = _index(self.databases, *rows)
+    databases: Sequence[Database]
+    """Each id once."""
+    by_concept: Mapping[int, Counts]
+    locations: frozenset[str]
+    """Countries and continents that users may name."""
+    notice: str
+    """What users must be told of this data, such as that it is simulated."""
+    warnings: tuple[str, ...]
+    """What a user should know of what was read."""
 
     @classmethod
     def read(cls, path: Path, *, notice: str = "") -> Self:
@@ -126,35 +109,32 @@ class Catalogue:
             warnings = (
                 f"{path}: {len(silent)} of {len(databases)} databases have no counts and are never found: {named}",
             )
-        locations = {place for pair in countries.values() for place in pair if place}
-        rows = (read[0], read[1], read[2], read[3])
-        return cls(databases, rows, locations=locations, notice=notice, warnings=warnings)
+        locations = frozenset(place for pair in countries.values() for place in pair if place)
+        return cls(databases, _index(databases, *read), locations, notice, warnings)
 
     @property
     def concept_ids(self) -> Collection[int]:
         """All concepts that any database has."""
-        return self._counts.keys()
+        return self.by_concept.keys()
 
     def counts(self, concept_id: int) -> Counts | None:
         """Return how many persons each database has of a concept, None if none has any."""
-        return self._counts.get(concept_id)
+        return self.by_concept.get(concept_id)
 
 
-def shown(count: int) -> str:
+def show_count(count: int) -> str:
     """Write a count as it may be shown."""
     return f"fewer than {SMALL_CELL}" if count == SUPPRESSED else f"{count:,}"
 
 
 def _index(
-    databases: tuple[Database, ...],
-    database_ids: "NDArray[np.int64]",
-    analyses: "NDArray[np.int64]",
-    concepts: "NDArray[np.int64]",
-    persons: "NDArray[np.int64]",
+    databases: Sequence[Database],
+    database_ids: NDArray[np.int64],
+    analyses: NDArray[np.int64],
+    concepts: NDArray[np.int64],
+    persons: NDArray[np.int64],
 ) -> dict[int, Counts]:
     """Sort counts by concept; where several analyses count persons of one concept, the largest stands."""
-    import numpy as np
-
     ids = np.array([one.id for one in databases], np.int64)
     by_id = ids.argsort()
     places = by_id[ids[by_id].searchsorted(database_ids)]
@@ -173,36 +153,26 @@ def _index(
     }
 
 
-def _starts(*columns: "NDArray[np.int64]") -> "NDArray[np.int64]":
+def _starts(*columns: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return where in sorted columns a new value begins."""
-    import numpy as np
-
     changes = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
     return np.flatnonzero(np.append([True], changes)) if len(columns[0]) else np.zeros(0, np.int64)
 
 
 def _countries(tables: Tables) -> dict[int, tuple[str, str]]:
-    kinds: dict[str, Kind] = {"id": "id", "country": "text", "continent": "text"}
-    rows = tables.rows("countries", kinds, filled=("id", "country"))
+    rows = tables.rows("countries", ("id", "country", "continent"), ids=("id",), filled=("id", "country"))
     return {one: (country, continent or "") for one, country, continent in rows}
 
 
 def _databases(tables: Tables, countries: Mapping[int, tuple[str, str]]) -> list[Database]:
-    kinds: dict[str, Kind] = {
-        "id": "id",
-        "name": "text",
-        "acronym": "text",
-        "hash": "text",
-        "release_date": "text",
-        "country_id": "id",
-    }
-    rows = tables.rows("data_sources", kinds, filled=("id", "name"))
+    columns = ("id", "name", "acronym", "country_id")
+    rows = tables.rows("data_sources", columns, ids=("id", "country_id"), filled=("id", "name"))
     place = tables.place("data_sources")
     if not rows:
         raise DataError(f"{place}: it has no databases; {REMEDY}")
     persons, versions = _persons(tables), _versions(tables)
     databases: dict[int, Database] = {}
-    for row, (one, name, acronym, hash_, released, country_id) in enumerate(rows, 1):
+    for row, (one, name, acronym, country_id) in enumerate(rows, 1):
         if one in databases:
             raise DataError(f"{place}: column 'id' of row {row} is {one}, which an earlier row has; give each its own")
         if country_id is not None and country_id not in countries:
@@ -211,17 +181,7 @@ def _databases(tables: Tables, countries: Mapping[int, tuple[str, str]]) -> list
                 "add the country there, or write NA"
             )
         country, continent = countries.get(country_id, ("", ""))
-        databases[one] = Database(
-            one,
-            name,
-            acronym or "",
-            hash_ or "",
-            country,
-            continent,
-            released or "",
-            persons.get(one),
-            versions.get(one, ""),
-        )
+        databases[one] = Database(one, name, acronym or "", country, continent, persons.get(one), versions.get(one, ""))
     return list(databases.values())
 
 
@@ -237,15 +197,13 @@ def _persons(tables: Tables) -> dict[int, int]:
 def _versions(tables: Tables) -> dict[int, str]:
     if "stratum_5" not in tables.columns("achilles_results"):
         return {}
-    kinds: dict[str, Kind] = {"data_source_id": "id", "stratum_5": "text"}
     where = tables.is_one_of("achilles_results", "analysis_id", [METADATA])
-    return {one: version for one, version in tables.rows("achilles_results", kinds, where=where) if version}
+    rows = tables.rows("achilles_results", ("data_source_id", "stratum_5"), ids=("data_source_id",), where=where)
+    return {one: version for one, version in rows if version}
 
 
-def _check_rows(tables: Tables, databases: Collection[Database], rows: "list[NDArray[np.int64]]") -> None:
+def _check_rows(tables: Tables, databases: Collection[Database], rows: list[NDArray[np.int64]]) -> None:
     """Raise `DataError` unless there are counts, all of them of a known database and above nought."""
-    import numpy as np
-
     place = tables.place("achilles_results")
     ids, _, _, persons = rows
     if not len(ids):

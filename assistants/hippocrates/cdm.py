@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import duckdb
+from duckcdm.circe import CirceError, build_cohort_query
+from duckcdm.omop import cdm_fields
+from duckcdm.sqlrender import render, split_sql, translate
 
 from assistants.hippocrates.cohort import Json
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 _TABLES = {
     "ConditionOccurrence": "condition_occurrence",
@@ -50,27 +51,21 @@ class Counts:
     """What a reader of the counts has to know."""
 
 
-def cohort_sql(
-    expression: Json, cdm_schema: str = "cdm", target_table: str = "results.cohort", dialect: str = "duckdb"
-) -> str:
-    """Return the SQL that fills a cohort table."""
-    from duckcdm.circe import CirceError, build_cohort_query
-    from duckcdm.sqlrender import render, translate
-
-    schema, _, _ = target_table.rpartition(".")
+def cohort_sql(expression: Json) -> str:
+    """Return the SQL that fills the table `results.cohort` from the schema `cdm`, as `attach` makes them."""
     try:
         query = build_cohort_query(
             expression,
-            cdm_schema=cdm_schema,
-            vocabulary_schema=cdm_schema,
-            result_schema=schema or cdm_schema,
-            target_table=target_table,
+            cdm_schema="cdm",
+            vocabulary_schema="cdm",
+            result_schema="results",
+            target_table="results.cohort",
             cohort_id=1,
             generate_stats=False,
         )
     except CirceError as error:
         raise CdmError(f"The cohort cannot be turned into SQL: {error}") from error
-    return str(translate(render(query), dialect))
+    return str(translate(render(query), "duckdb"))
 
 
 def count_cohort(path: Path, expression: Json) -> Counts:
@@ -79,8 +74,6 @@ def count_cohort(path: Path, expression: Json) -> Counts:
     Raises:
         CdmError: the file is no CDM, lacks a table that the cohort needs, or the cohort cannot be run.
     """
-    import duckdb
-
     rules = expression["InclusionRules"]
     try:
         with duckdb.connect() as connection:
@@ -102,8 +95,6 @@ def check_cdm(path: Path) -> None:
     Raises:
         CdmError: it has not, or it is no database.
     """
-    import duckdb
-
     try:
         with duckdb.connect() as connection:
             attach(connection, path, {"PrimaryCriteria": {"CriteriaList": []}, "InclusionRules": []})
@@ -118,13 +109,11 @@ def _tables_of(expression: Json) -> set[str]:
     return tables | ({"drug_exposure"} if "CustomEra" in (expression.get("EndStrategy") or {}) else set())
 
 
-def attach(connection: "DuckDBPyConnection", path: Path, expression: Json) -> tuple[str, ...]:
+def attach(connection: duckdb.DuckDBPyConnection, path: Path, expression: Json) -> tuple[str, ...]:
     """Make the tables of a CDM that a cohort needs readable as the schema `cdm`, with the columns and types of the specification.
 
     Some CDMs write numbers as text (Eunomia: value_as_number), or leave columns out.
     """
-    from duckcdm.omop import cdm_fields
-
     if not path.is_file():
         raise CdmError(f"{path}: there is no such file; name a DuckDB file with a CDM.")
     quoted = str(path).replace("'", "''")
@@ -163,10 +152,8 @@ def _field(name: str, kind: str, columns: dict[str, str]) -> str:
     return f'TRY_CAST("{columns[name]}" AS {kind}) AS {name}' if name in columns else f"CAST(NULL AS {kind}) AS {name}"
 
 
-def run(connection: "DuckDBPyConnection", sql: str) -> tuple[int, int]:
+def run(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[int, int]:
     """Run the SQL of a cohort, and return its persons and records."""
-    from duckcdm.sqlrender import split_sql
-
     for statement in split_sql(sql):
         if statement.strip():
             connection.execute(statement)

@@ -4,26 +4,12 @@ The domain of a concept decides the criterion: a drug becomes a DrugExposure (or
 ConditionOccurrence.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from assistants.hippocrates.study import (
-    NONE,
-    ONE_OR_MORE,
-    Age,
-    Choice,
-    Count,
-    Days,
-    DrugEraExit,
-    Event,
-    FixedExit,
-    Rule,
-    Sex,
-    Study,
-    Term,
-)
+from assistants.hippocrates.slots import NONE, ONE_OR_MORE, Age, Choice, DrugEraExit, Event, FixedExit, Rule, Sex, Term
+from assistants.hippocrates.study import Study
+from assistants.hippocrates.wording import age_words, rule_words
 
 Json = dict[str, Any]
 CRITERIA = {
@@ -83,11 +69,6 @@ def build_cohort(study: Study) -> Json:
         "CollapseSettings": {"CollapseType": "ERA", "EraPad": study.gap.value if study.gap else 0},
         "CensorWindow": {},
     }
-
-
-def digest(expression: Json) -> str:
-    """Return what tells one expression from another, whatever the order of its keys."""
-    return hashlib.sha256(json.dumps(expression, sort_keys=True).encode()).hexdigest()
 
 
 class ConceptSets:
@@ -190,12 +171,6 @@ def _demographic(name: str, criterion: Json) -> Json:
     return {"name": name, "expression": expression}
 
 
-def age_words(age: Age) -> str:
-    if age.least is not None and age.most is not None:
-        return f"Age at entry: {age.least} to {age.most}"
-    return f"Age at entry: {age.least} or older" if age.least is not None else f"Age at entry: {age.most} or younger"
-
-
 def _age(age: Age) -> Json:
     if age.least is not None and age.most is not None:
         return {"Value": age.least, "Extent": age.most, "Op": "bt"}
@@ -233,48 +208,9 @@ def _bound(day: int | None, open_side: int) -> Json:
     return {"Days": abs(day), "Coeff": 1 if day > 0 else -1}
 
 
-def rule_words(count: Count, what: str, window: Days) -> str:
-    """Say a rule: `no GI bleeding any time before entry`."""
-    how_many = "no" if count.n == 0 else f"{count.bound} {count.n}"
-    return f"{how_many} {what} {window_words(window)}"
-
-
-def window_words(window: Days) -> str:
-    """Say a window in words that the grammar reads again, where it has a phrase for it."""
-    match window:
-        case Days(None, None):
-            return "at any time"
-        case Days(None, -1):
-            return "any time before entry"
-        case Days(1, None):
-            return "any time after entry"
-        case Days(None, 0):
-            return "on or before entry"
-        case Days(0, None):
-            return "on or after entry"
-        case Days(0, 0):
-            return "on entry"
-        case Days(int(start), -1):
-            return f"in the {_days(-start)} before entry"
-        case Days(1, int(end)):
-            return f"in the {_days(end)} after entry"
-        case Days(int(start), int(end)) if start == -end:
-            return f"within {_days(end)} of entry"
-        case Days(int(start), int(end)) if end < 0:
-            return f"between {-end} and {-start} days before entry"
-        case Days(int(start), int(end)) if start > 0:
-            return f"between {start} and {end} days after entry"
-    return f"from {_side(window.start, 'the beginning')} to {_side(window.end, 'the end')}"
-
-
-def _side(day: int | None, unbounded: str) -> str:
-    if day is None:
-        return unbounded
-    return "entry" if day == 0 else f"{_days(abs(day))} {'after' if day > 0 else 'before'} entry"
-
-
-def _days(n: int) -> str:
-    return "1 day" if n == 1 else f"{n} days"
+def day_of(bound: Json) -> int | None:
+    """Return the day of an end of a window; None: it has none."""
+    return None if bound.get("Days") is None else int(bound["Days"]) * int(bound["Coeff"])
 
 
 def _end_strategy(study: Study, sets: ConceptSets) -> Json | None:

@@ -11,16 +11,15 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from assistants.hippocrates.catalogue import DRUG_ERA, METADATA, PERSONS, Catalogue
 from assistants.hippocrates.tables import DataError, Tables
 from assistants.hippocrates.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 NOTICE = (
     "These are demo data: the databases are invented, and their patients are drawn at random from the synthetic persons of "
@@ -54,7 +53,7 @@ _COLUMNS = ("data_source_id", "analysis_id", *(f"stratum_{n}" for n in range(1, 
 class People:
     """Who has what, in a CDM."""
 
-    has: "NDArray[np.bool_]"
+    has: NDArray[np.bool_]
     """A row for each person, a column for each concept of `concepts`."""
     concepts: tuple[int, ...]
     analyses: tuple[int, ...]
@@ -93,30 +92,31 @@ def eunomia_path() -> Path:
     return Path(spec.origin).parent / "data" / "eunomia.duckdb"
 
 
-def demo_catalogue(path: Path | None = None) -> Catalogue:
-    """Return the demo catalogue, drawn from a CDM (Eunomia's unless another is given)."""
-    path = path or eunomia_path()
-    vocabulary = Vocabulary.open(path)
-    people = read_people(path)
+@cache
+def demo_vocabulary() -> Vocabulary:
+    """Return the vocabulary of the demo data."""
+    return Vocabulary.open(eunomia_path())
+
+
+@cache
+def demo_catalogue() -> Catalogue:
+    """Return the demo catalogue, drawn from Eunomia."""
     with tempfile.TemporaryDirectory(prefix="hippocrates-") as folder:
-        write_catalogue(Path(folder), people, draw(people, draw_sizes()), vocabulary)
+        write_demo(Path(folder))
         return Catalogue.read(Path(folder), notice=NOTICE)
 
 
+def write_demo(folder: Path) -> None:
+    """Write the demo catalogue as CSV files."""
+    people = read_people(eunomia_path())
+    write_catalogue(folder, people, draw(people, draw_sizes()), demo_vocabulary())
+
+
 def read_people(path: Path) -> People:
-    """Read who has what from a CDM, read-only.
-
-    Raises:
-        DataError: a table or column is missing, or it has no persons.
-    """
-    import numpy as np
-
-    remedy = "point to an OMOP CDM in a DuckDB file"
-    with Tables(path, remedy=remedy) as tables:
-        persons = [one for (one,) in tables.rows("person", {"person_id": "id"}, filled=("person_id",))]
-        if not persons:
-            raise DataError(f"{tables.place('person')}: it has no persons, the CDM is empty; {remedy}")
-        row = {one: place for place, one in enumerate(sorted(persons))}
+    """Read who has what from a CDM, read-only."""
+    with Tables(path) as tables:
+        (persons,) = tables.ids("person", ("person_id",))
+        row = {one: place for place, one in enumerate(sorted(persons.tolist()))}
         pairs: dict[tuple[int, int], set[int]] = {}
         for analysis, (table, column) in EVENTS.items():
             ids, concepts = tables.ids(table, ("person_id", column))
@@ -148,8 +148,6 @@ def draw(people: People, sizes: Iterable[int], *, concepts: int | None = 150, se
         concepts: how many concepts each records at most, None for all.
         seed: other databases for another.
     """
-    import numpy as np
-
     chance = random.Random(seed)
     drawn = []
     for number, size in enumerate(sizes, 1):
@@ -163,9 +161,9 @@ def draw(people: People, sizes: Iterable[int], *, concepts: int | None = 150, se
 
 def write_catalogue(folder: Path, people: People, drawn: Sequence[Drawn], vocabulary: Vocabulary) -> None:
     """Write databases as the CSV files of a catalogue."""
-    sources = ((one.id, one.name, f"DEMO{one.id}", "NA", "NA", one.country_id) for one in drawn)
+    sources = ((one.id, one.name, f"DEMO{one.id}", one.country_id) for one in drawn)
     _write(folder / "countries.csv", ("id", "country", "continent"), COUNTRIES)
-    _write(folder / "data_sources.csv", ("id", "name", "acronym", "hash", "release_date", "country_id"), sources)
+    _write(folder / "data_sources.csv", ("id", "name", "acronym", "country_id"), sources)
     rows = [row for one in drawn for row in _results(people, one, vocabulary)]
     _write(folder / "achilles_results.csv", _COLUMNS, rows)
 
@@ -203,9 +201,7 @@ def main() -> None:
         raise SystemExit("usage: python -m assistants.hippocrates.demo FOLDER")
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    path = eunomia_path()
-    people = read_people(path)
-    write_catalogue(folder, people, draw(people, draw_sizes()), Vocabulary.open(path))
+    write_demo(folder)
     print(f"{folder}: {NOTICE}")
 
 

@@ -1,24 +1,15 @@
-"""Find the databases that can answer a question: ranked by how many patients they have of what it asks for.
-
-Counts of several concepts (a concept and its descendants, or two that are both wanted) overlap by an unknown number of persons.
-What is said is what the counts bound; what is ranked by takes them as independent. Counts below
-`SMALL_CELL` are unknown here already.
-"""
+"""Find the databases that can answer a question: ranked by how many patients they have of what it asks for."""
 
 import functools
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
 
 from assistants.assistant import Document
-from assistants.hippocrates.catalogue import SMALL_CELL, SUPPRESSED, Catalogue, Counts, Database, shown
+from assistants.hippocrates.catalogue import Catalogue, Database, show_count
+from assistants.hippocrates.estimates import Patients, estimate, roots, sizes, together
 from assistants.hippocrates.query import How, Query, Wanted, parse_query
 from assistants.hippocrates.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _TAKEN: Mapping[How, str] = {
     "name": "is",
@@ -28,21 +19,6 @@ _TAKEN: Mapping[How, str] = {
 }
 _SOME_CONCEPTS = 5
 """How many concepts a document names of those that words were taken for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Patients:
-    """How many persons have a concept, as far as counts say."""
-
-    low: int
-    high: int
-
-    def __str__(self) -> str:
-        if self.high < SMALL_CELL:
-            return f"fewer than {SMALL_CELL}"
-        if self.low == self.high:
-            return f"{self.high:,}"
-        return f"{self.low:,} to {self.high:,}" if self.low >= SMALL_CELL else f"at most {self.high:,}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +88,7 @@ def find_databases(
         detail: whether the asker may see the counts of every concept.
     """
     query = question if isinstance(question, Query) else parse_query(question, vocabulary, catalogue.locations)
-    estimates = [_estimate(catalogue, vocabulary, wanted) for wanted in query.wanted]
-    ranked = sorted(_ranked(catalogue, query, estimates), key=lambda pair: _order(pair[1]))
-    matches = [match for _, match in ranked]
-    if detail:
-        matches = [_with_detail(place, match, catalogue, vocabulary, query.wanted) for place, match in ranked]
+    matches = sorted(_matches(catalogue, vocabulary, query, detail), key=_order)
     warnings = (*catalogue.warnings, *vocabulary.warnings, *compare_versions(catalogue, vocabulary))
     return Databases(query, tuple(matches), len(catalogue.databases), warnings, catalogue.notice)
 
@@ -143,69 +115,18 @@ def compare_versions(catalogue: Catalogue, vocabulary: Vocabulary) -> tuple[str,
     return tuple(warnings)
 
 
-class _Estimate(NamedTuple):
-    """For every database: how many persons have one wanted concept."""
-
-    low: "NDArray[np.float64]"
-    high: "NDArray[np.float64]"
-    expected: "NDArray[np.float64]"
-
-
-def _estimate(catalogue: Catalogue, vocabulary: Vocabulary, wanted: Wanted) -> _Estimate:
-    """Bound and estimate how many persons have any of the concepts."""
-    import numpy as np
-
-    persons = _persons(catalogue)
-    low, high, free = np.zeros(len(persons)), np.zeros(len(persons)), np.ones(len(persons))
-    for root, below in _roots(vocabulary, wanted):
-        root_low, root_high, root_free = np.zeros(len(persons)), np.zeros(len(persons)), np.ones(len(persons))
-        for concept_id in below:
-            if (counts := catalogue.counts(concept_id)) is not None:
-                places, cell = counts.places, _cells(counts, persons)
-                root_low[places] = np.maximum(root_low[places], cell.low)
-                root_high[places] += cell.high
-                root_free[places] *= 1 - cell.expected / persons[places]
-        if (counts := catalogue.counts(root)) is not None:
-            cell = _Estimate(*(column[counts.whole] for column in _cells(counts, persons)))
-            places = counts.places[counts.whole]
-            root_low[places], root_high[places] = cell.low, cell.high
-            root_free[places] = 1 - cell.expected / persons[places]
-        low, high, free = np.maximum(low, root_low), high + root_high, free * root_free
-    return _Estimate(low, np.maximum(np.minimum(high, persons), low), persons * (1 - free))
-
-
-def _cells(counts: Counts, persons: "NDArray[np.float64]") -> _Estimate:
-    """Return what single counts say; a suppressed one is expected to be what the concept's counts elsewhere suggest."""
-    import numpy as np
-
-    hidden, sizes = counts.persons == SUPPRESSED, persons[counts.places]
-    share = counts.persons[~hidden].sum() / max(sizes[~hidden].sum(), 1)
-    low, high = np.where(hidden, 1, counts.persons), np.where(hidden, SMALL_CELL - 1, counts.persons)
-    expected = np.where(hidden, np.clip(share * sizes, 1, SMALL_CELL - 1), counts.persons)
-    return _Estimate(low, high, np.minimum(expected, sizes))
-
-
-def _roots(vocabulary: Vocabulary, wanted: Wanted) -> Iterator[tuple[int, frozenset[int]]]:
-    """Return the concepts, each with its descendants, that are not below another of them; no descendant twice."""
-    below = {match.concept.concept_id: vocabulary.descendants(match.concept.concept_id) for match in wanted.matches}
-    seen: set[int] = set()
-    for root, concepts in sorted(below.items(), key=lambda pair: (-len(pair[1]), pair[0])):
-        if root not in seen:
-            yield root, concepts - seen
-            seen |= concepts
-
-
-def _ranked(catalogue: Catalogue, query: Query, estimates: Sequence[_Estimate]) -> Iterator[tuple[int, DatabaseMatch]]:
-    """Return the databases that are in the right place, large enough and have a wanted concept, with their places.
+def _matches(catalogue: Catalogue, vocabulary: Vocabulary, query: Query, detail: bool) -> Iterator[DatabaseMatch]:
+    """Yield the databases that are in the right place, large enough and have a wanted concept.
 
     Where no concept is wanted, all databases in the right place and of the right size.
     """
-    if not estimates and (query.unknown or not (query.countries or query.min_persons)):
+    if not query.wanted and (query.unknown or not (query.countries or query.min_persons)):
         return
-    persons = _persons(catalogue)
+    estimates = [estimate(catalogue, vocabulary, wanted) for wanted in query.wanted]
+    persons = sizes(catalogue)
     for place, database in enumerate(catalogue.databases):
         covered = [one for one in estimates if one.high[place] > 0]
-        if len(covered) < min(len(estimates), 1) or not _fits(database, query):
+        if (estimates and not covered) or not _fits(database, query):
             continue
         patients = tuple(
             Patients(int(one.low[place]), int(one.high[place])) if one.high[place] > 0 else None for one in estimates
@@ -213,19 +134,25 @@ def _ranked(catalogue: Catalogue, query: Query, estimates: Sequence[_Estimate]) 
         shares = [float(one.expected[place] / persons[place]) for one in covered]
         # Where the size is not known, independent concepts would have next to nobody in common.
         share = min(shares, default=1.0) if database.persons is None else math.prod(shares)
-        everything = _together(patients, persons[place])
+        everything = together(patients, persons[place])
         if query.min_patients and (everything is None or everything.high < query.min_patients):
             continue
-        yield place, DatabaseMatch(database, patients, everything, round(share * float(persons[place]), 3))
+        counts = _counts(place, catalogue, vocabulary, query.wanted) if detail else ()
+        yield DatabaseMatch(database, patients, everything, round(share * float(persons[place]), 3), counts)
 
 
-def _together(patients: Collection[Patients | None], persons: float) -> Patients | None:
-    """Bound how many persons have all of several concepts; None if one is lacking."""
-    every = [one for one in patients if one is not None]
-    if len(every) < len(patients) or not every:
-        return None
-    high = min(one.high for one in every)
-    return Patients(int(max(0, sum(one.low for one in every) - (len(every) - 1) * persons)), high)
+def _counts(
+    place: int, catalogue: Catalogue, vocabulary: Vocabulary, wanted: Sequence[Wanted]
+) -> tuple[ConceptCount, ...]:
+    """Return a database's count of every concept that was taken into account."""
+    below = {one for all_ in wanted for _, concepts in roots(vocabulary, all_) for one in concepts}
+    rows = []
+    for concept_id in sorted(below):
+        counts = catalogue.counts(concept_id)
+        if counts is not None and len(here := counts.persons[counts.places == place]):
+            concept = vocabulary.get(concept_id)
+            rows.append(ConceptCount(concept_id, concept.name if concept else f"concept {concept_id}", int(here[0])))
+    return tuple(sorted(rows, key=lambda row: (-row.persons, row.concept_id)))
 
 
 def _fits(database: Database, query: Query) -> bool:
@@ -237,57 +164,34 @@ def _order(match: DatabaseMatch) -> tuple[float, float, float, str, int]:
     return -match.covered, -match.score, -(match.database.persons or 0), match.database.name, match.database.id
 
 
-def _with_detail(
-    place: int, match: DatabaseMatch, catalogue: Catalogue, vocabulary: Vocabulary, wanted: Sequence[Wanted]
-) -> DatabaseMatch:
-    """Add the database's count of every concept that was taken into account."""
-    below = {one for all_ in wanted for _, concepts in _roots(vocabulary, all_) for one in concepts}
-    rows = []
-    for concept_id in sorted(below):
-        counts = catalogue.counts(concept_id)
-        if counts is not None and len(here := counts.persons[counts.places == place]):
-            concept = vocabulary.get(concept_id)
-            rows.append(ConceptCount(concept_id, concept.name if concept else f"concept {concept_id}", int(here[0])))
-    rows.sort(key=lambda row: (-row.persons, row.concept_id))
-    return DatabaseMatch(match.database, match.patients, match.all_wanted, match.score, tuple(rows))
-
-
-def _persons(catalogue: Catalogue) -> "NDArray[np.float64]":
-    """Return the size of each database; of one that does not say, so many that its counts are as good as disjoint."""
-    import numpy as np
-
-    sizes = [1e9 if one.persons is None else one.persons or SMALL_CELL - 1 for one in catalogue.databases]
-    return np.array(sizes, np.float64)
-
-
 def _document(match: DatabaseMatch, wanted: Sequence[Wanted]) -> Document:
     database = match.database
     named = f"{database.name} ({database.acronym})" if database.acronym else database.name
     lines = [f"{named}: {database.country or 'country not given'}, {_size(database)}."]
     for one, patients in zip(wanted, match.patients, strict=True):
-        lines.append(f"Patients with {_quoted(one)}: {patients or '0 recorded'}.")
+        lines.append(f"Patients with {_quote(one)}: {patients or '0 recorded'}.")
     if len(wanted) > 1 and match.all_wanted:
         lines.append(f"Patients with all of these: {match.all_wanted}.")
     if match.counts:
-        listed = "; ".join(f"{row.name} ({row.concept_id}) {shown(row.persons)}" for row in match.counts)
+        listed = "; ".join(f"{row.name} ({row.concept_id}) {show_count(row.persons)}" for row in match.counts)
         lines.append(f"By concept: {listed}.")
     return Document(f"database-{database.id}", database.name, " ".join(lines))
 
 
 def _size(database: Database) -> str:
-    return "size not given" if database.persons is None else f"{shown(database.persons)} persons"
+    return "size not given" if database.persons is None else f"{show_count(database.persons)} persons"
 
 
-def _quoted(wanted: Wanted) -> str:
+def _quote(wanted: Wanted) -> str:
     return f'"{wanted.words}"'
 
 
 def _search_document(found: Databases) -> Document:
     query = found.query
     lines = [found.notice] if found.notice else []
-    lines += [f"{_quoted(one)} {_TAKEN[one.how]} {_concepts(one)}, with descendants." for one in query.wanted]
+    lines += [f"{_quote(one)} {_TAKEN[one.how]} {_concepts(one)}, with descendants." for one in query.wanted]
     lines += [
-        f"That patients have no {_quoted(one)} ({_concepts(one)}) did not narrow the search: counts cannot show it."
+        f"That patients have no {_quote(one)} ({_concepts(one)}) did not narrow the search: counts cannot show it."
         for one in query.excluded
     ]
     lines += [f'The vocabulary does not know "{words}".' for words in query.unknown]

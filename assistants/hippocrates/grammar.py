@@ -1,16 +1,16 @@
-"""A documented set of phrases (docs/hippocrates.md) to changes of a study, without a model.
+"""What a documented set of phrases (docs/hippocrates.md) makes of a study, without a model.
 
 A sentence is read whole or not at all: what is not understood to its last word changes nothing and is asked back.
 """
 
 import re
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from assistants.hippocrates import answers
 from assistants.hippocrates.amounts import count, days
 from assistants.hippocrates.assembly import assemble
-from assistants.hippocrates.phrases import (
+from assistants.hippocrates.heads import (
     ALONE,
     ARTICLE,
     COUNTED,
@@ -24,18 +24,8 @@ from assistants.hippocrates.phrases import (
     Head,
 )
 from assistants.hippocrates.sentence import NoConcept, Phrase, Sentence, Unclear
-from assistants.hippocrates.study import (
-    Ask,
-    Change,
-    DrugEraExit,
-    Event,
-    Origin,
-    Reading,
-    Study,
-    Term,
-    Undo,
-    apply,
-)
+from assistants.hippocrates.slots import DrugEraExit, Event, Origin, Term
+from assistants.hippocrates.study import Ask, Reading, Study
 from assistants.hippocrates.terms import Terms
 from assistants.hippocrates.vocabulary import Vocabulary
 
@@ -54,31 +44,25 @@ class Grammar:
         self.terms = Terms(vocabulary)
 
     def read(self, study: Study, turn: int, text: str) -> Reading:
-        """Return what a message changes, sentence by sentence, and what of it has to be asked back."""
-        changes: list[Change] = []
+        """Return the study after a message, sentence by sentence, and what of it has to be asked back."""
         asks: list[Ask] = []
         for words in sentences(text):
             if words.endswith("?"):
                 asks.append(Ask("question", words, ""))
-                continue
-            try:
-                read = self._read_sentence(study, Origin(turn, words))
-            except Unclear as problem:
-                kind: Any = problem.kind
-                asks.append(Ask(kind, words, str(problem)))
-                continue
-            if Undo() in read:
-                return Reading((Undo(),), tuple(asks))
-            for change in read:
-                study = apply(study, change, turn)
-            changes += read
-        return Reading(tuple(changes), tuple(asks))
+            elif answers.is_undo(words):
+                return Reading(study, asks, undo=True)
+            else:
+                try:
+                    study = self._read_sentence(study, Origin(turn, words))
+                except Unclear as problem:
+                    asks.append(Ask(problem.kind, words, str(problem)))
+        return Reading(study, asks)
 
-    def _read_sentence(self, study: Study, origin: Origin) -> list[Change]:
+    def _read_sentence(self, study: Study, origin: Origin) -> Study:
         if len(origin.words) > LONGEST_SENTENCE:
             raise Unclear(f"That sentence is longer than {LONGEST_SENTENCE} characters. Please say it in shorter ones.")
-        if (answer := answers.read(study, origin, self.terms)) is not None:
-            return answer
+        if (answered := answers.read(study, origin, self.terms)) is not None:
+            return answered
         problem: Unclear | None = None
         sentence = Sentence(origin.words, self._phrase)
         for n, pieces in enumerate(sentence.readings()):

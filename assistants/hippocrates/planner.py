@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import structlog
 from pydantic import BaseModel, ConfigDict
@@ -15,26 +15,11 @@ from pydantic import BaseModel, ConfigDict
 from assistants.assistant import AskStructured
 from assistants.hippocrates.amounts import MOST_DAYS, OLDEST, N, number
 from assistants.hippocrates.assembly import assemble
-from assistants.hippocrates.phrases import Head, Persons, Role, Value, Window
+from assistants.hippocrates.heads import Head, Role
+from assistants.hippocrates.phrases import Persons, Value, Window
 from assistants.hippocrates.sentence import Phrase, Piece, Unclear
-from assistants.hippocrates.study import (
-    Age,
-    Ask,
-    Change,
-    Count,
-    Days,
-    DrugEraExit,
-    Event,
-    FixedExit,
-    ObservationExit,
-    Origin,
-    Reader,
-    Reading,
-    Study,
-    Undo,
-    apply,
-    fold,
-)
+from assistants.hippocrates.slots import Age, Count, Days, DrugEraExit, Event, FixedExit, ObservationExit, Origin
+from assistants.hippocrates.study import Ask, Read, Reading, Study, fold
 from assistants.hippocrates.terms import Terms
 from models.errors import ModelError
 from models.request import Message, text_of
@@ -42,7 +27,10 @@ from models.request import Message, text_of
 PROMPT = Path(__file__).parent / "planner.md"
 PLANNER = "planner"
 """The role, under `models` of the alias, of the model that is asked."""
+_FOR_MODELS = ("unclear", "no_concept")
+"""What the grammar asks back of sentences that a model may read."""
 _MOST_SENTENCES = 20
+_TIMEOUT_S = 30.0
 _DEFAULT_GAP = DrugEraExit().gap
 log = structlog.get_logger()
 
@@ -91,92 +79,73 @@ class Plan(BaseModel):
     statements: list[Statement]
 
 
-class ReadsTerms(Reader, Protocol):
-    """A reader that knows what words mean; `Grammar` is one."""
+async def plan(ask: AskStructured, messages: Sequence[Message], read: Read, terms: Terms) -> Study:
+    """Return the study that the messages describe; the model is asked once, and only if the grammar leaves sentences unread.
 
-    @property
-    def terms(self) -> Terms: ...
+    Args:
+        read: Reads by the grammar.
+    """
+    unread: list[Origin] = []
 
+    def read_and_note(study: Study, turn: int, text: str) -> Reading:
+        reading = read(study, turn, text)
+        unread.extend(Origin(turn, ask.words) for ask in reading.asks if ask.kind in _FOR_MODELS)
+        return reading
 
-async def plan(
-    ask: AskStructured, messages: Sequence[Message], grammar: ReadsTerms, *, timeout_s: float = 30.0
-) -> Study:
-    """Return the study that the messages describe; the model is asked once, and only if the grammar leaves sentences unread."""
-    listening = _Listening(grammar)
-    study = fold(messages, listening)
-    if not listening.unread:
+    study = fold(messages, read_and_note)
+    if not unread:
         return study
-    unread = listening.unread[-_MOST_SENTENCES:]
     case = {
         "conversation": [{"role": message.get("role"), "text": text_of(message)} for message in messages],
-        "sentences": [{"turn": origin.turn, "words": origin.words} for origin in unread],
+        "sentences": [{"turn": origin.turn, "words": origin.words} for origin in unread[-_MOST_SENTENCES:]],
     }
     prompt = [
         {"role": "system", "content": PROMPT.read_text(encoding="utf-8")},
         {"role": "user", "content": json.dumps(case, ensure_ascii=False)},
     ]
     try:
-        answer = await ask(PLANNER, prompt, Plan, step=PLANNER, timeout_s=timeout_s)
+        answer = await ask(PLANNER, prompt, Plan, step=PLANNER, timeout_s=_TIMEOUT_S)
     except ModelError as error:
         log.warning("planner_failed", error=error.kind)
         return study
-    return fold(messages, Planned(grammar, answer.value.statements))
+    return fold(messages, _Planned(read, terms, answer.value.statements).read)
 
 
-class _Listening:
-    """The grammar, and the sentences that it does not understand."""
-
-    def __init__(self, grammar: ReadsTerms) -> None:
-        self._grammar = grammar
-        self.unread: list[Origin] = []
-
-    def read(self, study: Study, turn: int, text: str) -> Reading:
-        reading = self._grammar.read(study, turn, text)
-        self.unread += [Origin(turn, ask.words) for ask in reading.asks if ask.kind in ("unclear", "no_concept")]
-        return reading
-
-
-class Planned:
+class _Planned:
     """The grammar, and for what it does not understand the statements of a model."""
 
-    def __init__(self, grammar: ReadsTerms, statements: Sequence[Statement]) -> None:
-        self._grammar = grammar
+    def __init__(self, read: Read, terms: Terms, statements: Sequence[Statement]) -> None:
+        self._read, self._terms = read, terms
         self._statements: dict[Origin, list[Statement]] = {}
         for one in statements:
             self._statements.setdefault(Origin(one.turn, one.words.strip()), []).append(one)
 
     def read(self, study: Study, turn: int, text: str) -> Reading:
-        reading = self._grammar.read(study, turn, text)
-        if Undo() in reading.changes:
+        reading = self._read(study, turn, text)
+        if reading.undo:
             return reading
-        for change in reading.changes:
-            study = apply(study, change, turn)
-        changes, asks = [*reading.changes], []
+        study, asks = reading.study, []
         for ask in reading.asks:
-            origin = Origin(turn, ask.words)
-            statements = self._statements.get(origin, [])
-            read, remaining = self._changes(study, origin, statements, ask)
-            for change in read:
-                study = apply(study, change, turn)
-            changes += read
+            study, remaining = self._fill(study, turn, ask)
             asks += remaining
-        return Reading(tuple(changes), tuple(asks))
+        return Reading(study, asks)
 
-    def _changes(
-        self, study: Study, origin: Origin, statements: list[Statement], ask: Ask
-    ) -> tuple[list[Change], list[Ask]]:
-        if not statements or ask.kind not in ("unclear", "no_concept"):
-            return [], [ask]
+    def _fill(self, study: Study, turn: int, ask: Ask) -> tuple[Study, list[Ask]]:
+        """Return the study with what the model read in a sentence, and what is still asked back."""
+        origin = Origin(turn, ask.words)
+        statements = self._statements.get(origin)
+        if not statements or ask.kind not in _FOR_MODELS:
+            return study, [ask]
         kinds = {one.kind for one in statements}
         if kinds == {"other"}:
-            return [], [Ask("question", ask.words, "")]
+            return study, [Ask("question", ask.words, "")]
         if "unclear" in kinds or not all(_stands_in(one, origin.words) for one in statements):
-            return [], [ask]
+            return study, [ask]
         try:
-            pieces = [piece for one in statements if one.kind != "other" for piece in _pieces(one, self._grammar.terms)]
+            pieces = [piece for one in statements if one.kind != "other" for piece in _pieces(one, self._terms)]
             return assemble(study, pieces, origin), []
         except Unclear as problem:
-            return [], [Ask(ask.kind, ask.words, str(problem))]
+            return study, [Ask(ask.kind, ask.words, str(problem))]
 
 
 def _stands_in(statement: Statement, words: str) -> bool:

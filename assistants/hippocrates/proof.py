@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -14,15 +13,6 @@ _AT_A_TIME = 2
 """Cohorts that are counted at once; each takes a processor."""
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """What a cohort comes to, as it may be shown."""
-
-    lines: tuple[str, ...]
-    problem: str = ""
-    """Why it could not be counted."""
-
-
 class Counter:
     """Counts cohorts on one CDM, beside the event loop. The same cohort is counted once."""
 
@@ -31,20 +21,20 @@ class Counter:
         self._places = asyncio.Semaphore(_AT_A_TIME)
         self._count = lru_cache(maxsize=256)(self._run)
 
-    async def count(self, expression: Json) -> Counted:
-        """Count a cohort; why that could not be done is part of what is returned."""
+    async def count(self, expression: Json) -> list[str]:
+        """Return the counts of a cohort as lines that may be shown, or why it could not be counted."""
         async with self._places:
             try:
                 counts = await asyncio.to_thread(self._count, json.dumps(expression, sort_keys=True))
             except CdmError as error:
-                return Counted((), str(error).replace(f"{self._cdm}: ", ""))
-        return Counted((*shown(counts, self._is_demo),))
+                return [f"The cohort could not be counted: {str(error).replace(f'{self._cdm}: ', '')}"]
+        return show_counts(counts, self._is_demo)
 
     def _run(self, text: str) -> Counts:
         return count_cohort(self._cdm, json.loads(text))
 
 
-def shown(counts: Counts, is_demo: bool) -> list[str]:
+def show_counts(counts: Counts, is_demo: bool) -> list[str]:
     """Return counts as lines; no number of persons below `SMALL_CELL` can be read from them, nor from two of them."""
     where = "the demo CDM (synthetic persons of Eunomia)" if is_demo else "the local CDM"
     lines = [f"On {where} the cohort has {_persons(counts.persons)}."]

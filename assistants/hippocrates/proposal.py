@@ -10,11 +10,11 @@ from assistants.assistant import Action, AssistantReply, AssistantRequest, ToolR
 from assistants.hippocrates import read_back
 from assistants.hippocrates.answering import add_service
 from assistants.hippocrates.checks import check
-from assistants.hippocrates.cohort import Json, digest
+from assistants.hippocrates.cohort import Json
 from assistants.hippocrates.proof import Counter
 from assistants.hippocrates.reply_draft import ReplyDraft
 from assistants.hippocrates.settings import Sources
-from assistants.hippocrates.talk import CONFIRM, SEND, Wish
+from assistants.hippocrates.talk import CONFIRM, SEND, WishKind
 
 ACT = "act"
 """The permission with which the proxy sends what is confirmed; without it no tool is called for that."""
@@ -31,7 +31,7 @@ class Cohort:
     @cached_property
     def action(self) -> Action:
         """What sends it; its code stands for exactly this name and JSON."""
-        arguments = {"name": self.name, "digest": digest(self.expression), "expression": self.expression}
+        arguments = {"name": self.name, "expression": self.expression}
         return Action(SEND, arguments, prompt="To send exactly this cohort to ATLAS, answer: confirm {code}")
 
 
@@ -48,35 +48,28 @@ class Proposals:
         return self._sources.webapi is not None and all(one.severity != "error" for one in problems)
 
     async def show(
-        self, draft: ReplyDraft, cohort: Cohort, request: AssistantRequest, wishes: Set[Wish], changed: bool
+        self, draft: ReplyDraft, cohort: Cohort, request: AssistantRequest, kinds: Set[WishKind], changed: bool
     ) -> AssistantReply:
         """Show a cohort, and ask to confirm it: by the tools that the request declares, else in text."""
-        if wishes == {"json"} and not changed:
+        if kinds == {"json"} and not changed:
             draft.add("expression", "The cohort expression", _fenced(cohort.expression))
             return draft.reply()
         problems = check(cohort.expression, self._sources.vocabulary)
         described = read_back.describe(cohort.expression)
         draft.add("cohort", "The cohort in plain English", f"The cohort “{cohort.name}” in plain English:\n{described}")
-        if problems:
-            told = [
-                f"- {'Error' if one.severity == 'error' else 'Warning'}: {one.where}: {one.text}" for one in problems
-            ]
-            draft.add("checks", "Checks", "\n".join(["The checks found:", *told]))
-        else:
-            draft.add("checks", "Checks", "The checks found nothing.")
+        listed = [f"- {one.severity.capitalize()}: {one.where}: {one.text}" for one in problems]
+        draft.add(
+            "checks", "Checks", "\n".join(["The checks found:", *listed] if listed else ["The checks found nothing."])
+        )
         if any(one.severity == "error" for one in problems):
             draft.add("checks", "Checks", "With an error the cohort is not sent.")
             return draft.reply()
-        counted = await self._counter.count(cohort.expression)
-        if counted.problem:
-            draft.add("counts", "Counted on the CDM", f"The cohort could not be counted: {counted.problem}")
-        else:
-            draft.add("counts", "Counted on the CDM", "\n".join(counted.lines))
-        if "json" in wishes:
+        draft.add("counts", "Counted on the CDM", "\n".join(await self._counter.count(cohort.expression)))
+        if "json" in kinds:
             draft.add("expression", "The cohort expression", _fenced(cohort.expression))
-        if CONFIRM in request.tools and "send" not in wishes:
+        if CONFIRM in request.tools and "send" not in kinds:
             return replace(draft.reply(), tool_calls=[_call(CONFIRM, cohort, description=described)])
-        if self._sources.webapi is None and not wishes & {"send", "confirm"}:
+        if self._sources.webapi is None and not kinds & {"send", "confirm"}:
             return draft.reply()
         return self.propose(draft, cohort, request)
 

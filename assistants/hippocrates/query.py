@@ -11,7 +11,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-from assistants.hippocrates.vocabulary import COMPLETE, ConceptMatch, Vocabulary, content_words
+from rapidfuzz import fuzz
+
+from assistants.hippocrates.names import COMPLETE, content_words
+from assistants.hippocrates.vocabulary import ConceptMatch, Vocabulary
 
 _Join = Literal["and", "or", "not", "new"]
 How = Literal["name", "words", "misspelt", "nearest"]
@@ -100,15 +103,15 @@ def parse_query(question: str, vocabulary: Vocabulary, places: Collection[str] =
     unknown = [f"what follows the first {LONGEST:,} letters"] if len(question) > LONGEST else []
     target = wanted
     pieces = _pieces(text)
-    pieces = _merged(text, pieces, partial(_is_name, vocabulary=vocabulary))
-    pieces = _merged(text, pieces, partial(_likeness, vocabulary=vocabulary))
+    pieces = _merge(text, pieces, partial(_is_name, vocabulary=vocabulary))
+    pieces = _merge(text, pieces, partial(_likeness, vocabulary=vocabulary))
     for piece in pieces:
         said = text[piece.first : piece.last]
         concepts = list(_concepts(said, vocabulary))
         if piece.join in ("not", "new"):
             target = excluded if piece.join == "not" else wanted
         if not concepts:
-            unknown += [" ".join(_trimmed(said))] if content_words(" ".join(_trimmed(said))) else []
+            unknown += [" ".join(_trim(said))] if content_words(" ".join(_trim(said))) else []
         elif piece.join == "or" and target:
             target[-1] = _either(target[-1], concepts[0])
             target += concepts[1:]
@@ -155,7 +158,7 @@ def _pieces(text: str) -> list[_Piece]:
     join: _Join = "new"
     for match in [*_SEPARATOR.finditer(text), None]:
         end = match.start() if match else len(text)
-        if _trimmed(text[start:end]):
+        if _trim(text[start:end]):
             pieces.append(_Piece(start, end, join))
             join = "and"
         if match:
@@ -169,7 +172,7 @@ def _pieces(text: str) -> list[_Piece]:
     return pieces
 
 
-def _merged(text: str, pieces: list[_Piece], likeness: Callable[[str], float]) -> list[_Piece]:
+def _merge(text: str, pieces: list[_Piece], likeness: Callable[[str], float]) -> list[_Piece]:
     """Join pieces again that are one name together, such as `vaccine, 23 valent`.
 
     The ones most like a name are joined, the longest of these; those that are names on their own stay so.
@@ -189,23 +192,23 @@ def _merged(text: str, pieces: list[_Piece], likeness: Callable[[str], float]) -
 
 
 def _is_name(said: str, vocabulary: Vocabulary) -> float:
-    return 100.0 if _exactly(said, vocabulary) else 0.0
+    return 100.0 if _read_name(said, vocabulary) else 0.0
 
 
 def _likeness(said: str, vocabulary: Vocabulary) -> float:
     """Return how much (of 100) words are like a name; 0 below `NEAR_NAME`."""
-    if _exactly(said, vocabulary):
+    if _read_name(said, vocabulary):
         return 100.0
-    near = _nearly(said, vocabulary)
-    return min(_alike(near.words, near.matches[0].matched), 99.9) if near else 0.0
+    near = _read_misspelt_name(said, vocabulary)
+    return min(_similarity(near.words, near.matches[0].matched), 99.9) if near else 0.0
 
 
 def _concepts(said: str, vocabulary: Vocabulary) -> Iterator[Wanted]:
     """Read a piece: as a name, else by its words, else as several names in a row, else as what is nearest."""
-    if named := _exactly(said, vocabulary) or _nearly(said, vocabulary):
+    if named := _read_name(said, vocabulary) or _read_misspelt_name(said, vocabulary):
         yield named
         return
-    words = " ".join(_trimmed(said))
+    words = " ".join(_trim(said))
     matches = vocabulary.find(words, limit=1000)
     complete = [match for match in matches if match.score >= COMPLETE]
     if complete:
@@ -217,25 +220,25 @@ def _concepts(said: str, vocabulary: Vocabulary) -> Iterator[Wanted]:
         yield Wanted(words, _best(matches), "nearest")
 
 
-def _exactly(said: str, vocabulary: Vocabulary) -> Wanted | None:
+def _read_name(said: str, vocabulary: Vocabulary) -> Wanted | None:
     """Read words as a name; fillers before it are tried as a part of it first."""
-    for words in _less_and_less(said):
+    for words in _without_fillers(said):
         if exact := vocabulary.lookup(words):
             return Wanted(words, _best(exact), "name")
     return None
 
 
-def _nearly(said: str, vocabulary: Vocabulary) -> Wanted | None:
+def _read_misspelt_name(said: str, vocabulary: Vocabulary) -> Wanted | None:
     """Read words as one name, wrongly spelt."""
-    for words in dict.fromkeys((" ".join(said.split()), " ".join(_trimmed(said)))):
-        near = [(_alike(words, match.matched), match) for match in vocabulary.find(words, limit=20)]
+    for words in dict.fromkeys((" ".join(said.split()), " ".join(_trim(said)))):
+        near = [(_similarity(words, match.matched), match) for match in vocabulary.find(words, limit=20)]
         best = max((alike for alike, _ in near), default=0.0)
         if best >= NEAR_NAME:
             return Wanted(words, tuple(match for alike, match in near if alike == best), "misspelt")
     return None
 
 
-def _less_and_less(said: str) -> Iterator[str]:
+def _without_fillers(said: str) -> Iterator[str]:
     """Return words without the fillers at their edges: first with those before, then without one after another."""
     words = said.split()
     yield " ".join(words)
@@ -247,7 +250,7 @@ def _less_and_less(said: str) -> Iterator[str]:
         yield " ".join(words)
 
 
-def _trimmed(said: str) -> list[str]:
+def _trim(said: str) -> list[str]:
     """Return the words of a piece without fillers at its edges."""
     words = [word for word in _WORD.findall(said) if any(letter.isalnum() for letter in word)]
     while words and words[0].casefold() in _FILLER:
@@ -274,9 +277,7 @@ def _names_in_a_row(words: str, vocabulary: Vocabulary) -> list[Wanted]:
     return row
 
 
-def _alike(words: str, name: str) -> float:
-    from rapidfuzz import fuzz
-
+def _similarity(words: str, name: str) -> float:
     said, named = " ".join(content_words(words)), " ".join(content_words(name))
     return max(fuzz.ratio(said, named), fuzz.token_sort_ratio(said, named))
 

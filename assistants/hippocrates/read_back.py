@@ -3,10 +3,13 @@
 It is read from the expression, not from the study: what is confirmed is what would be sent.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
-from assistants.hippocrates.cohort import Json, age_words, window_words
-from assistants.hippocrates.study import Age, Days, Study
+from assistants.hippocrates.cohort import Json, day_of
+from assistants.hippocrates.slots import Age, Bound, Count, Days
+from assistants.hippocrates.study import Study
+from assistants.hippocrates.wording import age_words, day_words, rule_words
 
 _RECORDS = {
     "ConditionOccurrence": "condition",
@@ -20,7 +23,7 @@ _RECORDS = {
     "Specimen": "specimen",
     "Death": "death",
 }
-_BOUNDS = {0: "exactly", 1: "at most", 2: "at least"}
+_BOUNDS: Mapping[int, Bound] = {0: "exactly", 1: "at most", 2: "at least"}
 
 
 def describe(expression: Json) -> str:
@@ -33,7 +36,7 @@ def describe(expression: Json) -> str:
         "Every such event that meets all of the following is an entry."
         if expression["ExpressionLimit"]["Type"] == "All"
         else "A person enters once: with the earliest such event that meets all of the following.",
-        f"Observation: at least {_days(observed['PriorDays'])} before and {_days(observed['PostDays'])} after entry.",
+        f"Observation: at least {day_words(observed['PriorDays'])} before and {day_words(observed['PostDays'])} after entry.",
     ]
     lines += [_demographic(one) for rule in rules for one in rule["expression"]["DemographicCriteriaList"]]
     numbered = [rule for rule in rules if rule["expression"]["CriteriaList"]]
@@ -43,7 +46,7 @@ def describe(expression: Json) -> str:
         lines.append(f"A person's time also ends at {_or([_criterion(one, names) for one in censoring])} after entry.")
     pad = expression["CollapseSettings"]["EraPad"]
     lines.append(
-        f"Periods of a person that are {_days(pad)} or less apart are joined."
+        f"Periods of a person that are {day_words(pad)} or less apart are joined."
         if pad
         else "Only periods that overlap are joined."
     )
@@ -89,10 +92,10 @@ def _criterion(criterion: Json, names: dict[int, str], many: bool | None = None)
 def _rule(rule: Json, names: dict[int, str]) -> str:
     criteria = rule["expression"]["CriteriaList"]
     first = criteria[0]
-    n, bound = first["Occurrence"]["Count"], _BOUNDS[first["Occurrence"]["Type"]]
-    start, end = (_day(first["StartWindow"][side]) for side in ("Start", "End"))
-    records = _or([_criterion(one["Criteria"], names, many=n != 1) for one in criteria])
-    return f"{'no' if n == 0 else f'{bound} {n}'} {records} {window_words(Days(start, end))}."
+    count = Count(_BOUNDS[first["Occurrence"]["Type"]], first["Occurrence"]["Count"])
+    window = Days(*(day_of(first["StartWindow"][side]) for side in ("Start", "End")))
+    records = _or([_criterion(one["Criteria"], names, many=count.n != 1) for one in criteria])
+    return f"{rule_words(count, records, window)}."
 
 
 def _demographic(criterion: dict[str, Any]) -> str:
@@ -106,12 +109,10 @@ def _demographic(criterion: dict[str, Any]) -> str:
 def _exit(expression: Json, names: dict[int, str]) -> str:
     match expression.get("EndStrategy"):
         case {"DateOffset": {"DateField": field, "Offset": offset}}:
-            return (
-                f"Persons leave {_days(offset)} after the entry event {'starts' if field == 'StartDate' else 'ends'}."
-            )
+            return f"Persons leave {day_words(offset)} after the entry event {'starts' if field == 'StartDate' else 'ends'}."
         case {"CustomEra": {"DrugCodesetId": set_id, "GapDays": gap, "Offset": offset}}:
-            later = f", plus {_days(offset)}" if offset else ""
-            return f"Persons leave when exposure to “{names[set_id]}” ends (gaps of up to {_days(gap)} do not end it){later}."
+            later = f", plus {day_words(offset)}" if offset else ""
+            return f"Persons leave when exposure to “{names[set_id]}” ends (gaps of up to {day_words(gap)} do not end it){later}."
     return "Persons leave when their observation ends."
 
 
@@ -128,11 +129,3 @@ def _concepts(concept_set: Json) -> str:
 
 def _or(words: list[str]) -> str:
     return " or ".join(dict.fromkeys(words))
-
-
-def _days(n: int) -> str:
-    return "1 day" if n == 1 else f"{n} days"
-
-
-def _day(bound: Json) -> int | None:
-    return None if bound.get("Days") is None else bound["Days"] * bound["Coeff"]

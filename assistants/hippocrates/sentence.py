@@ -4,15 +4,18 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import ClassVar
 
-from assistants.hippocrates.phrases import FILLER, HEADS, Closed, Head, closed_at
-from assistants.hippocrates.study import Count, DrugEraExit, Event
+from assistants.hippocrates.heads import FILLER, HEADS, Head
+from assistants.hippocrates.phrases import Closed, closed_at
+from assistants.hippocrates.slots import Count, DrugEraExit, Event
+from assistants.hippocrates.study import AskKind
 
 
 class Unclear(Exception):
     """Why a sentence cannot be taken, addressed to the researcher."""
 
-    kind = "unclear"
+    kind: ClassVar[AskKind] = "unclear"
 
 
 class NoConcept(Unclear):

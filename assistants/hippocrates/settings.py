@@ -1,6 +1,5 @@
 """What config.yaml says of the assistant: its options, read and checked once, when the proxy starts."""
 
-import functools
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from assistants.hippocrates.catalogue import Catalogue
 from assistants.hippocrates.cdm import CdmError, check_cdm
-from assistants.hippocrates.checks import check_schema
-from assistants.hippocrates.demo import demo_catalogue, eunomia_path
+from assistants.hippocrates.demo import demo_catalogue, demo_vocabulary, eunomia_path
 from assistants.hippocrates.tables import DataError
 from assistants.hippocrates.vocabulary import Vocabulary
 from assistants.hippocrates.webapi import WebApi
@@ -78,32 +76,14 @@ def open_sources(settings: ModelSettings) -> Sources:
     try:
         cdm = options.cdm or eunomia_path()
         check_cdm(cdm)
-        check_schema({})  # what it needs takes a while to import
         option = "vocabulary"
-        vocabulary = _vocabulary(options.vocabulary or cdm)
+        path = options.vocabulary or options.cdm
+        vocabulary = Vocabulary.open(path) if path else demo_vocabulary()
         option = "catalogue"
-        catalogue = Catalogue.read(options.catalogue) if options.catalogue else _demo()
+        catalogue = Catalogue.read(options.catalogue) if options.catalogue else demo_catalogue()
     except (DataError, CdmError) as error:
         raise ModelSettingsError(f"{option}: {error}") from error
-    except ImportError as error:
-        raise ModelSettingsError(
-            f"{error.name} is not installed: pip install 'critical-analysis-filter[hippocrates]'"
-        ) from None
     return Sources(catalogue, vocabulary, cdm, options.cdm is None, _webapi(options))
-
-
-def _vocabulary(path: Path) -> Vocabulary:
-    return Vocabulary.open(path) if path != eunomia_path() else _demo_vocabulary()
-
-
-@functools.cache
-def _demo_vocabulary() -> Vocabulary:
-    return Vocabulary.open(eunomia_path())
-
-
-@functools.cache
-def _demo() -> Catalogue:
-    return demo_catalogue()
 
 
 def _webapi(options: Options) -> WebApi | None:

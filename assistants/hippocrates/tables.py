@@ -7,37 +7,22 @@ so every column is read as text and cast here; what cannot be cast is named with
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import Any, Self
 
-if TYPE_CHECKING:
-    import duckdb
-    import numpy as np
-    from numpy.typing import NDArray
-
-Kind = Literal["id", "number", "text"]
-_NUMBERS = frozenset("TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER FLOAT DOUBLE".split())
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
 
 
-class _Column(NamedTuple):
-    name: str
-    """As the table spells it."""
-    type: str
+def _as_text(column: str) -> str:
+    # Without the empty text DuckDB 2.0 moves TRY_CAST into its CSV reader, where it fails instead of giving NULL.
+    return f"(CAST(\"{column}\" AS VARCHAR) || '')"
 
-    @property
-    def text(self) -> str:
-        # Without the empty text DuckDB 2.0 moves TRY_CAST into its CSV reader, where it fails instead of giving NULL.
-        return f"(CAST(\"{self.name}\" AS VARCHAR) || '')"
 
-    def cast(self, kind: Kind) -> str:
-        if kind == "text":
-            return self.text
-        number = f'"{self.name}"' if self.type in _NUMBERS else f"TRY_CAST({self.text} AS DOUBLE)"
-        if kind == "number":
-            return number
-        if self.type in _NUMBERS - {"FLOAT", "DOUBLE"}:
-            return number
-        # TRY_CAST to BIGINT alone would round 8507.5 to an id.
-        return f"CASE WHEN {number} = trunc({number}) THEN TRY_CAST({number} AS BIGINT) END"
+def _as_id(column: str) -> str:
+    number = f"TRY_CAST({_as_text(column)} AS DOUBLE)"
+    # TRY_CAST to BIGINT alone would round 8507.5 to an id.
+    return f"CASE WHEN {number} = trunc({number}) THEN TRY_CAST({number} AS BIGINT) END"
 
 
 class DataError(ValueError):
@@ -56,14 +41,14 @@ class Tables:
             remedy: where such tables come from, for messages about what is missing.
 
         Raises:
-            DataError: there is no such path, it is no database, or DuckDB is not installed.
+            DataError: there is no such path, or it is no database.
         """
         self.path = path
         self._nulls = tuple(nulls)
         self._remedy = f"; {remedy}" if remedy else ""
-        self._connection = _connect()
+        self._connection = duckdb.connect()
         self._tables: dict[str, str] = {}
-        self._columns: dict[str, dict[str, _Column]] = {}
+        self._columns: dict[str, dict[str, str]] = {}
         if path.is_dir():
             self._files = {file.stem.lower(): file for file in sorted(path.iterdir()) if file.suffix.lower() == ".csv"}
             self._tables = {name: self._scan(file) for name, file in self._files.items()}
@@ -79,9 +64,6 @@ class Tables:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
-
-    def close(self) -> None:
         self._connection.close()
 
     def __contains__(self, table: str) -> bool:
@@ -100,31 +82,37 @@ class Tables:
             has = ", ".join(self.columns(table)) or "none"
             raise DataError(f"{self.place(table)}: column {missing[0]!r} is missing (it has {has}){self._remedy}")
 
-    def columns(self, table: str) -> "Mapping[str, _Column]":
-        """Return the columns of a table, by their names in small letters."""
+    def columns(self, table: str) -> Mapping[str, str]:
+        """Return how a table spells its columns, by their names in small letters."""
         if table not in self._columns:
             described = self._query(f"DESCRIBE SELECT * FROM {self._tables[table]}", table)
-            self._columns[table] = {name.lower(): _Column(name, type_) for name, type_, *_ in described}
+            self._columns[table] = {name.lower(): name for name, *_ in described}
         return self._columns[table]
 
     def rows(
-        self, table: str, kinds: Mapping[str, Kind], *, filled: Collection[str] = (), where: str = ""
+        self,
+        table: str,
+        columns: Sequence[str],
+        *,
+        ids: Collection[str] = (),
+        filled: Collection[str] = (),
+        where: str = "",
     ) -> list[tuple[Any, ...]]:
         """Return the rows of a table.
 
         Args:
             table: its name, in small letters.
-            kinds: the columns, in the order of the result; an id is a whole number, also one written as `8507.0`.
+            columns: in the order of the result; texts, if they are none of `ids`.
+            ids: the columns that hold whole numbers, also written as `8507.0`.
             filled: the columns that must have a value in every row.
             where: a condition on the columns, in SQL.
 
         Raises:
-            DataError: table or column is missing, a value is not of its kind, or one of `filled` is missing.
+            DataError: table or column is missing, an id is no whole number, or one of `filled` is missing.
         """
-        self._require_kinds(table, kinds, filled, where)
-        return self._query(f"SELECT {self._select(table, kinds, where)}", table)
+        return self._query(self._select(table, columns, ids, filled, where), table)
 
-    def ids(self, table: str, columns: Sequence[str], *, where: str = "", order: str = "") -> "list[NDArray[np.int64]]":
+    def ids(self, table: str, columns: Sequence[str], *, where: str = "", order: str = "") -> list[NDArray[np.int64]]:
         """Return columns of whole numbers as arrays, for tables of many millions of rows.
 
         Args:
@@ -136,44 +124,42 @@ class Tables:
         Raises:
             DataError: as `rows`.
         """
-        kinds: dict[str, Kind] = dict.fromkeys(columns, "id")
-        self._require_kinds(table, kinds, columns, where)
-        ordered = f"ORDER BY {order}" if order else ""
-        arrays = self._connection.execute(f"SELECT {self._select(table, kinds, where)} {ordered}").fetchnumpy()
+        select = self._select(table, columns, columns, columns, where)
+        arrays = self._connection.execute(f"{select} {f'ORDER BY {order}' if order else ''}").fetchnumpy()
         return [arrays[column] for column in columns]
 
     def is_one_of(self, table: str, column: str, numbers: Iterable[int]) -> str:
         """Write the condition that a column is one of some numbers, which it may write as `400.0`."""
         self.require(table, (column,))
         listed = ", ".join(str(number) for number in numbers)
-        return f"TRY_CAST({self.columns(table)[column].text} AS DOUBLE) IN ({listed})"
+        return f"TRY_CAST({_as_text(self.columns(table)[column])} AS DOUBLE) IN ({listed})"
 
-    def _select(self, table: str, kinds: Mapping[str, Kind], where: str) -> str:
-        columns = self.columns(table)
-        cast = (f"{columns[name].cast(kind)} AS {name}" for name, kind in kinds.items())
-        return f"{', '.join(cast)} FROM {self._tables[table]} {f'WHERE {where}' if where else ''}"
+    def _select(
+        self, table: str, columns: Sequence[str], ids: Collection[str], filled: Collection[str], where: str
+    ) -> str:
+        """Return the query for columns whose values were checked."""
+        self.require(table, columns)
+        for column in columns:
+            if column in ids or column in filled:
+                self._check(table, column, column in ids, column in filled, where or "true")
+        spellings = self.columns(table)
+        cast = (f"{(_as_id if one in ids else _as_text)(spellings[one])} AS {one}" for one in columns)
+        return f"SELECT {', '.join(cast)} FROM {self._tables[table]} {f'WHERE {where}' if where else ''}"
 
-    def _require_kinds(self, table: str, kinds: Mapping[str, Kind], filled: Collection[str], where: str) -> None:
-        self.require(table, kinds)
-        for column, kind in kinds.items():
-            if kind != "text" or column in filled:
-                self._check(table, column, kind, column in filled, where or "true")
-
-    def _check(self, table: str, column: str, kind: Kind, filled: bool, where: str) -> None:
-        """Raise `DataError` for the first value of a column that is not of its kind."""
-        read = self.columns(table)[column]
-        text, missing = read.text, f"OR {read.text} IS NULL" if filled else ""
-        bad = f"(({text} IS NOT NULL AND {read.cast(kind)} IS NULL) {missing}) AND ({where})"
+    def _check(self, table: str, column: str, is_id: bool, is_filled: bool, where: str) -> None:
+        """Raise `DataError` for the first value of a column that is no id, or is missing."""
+        spelling = self.columns(table)[column]
+        text = _as_text(spelling)
+        faults = [f"({text} IS NOT NULL AND {_as_id(spelling)} IS NULL)"] * is_id + [f"{text} IS NULL"] * is_filled
+        bad = f"({' OR '.join(faults)}) AND ({where})"
         numbered = f"SELECT row_number() OVER () AS row, {text} AS value, {bad} AS bad FROM {self._tables[table]}"
         first = self._query(f"SELECT row, value FROM ({numbered}) WHERE bad ORDER BY row LIMIT 1", table)
         if first:
             row, value = first[0]
-            wrong = "has no value" if value is None else f"is {value!r}, which is no {'whole ' * (kind == 'id')}number"
+            wrong = "has no value" if value is None else f"is {value!r}, which is no whole number"
             raise DataError(f"{self.place(table)}: column {column!r} of row {row} {wrong}; mend or remove that row")
 
     def _query(self, sql: str, table: str) -> list[tuple[Any, ...]]:
-        import duckdb
-
         try:
             return self._connection.execute(sql).fetchall()
         except duckdb.Error as error:
@@ -192,8 +178,6 @@ class Tables:
         )
 
     def _attach(self) -> None:
-        import duckdb
-
         try:
             self._connection.execute(f"ATTACH {_literal(str(self.path))} AS store (READ_ONLY)")
         except duckdb.Error as error:
@@ -204,16 +188,6 @@ class Tables:
             "UNION SELECT view_name FROM duckdb_views() WHERE database_name = 'store' AND schema_name = 'main' AND NOT internal"
         ).fetchall()
         self._tables = {name.lower(): f'store.main."{name}"' for (name,) in names}
-
-
-def _connect() -> "duckdb.DuckDBPyConnection":
-    try:
-        import duckdb
-    except ImportError as error:
-        raise DataError(
-            "duckdb is not installed: pip install 'critical-analysis-filter[hippocrates]' to use databases and vocabularies"
-        ) from error
-    return duckdb.connect()
 
 
 def _literal(text: str) -> str:

@@ -6,14 +6,13 @@ A wish is cut out of its message, so that the grammar reads only what is left of
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from assistants.hippocrates.grammar import Grammar, sentences
 from assistants.hippocrates.query import LONGEST
-from assistants.hippocrates.study import Ask, Choice, Reading, ReplaceTerm, Study, Term
-from assistants.hippocrates.terms import Terms
-from assistants.hippocrates.vocabulary import Vocabulary
+from assistants.hippocrates.slots import Choice, Term
+from assistants.hippocrates.study import Ask, Reading, Study
 from models.request import Message, text_of
 
 CHOOSE, CONFIRM, SEND = "choose_concepts", "confirm_cohort", "send_to_atlas"
@@ -21,7 +20,7 @@ CHOOSE, CONFIRM, SEND = "choose_concepts", "confirm_cohort", "send_to_atlas"
 HELLO = "Hello."
 MOST_SENTENCES = 100
 """Of a message; what follows is not read."""
-Wish = Literal[
+WishKind = Literal[
     "confirm",
     "approve",
     "decline",
@@ -49,7 +48,7 @@ _THANKS = (
     r"(?:(?:that|this|it|you)(?:'s| is| was|'ve been| have been| were)? )?(?:(?:very|really|so|most) )*"
     r"(?:helps?|helped|helpful|useful|interesting|kind|good to know)(?: me)?"
 )
-_PHRASES: dict[Wish, tuple[str, ...]] = {
+_PHRASES: dict[WishKind, tuple[str, ...]] = {
     "confirm": (rf"{_POLITE}confirm (?P<code>[a-z]{{6}})",),
     "name": (rf"{_POLITE}(?:call|name) {_COHORT} (?P<name>.{{1,100}})",),
     "sql": (
@@ -92,9 +91,10 @@ _PHRASES: dict[Wish, tuple[str, ...]] = {
         r"i see|understood|sounds good)(?![^\s,])[\s,]*"
         r"(?:(?:there|a lot|very much|so much|for (?:now|that|your help))(?![^\s,])[\s,]*)?)+",
     ),
-    "question": (r".*\?",),
 }
-_WISHES = {wish: re.compile("|".join(phrases), re.IGNORECASE) for wish, phrases in _PHRASES.items()}
+_WISHES = {kind: re.compile("|".join(phrases), re.IGNORECASE) for kind, phrases in _PHRASES.items()}
+_AS_QUESTIONS: tuple[WishKind, ...] = ("sql", "json", "send", "count", "summary", "help")
+"""What is wished for as well with a question mark."""
 _NOT_A_SEARCH = re.compile(
     r"\b(?:in|of) (?:the|this|my|our) (?:cohort|definition)\b|^(?:what|why) (?:is|are|does|do)\b", re.IGNORECASE
 )
@@ -111,10 +111,10 @@ def courtesy(words: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Wish:
     """A sentence that says nothing of the cohort."""
 
-    wish: Wish
+    kind: WishKind
     words: str
     argument: str = ""
     """The code of a confirmation; a name."""
@@ -125,57 +125,47 @@ class Talk:
     """The grammar, which is given only what is about the cohort; what it is not given is kept by message."""
 
     grammar: Grammar
-    vocabulary: Vocabulary
-    tool_turns: Mapping[int, "ToolChoice | Said"] = field(default_factory=dict)
-    said: dict[int, tuple[Said, ...]] = field(default_factory=dict)
+    tool_turns: Mapping[int, "ToolChoice | Wish"] = field(default_factory=dict)
+    wishes: dict[int, tuple[Wish, ...]] = field(default_factory=dict)
     before: dict[int, Study] = field(default_factory=dict)
     """The study before each message."""
-
-    @property
-    def terms(self) -> Terms:
-        return self.grammar.terms
 
     def read(self, study: Study, turn: int, text: str) -> Reading:
         self.before[turn] = study
         if (choice := self.tool_turns.get(turn)) is not None:
-            if isinstance(choice, Said):
-                self.said[turn] = (choice,)
-                return Reading()
-            self.said[turn] = ()
-            return choice.read(study, self.vocabulary)
-        rest, said = [], []
+            if isinstance(choice, Wish):
+                self.wishes[turn] = (choice,)
+                return Reading(study)
+            self.wishes[turn] = ()
+            return Reading(choice.apply(study))
+        rest, wishes = [], []
         spoken = sentences(text)
         for words in spoken[:MOST_SENTENCES]:
-            if (wished := wish(words)) is None:
+            if (wish := read_wish(words)) is None:
                 rest.append(words)
             else:
-                said.append(wished)
-        self.said[turn] = tuple(said)
+                wishes.append(wish)
+        self.wishes[turn] = tuple(wishes)
         reading = self.grammar.read(study, turn, "\n".join(rest))
         if len(spoken) <= MOST_SENTENCES:
             return reading
         ask = Ask("unclear", "", f"Only the first {MOST_SENTENCES} sentences of that message were read.")
-        return Reading(reading.changes, (*reading.asks, ask))
+        return replace(reading, asks=(*reading.asks, ask))
 
 
-def wish(words: str) -> Said | None:
+def read_wish(words: str) -> Wish | None:
     """Return what a sentence wishes for; None if it may say something of the cohort."""
     if len(words) > LONGEST:
         return None
+    bare = words.strip(" .!")
     for name, pattern in _WISHES.items():
-        if match := pattern.fullmatch(words.strip(" .!")) or (
-            pattern.fullmatch(words) if name == "databases" else None
-        ):
-            if name == "databases" and _NOT_A_SEARCH.search(words):
-                continue
+        match = pattern.fullmatch(bare)
+        if match and not (name == "databases" and _NOT_A_SEARCH.search(words)):
             groups = match.groupdict()
-            return Said(name, words, (groups.get("code") or groups.get("name") or "").strip(" \"'“”."))
-    bare = words.rstrip("? ")
-    if bare != words:
-        for name, pattern in _WISHES.items():
-            if name not in ("confirm", "name", "databases", "courtesy", "question") and pattern.fullmatch(bare):
-                return Said(name, words)
-        return Said("question", words)
+            return Wish(name, words, (groups.get("code") or groups.get("name") or "").strip(" \"'“”."))
+    if words.endswith("?"):
+        asked = (name for name in _AS_QUESTIONS if _WISHES[name].fullmatch(words.rstrip("? ")))
+        return Wish(next(asked, "question"), words)
     return None
 
 
@@ -186,29 +176,28 @@ class ToolChoice:
     words: str
     answer: Mapping[str, Any]
 
-    def read(self, study: Study, vocabulary: Vocabulary) -> Reading:
-        """Return the choice as a change of the term that was asked about; ids that it was not offered are left out."""
-        waiting = [term for term in study.terms() if term.is_open]
-        term = next((one for one in waiting if one.words == self.words), None)
+    def apply(self, study: Study) -> Study:
+        """Return the study with the concepts chosen for the term that was asked about; ids that it was not offered are left out."""
+        term = next((one for one in study.terms() if one.is_open and one.words == self.words), None)
         if term is None:
-            return Reading()
+            return study
         included, excluded = _ids(self.answer.get("concepts")), _ids(self.answer.get("exclude"))
         offered = {concept.concept_id: concept for concept in term.candidates}
         descendants = self.answer.get("descendants")
         choices = tuple(
             Choice(
                 offered[one],
-                term.descendants if not isinstance(descendants, bool) else descendants,
+                descendants if isinstance(descendants, bool) else term.descendants,
                 excluded=one in excluded,
                 mapped=self.answer.get("mapped") is True,
             )
             for one in dict.fromkeys((*included, *excluded))
             if one in offered
         )
-        if not any(not choice.excluded for choice in choices):
-            nothing = self.answer.get("concepts") == []
-            return Reading((ReplaceTerm(term, None),)) if nothing and not excluded else Reading()
-        return Reading((ReplaceTerm(term, Term(term.words, choices)),))
+        if any(not choice.excluded for choice in choices):
+            return study.replace_term(term, Term(term.words, choices))
+        is_none = self.answer.get("concepts") == [] and not excluded
+        return study.replace_term(term, None) if is_none else study
 
 
 def _ids(value: Any) -> list[int]:
@@ -216,10 +205,10 @@ def _ids(value: Any) -> list[int]:
     return [one for one in listed if isinstance(one, int) and not isinstance(one, bool)]
 
 
-def read_turns(messages: Sequence[Message]) -> tuple[list[Message], dict[int, ToolChoice | Said]]:
+def read_turns(messages: Sequence[Message]) -> tuple[list[Message], dict[int, ToolChoice | Wish]]:
     """Return the user's messages, with answers of the tools among them, and which of them are such."""
     turns: list[Message] = []
-    answers: dict[int, ToolChoice | Said] = {}
+    answers: dict[int, ToolChoice | Wish] = {}
     calls: dict[str, tuple[str, dict[str, Any]]] = {}
     for message in messages:
         role = message.get("role")
@@ -248,14 +237,14 @@ def _calls(message: Message) -> dict[str, tuple[str, dict[str, Any]]]:
     }
 
 
-def _read_answer(tool: str, arguments: Mapping[str, Any], answer: Mapping[str, Any]) -> ToolChoice | Said:
+def _read_answer(tool: str, arguments: Mapping[str, Any], answer: Mapping[str, Any]) -> ToolChoice | Wish:
     """Read what a tool was answered. Only `"confirmed": true` confirms, and that what the call was about."""
     if tool == CHOOSE:
         words = arguments.get("words")
         return ToolChoice(words if isinstance(words, str) else "", answer)
     if answer.get("confirmed") is not True:
-        return Said("decline", "")
-    return Said("approve" if tool == CONFIRM else "confirm", "", str(arguments.get("code")))
+        return Wish("decline", "")
+    return Wish("approve" if tool == CONFIRM else "confirm", "", str(arguments.get("code")))
 
 
 def _object(text: Any) -> dict[str, Any]:

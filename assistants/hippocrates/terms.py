@@ -4,8 +4,9 @@ import re
 from collections.abc import Collection
 from functools import lru_cache
 
-from assistants.hippocrates.study import Choice, Term
-from assistants.hippocrates.vocabulary import EXACT_SYNONYM, Concept, Vocabulary
+from assistants.hippocrates.names import EXACT_SYNONYM
+from assistants.hippocrates.slots import Choice, Term
+from assistants.hippocrates.vocabulary import Vocabulary
 
 MOST_CANDIDATES = 10
 _ID = re.compile(r"(?:omop )?concept(?: id)? (\d+)", re.I)
@@ -30,9 +31,6 @@ class Terms:
             return None
         matches = self._vocabulary.find(unquoted(words), domains, MOST_CANDIDATES)
         return Term(unquoted(words), candidates=tuple(match.concept for match in matches)) if matches else None
-
-    def concept(self, concept_id: int) -> Concept | None:
-        return self._vocabulary.get(concept_id)
 
     def _lookup(self, words: str, domains: frozenset[str]) -> Term | None:
         if by_id := _ID.fullmatch(words):

@@ -1,15 +1,13 @@
 """Send a confirmed cohort to OHDSI WebAPI.
 
-Nothing here runs while a reply is drafted: every function takes an expression that the researcher confirmed.
+Nothing here runs while a reply is drafted: what is sent is the expression of an action that the researcher confirmed.
 
-    Exception
-    +-- WebApiError           what happened, and what was created before: created
-        +-- WebApiDown        no connection, or a 5xx
-        +-- WebApiDenied      401 or 403
-        +-- WebApiSlow        no answer in time
-        +-- WebApiGarbled     an answer that is none of WebAPI, or not what was sent
-        +-- WebApiRefused     another 4xx
-    +-- NotConfirmed          what was confirmed is another cohort
+    WebApiError           what happened, and what was created before: created
+    +-- WebApiDown        no connection, or a 5xx
+    +-- WebApiDenied      401 or 403
+    +-- WebApiSlow        no answer in time
+    +-- WebApiGarbled     an answer that is none of WebAPI, or not what was sent
+    +-- WebApiRefused     another 4xx
 
 No message holds text that the server wrote, which may quote tokens or patient-level values, or its address: users read them.
 """
@@ -18,12 +16,12 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import aiohttp
 import structlog
 
-from assistants.hippocrates.cohort import Json, digest
+from assistants.hippocrates.cohort import Json
 
 log = structlog.get_logger()
 _MOST_NAMES = 20
@@ -65,32 +63,6 @@ class WebApiRefused(WebApiError):
     """WebAPI refuses the request."""
 
 
-class NotConfirmed(Exception):
-    """What was confirmed is another cohort."""
-
-
-@dataclass(frozen=True, slots=True)
-class Confirmed:
-    """A cohort that a researcher confirmed, exactly as it is."""
-
-    name: str
-    text: str
-    """The expression as JSON."""
-
-    @classmethod
-    def of(cls, name: str, expression: Json, confirmed_digest: str) -> Self:
-        """Raises:
-        NotConfirmed: what was confirmed is another expression.
-        """
-        if digest(expression) != confirmed_digest:
-            raise NotConfirmed("The cohort has changed since it was confirmed; have it confirmed again.")
-        return cls(name, json.dumps(expression))
-
-    @property
-    def expression(self) -> Json:
-        return dict(json.loads(self.text))
-
-
 @dataclass(frozen=True, slots=True)
 class Sent:
     """What WebAPI calls what it was sent."""
@@ -110,69 +82,68 @@ class WebApi:
     timeout_s: float = 30.0
     """For each request."""
 
-    async def send(self, session: aiohttp.ClientSession, cohort: Confirmed) -> Sent:
+    async def send(self, name: str, expression: Json) -> Sent:
         """Create the concept sets and the cohort definition, and read back that WebAPI holds what was sent.
 
         Raises:
             WebApiError: not everything was sent; `created` says what was.
         """
-        created: list[str] = []
-        try:
-            return await self._send(session, cohort, created)
-        except WebApiError as error:
-            error.created = (*created,)
-            log.warning("webapi_failed", url=self.url, error=type(error).__name__)  # users are not told the address
-            raise
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), headers=headers) as session:
+            sending = _Sending(self, session)
+            try:
+                return await sending.send(name, expression)
+            except WebApiError as error:
+                error.created = (*sending.created,)
+                log.warning("webapi_failed", url=self.url, error=type(error).__name__)  # users are not told the address
+                raise
 
-    async def _send(self, session: aiohttp.ClientSession, cohort: Confirmed, created: list[str]) -> Sent:
-        expression = cohort.expression
+
+@dataclass(frozen=True, slots=True)
+class _Sending:
+    """One cohort on its way to WebAPI."""
+
+    api: WebApi
+    session: aiohttp.ClientSession
+    created: list[str] = field(default_factory=list)
+
+    async def send(self, name: str, expression: Json) -> Sent:
         set_ids = []
         for one in expression["ConceptSets"]:
-            name = await self._free_name(session, "conceptset", f"{cohort.name}: {one['name']}")
-            set_ids.append(set_id := await self._create(session, "/conceptset/", "concept sets", {"name": name}))
-            created.append(f"concept set {set_id}")
+            set_name = await self._free_name("conceptset", f"{name}: {one['name']}")
+            set_ids.append(set_id := await self._create("/conceptset/", "concept sets", {"name": set_name}))
+            self.created.append(f"concept set {set_id}")
             items = [_stored_item(item) for item in one["expression"]["items"]]
-            await self._ask(session, "PUT", f"/conceptset/{set_id}/items", items)
-            stored = await self._ask(session, "GET", f"/conceptset/{set_id}/items")
+            await self._ask("PUT", f"/conceptset/{set_id}/items", items)
+            stored = await self._ask("GET", f"/conceptset/{set_id}/items")
             _expect_same(_item_keys(items), _item_keys(stored), f"concept set {set_id}")
         body = {
-            "name": await self._free_name(session, "cohortdefinition", cohort.name),
+            "name": await self._free_name("cohortdefinition", name),
             "description": "",
             "expressionType": "SIMPLE_EXPRESSION",
-            "expression": cohort.text,
+            "expression": json.dumps(expression),
         }
-        cohort_id = await self._create(session, "/cohortdefinition/", "cohort definitions", body)
-        created.append(f"cohort definition {cohort_id}")
-        _expect_same(expression, await self.read(session, cohort_id), f"cohort definition {cohort_id}")
+        cohort_id = await self._create("/cohortdefinition/", "cohort definitions", body)
+        self.created.append(f"cohort definition {cohort_id}")
+        stored = await self._ask("GET", f"/cohortdefinition/{cohort_id}")
+        _expect_same(expression, _stored_expression(stored), f"cohort definition {cohort_id}")
         return Sent(cohort_id, (*set_ids,))
 
-    async def read(self, session: aiohttp.ClientSession, cohort_id: int) -> Json:
-        """Return the expression of a cohort definition as WebAPI holds it."""
-        stored = await self._ask(session, "GET", f"/cohortdefinition/{cohort_id}")
-        expression = stored.get("expression") if isinstance(stored, dict) else None
-        try:
-            expression = json.loads(expression) if isinstance(expression, str) else expression
-        except ValueError:
-            expression = None
-        if not isinstance(expression, dict):
-            raise WebApiGarbled("WebAPI answered with something that is no cohort definition.")
-        return expression
-
-    async def _create(self, session: aiohttp.ClientSession, path: str, shelf: str, body: Json) -> int:
+    async def _create(self, path: str, shelf: str, body: Json) -> int:
         """Create something of a name, and return its id. Args: shelf: where ATLAS lists it."""
         try:
-            return _id_of(await self._ask(session, "POST", path, body))
+            return _id_of(await self._ask("POST", path, body))
         except (WebApiSlow, WebApiDown, WebApiGarbled) as error:  # nobody knows what the server did
             error.unsure = f"It may be there all the same: look among the {shelf} of ATLAS for “{body['name']}”."
             raise
 
-    async def _free_name(self, session: aiohttp.ClientSession, kind: str, name: str) -> str:
+    async def _free_name(self, kind: str, name: str) -> str:
         """Return a name that nothing at WebAPI has: its database takes each but once."""
         name = name[:240]
         for n in range(1, _MOST_NAMES + 1):
             candidate = name if n == 1 else f"{name} ({n})"
             try:
-                holders = await self._ask(session, "GET", f"/{kind}/0/exists", query={"name": candidate})
+                holders = await self._ask("GET", f"/{kind}/0/exists", query={"name": candidate})
             except WebApiRefused:  # an older WebAPI, which does not tell
                 return candidate
             if not isinstance(holders, int):
@@ -181,26 +152,12 @@ class WebApi:
                 return candidate
         raise WebApiRefused(f"WebAPI has {_MOST_NAMES} of the name {name!r} already; please choose another.")
 
-    async def _ask(
-        self,
-        session: aiohttp.ClientSession,
-        method: str,
-        path: str,
-        body: Any = None,
-        query: Mapping[str, str] | None = None,
-    ) -> Any:
-        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+    async def _ask(self, method: str, path: str, body: Any = None, query: Mapping[str, str] | None = None) -> Any:
+        url = f"{self.api.url.rstrip('/')}{path}"
         try:
             async with (
-                asyncio.timeout(self.timeout_s),
-                session.request(
-                    method,
-                    f"{self.url.rstrip('/')}{path}",
-                    json=body,
-                    params=query,
-                    headers=headers,
-                    allow_redirects=False,
-                ) as response,
+                asyncio.timeout(self.api.timeout_s),
+                self.session.request(method, url, json=body, params=query, allow_redirects=False) as response,
             ):
                 if response.status in (401, 403):
                     raise WebApiDenied(
@@ -212,7 +169,7 @@ class WebApi:
                     raise WebApiRefused(f"WebAPI refused {method} {path} ({response.status}).")
                 content = await response.read()
         except TimeoutError:
-            raise WebApiSlow(f"WebAPI did not answer {method} {path} within {self.timeout_s:g} s.") from None
+            raise WebApiSlow(f"WebAPI did not answer {method} {path} within {self.api.timeout_s:g} s.") from None
         except aiohttp.ClientError as error:
             raise WebApiDown(
                 f"WebAPI cannot be reached ({type(error).__name__}); is it running, and is its address right in the configuration?"
@@ -230,6 +187,15 @@ def _id_of(answer: Any) -> int:
     if not isinstance(number, int) or isinstance(number, bool):
         raise WebApiGarbled("WebAPI did not say the id of what it created.")
     return number
+
+
+def _stored_expression(stored: Any) -> Any:
+    """Return the expression of a cohort definition as WebAPI holds it; None: it holds none."""
+    try:
+        expression = stored["expression"]
+        return json.loads(expression) if isinstance(expression, str) else expression
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _stored_item(item: Json) -> Json:

@@ -102,10 +102,9 @@ async def read(request: dict[str, Any], hippocrates: Hippocrates, vocabulary: Vo
     reply = await hippocrates.reply(AssistantRequest(messages, view.read(messages), ask_structured=planner))
     turns, answers = read_turns(messages)
     grammar = Grammar(vocabulary)
-    without_model = fold(turns, Talk(grammar, vocabulary, answers))
-    study = await plan(
-        planner, turns, Talk(grammar, vocabulary, answers)
-    )  # not asked again: the planner has its answer
+    without_model = fold(turns, Talk(grammar, answers).read)
+    read_again = Talk(grammar, answers).read  # the model is not asked again: the planner has its answer
+    study = await plan(planner, turns, read_again, grammar.terms)
     expect = expected_slots(request["expect"], vocabulary)
     return Reading(request["say"], expect, await planner.answer(), slots_of(without_model), study, reply.text)
 

@@ -23,7 +23,8 @@ import yaml
 
 from assistants.hippocrates.demo import eunomia_path
 from assistants.hippocrates.grammar import Grammar
-from assistants.hippocrates.study import DrugEraExit, Event, Filled, FixedExit, Study, Term, fold
+from assistants.hippocrates.slots import DrugEraExit, Event, Filled, FixedExit, Term
+from assistants.hippocrates.study import Study, fold
 from assistants.hippocrates.vocabulary import Vocabulary
 
 EXACT, WRONG = 0.95, 0.01
@@ -155,7 +156,7 @@ def measure(conversations: list[dict[str, Any]], vocabulary: Vocabulary) -> Scor
     grammar, score = Grammar(vocabulary), Score()
     for one in conversations:
         say = [one["say"]] if isinstance(one["say"], str) else one["say"]
-        study = fold([{"role": "user", "content": text} for text in say], grammar)
+        study = fold([{"role": "user", "content": text} for text in say], grammar.read)
         asked = bool(study.asks or study.open_term) or len(say) > 1
         score.add(say, expected_slots(one["expect"], vocabulary), slots_of(study), asked)
     return score

@@ -18,7 +18,8 @@ from judges.prompt import SHARED, PromptError, load_prompt
 from judges.verdict import Stage
 from models.answer_cache import AnswerCache, CachingEngine
 from models.budget import Budget, BudgetedEngine, price_of
-from models.client import Engine, Models, open_models
+from models.client import Models, open_models
+from models.engine import Engine
 from models.openai_engine import make_session
 from proxy.config.blueprint import Blueprint, JudgePlan, assemble
 from proxy.config.config import Config, load_config

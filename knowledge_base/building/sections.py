@@ -181,7 +181,6 @@ _BREAKS = (
     r"\n",
     r"(?<=[.!?…。！？])\s+",
     r"\s+",
-    r"(?<=.)(?=.)",
 )
 """Where a text may be divided, the best places first."""
 _TABLE = re.compile(r"((?:.*\n)*?\|.*\|\n\|(?: ?:?-+:? ?\|)+)\n((?:\|.*\|(?:\n|\Z))+)")
@@ -203,7 +202,7 @@ def _split_at(text: str, breaks: Sequence[str], max_tokens: int) -> list[str]:
     limit = max_tokens * BYTES_PER_TOKEN - 2
     if _size(text) <= limit:
         return [text]
-    if len(breaks) == 1:
+    if not breaks:
         return list(_split_characters(text, limit - 2))
     parts: list[str] = []
     between = ""
@@ -220,11 +219,9 @@ def _split_at(text: str, breaks: Sequence[str], max_tokens: int) -> list[str]:
 
 
 def _split_characters(text: str, limit: int) -> Iterator[str]:
-    start = size = 0
-    for n, character in enumerate(text):
-        width = len(character.encode(errors="replace"))
-        if size + width > limit:
-            yield text[start:n]
-            start, size = n, 0
-        size += width
-    yield text[start:]
+    """Divide a text into pieces of at most so many bytes, none of them within a letter."""
+    rest = text.encode(errors="replace")
+    while rest:
+        piece = rest[:limit].decode(errors="ignore")
+        yield piece
+        rest = rest[len(piece.encode()) :]

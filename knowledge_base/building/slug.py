@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection
-from itertools import chain
+from itertools import chain, count
 
 from anyascii import anyascii
 
@@ -53,7 +53,7 @@ def section_id(document: str, headings: tuple[str, ...], part: int, taken: Colle
         if _is_free(one, taken):
             return one
     base = _join(document, [slug(heading) for heading in headings[-1:]], LONGEST - len("-99999"))
-    numbered = (f"{base}-{n}" for n in range(max(part, 2), 100_000))
+    numbered = (f"{base}-{n}" for n in count(max(part, 2)))
     return next(one for one in chain((base,), numbered) if _is_free(one, taken))
 
 

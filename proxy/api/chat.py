@@ -28,7 +28,7 @@ from proxy.api.run_turn import run_turn
 from proxy.api.service import SERVICE, Service
 from proxy.config.chatbot_settings import FilterMode
 from proxy.state.conversation import Conversation, Identity
-from proxy.state.recall import recall
+from proxy.state.conversation_store import recall
 from proxy.telemetry.logs import FIELDS
 from proxy.tenants.access import Access, requested_filter
 from proxy.turn.chatbot import Chatbot
@@ -198,7 +198,6 @@ async def _begin_turn(
     conversation = found or Conversation(explicit or ids[32:])
     turn = Turn(
         id=ids[:32],
-        key_id=access.key_id,
         bot=bot,
         request=chat_request,
         user_message=incoming.user_message,
@@ -209,7 +208,6 @@ async def _begin_turn(
         results=TurnResults(alarm),
         # An id that the client chose, in this turn or an earlier one, may say who somebody is: no log holds it.
         generated_id=explicit is None and _GENERATED_ID.fullmatch(conversation.id) is not None,
-        reveals=access.may("trace"),
         stream_gate=_open_stream_gate(bot, chat_request, incoming.filter),
         principal=Principal(access.key_id, chat_request.user or "", access.permissions),
         documents=documents,

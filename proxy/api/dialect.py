@@ -6,7 +6,7 @@ There is one way through the filter, that of `chat.py`; a dialect only translate
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
-from models.client import Body
+from models.engine import Body
 from proxy.api import stream
 from proxy.wire.errors import ApiError
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, ValidationError
 
-from models.client import Body
+from models.engine import Body
 
 Octet = Annotated[int, Field(ge=0, le=255)]
 

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from models.client import Body
+from models.engine import Body
 
 TIERS = ("auto", "default", "fast", "flex", "priority", "scale")
 _FINGERPRINT = re.compile(r"(?:fp_)?[0-9a-f]{1,32}")

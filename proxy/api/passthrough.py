@@ -8,7 +8,7 @@ import aiohttp
 import orjson
 from aiohttp import web
 
-from models.client import Body
+from models.engine import Body
 from models.errors import ModelError, error_for_status
 from models.request import text_of
 from models.usage import Call, Ledger, Usage

@@ -9,7 +9,7 @@ from typing import Any
 
 from judges.rules import RULES
 from judges.verdict import Judgement
-from models.client import Body
+from models.engine import Body
 from proxy.api import outgoing
 from proxy.api.logprobs import encode, matching_tokens, token_bytes
 from proxy.turn import tool_calls

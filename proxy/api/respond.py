@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from models.client import Body
+from models.engine import Body
 from proxy.api import reply, stream
 from proxy.api.dialect import Dialect
 from proxy.api.middleware import to_api_error

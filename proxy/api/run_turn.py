@@ -2,9 +2,12 @@
 
 import asyncio
 
+import aiohttp
+import structlog
 from aiohttp import web
 
-from models.client import Body
+from judges.review import signs
+from models.engine import Body
 from models.errors import ModelError, OutOfTime
 from proxy.api import reply
 from proxy.api.service import Service
@@ -13,13 +16,14 @@ from proxy.state.conversation import Identity
 from proxy.telemetry.logs import FIELDS
 from proxy.traces.trace import Trace
 from proxy.turn.actions import act
-from proxy.turn.background import tell_staff
 from proxy.turn.inputs import Turn
 from proxy.turn.remember import remember
-from proxy.turn.results import Answer
+from proxy.turn.results import Answer, Delivery
 from proxy.turn.trace_builder import build_failure_trace, build_trace, with_shadow
 from proxy.turn.turn import take_turn
 from proxy.wire.errors import TurnTimeout
+
+log = structlog.get_logger()
 
 
 async def run_turn(service: Service, request: web.Request, turn: Turn, identity: Identity) -> Body:
@@ -81,7 +85,26 @@ def _call_staff(service: Service, turn: Turn, answer: Answer) -> None:
     """Tell the staff of an emergency; no reply waits for that."""
     first, settings = answer.deliveries[0], turn.bot.settings.emergency
     if first.outcome == "emergency" and settings is not None and settings.webhook:
-        service.run_in_background(tell_staff(service.session, settings.webhook, turn, first))
+        service.run_in_background(_tell_staff(service.session, settings.webhook, turn, first))
+
+
+async def _tell_staff(session: aiohttp.ClientSession, url: str, turn: Turn, delivery: Delivery) -> None:
+    """Tell a webhook of an emergency: ids and its kind, no text. A failure is logged, and harms nothing else."""
+    present = signs(delivery.judgements)
+    note = {
+        "turn_id": turn.id,
+        "conversation_id": turn.conversation.id,
+        "chatbot": turn.bot.name,
+        "kind": present[0].kind if present else None,
+    }
+    try:
+        async with asyncio.timeout(10), session.post(url, json=note, allow_redirects=False) as answer:
+            if answer.status < 300:  # a redirect tells nobody
+                return
+            problem = f"status {answer.status}"
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        problem = type(error).__name__
+    log.error("emergency webhook failed", turn_id=turn.id, error=problem)
 
 
 async def _judge_in_shadow(service: Service, turn: Turn, answer: Answer, trace: Trace) -> None:

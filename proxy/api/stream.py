@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from models.client import Body
+from models.engine import Body
 from proxy.api.logprobs import encode, token_bytes
 
 KEEP_ALIVE = b": keep-alive\n\n"

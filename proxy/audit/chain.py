@@ -50,15 +50,17 @@ class Head:
 class Chain:
     """A chain that was checked."""
 
-    name: str
     head: Head
     ending: Ending
-    first: Mapping[str, Any]
-    """The record that names the chain."""
     lost: int = 0
     """Records that its gap records tell of."""
     hashes: Mapping[int, str] = field(default_factory=dict)
     """Of the lines that were asked for, by `seq`."""
+
+    @property
+    def name(self) -> str:
+        """Of the file."""
+        return self.head.name
 
 
 def write_line(record: Mapping[str, Any], seq: int, prev: str) -> tuple[bytes, str]:
@@ -86,8 +88,8 @@ def check_chain(lines: Iterable[bytes], wanted: Iterable[int] = ()) -> Chain:
         Fault: The first line that is not as it was written.
     """
     vouched, hashes = frozenset(wanted), {}
-    first: Mapping[str, Any] = {}
-    seq, prev, lost, ending, event = 0, GENESIS, 0, "unclosed", ""
+    seq, prev, lost, name = 0, GENESIS, 0, ""
+    ending: Ending = "unclosed"
     for line in lines:
         if ending != "unclosed":
             raise Fault(seq + 1, "stands after the end of the chain")
@@ -99,7 +101,7 @@ def check_chain(lines: Iterable[bytes], wanted: Iterable[int] = ()) -> Chain:
         if (event == "start") != (seq == 0):
             raise Fault(seq + 1, "a chain begins with its `start` record" if seq == 0 else "a second `start` record")
         if seq == 0:
-            first = record
+            name = chain_file_name(record["at"], record["chain"])
         if seq in vouched:
             hashes[seq] = prev
         if event == "gap":
@@ -107,10 +109,9 @@ def check_chain(lines: Iterable[bytes], wanted: Iterable[int] = ()) -> Chain:
         if event == "close":
             ending = "closed"
         seq += 1
-    if not first:
+    if not name:
         raise Fault(1, "the chain has no first line")
-    name = chain_file_name(first["at"], first["chain"])
-    return Chain(name, Head(name, seq - 1, prev), ending, first, lost, hashes)  # type: ignore[arg-type]
+    return Chain(Head(name, seq - 1, prev), ending, lost, hashes)
 
 
 def read_line(line: bytes, seq: int, prev: str) -> dict[str, Any]:
@@ -162,11 +163,6 @@ def _matches(pattern: re.Pattern[str], value: object) -> bool:
 def chain_file_name(at: str, chain: str) -> str:
     """Return the file name of a chain: sorted by name, chains are sorted by their start."""
     return f"{at.replace('-', '').replace(':', '')}-{chain}{SUFFIX}"
-
-
-def earlier_heads(first: Mapping[str, Any]) -> list[Head]:
-    """Return the lines of earlier chains that a first record vouches for."""
-    return [Head(one["name"], one["seq"], one["hash"]) for one in first["before"]]
 
 
 def head_line(head: Head) -> str:

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import orjson
 
-from proxy.audit.chain import GENESIS, SUFFIX, Chain, Fault, Head, check_chain, earlier_heads, read_line
+from proxy.audit.chain import GENESIS, SUFFIX, Chain, Fault, Head, check_chain, read_line
 
 MAX_LINE_BYTES = 1_000_000
 """A longer line is nothing that we wrote, and must not fill the memory."""
@@ -100,7 +100,7 @@ def _claimed_heads(path: Path) -> list[Head]:
     """Return the heads that a chain's first line names; none when it is not as it was written, which `_check_file` reports."""
     with suppress(Fault), path.open("rb") as file:
         first = read_line(file.readline(MAX_LINE_BYTES), 0, GENESIS)
-        return earlier_heads(first) if first["event"] == "start" else []
+        return [Head(**one) for one in first["before"]] if first["event"] == "start" else []
     return []
 
 

@@ -14,6 +14,7 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -187,7 +188,7 @@ class AuditLog:
         chain, at = secrets.token_hex(16), utc_timestamp(time.time())
         first = {
             "event": "start", "format": FORMAT, "chain": chain, "at": at, "pid": os.getpid(),
-            "before": [{"name": head.name, "seq": head.seq, "hash": head.hash} for head in before],
+            "before": [asdict(head) for head in before],
         }  # fmt: skip
         target = self._folder / chain_file_name(at, chain)
         new = target.with_name(f".{target.name}.new")

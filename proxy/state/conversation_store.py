@@ -1,12 +1,19 @@
-"""Where states of conversations are stored: `LocalConversations` for one process; redis_conversations.py for several."""
+"""Where states of conversations are stored, and how a request finds its own.
+
+`LocalConversations` is the store of one process; redis_conversations.py that of several.
+"""
 
 import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import structlog
 from cachetools import TTLCache
 
-from proxy.state.conversation import Conversation
+from proxy.state.conversation import Conversation, Identity
+from proxy.traces.trace import Recognition
+
+log = structlog.get_logger()
 
 
 class StateUnknown(Exception):
@@ -46,6 +53,30 @@ class ConversationStore(Protocol):
 
     async def close(self) -> None:
         """Close connections."""
+
+
+async def recall(
+    store: ConversationStore, identity: Identity, *, urgent: bool = False
+) -> tuple[Conversation | None, Recognition]:
+    """Return the state of a conversation, and how it was recognised.
+
+    Args:
+        urgent: In an emergency, a store that fails counts as one without a state.
+    """
+    for key in identity.lookups():
+        try:
+            conversation = await store.get(key)
+        except StateUnknown:
+            return None, "missed"
+        except Exception as error:
+            if not urgent:
+                raise
+            log.error("state of an emergency not found", error=type(error).__name__)
+            return None, "missed"
+        if conversation is not None and (identity.recognition(key) != "pair" or identity.matches(conversation)):
+            return conversation, identity.recognition(key)
+    new = identity.history_key is None or identity.explicit is not None
+    return None, "fresh" if new else "missed"
 
 
 KEYS_PER_TURN = 3

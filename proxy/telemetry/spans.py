@@ -26,7 +26,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from yarl import URL
 
 from models.settings import ModelSettings
-from models.trace_headers import TRACE_HEADERS
+from models.turn_scope import TRACE_HEADERS
 from models.usage import Call
 from proxy.telemetry.logs import FIELDS
 from proxy.traces.trace import Trace

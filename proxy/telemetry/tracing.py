@@ -7,7 +7,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 from multidict import istr
 
-from models.trace_headers import TRACE_HEADERS
+from models.turn_scope import TRACE_HEADERS
 from proxy.config.config import ConfigError
 
 if TYPE_CHECKING:

@@ -11,6 +11,6 @@ judging.py         the verdict, and what follows from it: mended, refined, repla
 tool_calls.py      which calls of tools were asked for, and what of them is delivered
 delivered_text.py  what the user gets; remember.py: what the conversation's state becomes
 trace_builder.py   the trace, from the results
-background.py      what no reply waits for; shadow.py: what the filter would have done
-chatbot.py         a chatbot with its models, judges and sections; language.py: which language it answers an emergency in
+shadow.py          what the filter would have done
+chatbot.py         a chatbot with its models, judges and sections, and which language it answers an emergency in
 """

@@ -9,8 +9,7 @@ from typing import Any
 import orjson
 import structlog
 
-from models.client import Body
-from models.engine import ActingEngine
+from models.engine import ActingEngine, Body
 from models.errors import ModelError
 from models.turn_scope import Note
 from proxy.state.conversation import Identity

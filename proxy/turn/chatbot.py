@@ -1,18 +1,28 @@
 """A chatbot: what a client selects by `model`, with the models, judges and sections that its turns use."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from judges.case import Topic
 from judges.filter import Filter
+from judges.languages import rank_languages
 from judges.mend import Statements
 from judges.refiner import Refiner, open_refiner
+from knowledge_base.lexical import LexicalIndex
 from knowledge_base.library import Library, Source
-from knowledge_base.selection import LexicalIndex
 from models.client import Models
 from proxy.config.blueprint import Blueprint
 from proxy.config.chatbot_settings import ChatbotSettings
-from proxy.turn.language import language_of
+
+T = TypeVar("T")
+READ_CHARS = 4_000
+"""Characters of a message that tell its language, the last ones: a turn does not wait for more to be read."""
+LEAST_SHARE = 0.2
+"""Probability below which a message is not said to be in a language: one without words has 0.12 for English. Chosen on
+judges/training/talk/dev.jsonl, where of messages in a language that is not configured 0.2 % are taken for another one's."""
+_ALIKE = {"no": "da", "da": "no"}
+"""Languages so alike in writing that a short message may be in either: where one is not configured, the other stands for both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +56,7 @@ class Chatbot:
 
     def contact(self, said: str) -> str:
         """Return the emergency contact in the language of what was said, else the first one."""
-        texts = self._contacts
-        return texts[language_of(said, texts) or next(iter(texts))]
+        return in_language_of(said, self._contacts)
 
     def fallback(self, said: str) -> str:
         """Return the fallback message in the language of what was said, else the first one; its contact is in the same."""
@@ -64,10 +73,9 @@ class Chatbot:
 
     def statements(self, said: str) -> Statements | None:
         """Return the statements that a reply may lack, in the language of what was said, else the first; None: there are none."""
-        texts = self.settings.statements
-        if not texts:
+        if not self.settings.statements:
             return None
-        spoken = texts[language_of(said, texts) or next(iter(texts))]
+        spoken = in_language_of(said, self.settings.statements)
         return Statements(spoken.not_from_sources, spoken.verify)
 
     def emergency_text(self, kind: str, said: str) -> str:
@@ -101,3 +109,22 @@ def open_chatbot(blueprint: Blueprint, models: Models) -> Chatbot:
         refiner=open_refiner(settings.refiner, models),
         topics=tuple(Topic(t.name, tuple(t.terms)) for t in settings.sensitive_topics),
     )
+
+
+def in_language_of(said: str, texts: Mapping[str, T]) -> T:
+    """Return the one of some texts, by language, that is in the language of what was said, else the first."""
+    return texts[language_of(said, texts) or next(iter(texts))]
+
+
+def language_of(text: str, among: Iterable[str]) -> str | None:
+    """Return the code, of some, of the language that a text is most probably in, the first on a tie; None: probably in none."""
+    codes = list(filter(None, among))  # a text for all languages stands under ""
+    if not codes:
+        return None
+    ranked = rank_languages(text[-READ_CHARS:])
+    shares = {code: ranked.get(code, 0.0) for code in codes}
+    for code, other in _ALIKE.items():
+        if code in shares and other not in shares:
+            shares[code] += ranked.get(other, 0.0)
+    best = max(codes, key=shares.__getitem__)
+    return best if shares[best] >= LEAST_SHARE else None

@@ -8,13 +8,13 @@ from typing import Literal
 import structlog
 
 from knowledge_base import citations
-from models.client import Body
+from models.engine import Body
 from models.errors import ModelError
 from models.request import text_of
 from models.usage import BYTES_PER_TOKEN, estimate_tokens
 from proxy.traces.trace import Attempt
 from proxy.turn import context
-from proxy.turn.evidence import shown_documents, with_upstream_evidence
+from proxy.turn.evidence import with_upstream_evidence
 from proxy.turn.inputs import Turn
 from proxy.turn.retrieval import retrieve_requested
 from proxy.turn.writer import DraftStream
@@ -173,24 +173,14 @@ def cut_to_tokens(text: str, tokens: int) -> str:
 
 
 def _body(turn: Turn, extra: Sequence[Body] = ()) -> Body:
-    bot, request = turn.bot, turn.request
-    conversation, raw = turn.conversation, request.raw["messages"]
-    if conversation.warnings and turn.filter != "on":
-        conversation = replace(conversation, warnings=())
-    if bot.settings.kind == "wrapped":
-        messages = context.wrapped_messages(raw, request.messages, conversation, turn.number, bot.settings.role)
+    options = turn.request.options
+    if turn.bot.settings.kind == "wrapped":
+        messages = context.wrapped_messages(turn)
     else:
-        sections = [bot.sections[source] for source in turn.in_use or ()]
-        messages = context.guarded_messages(
-            bot.settings.role, bot.contact(turn.user_message), bot.library, sections, raw, request.messages, conversation,
-            turn.number, bot.settings.context_tokens, cites=turn.cites,
-            documents=shown_documents(turn.documents, turn.tool_messages), tool_messages=turn.tool_messages,
-        )  # fmt: skip
-    options = request.options
-    if turn.documents and bot.settings.kind == "guarded":
-        options.pop("documents", None)  # it has been shown them
-    if (
-        turn.cites and request.stops
-    ):  # one such as a line break would end the draft with its citation command: see parse_draft
+        messages = context.guarded_messages(turn)
+        if turn.documents:
+            options.pop("documents", None)  # it has been shown them
+    if turn.cites and turn.request.stops:
+        # One such as a line break would end the draft with its citation command: see parse_draft.
         options.pop("stop", None)
     return {**options, "messages": [*messages, *extra]}

@@ -11,7 +11,7 @@ from typing import Any
 
 from knowledge_base.citations import neutralise
 from knowledge_base.library import Source
-from models.client import Body
+from models.engine import Body
 from models.fallback import chain
 from proxy.config.chatbot_settings import ChatbotSettings, DocumentLimits
 from proxy.turn.inputs import Turn

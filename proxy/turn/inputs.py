@@ -9,7 +9,7 @@ from knowledge_base.library import Source
 from models.turn_scope import Principal
 from models.usage import Ledger
 from proxy.config.chatbot_settings import FilterMode
-from proxy.state.conversation import Conversation
+from proxy.state.conversation import CarriedWarning, Conversation
 from proxy.traces.trace import Recognition
 from proxy.turn.chatbot import Chatbot
 from proxy.turn.results import Retrieval, TurnResults
@@ -22,7 +22,6 @@ class Turn:
     """One turn. It never changes; what comes of it is returned, and added to `results` as it comes."""
 
     id: str
-    key_id: str
     bot: Chatbot
     request: ChatRequest
     user_message: str
@@ -35,8 +34,6 @@ class Turn:
     results: TurnResults
     generated_id: bool = True
     """Whether this proxy made up the conversation's id."""
-    reveals: bool = False
-    """Whether the client may see judges' own reasons and the rejected draft."""
     stream_gate: StreamGate | None = None
     """What may be sent of the reply before its verdict; None: nothing may."""
     in_use: Mapping[str, int] | None = None
@@ -65,8 +62,18 @@ class Turn:
         return self.bot.settings.kind == "guarded" and self.bot.library is not None and not self.request.wants_json
 
     @property
+    def reveals(self) -> bool:
+        """Whether the client may see judges' own reasons and the rejected draft."""
+        return "trace" in self.principal.permissions
+
+    @property
     def judged(self) -> bool:
         return self.filter == "on" and not self.bot.filter.empty
+
+    @property
+    def shown_warnings(self) -> tuple[CarriedWarning, ...]:
+        """The warnings that the chatbot is shown: none unless the filter is on."""
+        return self.conversation.live_warnings(self.number) if self.filter == "on" else ()
 
     @property
     def fallback(self) -> str:

@@ -21,7 +21,7 @@ from proxy.turn.cases import ReplyCase, read_case, valid_citations
 from proxy.turn.draft import cut_at_stop, cut_to_tokens, parse_draft
 from proxy.turn.inputs import Turn
 from proxy.turn.json_text import json_text
-from proxy.turn.results import AttemptReview, Delivery
+from proxy.turn.results import Delivery
 from proxy.turn.stream_gate import NO_TEXT, CommittedText
 from proxy.turn.tool_calls import ToolCall, text_for_judges
 
@@ -77,7 +77,8 @@ async def _review(turn: Turn, attempt: Attempt, *, strongest: bool = False) -> t
         review = await turn.bot.filter.review(
             reply.case, reply.modes, turn.ledger, strongest=strongest, mend=_mender(turn, attempt)
         )
-    turn.results.reviews.append(AttemptReview(attempt, sorted(reply.modes), review.judgements))
+    attempts = turn.results.attempts
+    attempts[attempts.index(attempt)] = replace(attempt, modes=sorted(reply.modes), judgements=review.judgements)
     return reply, review
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from judges.review import Review, signs
 from judges.verdict import Judgement
 from knowledge_base.library import Source
-from models.client import Body
+from models.engine import Body
 from models.turn_scope import Note
 from proxy.traces.trace import Attempt, ConcernKind, DroppedCall, Outcome, SelectedSource, worst_outcome
 from proxy.turn.tool_calls import ToolCall
@@ -25,16 +25,6 @@ class Retrieval:
     """Ids the selection model made up, which were dropped."""
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptReview:
-    """What the judges said of an attempt."""
-
-    attempt: Attempt
-    modes: Sequence[str]
-    """The modes of judges that it called for."""
-    judgements: Sequence[Judgement] = ()
-
-
 @dataclass(slots=True)
 class TurnResults:
     """The results of a turn's steps, in the order in which they came: of a turn that failed, those that it came to."""
@@ -43,7 +33,7 @@ class TurnResults:
     """What the emergency judge has said so far."""
     retrievals: list[Retrieval] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
-    reviews: list[AttemptReview] = field(default_factory=list)
+    """Those that were judged with what their judges said."""
     dropped_calls: list[DroppedCall] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     """What an assistant did."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import orjson
 
-from models.client import Body
+from models.engine import Body
 from proxy.turn.json_text import json_text
 from proxy.wire.messages import ChatRequest
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from knowledge_base.library import Source
-from models.client import Body
+from models.engine import Body
 from proxy.state.conversation import CarriedWarning
 from proxy.traces.trace import Attempt, Outcome, Trace, TracedDocument
 from proxy.turn.inputs import Turn
@@ -74,11 +74,10 @@ def with_shadow(trace: Trace, turn: Turn, would: Outcome | None) -> Trace:
 
 def _what_happened(turn: Turn) -> Trace:
     results, conversation, role = turn.results, turn.conversation, turn.bot.settings.role
-    warnings = conversation.live_warnings(turn.number) if turn.filter == "on" else ()
     return Trace(
         turn_id=turn.id,
         conversation_id=conversation.id,
-        key_id=turn.key_id,
+        key_id=turn.principal.key_id,
         chatbot=turn.bot.name,
         filter=turn.filter,
         started=turn.started_at,
@@ -90,9 +89,9 @@ def _what_happened(turn: Turn) -> Trace:
         invalid_ids=sum(retrieval.invalid_ids for retrieval in results.retrievals),
         sources_in_use=list(results.retrievals[-1].in_use) if results.retrievals else [],
         documents=_traced(turn.documents),
-        warnings_shown=[warning.trace_form(role) for warning in warnings],
+        warnings_shown=[warning.trace_form(role) for warning in turn.shown_warnings],
         emergency=list(results.emergency.judgements),
-        attempts=[_with_reviews(turn, attempt) for attempt in results.attempts],
+        attempts=list(results.attempts),
         dropped_calls=list(results.dropped_calls),
         notes=list(results.notes),
         calls=list(turn.ledger.calls),
@@ -102,15 +101,6 @@ def _what_happened(turn: Turn) -> Trace:
 
 def _traced(documents: Iterable[Source], choice: int | None = None) -> list[TracedDocument]:
     return [TracedDocument(one.id, one.title, one.text, one.trusted, choice) for one in documents]
-
-
-def _with_reviews(turn: Turn, attempt: Attempt) -> Attempt:
-    reviews = [review for review in turn.results.reviews if review.attempt is attempt]
-    if not reviews:
-        return attempt
-    return replace(
-        attempt, modes=reviews[-1].modes, judgements=[one for review in reviews for one in review.judgements]
-    )
 
 
 def _cut_off_attempts(turn: Turn) -> list[Attempt]:

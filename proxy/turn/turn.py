@@ -15,7 +15,7 @@ import structlog
 
 from judges.case import emergency_case
 from judges.review import Review, signs
-from models.client import Body
+from models.engine import Body
 from models.errors import ModelError, OutOfTime
 from models.turn_scope import SCOPE, TurnScope
 from proxy.traces.trace import DroppedCall, Outcome

@@ -11,7 +11,8 @@ from facilitators.voice import LineVoice, ModelVoice, Voice
 from knowledge_base.library import Library
 from models.answer_cache import AnswerCache, CachingEngine
 from models.budget import Budget, BudgetedEngine, price_of
-from models.client import Engine, Models, open_models
+from models.client import Models, open_models
+from models.engine import Engine
 from models.errors import ModelSettingsError
 from models.fallback import with_all_asked
 from models.openai_engine import make_session

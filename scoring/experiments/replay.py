@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from models.answer_cache import request_purpose
-from models.client import Body, Forwarded
+from models.engine import Body, Forwarded
 from models.errors import UpstreamRefused
 from scoring.folder import ANSWERS, MANIFEST, RunError, RunFolder
 

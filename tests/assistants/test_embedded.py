@@ -14,8 +14,8 @@ from assistants.improvise import Drift, area_of, topic
 from assistants.registry import open_embedded_engine
 from assistants.view import CAREFUL
 from knowledge_base.citations import CLASSES, neutralise, parse
+from knowledge_base.lexical import LexicalIndex
 from knowledge_base.library import load
-from knowledge_base.selection import LexicalIndex
 
 LIBRARY = load(Path(__file__).parents[2] / "knowledge_base" / "schizophrenia")
 LEXICAL = LexicalIndex(LIBRARY)

@@ -171,12 +171,8 @@ async def test_a_draft_that_takes_too_long_is_given_up(
 
 @pytest.mark.parametrize(
     ("given", "told_as"),
-    [
-        (None, "1"), ("7", "7"), ("0", "1"), ("-5", "1"), ("soon", "1"), ("\xb2", "1"), ("9" * 400, "86400"), ("1e999", "1"),
-        ("Mon, 99 Foo 99999 99:99:99 GMT", "1"), ("Mon, 01 Jan 2000 00:00:00 +" + "9" * 17, "1"),
-        ("Mon, 01 Jan 0001 00:00:00 -0000", "1"), (formatdate(0), "1"),
-    ],
-)  # fmt: skip
+    [(None, "1"), ("7", "7"), ("soon", "1"), ("\xb2", "1"), ("9" * 400, "86400"), (formatdate(0), "1")],
+)
 async def test_a_busy_upstream_is_told_with_when_to_come_again(
     proxy: Proxy, upstream: Upstream, given: str | None, told_as: str
 ) -> None:

@@ -264,5 +264,5 @@ def test_a_long_text_is_read_in_linear_time(unit: str) -> None:
         strip_lines(text)
         return time.process_time() - started
 
-    small, large = seconds(60_000), seconds(960_000)
+    small, large = seconds(20_000), seconds(320_000)
     assert large < 80 * small + 0.5

@@ -146,3 +146,15 @@ def models_at(session: aiohttp.ClientSession, upstream: Upstream) -> Callable[..
         return open_models(settings, session, {}, secrets, first_pause_s=first_pause_s)
 
     return make
+
+
+@pytest.fixture
+def models(session: aiohttp.ClientSession, upstream: Upstream) -> Callable[..., Models]:
+    """Open aliases whose upstream names are their own; what each is given are its settings."""
+
+    def make(**aliases: dict[str, Any]) -> Models:
+        fields = {"engine": "openai", "base_url": upstream.url, "max_attempts": 1, "timeout_s": 0.3}
+        settings = {name: ModelSettings.model_validate(fields | more) for name, more in aliases.items()}
+        return open_models(settings, session, {}, {}, first_pause_s=0.01)
+
+    return make

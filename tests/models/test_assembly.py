@@ -1,25 +1,22 @@
 """Streams of other servers: put together as the completion that they would have sent whole."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import orjson
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 from hypothesis import given
 from hypothesis import strategies as st
 
 from models.assembly import Assembly
-from models.client import Models, open_models
+from models.client import Models
 from models.engine import Body
 from models.errors import ModelError, UpstreamBusy, UpstreamGarbled, UpstreamRefused, UpstreamUnavailable
-from models.openai_engine import make_session
 from models.scripted import Scripted
-from models.settings import ModelSettings
 from models.streaming import StreamingEngine, write_answer
 from models.usage import Ledger
+from tests.models.conftest import give, hang, refuse, stream, until
 
 CHUNKS: list[Body] = [
     {"id": "a", "created": 7, "model": "m", "choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]},
@@ -188,138 +185,89 @@ def test_content_in_parts_is_read() -> None:
     assert heard.pieces == [(0, "Hi")]
 
 
-class Server:
-    """Answers each request with the next of some bytes, as an event stream."""
-
-    def __init__(self) -> None:
-        self.answers: list[bytes] = []
-        self.asked: list[Body] = []
-        self.kind = "text/event-stream"
-        self.before_end: Callable[[], Awaitable[Any]] = lambda: asyncio.sleep(0)
-
-    async def handle(self, request: web.Request) -> web.StreamResponse:
-        self.asked.append(await request.json())
-        answer = self.answers.pop(0)
-        if answer.isdigit():
-            return web.json_response({"error": {"param": "stream_options"}}, status=int(answer))
-        response = web.StreamResponse(headers={"Content-Type": self.kind})
-        await response.prepare(request)
-        for at in range(0, len(answer), 50):
-            await response.write(answer[at : at + 50])
-            await asyncio.sleep(0)
-        await self.before_end()
-        return response
+STREAM = stream(events(CHUNKS))
+HALF = stream(events(CHUNKS[:3], done=False))
 
 
 @pytest.fixture
-async def server() -> Server:
-    return Server()
+def ask(models: Callable[..., Models]) -> Callable[[Heard], Awaitable[tuple[Body, Ledger]]]:
+    """Ask an alias that may be tried twice, and has another that stands in for it."""
+    opened = models(one={"max_attempts": 2, "timeout_s": 30, "fallback": ["other"]}, other={})
+
+    async def complete(heard: Heard, ledger: Ledger | None = None) -> tuple[Body, Ledger]:
+        ledger = ledger or Ledger()
+        body = {"messages": [{"role": "user", "content": "Hi there, who are you?"}], "n": 2}
+        return await opened.complete("one", body, step="draft", ledger=ledger, listener=heard), ledger
+
+    return complete
 
 
-@pytest.fixture
-async def models(server: Server) -> AsyncIterator[Models]:
-    app = web.Application()
-    app.router.add_post("/v1/chat/completions", server.handle)
-    async with TestServer(app) as running, make_session() as session:
-        url = str(running.make_url("/v1"))
-        settings = {
-            "one": ModelSettings(engine="openai", base_url=url, model="m", max_attempts=2, fallback=["other"]),
-            "other": ModelSettings(engine="openai", base_url=url, model="n", max_attempts=1),
-        }
-        yield open_models(settings, session, {}, first_pause_s=0)
-
-
-async def ask(models: Models, heard: Heard) -> tuple[Body, Ledger]:
-    ledger = Ledger()
-    body = {"messages": [{"role": "user", "content": "Hi"}], "n": 2}
-    return await models.complete("one", body, step="draft", ledger=ledger, listener=heard), ledger
-
-
-async def test_a_listener_hears_a_stream_and_the_ledger_its_usage(models: Models, server: Server) -> None:
+async def test_a_listener_hears_a_stream_and_the_ledger_its_usage(ask, upstream) -> None:
     """The upstream is asked for a stream with its usage."""
-    server.answers = [events(CHUNKS)]
+    upstream.replies = [STREAM]
     heard = Heard()
-    answer, ledger = await ask(models, heard)
+    answer, ledger = await ask(heard)
     assert answer == WHOLE
     assert heard.pieces
-    assert (server.asked[0]["stream"], server.asked[0]["stream_options"]) == (True, {"include_usage": True})
+    assert (upstream.seen[0]["stream"], upstream.seen[0]["stream_options"]) == (True, {"include_usage": True})
     assert (ledger.usage.prompt_tokens, ledger.usage.completion_tokens) == (3, 4)
 
 
-async def test_a_server_that_does_not_stream_is_heard_all_the_same(models: Models, server: Server) -> None:
+async def test_a_server_that_does_not_stream_is_heard_all_the_same(ask, upstream) -> None:
     """Some ignore the wish."""
-    server.answers, server.kind = [orjson.dumps(WHOLE)], "application/json"
+    upstream.replies = [give(WHOLE)]
     heard = Heard()
-    assert (await ask(models, heard))[0] == WHOLE
+    assert (await ask(heard))[0] == WHOLE
     assert heard.pieces == [(0, "Grüße!"), (1, "No")]
 
 
-async def test_a_stream_that_broke_off_is_asked_for_again(models: Models, server: Server) -> None:
+async def test_a_stream_that_broke_off_is_asked_for_again(ask, upstream) -> None:
     """And then elsewhere: as long as the listener can forget."""
-    half = events(CHUNKS[:3], done=False)
-    server.answers = [half, b"503", events(CHUNKS)]
+    upstream.replies = [HALF, refuse(503), STREAM]
     heard = Heard()
-    assert (await ask(models, heard))[0] == WHOLE
+    assert (await ask(heard))[0] == WHOLE
     assert heard.asked_again == 2
-    assert [body["model"] for body in server.asked] == ["m", "m", "n"]
+    assert [body["model"] for body in upstream.seen] == ["one", "one", "other"]
 
 
-async def test_what_cannot_be_forgotten_is_not_asked_for_again(models: Models, server: Server) -> None:
-    """Text that has left cannot be followed by that of another answer."""
-    server.answers = [events(CHUNKS[:3], done=False), events(CHUNKS)]
-    heard = Heard()
-    heard.patient = False
-    with pytest.raises(UpstreamUnavailable):
-        await ask(models, heard)
-    assert len(server.asked) == 1
-
-
-async def test_what_was_heard_of_half_an_answer_is_counted(models: Models, server: Server) -> None:
-    """It was written, and has to be paid: limits and budgets hold for it as well."""
-    server.answers = [events(CHUNKS[:3], done=False)]
+async def test_what_cannot_be_forgotten_is_not_asked_for_again_and_is_counted(ask, upstream) -> None:
+    """Text that has left cannot be followed by that of another answer. It was written, and has to be paid."""
+    upstream.replies = [HALF, STREAM]
     heard, ledger = Heard(), Ledger()
     heard.patient = False
-    body = {"messages": [{"role": "user", "content": "Hi there, who are you?"}], "n": 2}
     with pytest.raises(UpstreamUnavailable):
-        await models.complete("one", body, step="draft", ledger=ledger, listener=heard)
+        await ask(heard, ledger)
+    assert len(upstream.seen) == 1
     assert ledger.usage.prompt_tokens > 3
     assert ledger.usage.completion_tokens > 1
     assert ledger.usage.estimated
 
 
-async def test_who_leaves_before_the_first_word_has_asked(models: Models, server: Server) -> None:
+async def test_who_leaves_before_the_first_word_has_asked(ask, upstream) -> None:
     """As with an answer that nobody listens to."""
-    reached = asyncio.Event()
-
-    async def hangs() -> None:
-        reached.set()
-        await asyncio.sleep(60)
-
-    server.before_end = hangs
-    server.answers = [events([], done=False)]
+    upstream.replies = [stream(then=hang)]
     ledger = Ledger()
-    body = {"messages": [{"role": "user", "content": "Hi there, who are you?"}]}
-    task = asyncio.create_task(models.complete("one", body, step="draft", ledger=ledger, listener=Heard()))
-    await asyncio.wait_for(reached.wait(), 10)
+    task = asyncio.create_task(ask(Heard(), ledger))
+    await until(lambda: upstream.seen)
     task.cancel()
     await asyncio.wait([task])
     assert (ledger.usage.prompt_tokens > 3, ledger.usage.completion_tokens) == (True, 0)
 
 
-async def test_a_server_that_keeps_the_connection_open_has_answered(models: Models, server: Server) -> None:
+async def test_a_server_that_keeps_the_connection_open_has_answered(ask, upstream) -> None:
     """After [DONE] there is nothing to wait for."""
-    server.answers = [events(CHUNKS)]
-    server.before_end = lambda: asyncio.sleep(60)
+    upstream.replies = [stream(events(CHUNKS), then=hang)]
     async with asyncio.timeout(20):
-        assert (await ask(models, Heard()))[0] == WHOLE
+        assert (await ask(Heard()))[0] == WHOLE
 
 
-async def test_a_server_that_refuses_stream_options_is_asked_without(models: Models, server: Server) -> None:
+async def test_a_server_that_refuses_stream_options_is_asked_without(ask, upstream) -> None:
     """And not offered them again; its usage is estimated."""
-    server.answers = [b"400", events(CHUNKS[:-1]), events(CHUNKS[:-1])]
-    assert (await ask(models, Heard()))[1].usage.estimated
-    await ask(models, Heard())
-    assert [body.get("stream_options") for body in server.asked] == [{"include_usage": True}, None, None]
+    without = stream(events(CHUNKS[:-1]))
+    upstream.replies = [refuse(400, param="stream_options"), without, without]
+    assert (await ask(Heard()))[1].usage.estimated
+    await ask(Heard())
+    assert [body.get("stream_options") for body in upstream.seen] == [{"include_usage": True}, None, None]
 
 
 async def test_an_engine_that_cannot_stream_is_heard_when_it_is_done() -> None:

@@ -182,11 +182,6 @@ async def test_whoever_cancels_cancels_both(models_at, upstream):
     assert [one.error for one in ledger.calls] == ["cancelled"] * 2
 
 
-async def test_without_settings_nothing_stands_before_the_engine(models_at):
-    """No bulkhead is made for an alias that asks for none."""
-    assert models_at().bulkheads == {}
-
-
 async def test_nobody_queues_for_an_upstream_that_is_left_alone(models_at):
     """With every place taken by calls that hang, a call is refused at once while the circuit is open."""
     models = models_at(max_concurrent=1, breaker={"failures": 1})

@@ -83,12 +83,6 @@ async def test_passing_trouble_is_tried_again(models_at, upstream, status):
     assert [(call.attempts, call.error, call.usage) for call in ledger.calls] == [(3, None, Usage(10, 5))]
 
 
-async def test_cut_connection_is_tried_again(models_at, upstream):
-    """A connection that breaks within the body says nothing about the request."""
-    upstream.replies = [cut, say("Whole.")]
-    assert (await ask(models_at()))["choices"][0]["message"]["content"] == "Whole."
-
-
 @pytest.mark.parametrize("attempts", [1, 2, 4])
 async def test_tries_are_bounded(models_at, upstream, attempts):
     """No upstream is asked more often than max_attempts says."""
@@ -270,10 +264,9 @@ async def test_null_content_is_a_completion(models_at, upstream):
     assert (await ask(models_at()))["choices"][0]["message"]["content"] is None
 
 
-@pytest.mark.parametrize("content_type", ["text/plain", "text/html"])
-async def test_content_type_does_not_matter(models_at, upstream, content_type):
+async def test_content_type_does_not_matter(models_at, upstream):
     """Several servers label their JSON wrongly."""
-    upstream.replies = [give(completion("Fine."), content_type=content_type)]
+    upstream.replies = [give(completion("Fine."), content_type="text/html")]
     assert (await ask(models_at()))["choices"][0]["message"]["content"] == "Fine."
 
 

@@ -58,7 +58,8 @@ def test_known_codes_and_fields_are_told(param):
     [
         (None, None), ("", None), ("7", 7), ("soon", None), ("-3", None), ("1.5", None),
         ("Thu, 01 Jan 1970 00:01:40 GMT", 90), ("Thu, 01 Jan 1970 00:00:00 GMT", 0), ("Thu, 99 Jan 1970", None),
-        ("9" * 400, 86400), ("Thu, 01 Jan 1970 00:00:00 +" + "9" * 17, None),
+        ("9" * 400, 86400), ("Thu, 01 Jan 1970 00:00:00 +" + "9" * 17, None), ("1e999", None), ("\xb2", None),
+        ("Mon, 99 Foo 99999 99:99:99 GMT", None),
     ],
 )  # fmt: skip
 def test_retry_after(value, seconds):

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 from pydantic import BaseModel
 
-from models.client import open_models
 from models.errors import CircuitOpen, OutOfTime, UpstreamBusy, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from models.fallback import chain, fallback_problems, with_all_asked
 from models.settings import ModelSettings
@@ -13,18 +12,6 @@ from models.usage import Ledger
 from tests.models.conftest import completion, cut, give, hang, refuse, say, stream
 
 ASK = {"messages": [{"role": "user", "content": "Hi"}]}
-
-
-@pytest.fixture
-def models(session, upstream):
-    """Open aliases whose upstream names are their own; what each is given are its settings."""
-
-    def make(**aliases):
-        fields = {"engine": "openai", "base_url": upstream.url, "max_attempts": 1, "timeout_s": 0.3}
-        settings = {name: ModelSettings.model_validate(fields | more) for name, more in aliases.items()}
-        return open_models(settings, session, {}, {}, first_pause_s=0.01)
-
-    return make
 
 
 def by_model(upstream, **replies):
@@ -257,17 +244,6 @@ async def test_no_try_takes_longer_than_its_step_may(models, upstream):
     with pytest.raises(UpstreamTimeout):
         await made.structured("a", ASK["messages"], Found, step="role", ledger=Ledger(), timeout_s=0.05)
     assert made.bulkheads["a"].breaker.open
-
-
-async def test_what_is_left_of_the_turn_is_told_to_nobody(models, upstream):
-    """The request is the same, however little time there is."""
-    by_model(upstream, a=say("Hi."))
-    made, ledger = models(a={}), Ledger()
-    await made.complete("a", ASK, step="draft", ledger=Ledger())
-    ledger.until = asyncio.get_running_loop().time() + 5
-    await made.complete("a", ASK, step="draft", ledger=ledger)
-    assert upstream.raw[0] == upstream.raw[1]
-    assert dict(upstream.headers[0]) == dict(upstream.headers[1])
 
 
 async def test_each_alias_is_asked_for_logprobs_until_it_has_refused_them(models, upstream):

@@ -104,12 +104,6 @@ def test_limits_are_told_in_words():
     assert fields["title"]["description"] == "(maxLength 9)"
 
 
-def test_model_without_fields():
-    """An empty object is an object."""
-    empty = type("Empty", (BaseModel,), {})
-    assert strict_schema(empty)["properties"] == {}
-
-
 @pytest.mark.parametrize(
     ("kind", "hint"),
     [(dict[str, int], "dict"), (Any, "Any"), (tuple[int, str], "tuple"), (list, "list"), (list[Any], "list")],

@@ -6,7 +6,7 @@ import time
 import orjson
 import pytest
 
-from models.client import Models, open_models
+from models.client import open_models
 from models.engine import forward_by_completing
 from models.errors import (
     ModelSettingsError,
@@ -77,13 +77,6 @@ async def test_answer_is_a_whole_completion():
     assert calls["choices"][0]["finish_reason"] == "tool_calls"
     assert calls["choices"][0]["message"] == {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]}
     assert await Scripted([{"choices": []}]).complete(asked("hi")) == {"choices": []}
-
-
-async def test_delay_meets_the_timeout():
-    """A slow fake times out like a slow model."""
-    models = Models({"a": ModelSettings(engine="embedded", timeout_s=0.05)}, {"a": Scripted(["x"], delay_s=5)})
-    with pytest.raises(UpstreamTimeout):
-        await models.complete("a", asked("hi"), step="s", ledger=Ledger())
 
 
 async def test_rules_from_yaml(tmp_path):

@@ -11,10 +11,21 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from proxy.api.service import SERVICE
 from proxy.app import create_app
 from proxy.config.config import parse_config
+from proxy.traces.trace import Trace
 
 Body = dict[str, Any]
+
+ASKED = "How much sleep do adults need?"
+SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
+"""A draft that its section supports."""
+NUDGE = "Which supplements should I take, and how much?"
+ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night. You should also stop eating gluten."
+"""A draft that no source supports."""
+HELLO = "[[cite: no_claims]]\nHello."
+CRISIS = "I am going to end my life tonight"
 SECTIONS = {
     "sleep": (
         "Sleep",
@@ -119,6 +130,12 @@ class Proxy:
             assert response.status == 200, await response.read()
             assert response.headers["Content-Type"].startswith("text/event-stream")
             return await response.read()
+
+    def traces(self) -> list[Trace]:
+        """Return the list that the traces of further turns will come to."""
+        traces: list[Trace] = []
+        self.app[SERVICE].watch = traces.append
+        return traces
 
     async def get(self, path: str) -> tuple[int, str]:
         async with self.session.get(self.url + path) as response:

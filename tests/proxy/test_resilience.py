@@ -9,7 +9,6 @@ from aiohttp import web
 
 from models.errors import UpstreamUnavailable
 from proxy.api.service import SERVICE
-from proxy.traces.trace import Trace
 from tests.proxy.conftest import Body, Proxy, Start, dialogue, eventually, judge_with, text_of
 
 SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
@@ -84,8 +83,7 @@ async def with_spare(start: Start, proxy_settings: Body, **settings: Any) -> Pro
 async def test_a_spare_model_answers_and_the_trace_shows_both(start: Start, kind: str) -> None:
     """The client gets its reply; each call stands under its own alias, with its own price."""
     proxy = await with_spare(start, {}, timeout_s=0.2)
-    traces: list[Trace] = []
-    proxy.app[SERVICE].watch = traces.append
+    traces = proxy.traces()
 
     async def answer(body: Body) -> Any:
         if body["model"] == "up-spare":

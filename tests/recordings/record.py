@@ -21,8 +21,9 @@ from aiohttp import web
 
 from knowledge_base.building.importing import read_documents
 from knowledge_base.building.model_summary import write_summaries
-from models.client import Body, Engine, EngineFactory, Models
+from models.client import EngineFactory, Models
 from models.completion import completion
+from models.engine import Body, Engine
 from models.errors import ModelError, UpstreamRefused
 from models.openai_engine import OpenAIEngine, make_session
 from models.recording import Recording, request_key

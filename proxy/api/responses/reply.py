@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from models.client import Body
+from models.engine import Body
 from models.request import text_of
 from proxy.api.responses.request import ResponsesRequest
 

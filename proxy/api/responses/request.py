@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from models.client import Body
+from models.engine import Body
 from proxy.wire.errors import BadRequest
 from proxy.wire.messages import DOCUMENTS, Wire, as_bad_request
 

@@ -14,7 +14,7 @@ import orjson
 import structlog
 from aiohttp import web
 
-from models.client import Body
+from models.engine import Body
 from proxy.api import stream
 from proxy.api.chat import converse
 from proxy.api.responses.reply import Frame, reply_message, response

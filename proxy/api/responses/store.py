@@ -7,7 +7,7 @@ from typing import Protocol
 
 import orjson
 
-from models.client import Body
+from models.engine import Body
 from proxy.wire.errors import ResponseNotFound
 
 MAX_BYTES = 32 * 2**20

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import orjson
 
-from models.client import Body
+from models.engine import Body
 from proxy.api.responses.reply import Frame, function_call, message_item, response, text_part
 from proxy.wire.errors import ApiError
 

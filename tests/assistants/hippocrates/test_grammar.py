@@ -6,23 +6,14 @@ from typing import Any
 import pytest
 
 from assistants.hippocrates.grammar import Grammar
-from assistants.hippocrates.study import Study, fold
+from assistants.hippocrates.study import fold
 from assistants.hippocrates.vocabulary import Vocabulary
 from bench.hippocrates.slots import expected_slots, slots_of
+from tests.assistants.hippocrates.conftest import read
 
 CELECOXIB = {"concepts": ["celecoxib"]}
 BLEED = {"concepts": [192671]}
 ULCER = {"concepts": ["Peptic ulcer"]}
-
-
-@pytest.fixture
-def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
-    """Words are looked up in Eunomia."""
-    return eunomia_vocabulary
-
-
-def read(vocabulary: Vocabulary, *texts: str) -> Study:
-    return fold([{"role": "user", "content": text} for text in texts], Grammar(vocabulary))
 
 
 def rule(days: list[int | None], count: str = "at least 1", concepts: Any = 192671) -> dict[str, Any]:
@@ -359,7 +350,7 @@ def test_the_same_messages_give_the_same_study(vocabulary: Vocabulary) -> None:
     texts = ("patients with GI bleeding", "365 prior days", "no celecoxib before entry")
     grammar = Grammar(vocabulary)
     messages = [{"role": "user", "content": text} for text in texts]
-    assert fold(messages, grammar) == fold(messages, grammar) == read(vocabulary, *texts)
+    assert fold(messages, grammar.read) == fold(messages, grammar.read) == read(vocabulary, *texts)
 
 
 @pytest.mark.parametrize("seed", range(60))

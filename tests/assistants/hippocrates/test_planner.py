@@ -17,13 +17,6 @@ from models.scripted import Scripted
 from models.settings import ModelSettings
 from models.usage import Ledger
 
-
-@pytest.fixture
-def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
-    """Words are looked up in Eunomia."""
-    return eunomia_vocabulary
-
-
 EMPTY = {
     "concepts": [],
     "first": False,
@@ -49,7 +42,8 @@ async def read(vocabulary: Vocabulary, texts: list[str], answer: Any) -> tuple[S
     models = Models({"planner": ModelSettings(engine="embedded")}, {"planner": engine}, first_pause_s=0)
     messages = [{"role": "user", "content": text} for text in texts]
     ask = functools.partial(models.structured, ledger=Ledger())
-    return await plan(ask, messages, Grammar(vocabulary)), engine
+    grammar = Grammar(vocabulary)
+    return await plan(ask, messages, grammar.read, grammar.terms), engine
 
 
 async def test_a_message_that_the_grammar_reads_asks_no_model(vocabulary: Vocabulary) -> None:

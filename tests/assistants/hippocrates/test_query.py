@@ -34,9 +34,9 @@ def concepts(query: Query) -> list[list[int]]:
         ("gout and psoriasus", [[100], [300]]),
     ],
 )
-def test_concepts_are_read(vocabulary: Vocabulary, question: str, wanted: list[list[int]]) -> None:
+def test_concepts_are_read(small_vocabulary: Vocabulary, question: str, wanted: list[list[int]]) -> None:
     """Fillers are left out, conjunctions part concepts, and a name with such words in it stays one."""
-    assert concepts(parse_query(question, vocabulary)) == wanted
+    assert concepts(parse_query(question, small_vocabulary)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -49,14 +49,14 @@ def test_concepts_are_read(vocabulary: Vocabulary, question: str, wanted: list[l
         ("psoriasis nails", "nearest"),
     ],
 )
-def test_it_says_how_words_were_read(vocabulary: Vocabulary, words: str, how: str) -> None:
+def test_it_says_how_words_were_read(small_vocabulary: Vocabulary, words: str, how: str) -> None:
     """A reply can ask back where it is not sure."""
-    assert parse_query(words, vocabulary).wanted[0].how == how
+    assert parse_query(words, small_vocabulary).wanted[0].how == how
 
 
-def test_unknown_words_are_named(vocabulary: Vocabulary) -> None:
+def test_unknown_words_are_named(small_vocabulary: Vocabulary) -> None:
     """They are neither dropped nor guessed."""
-    query = parse_query("patients with gout and xyzzy", vocabulary)
+    query = parse_query("patients with gout and xyzzy", small_vocabulary)
     assert concepts(query) == [[100]]
     assert query.unknown == ("xyzzy",)
 
@@ -73,19 +73,19 @@ def test_unknown_words_are_named(vocabulary: Vocabulary) -> None:
     ],
 )
 def test_what_is_to_be_absent_is_not_wanted(
-    vocabulary: Vocabulary, question: str, wanted: list[list[int]], excluded: list[int]
+    small_vocabulary: Vocabulary, question: str, wanted: list[list[int]], excluded: list[int]
 ) -> None:
     """It is remembered apart, with what follows it by `and`."""
-    query = parse_query(question, vocabulary)
+    query = parse_query(question, small_vocabulary)
     assert concepts(query) == wanted
     assert [one.matches[0].concept.concept_id for one in query.excluded] == excluded
 
 
 @pytest.mark.parametrize("text", ["gout, psoriasus, ", "warfarinn ", "a", "gout;"])
-def test_long_question_is_read_in_part_and_says_so(vocabulary: Vocabulary, text: str) -> None:
+def test_long_question_is_read_in_part_and_says_so(small_vocabulary: Vocabulary, text: str) -> None:
     """A message of a hundred thousand letters costs no more than a long question."""
     begun = time.process_time()
-    query = parse_query(text * (100_000 // len(text)), vocabulary)
+    query = parse_query(text * (100_000 // len(text)), small_vocabulary)
     assert time.process_time() - begun < 2
     assert "what follows the first 1,000 letters" in query.unknown
 
@@ -101,10 +101,10 @@ def test_long_question_is_read_in_part_and_says_so(vocabulary: Vocabulary, text:
     ],
 )
 def test_countries_are_read_after_a_preposition(
-    vocabulary: Vocabulary, question: str, countries: tuple[str, ...]
+    small_vocabulary: Vocabulary, question: str, countries: tuple[str, ...]
 ) -> None:
     """Turkey alone may be an allergen."""
-    query = parse_query(question, vocabulary, PLACES)
+    query = parse_query(question, small_vocabulary, PLACES)
     assert concepts(query) == [[100]]
     assert query.countries == countries
 
@@ -119,14 +119,14 @@ def test_countries_are_read_after_a_preposition(
         ("at least 500 people with gout", 0, 500),
     ],
 )
-def test_sizes_are_read(vocabulary: Vocabulary, question: str, persons: int, patients: int) -> None:
+def test_sizes_are_read(small_vocabulary: Vocabulary, question: str, persons: int, patients: int) -> None:
     """Of the database, or of patients where it goes on with what they have."""
-    query = parse_query(question, vocabulary)
+    query = parse_query(question, small_vocabulary)
     assert concepts(query) == [[100]]
     assert (query.min_persons, query.min_patients) == (persons, patients)
 
 
 @pytest.mark.parametrize("question", ["", "?", "which databases", " ... and or with "])
-def test_question_for_nothing_asks_for_nothing(vocabulary: Vocabulary, question: str) -> None:
+def test_question_for_nothing_asks_for_nothing(small_vocabulary: Vocabulary, question: str) -> None:
     """No concept is guessed."""
-    assert parse_query(question, vocabulary, PLACES) == Query()
+    assert parse_query(question, small_vocabulary, PLACES) == Query()

@@ -1,22 +1,9 @@
 """The cohort in plain English, and the questions on the way there."""
 
-import pytest
-
 from assistants.hippocrates.cohort import build_cohort
-from assistants.hippocrates.grammar import Grammar
 from assistants.hippocrates.read_back import ask, describe
-from assistants.hippocrates.study import Study, fold
 from assistants.hippocrates.vocabulary import Vocabulary
-
-
-@pytest.fixture
-def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
-    """Words are looked up in Eunomia."""
-    return eunomia_vocabulary
-
-
-def read(vocabulary: Vocabulary, *texts: str) -> Study:
-    return fold([{"role": "user", "content": text} for text in texts], Grammar(vocabulary))
+from tests.assistants.hippocrates.conftest import read
 
 
 def test_everything_of_the_expression_is_said(vocabulary: Vocabulary) -> None:

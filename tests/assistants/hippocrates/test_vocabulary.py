@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from assistants.hippocrates.names import ALL_WORDS
 from assistants.hippocrates.tables import DataError
-from assistants.hippocrates.vocabulary import ALL_WORDS, Concept, ConceptMatch, Vocabulary
-
-pytest.importorskip("duckdb")
+from assistants.hippocrates.vocabulary import Concept, ConceptMatch, Vocabulary
 
 CONCEPTS = (
     "concept_id\tconcept_name\tdomain_id\tvocabulary_id\tconcept_class_id\tstandard_concept\n"

@@ -13,13 +13,9 @@ from aiohttp.test_utils import TestServer
 from structlog.testing import capture_logs
 
 from assistants.hippocrates import cdm
-from assistants.hippocrates.cohort import build_cohort, digest
-from assistants.hippocrates.grammar import Grammar
-from assistants.hippocrates.study import fold
+from assistants.hippocrates.cohort import Json, build_cohort
 from assistants.hippocrates.vocabulary import Vocabulary
 from assistants.hippocrates.webapi import (
-    Confirmed,
-    NotConfirmed,
     WebApi,
     WebApiDenied,
     WebApiDown,
@@ -28,23 +24,16 @@ from assistants.hippocrates.webapi import (
     WebApiRefused,
     WebApiSlow,
 )
+from tests.assistants.hippocrates.conftest import read
 
-pytest.importorskip("fastapi")
 TEXTS = {
     "gi bleed": ("Patients with gastrointestinal hemorrhage, with 365 days of prior observation", 479),
     "celecoxib": ("New users of celecoxib aged 18 or older without prior GI bleeding, exit after 30 days", 1800),
 }
 
 
-@pytest.fixture
-def vocabulary(eunomia_vocabulary: Vocabulary) -> Vocabulary:
-    """Words are looked up in Eunomia."""
-    return eunomia_vocabulary
-
-
-def confirmed(vocabulary: Vocabulary, name: str) -> Confirmed:
-    expression = build_cohort(fold([{"role": "user", "content": TEXTS[name][0]}], Grammar(vocabulary)))
-    return Confirmed.of(name, expression, digest(expression))
+def confirmed(vocabulary: Vocabulary, name: str) -> Json:
+    return build_cohort(read(vocabulary, TEXTS[name][0]))
 
 
 @pytest.fixture
@@ -60,12 +49,12 @@ async def test_a_cohort_goes_there_and_back(
     """What WebAPI holds is what was sent, and it generates the same persons as the local CDM."""
     cohort = confirmed(vocabulary, name)
     api = WebApi(atlas)
-    sent = await api.send(session, cohort)
+    sent = await api.send(name, cohort)
     async with session.get(f"{atlas}/cohortdefinition/{sent.cohort_id}") as response:
         stored = await response.json()
-    assert json.loads(stored["expression"]) == cohort.expression
+    assert json.loads(stored["expression"]) == cohort
     assert stored["expressionType"] == "SIMPLE_EXPRESSION"
-    for set_id, one in zip(sent.concept_set_ids, cohort.expression["ConceptSets"], strict=True):
+    for set_id, one in zip(sent.concept_set_ids, cohort["ConceptSets"], strict=True):
         async with session.get(f"{atlas}/conceptset/{set_id}/items") as response:
             items = await response.json()
         assert [item["conceptId"] for item in items] == [
@@ -73,7 +62,7 @@ async def test_a_cohort_goes_there_and_back(
         ]
         assert all(item["includeDescendants"] for item in items)
     assert await generated(session, atlas, sent.cohort_id) == (TEXTS[name][1], TEXTS[name][1])
-    assert cdm.count_cohort(eunomia, cohort.expression).persons == TEXTS[name][1]
+    assert cdm.count_cohort(eunomia, cohort).persons == TEXTS[name][1]
 
 
 async def test_a_name_that_is_taken_gets_a_number(
@@ -81,7 +70,7 @@ async def test_a_name_that_is_taken_gets_a_number(
 ) -> None:
     """WebAPI takes each name but once."""
     cohort, api = confirmed(vocabulary, "gi bleed"), WebApi(atlas)
-    first, second = await api.send(session, cohort), await api.send(session, cohort)
+    first, second = await api.send("gi bleed", cohort), await api.send("gi bleed", cohort)
     names = []
     for one in (first, second):
         async with session.get(f"{atlas}/cohortdefinition/{one.cohort_id}") as response:
@@ -144,7 +133,6 @@ FAULTS = [
 
 @pytest.mark.parametrize(("handler", "kind", "text"), FAULTS)
 async def test_a_server_that_fails_is_told_apart(
-    session: aiohttp.ClientSession,
     vocabulary: Vocabulary,
     handler: Handler,
     kind: type[WebApiError],
@@ -155,7 +143,7 @@ async def test_a_server_that_fails_is_told_apart(
     try:
         api = WebApi(str(server.make_url("/WebAPI")), token="s3cret", timeout_s=0.2)
         with pytest.raises(WebApiError, match=text) as caught, capture_logs() as logged:
-            await api.send(session, confirmed(vocabulary, "gi bleed"))
+            await api.send("gi bleed", confirmed(vocabulary, "gi bleed"))
     finally:
         await server.close()
     assert type(caught.value) is kind
@@ -165,15 +153,13 @@ async def test_a_server_that_fails_is_told_apart(
     assert [one["url"] for one in logged] == [api.url]
 
 
-async def test_no_server_at_all_is_told(session: aiohttp.ClientSession, vocabulary: Vocabulary) -> None:
+async def test_no_server_at_all_is_told(vocabulary: Vocabulary) -> None:
     """It asks whether it is running."""
     with pytest.raises(WebApiDown, match="is it running"):
-        await WebApi("http://127.0.0.1:9/WebAPI").send(session, confirmed(vocabulary, "gi bleed"))
+        await WebApi("http://127.0.0.1:9/WebAPI").send("gi bleed", confirmed(vocabulary, "gi bleed"))
 
 
-async def test_what_was_created_before_a_failure_is_said(
-    session: aiohttp.ClientSession, vocabulary: Vocabulary
-) -> None:
+async def test_what_was_created_before_a_failure_is_said(vocabulary: Vocabulary) -> None:
     """So that it can be found there, and is not created again unseen."""
 
     async def half(request: web.Request) -> web.Response:
@@ -186,7 +172,7 @@ async def test_what_was_created_before_a_failure_is_said(
     server = await serve(half)
     try:
         with pytest.raises(WebApiDown) as caught:
-            await WebApi(str(server.make_url(""))).send(session, confirmed(vocabulary, "gi bleed"))
+            await WebApi(str(server.make_url(""))).send("gi bleed", confirmed(vocabulary, "gi bleed"))
     finally:
         await server.close()
     assert caught.value.created == ("concept set 7",)
@@ -201,9 +187,7 @@ async def test_what_was_created_before_a_failure_is_said(
         ("/cohortdefinition/", "definitions of ATLAS for “gi bleed”"),
     ],
 )
-async def test_what_may_have_been_created_is_said(
-    session: aiohttp.ClientSession, vocabulary: Vocabulary, fault: Handler, path: str, told: str
-) -> None:
+async def test_what_may_have_been_created_is_said(vocabulary: Vocabulary, fault: Handler, path: str, told: str) -> None:
     """When nobody knows what came of a POST: with where to look for it."""
     sent: list[Any] = []
 
@@ -219,16 +203,14 @@ async def test_what_may_have_been_created_is_said(
     server = await serve(server_with_fault)
     try:
         with pytest.raises(WebApiError, match=told) as caught:
-            await WebApi(str(server.make_url("")), timeout_s=0.2).send(session, confirmed(vocabulary, "gi bleed"))
+            await WebApi(str(server.make_url("")), timeout_s=0.2).send("gi bleed", confirmed(vocabulary, "gi bleed"))
     finally:
         await server.close()
     assert "It may be there all the same" in str(caught.value)
     assert ("concept set 7" in str(caught.value)) == (path == "/cohortdefinition/")
 
 
-async def test_an_answer_that_is_not_what_was_sent_is_garbled(
-    session: aiohttp.ClientSession, vocabulary: Vocabulary
-) -> None:
+async def test_an_answer_that_is_not_what_was_sent_is_garbled(vocabulary: Vocabulary) -> None:
     """Somebody else's cohort is not taken for ours."""
     cohort = confirmed(vocabulary, "gi bleed")
     sent: dict[str, Any] = {}
@@ -241,20 +223,11 @@ async def test_an_answer_that_is_not_what_was_sent_is_garbled(
             return web.json_response({"id": 7})
         if request.path.endswith("/items"):
             return web.json_response(sent[request.path])
-        return web.json_response({"id": 7, "expression": json.dumps({**cohort.expression, "CensoringCriteria": [1]})})
+        return web.json_response({"id": 7, "expression": json.dumps({**cohort, "CensoringCriteria": [1]})})
 
     server = await serve(other)
     try:
         with pytest.raises(WebApiGarbled, match="cohort definition 7"):
-            await WebApi(str(server.make_url(""))).send(session, cohort)
+            await WebApi(str(server.make_url(""))).send("gi bleed", cohort)
     finally:
         await server.close()
-
-
-def test_only_what_was_confirmed_can_be_sent(vocabulary: Vocabulary) -> None:
-    """An expression that changed since has another digest."""
-    expression = confirmed(vocabulary, "gi bleed").expression
-    before = digest(expression)
-    expression["PrimaryCriteria"]["ObservationWindow"]["PriorDays"] = 30
-    with pytest.raises(NotConfirmed, match="changed since"):
-        Confirmed.of("gi bleed", expression, before)

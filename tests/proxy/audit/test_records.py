@@ -13,11 +13,9 @@ from proxy.audit.folder import chain_files, verify
 from proxy.audit.records import fingerprint
 from proxy.config.config import parse_config
 from proxy.tenants.keys import KeyRecord, create, save
-from tests.proxy.conftest import Body, Proxy, Start, bot_settings, dialogue, eventually
+from tests.proxy.conftest import HELLO, SLEEP, Body, Proxy, Start, bot_settings, dialogue, eventually
 
-SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
 ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium every night, WORDOFMODEL."
-HELLO = "[[cite: no_claims]]\nHello."
 
 
 def records(folder: Path, event: str | None = None) -> list[Body]:

@@ -8,17 +8,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from proxy.state.conversation import CarriedWarning, Conversation, Identity
-from proxy.state.conversation_store import LocalConversations
-from proxy.state.recall import recall
+from proxy.state.conversation import PAIRS_LOOKED_UP, CarriedWarning, Conversation, Identity
+from proxy.state.conversation_store import LocalConversations, recall
 from proxy.wire.canonical import digest, fold
 from proxy.wire.messages import Message
-from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, dialogue, text_of, warnings_in
-
-SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
-ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night. You should also stop eating gluten."
-HELLO = "[[cite: no_claims]]\nHello."
-NUDGE = "Which supplements should I take, and how much?"
+from tests.proxy.conftest import (
+    ADVICE,
+    HELLO,
+    NO_PROBLEMS,
+    NUDGE,
+    SLEEP,
+    Body,
+    Proxy,
+    Start,
+    dialogue,
+    text_of,
+    warnings_in,
+)
 
 
 def last(proxy: Proxy) -> Body:
@@ -254,12 +260,11 @@ TRIMS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("turns", [5, 12])
 @pytest.mark.parametrize("trim", TRIMS)
-async def test_trimmed_history_keeps_its_conversation(start: Start, trim: str, turns: int) -> None:
+async def test_trimmed_history_keeps_its_conversation(start: Start, trim: str) -> None:
     """However the client shortens the history, the last exchange finds the state."""
     proxy = await start()
-    messages, conversation_id = await talk(proxy, turns)
+    messages, conversation_id = await talk(proxy, PAIRS_LOOKED_UP + 2)
     body = await proxy.say(*TRIMS[trim](dialogue(*messages)), {"role": "user", "content": "And?"})
     assert body["caf"]["conversation_id"] == conversation_id
     assert warnings_in(last(proxy))

@@ -6,10 +6,7 @@ import pytest
 
 from proxy.state.conversation import KEY_BYTES, Conversation
 from proxy.state.conversation_store import KEYS_PER_TURN, LocalConversations
-from tests.proxy.conftest import Start, text_of, warnings_in
-
-ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night."
-NUDGE = "Which supplements should I take, and how much?"
+from tests.proxy.conftest import ADVICE, NUDGE, Start, text_of, warnings_in
 
 
 @pytest.fixture
@@ -46,7 +43,7 @@ def keys(name: int) -> list[bytes]:
     return [key(f"{name}-{i}") for i in range(KEYS_PER_TURN)]
 
 
-@pytest.mark.parametrize("most", [1, 2, 10, 100, 1_000])
+@pytest.mark.parametrize("most", [1, 10])
 async def test_number_of_turns_is_bounded(most: int) -> None:
     """Never are there more, and the last ones are there."""
     memory = LocalConversations(most, 100)
@@ -67,11 +64,10 @@ async def test_the_longest_unused_goes_first() -> None:
     assert await memory.get(keys(0)[0]) is None
 
 
-@pytest.mark.parametrize("before", [1, 100])
-async def test_fewer_turns_are_remembered_from_when_it_is_said(before: int) -> None:
+async def test_fewer_turns_are_remembered_from_when_it_is_said() -> None:
     """What is too much then goes as new turns come, the longest unused first."""
     memory = LocalConversations(1_000, 100)
-    for name in range(100 - before, 100):
+    for name in range(100):
         await memory.put(keys(name), state(str(name)))
     memory.limit(4, 100)
     for name in range(100, 110):
@@ -123,16 +119,7 @@ async def test_an_age_set_lower_holds_for_what_is_there(clock: list[float]) -> N
     assert await memory.get(key("a")) is None
 
 
-async def test_what_is_put_and_read_again_and_again_counts_once() -> None:
-    """A client may repeat a request for ever."""
-    memory = LocalConversations(32, 1e9)
-    for _ in range(300):
-        await memory.put(keys(0), state("0"))
-        assert all([await memory.get(key) for key in keys(0)])
-    assert len(memory) == KEYS_PER_TURN
-
-
-@pytest.mark.parametrize("ident", ["c", "gespräch", "会話", "\ud800", "\0", ""])
+@pytest.mark.parametrize("ident", ["c", "会話", "\ud800", ""])
 async def test_forgotten_state_is_gone_from_wherever_it_was(ident: str) -> None:
     """Also from where it was before its conversation went on, and each key counts once."""
     memory = LocalConversations(60, 100)
@@ -155,16 +142,6 @@ async def test_state_unused_for_its_age_is_forgotten(clock: list[float]) -> None
     assert await memory.get(key("a"))
     clock[0] += 101
     assert await memory.get(key("a")) is None
-
-
-async def test_what_is_too_old_is_let_go_of(clock: list[float]) -> None:
-    """Old states do not wait for the memory to be full."""
-    memory = LocalConversations(1_000, 100)
-    for name in range(50):
-        await memory.put([key(name)], state(str(name)))
-    clock[0] += 101
-    await memory.put([key("new")], state("new"))
-    assert len(memory) == 1
 
 
 async def test_expired_conversation_goes_on_as_a_fresh_one(start: Start, clock: list[float]) -> None:

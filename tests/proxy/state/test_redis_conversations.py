@@ -12,12 +12,11 @@ from proxy.config.settings import MemorySettings
 from proxy.state.conversation import CarriedWarning, Conversation
 from proxy.state.redis_conversations import open_redis
 from proxy.wire.errors import StoreUnavailable
-from tests.proxy.conftest import Body, Proxy, Start, dialogue, text_of, warnings_in
+from tests.proxy.conftest import CRISIS, Body, Proxy, Start, dialogue, text_of, warnings_in
 from tests.proxy.tenants.test_access import keyed
 from tests.redis_server import RedisServer
 
 ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night, it cures voices."
-CRISIS = "I am going to end my life tonight"
 
 
 def stored_in(server: RedisServer, **more: object) -> Body:
@@ -154,24 +153,3 @@ async def until(proxy: Proxy, wanted: tuple[int, str]) -> None:
     async with asyncio.timeout(10):
         while await ready(proxy) != wanted:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
-
-
-async def test_degraded_it_serves_on_and_counts(start: Start, redis: RedisServer) -> None:
-    """With `degrade` a reply is judged as ever, and the operator can see that memory is gone."""
-    proxy = await start(config=stored_in(redis, on_error="degrade"))
-    messages = await drift(proxy)
-    redis.kill()
-    assert text_of(await proxy.say(*messages)) == "Hello."
-    _, metrics = await proxy.get("/metrics")
-    failures = next(line for line in metrics.splitlines() if line.startswith("caf_memory_failures"))
-    assert float(failures.split()[1]) > 0
-
-
-async def test_what_was_acknowledged_is_there_after_a_restart(start: Start, redis: RedisServer) -> None:
-    """Redis killed and started again, with every write on the disk: the proxy finds back by itself."""
-    proxy = await start(config=stored_in(redis))
-    messages = await drift(proxy)
-    redis.kill()
-    redis.start()
-    await proxy.say(*messages)
-    assert any(warnings_in(body) for body in proxy.upstream.requests)

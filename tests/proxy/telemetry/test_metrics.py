@@ -18,7 +18,11 @@ from proxy.app import create_app
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.worker_metrics import IN_MEMORY, forget_worker, shared_folder
 from tests.proxy.conftest import (
+    ADVICE,
+    ASKED,
     NO_PROBLEMS,
+    NUDGE,
+    SLEEP,
     Body,
     Proxy,
     Start,
@@ -31,11 +35,6 @@ from tests.proxy.conftest import (
 )
 
 ROOT = Path(__file__).parents[3]
-
-ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night."
-SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
-NUDGE = "Which supplements should I take, and how much?"
-ASKED = "How much sleep do adults need?"
 
 
 async def shown(proxy: Proxy, name: str) -> dict[str, float]:
@@ -152,13 +151,6 @@ async def test_a_configuration_that_is_refused_late_shows_nothing_of_its_own(
         await web.AppRunner(refused).setup()
     assert not shown
     service.traces.dropped = 3
-    assert await counted(proxy, "caf_traces_dropped") == {"": 3}
-
-
-async def test_dropped_traces_are_counted(start: Start) -> None:
-    """What the store had to drop is in the metrics."""
-    proxy = await start()
-    proxy.app[SERVICE].traces.dropped = 3
     assert await counted(proxy, "caf_traces_dropped") == {"": 3}
 
 

@@ -10,9 +10,7 @@ from proxy.config.config import ConfigError
 from proxy.tenants import keys
 from proxy.tenants.access import keyless_access
 from proxy.tenants.loopback import is_loopback
-from tests.proxy.conftest import Body, Start, bot_settings, dialogue, text_of, warnings_in
-
-CRISIS = "I am going to end my life tonight"
+from tests.proxy.conftest import CRISIS, Body, Start, bot_settings, dialogue, text_of, warnings_in
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
@@ -97,25 +95,26 @@ INDIRECT = (
 )
 
 
-@pytest.mark.parametrize("headers", DIRECT)
-async def test_a_program_on_this_machine_may_switch_the_filter_off(start: Start, headers: dict[str, str]) -> None:
+async def test_a_program_on_this_machine_may_switch_the_filter_off(start: Start) -> None:
     """It asks by the name of this machine, or is a page that comes from it."""
     proxy = await start()
-    status, body = await proxy.post({"model": "bot", "messages": dialogue("Hi")}, headers | {"X-CAF-Filter": "off"})
-    assert (status, body["caf"]["outcome"]) == (200, "unfiltered")
+    for headers in DIRECT:
+        status, body = await proxy.post({"model": "bot", "messages": dialogue("Hi")}, headers | {"X-CAF-Filter": "off"})
+        assert (status, body["caf"]["outcome"]) == (200, "unfiltered"), headers
 
 
-@pytest.mark.parametrize("headers", INDIRECT)
-async def test_nobody_else_may_where_there_are_no_keys(start: Start, headers: dict[str, str]) -> None:
+async def test_nobody_else_may_where_there_are_no_keys(start: Start) -> None:
     """Strangers behind a reverse proxy on this machine and web pages under a name of their own may chat, and no more."""
     proxy = await start()
     ask = {"model": "bot", "messages": dialogue("Hi")}
-    status, error = await proxy.error(ask, headers | {"X-CAF-Filter": "off"})
-    assert (status, error["code"], error["param"]) == (403, "permission_denied", "X-CAF-Filter")
-    assert not proxy.upstream.requests
-    async with proxy.session.get(f"{proxy.url}/metrics", headers=headers) as response:
-        assert response.status == 403
-    assert (await proxy.post(ask, headers))[0] == 200
+    for headers in INDIRECT:
+        proxy.upstream.requests.clear()
+        status, error = await proxy.error(ask, headers | {"X-CAF-Filter": "off"})
+        assert (status, error["code"], error["param"]) == (403, "permission_denied", "X-CAF-Filter"), headers
+        assert not proxy.upstream.requests
+        async with proxy.session.get(f"{proxy.url}/metrics", headers=headers) as response:
+            assert response.status == 403, headers
+        assert (await proxy.post(ask, headers))[0] == 200, headers
 
 
 def keyed(folder: Path, *permissions: keys.Permission, **limits: Any) -> tuple[dict[str, Any], dict[str, str]]:

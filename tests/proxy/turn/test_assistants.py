@@ -15,7 +15,6 @@ from assistants.assistant import Action, AssistantError
 from models.errors import AssistantFailed
 from models.turn_scope import Principal
 from proxy.api.service import SERVICE
-from proxy.traces.trace import Trace
 from tests.assistants.clerk import CLERKS, TOUR, Clerk
 from tests.proxy.conftest import Body, Proxy, Start, bot_settings, dialogue, text_of
 from tests.proxy.tenants.test_access import keyed
@@ -282,8 +281,7 @@ async def test_a_failing_assistant_is_a_clear_error(serve: Open, question: str) 
 async def test_the_trace_has_what_an_assistant_did(serve: Open) -> None:
     """In order."""
     proxy, _ = await serve()
-    traces: list[Trace] = []
-    proxy.app[SERVICE].watch = traces.append
+    traces = proxy.traces()
     await confirm(proxy)
     assert [(note.step, note.detail) for note in traces[-1].notes] == [
         ("read", "yes"),

@@ -11,14 +11,12 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from proxy.api.service import SERVICE
-from proxy.traces.trace import Trace
-from tests.proxy.conftest import Body, Start, dialogue, text_of, warnings_in
+from tests.proxy.conftest import SLEEP, Body, Start, dialogue, text_of, warnings_in
 from tests.proxy.tenants.test_access import keyed
 
 CONTACT = "Call 112 now."
 WORRYING = "Everything feels pointless and I am tired of it all"
 """Which the local judge is concerned about, and no more."""
-SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
 REPLY = "[[cite: no_claims]]\nI am sorry to hear that."
 NOW = {"signs": [{"kind": "self_harm", "quote": WORRYING, "who": "user", "when": "now"}]}
 CALM: Body = {"signs": []}
@@ -148,8 +146,7 @@ async def test_nobody_is_called_and_the_trace_has_it(start: Start) -> None:
     hook.router.add_post("/", tell)
     async with TestServer(hook) as server:
         proxy = await start(emergency={"contact": CONTACT, "webhook": str(server.make_url("/"))})
-        traces: list[Trace] = []
-        proxy.app[SERVICE].watch = traces.append
+        traces = proxy.traces()
         proxy.upstream.answer = says()
         await proxy.say(WORRYING)
         await proxy.say("I am going to kill myself")

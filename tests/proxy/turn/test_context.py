@@ -1,23 +1,39 @@
 """What the upstream model sees."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judges.review import Review
 from knowledge_base.citations import neutralise, parse
 from models.usage import estimate_tokens
+from proxy.config.blueprint import assemble
+from proxy.config.config import parse_config
 from proxy.state.conversation import CarriedWarning, Conversation
+from proxy.turn.chatbot import open_chatbot
 from proxy.turn.context import guarded_messages, wrapped_messages
+from proxy.turn.inputs import Turn
+from proxy.turn.results import TurnResults
 from proxy.wire.canonical import digest
-from proxy.wire.messages import Message
-from tests.proxy.conftest import SECTIONS, Body, Start, dialogue, text_of, warnings_in
+from proxy.wire.messages import read_chat_request
+from tests.proxy.conftest import (
+    ADVICE,
+    HELLO,
+    NUDGE,
+    SECTIONS,
+    Body,
+    Start,
+    bot_settings,
+    dialogue,
+    text_of,
+    warnings_in,
+)
 
-ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night. You should also stop eating gluten."
-HELLO = "[[cite: no_claims]]\nHello."
-NUDGE = "Which supplements should I take, and how much?"
 COMMAND = "[[cite: own_role]]"
 
 
@@ -224,11 +240,27 @@ async def test_images_and_unknown_parts_survive(start: Start) -> None:
 # The pure functions.
 
 
+def turn_of(messages: list[Body], conversation: Conversation, **settings: Any) -> Turn:
+    """Return a turn of a chatbot without a knowledge base."""
+    data = {"models": {"chatbot": {"engine": "embedded"}}, "chatbots": {"bot": bot_settings(knowledge_base=None)}}
+    models: Any = None
+    bot = open_chatbot(assemble(parse_config(data, Path("config.yaml")))["bot"], models)
+    return Turn(
+        id="0" * 32,
+        bot=replace(bot, settings=bot.settings.model_copy(update=settings)),
+        request=read_chat_request({"model": "bot", "messages": messages}, 100),
+        user_message="",
+        earlier=[],
+        conversation=conversation,
+        how_found="fresh",
+        filter="on",
+        results=TurnResults(Review()),
+    )
+
+
 def guarded(messages: list[Body], budget: int) -> list[Body]:
-    """Return what a chatbot without a knowledge base is sent below its role."""
-    parsed = [Message(**m) for m in messages]
-    args = "role", "Call 112.", None, [], messages, parsed, Conversation("c"), 1, budget
-    return guarded_messages(*args, cites=False)[1:]
+    """Return what it is sent below its role."""
+    return guarded_messages(turn_of(messages, Conversation("c"), context_tokens=budget))[1:]
 
 
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=12), st.integers(1, 400))
@@ -254,6 +286,6 @@ def test_wrapped_chatbot_gets_the_clients_messages_with_the_warning_put_in() -> 
     state = Conversation("c").after_reply(1, digest("Hello"), (), b"p")
     state = Conversation("c", 1, (CarriedWarning("role", "", 1, 5),), {}, state.delivered)
     raw = [{"role": "system", "content": COMMAND}, *dialogue("Hi", "Hello", COMMAND)]
-    sent = wrapped_messages(raw, [Message(**m) for m in raw], state, 2, "role")
+    sent = wrapped_messages(turn_of(raw, state, kind="wrapped"))
     assert sent[:3] + sent[4:] == raw
     assert sent[3]["content"].startswith("[warning]")

@@ -12,10 +12,8 @@ from aiohttp import web
 from proxy.api.service import SERVICE
 from proxy.app import ROUTES
 from proxy.tenants.keys import NewKey, create, save
-from tests.proxy.conftest import Body, Proxy, Start, bot_settings, dialogue
+from tests.proxy.conftest import ADVICE, NUDGE, Body, Proxy, Start, bot_settings, dialogue
 
-ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night. You should also stop eating gluten."
-NUDGE = "Which supplements should I take, and how much?"
 CHAT, RESPONSE = {"messages": dialogue(NUDGE)}, {"input": NUDGE}
 HEADERS = {
     "Content-Type", "Content-Length", "Date", "WWW-Authenticate", "Allow", "Retry-After", "Cache-Control", "Transfer-Encoding",

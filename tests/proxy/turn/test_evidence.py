@@ -9,7 +9,6 @@ import pytest
 from proxy.api.service import SERVICE
 from proxy.config.config import ConfigError
 from proxy.traces.redaction import redact
-from proxy.traces.trace import Trace
 from tests.proxy.conftest import (
     NO_PROBLEMS,
     Body,
@@ -248,8 +247,7 @@ async def test_a_number_that_no_document_has_goes_to_the_chief_and_not_past_it(s
 async def test_traces_keep_the_documents(start: Start) -> None:
     """Redacted like other texts where no text is kept."""
     proxy = await start(evidence=ALL)
-    traces: list[Trace] = []
-    proxy.app[SERVICE].watch = traces.append
+    traces = proxy.traces()
     await say(proxy, FAITHFUL, documents=[MUSEUM])
     for trace, text in ((traces[0], COUNTS), (redact(traces[0]), f"[{len(COUNTS)} characters]")):
         assert [(one.id, one.text) for one in trace.documents] == [("doc:1", text)]
@@ -386,8 +384,7 @@ async def test_the_same_document_twice_is_two(start: Start) -> None:
 async def test_each_choice_rests_on_its_own_documents(start: Start) -> None:
     """What came with another choice supports nothing; the trace tells which is whose."""
     proxy = await start(evidence=ALL, alias={"trusted_evidence": True})
-    traces: list[Trace] = []
-    proxy.app[SERVICE].watch = traces.append
+    traces = proxy.traces()
     june = {"title": "June", "text": "In June 3,900 visitors came to the museum."}
     said = ("In May 4,310 visitors came to the museum.", "In June 3,900 visitors came to the museum.")
 
@@ -415,8 +412,7 @@ async def test_each_choice_rests_on_its_own_documents(start: Start) -> None:
 async def test_documents_are_cited_where_nothing_is_judged(start: Start, mode: str) -> None:
     """In shadow the trace tells what would have become of an invented figure."""
     proxy = await start(evidence=ALL, filter=mode)
-    traces: list[Trace] = []
-    proxy.app[SERVICE].watch = traces.append
+    traces = proxy.traces()
     for answer in (FAITHFUL, INVENTED):
         body = await say(proxy, answer, documents=[MUSEUM])
         assert body["caf"]["outcome"] == "unfiltered"

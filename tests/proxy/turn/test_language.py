@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.turn.language import language_of
+from proxy.turn.chatbot import language_of
 from tests.proxy.conftest import Start, text_of
 
 SAID = {
@@ -79,15 +79,6 @@ async def test_emergency_is_answered_in_its_language(start: Start) -> None:
     proxy = await start()
     assert text_of(await proxy.say("Ich bringe mich heute um, ich will nicht mehr leben")) == "Ruf 112."
     assert text_of(await proxy.say("I am going to end my life tonight")) == "You matter. Call 112."
-
-
-async def test_kind_without_a_text_in_the_language_borrows_another_kinds(start: Start) -> None:
-    """To be understood matters more than to be specific; without any text there is the contact."""
-    texts = {"medical": {"en": "Medical."}, "self_harm": {"de": "Ruf 112."}}
-    proxy = await start(emergency={"contact": "Call 112 now.", "texts": texts})
-    assert text_of(await proxy.say("I am going to end my life tonight")) in ("Medical.", "Ruf 112.")
-    proxy = await start(emergency={"contact": "Call 112 now."})
-    assert text_of(await proxy.say("I am going to end my life tonight")) == "Call 112 now."
 
 
 async def test_fallback_is_in_the_language_of_the_question(start: Start) -> None:

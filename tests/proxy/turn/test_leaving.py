@@ -1,7 +1,6 @@
-"""A client that leaves, at every step: what is under way for it is cancelled, nothing is remembered, and the trace says so."""
+"""A client that leaves: what tests/faults/test_clients.py, which leaves at every step of a turn, does not reach."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import aiohttp
@@ -9,75 +8,31 @@ import pytest
 from aiohttp import web
 
 from proxy.api.service import SERVICE
-from proxy.traces.trace import Trace
-from tests.proxy.conftest import Body, Proxy, Start, dialogue, eventually, judge_with
-
-HELLO = "[[cite: no_claims]]\nHello."
-ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night. You should also stop eating gluten."
-NUDGE = "Which supplements should I take, and how much?"
-ROLE = [{"name": "role", "stages": ["swift", "chief"]}]
-
-STEPS: dict[str, tuple[Body, str, int, list[str]]] = {
-    "selecting": ({"retrieval": {"selector": "retriever"}}, "up-retriever", 1, ["select"]),
-    "drafting": ({}, "up-chatbot", 1, ["draft"]),
-    "drafting_while_the_emergency_is_judged": ({"judges": judge_with("swift")}, "up-", 2, ["draft", "emergency.swift"]),
-    "redrafting": ({}, "up-chatbot", 1, ["draft", "redraft"]),
-    "judging_swiftly": ({"judges": ROLE}, "up-swift", 1, ["draft", "reply.swift"]),
-    "judging_in_chief": ({"judges": ROLE}, "up-chief", 1, ["draft", "reply.chief", "reply.swift", "reply.swift"]),
-    "refining": ({"refiner": "refiner"}, "up-refiner", 1, ["draft", "refine"]),
-}
-"""By step: the chatbot's settings, the models that hang, how many of them, and the calls of the turn."""
+from tests.proxy.conftest import Body, Start, dialogue, eventually, judge_with
 
 
-def hanging_at(proxy: Proxy, step: str, model: str) -> list[str]:
-    """Have the upstream answer until the step is reached, and then no more; return the models that hang, when they do."""
-    hang: list[str] = []
-
-    async def answer(body: Body) -> Any:
-        again = len([one for one in proxy.upstream.requests if one["model"] == "up-chatbot"]) > 1
-        if body["model"].startswith(model) and (step != "redrafting" or again):
-            hang.append(body["model"])
-            await asyncio.sleep(30)
-        if body["model"] == "up-swift":
-            return "no verdict at all"
-        if step == "redrafting":
-            return "A reply that cites nothing."
-        return ADVICE if step == "refining" else HELLO
-
-    proxy.upstream.answer = answer
-    return hang
-
-
-async def leave(proxy: Proxy, hang: Callable[[], bool], **fields: Any) -> Trace:
-    """Ask, and leave when what is waited for hangs; return the trace."""
-    traces: list[Trace] = []
-    proxy.app[SERVICE].watch = traces.append
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_client_that_leaves_while_the_emergency_is_judged_stops_judge_and_draft(
+    start: Start, streamed: bool
+) -> None:
+    """Both requests in flight are cancelled upstream; no state is kept; the trace has the calls, and no reply."""
+    proxy = await start(judges=judge_with("swift"), config={"server": {"header_wait_s": 0, "keep_alive_s": 0.05}})
+    proxy.upstream.answer = lambda body: asyncio.sleep(30)
+    traces = proxy.traces()
     async with aiohttp.ClientSession() as session:
-        body = {"model": "bot", "messages": dialogue(NUDGE), **fields}
-        headers = {"X-Conversation-Id": "mine"}
-        task = asyncio.create_task(session.post(f"{proxy.url}/v1/chat/completions", json=body, headers=headers))
-        await eventually(hang)
+        body: Body = {"model": "bot", "messages": dialogue("What helps?"), "stream": streamed}
+        task: asyncio.Task[Any] = asyncio.create_task(session.post(f"{proxy.url}/v1/chat/completions", json=body))
+        await eventually(lambda: len(proxy.upstream.requests) == 2)
         task.cancel()
         (left,) = await asyncio.gather(task, return_exceptions=True)
         if isinstance(left, aiohttp.ClientResponse):  # a stream, whose headers had come
             left.close()
     await eventually(lambda: traces)
-    return traces[0]
-
-
-@pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize("step", STEPS)
-async def test_client_that_leaves_stops_everything(start: Start, step: str, streamed: bool) -> None:
-    """The request in flight is cancelled upstream; no state is kept; the trace has the calls, and no reply."""
-    settings, model, hang, calls = STEPS[step]
-    proxy = await start(**settings, config={"server": {"header_wait_s": 0, "keep_alive_s": 0.05}})
-    hanging = hanging_at(proxy, step, model)
-    trace = await leave(proxy, lambda: len(hanging) == hang, stream=streamed)
+    (trace,) = traces
     assert trace.error == "cancelled"
-    assert sorted(call.step for call in trace.calls) == calls
-    assert [call.error for call in trace.calls].count("cancelled") == hang
     assert not trace.replies
-    await eventually(lambda: proxy.upstream.cancelled == hang)
+    assert {call.step: call.error for call in trace.calls} == {"draft": "cancelled", "emergency.swift": "cancelled"}
+    await eventually(lambda: proxy.upstream.cancelled == 2)
     assert len(proxy.app[SERVICE].conversations) == 0
 
 
@@ -109,15 +64,3 @@ async def test_client_that_leaves_a_forwarded_stream_stops_it(start: Start) -> N
         await left.wait()
     bulkhead = proxy.app[SERVICE].chatbots["bot"].models.bulkheads["chatbot"]
     await eventually(lambda: bulkhead.running == 0)
-
-
-async def test_the_next_turn_goes_on_as_if_the_one_left_had_not_been(start: Start) -> None:
-    """Its number, warnings and sources are those of a first turn."""
-    proxy = await start()
-    hanging = hanging_at(proxy, "drafting", "up-chatbot")
-    await leave(proxy, lambda: bool(hanging))
-    proxy.upstream.answer = lambda body: HELLO
-    traces: list[Trace] = []
-    proxy.app[SERVICE].watch = traces.append
-    await proxy.say(NUDGE, headers={"X-Conversation-Id": "mine"})
-    assert (traces[0].turn, traces[0].memory) == (1, "fresh")

@@ -7,13 +7,22 @@ from typing import Any
 import pytest
 
 from judges.weights import weights_id
-from proxy.api.service import SERVICE
 from proxy.traces.trace import Trace
 from tests.proxy.api.test_stream import content_of, data_of
-from tests.proxy.conftest import Body, Proxy, Start, claims, dialogue, eventually, screening, text_of, warnings_in
+from tests.proxy.conftest import (
+    ASKED,
+    Body,
+    Proxy,
+    Start,
+    claims,
+    dialogue,
+    eventually,
+    screening,
+    text_of,
+    warnings_in,
+)
 from tests.proxy.turn.test_stream_gate import writing
 
-ASKED = "How much sleep do adults need?"
 LEAD = "[[cite: sleep]]\n"
 FIRST = "Going to bed at the same time each night helps."
 SECOND = "Most adults need seven to nine hours of sleep."
@@ -50,9 +59,7 @@ def answering(proxy: Proxy, swift: str, chief: str = "", refined: str = "", draf
     """Script the models; return the list that the turns' traces will come to."""
     answers = {"up-chatbot": draft, "up-swift": swift, "up-chief": chief, "up-refiner": refined}
     proxy.upstream.answer = lambda body: answers[body["model"]]
-    traces: list[Trace] = []
-    proxy.app[SERVICE].watch = traces.append
-    return traces
+    return proxy.traces()
 
 
 def kinds(trace: Trace) -> list[str]:
@@ -115,8 +122,7 @@ async def test_what_a_refiner_leaves_is_mended(start: Start) -> None:
     proxy.upstream.answer = lambda body: (
         next(chiefs) if body["model"] == "up-chief" else answers.get(body["model"], LEAD + ADDED)
     )
-    traces: list[Trace] = []
-    proxy.app[SERVICE].watch = traces.append
+    traces = proxy.traces()
     body = await proxy.say(ASKED)
     assert (text_of(body), body["caf"]["outcome"]) == (f"{FIRST} {SECOND}\n\nSources: Sleep", "refined")
     assert kinds(traces[0]) == ["draft", "refinement", "mended"]

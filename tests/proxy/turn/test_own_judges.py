@@ -11,12 +11,11 @@ import yaml
 from proxy.app import create_app
 from proxy.config.blueprint import assemble
 from proxy.config.config import ConfigError, parse_config
-from tests.proxy.conftest import Body, Start, bot_settings, text_of
+from tests.proxy.conftest import HELLO, Body, Start, bot_settings, text_of
 
 pytestmark = pytest.mark.usefixtures("imports_of_its_own")
 
 DOCS = Path(__file__).parents[3] / "docs" / "judges.md"
-HELLO = "[[cite: no_claims]]\nHello."
 PRICED = "[[cite: no_claims]]\nHello, it costs €20."
 
 

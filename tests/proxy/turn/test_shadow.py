@@ -10,23 +10,23 @@ import pytest
 from aiohttp import web
 
 from proxy.api.service import SERVICE
-from proxy.traces.trace import Trace
 from proxy.turn import shadow
-from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, dialogue, eventually, judge_with, text_of
+from tests.proxy.conftest import (
+    ADVICE,
+    CRISIS,
+    NO_PROBLEMS,
+    NUDGE,
+    SLEEP,
+    Body,
+    Start,
+    dialogue,
+    eventually,
+    judge_with,
+    text_of,
+)
 
-SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
-ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night. You should also stop eating gluten."
 BARE = "[[cite: not_in_sources]]\nFresh air is good for most people. This is not from my sources. Please check with your doctor."
-NUDGE = "Which supplements should I take, and how much?"
-CRISIS = "I am going to end my life tonight"
 CALM = '{"signs": []}'
-
-
-def watched(proxy: Proxy) -> list[Trace]:
-    """Return the list that finished traces will come to."""
-    found: list[Trace] = []
-    proxy.app[SERVICE].watch = found.append
-    return found
 
 
 def seen(body: Body) -> Body:
@@ -86,7 +86,7 @@ async def test_what_the_filter_would_have_done_is_what_it_does(
 ) -> None:
     """The same turn with the filter on has the outcome that the shadow told."""
     proxy = await start(filter="shadow", **changes)
-    traces = watched(proxy)
+    traces = proxy.traces()
     proxy.upstream.answer = lambda body: reply if body["model"] == "up-chatbot" else "unreadable"
     body = await proxy.say(question)
     await eventually(lambda: traces)
@@ -102,7 +102,7 @@ async def test_no_reply_waits_for_judges_that_hang(start: Start) -> None:
     proxy = await start(
         filter="shadow", judges=judge_with("swift"), config={"server": {"turn_timeout_s": 0.5}}, refiner=None
     )
-    traces = watched(proxy)
+    traces = proxy.traces()
     proxy.upstream.answer = lambda body: SLEEP if body["model"] == "up-chatbot" else asyncio.sleep(30, CALM)
     async with asyncio.timeout(0.45):
         body = await proxy.say("How much sleep?")
@@ -116,7 +116,7 @@ async def test_shadows_do_not_crowd_out_live_traffic(start: Start, monkeypatch: 
     monkeypatch.setattr(shadow, "AT_ONCE", 2)
     monkeypatch.setattr(shadow, "MOST_WAITING", 5)
     proxy = await start(filter="shadow", judges=[{"name": "role", "stages": ["swift"]}])
-    traces = watched(proxy)
+    traces = proxy.traces()
     under_way, most = 0, 0
 
     async def judge() -> str:
@@ -138,7 +138,7 @@ async def test_shadows_do_not_crowd_out_live_traffic(start: Start, monkeypatch: 
 async def test_a_refiner_in_shadow_delivers_nothing(start: Start) -> None:
     """Its text is in the trace; the next turn's state, warnings and history know only what was delivered."""
     proxy = await start(filter="shadow", refiner="refiner")
-    traces = watched(proxy)
+    traces = proxy.traces()
     proxy.upstream.answer = lambda body: ADVICE if body["model"] == "up-chatbot" else "I cannot say. SHADOWWORD"
     body = await proxy.say(NUDGE)
     await eventually(lambda: traces)
@@ -154,7 +154,7 @@ async def test_a_refiner_in_shadow_delivers_nothing(start: Start) -> None:
 async def test_a_client_that_reads_slowly_or_leaves_changes_no_shadow(start: Start) -> None:
     """What was to be delivered is judged, whether anybody read it or not."""
     proxy = await start(filter="shadow")
-    traces = watched(proxy)
+    traces = proxy.traces()
     proxy.upstream.answer = lambda body: ADVICE
     body = {"model": "bot", "messages": dialogue(NUDGE), "stream": True}
     async with proxy.session.post(f"{proxy.url}/v1/chat/completions", json=body) as response:
@@ -166,7 +166,7 @@ async def test_a_client_that_reads_slowly_or_leaves_changes_no_shadow(start: Sta
 async def test_a_stopping_proxy_keeps_what_it_has_not_judged(start: Start, tmp_path: Path) -> None:
     """The trace of a delivered turn is not lost with its judging."""
     proxy = await start(filter="shadow", judges=[{"name": "role", "stages": ["swift"]}])
-    traces = watched(proxy)
+    traces = proxy.traces()
     proxy.upstream.answer = lambda body: SLEEP if body["model"] == "up-chatbot" else asyncio.sleep(30, CALM)
     await proxy.say("How much sleep?")
     await eventually(lambda: len(proxy.upstream.requests) == 2)
@@ -177,7 +177,7 @@ async def test_a_stopping_proxy_keeps_what_it_has_not_judged(start: Start, tmp_p
 async def test_an_error_of_the_chatbot_has_no_shadow(start: Start) -> None:
     """There is nothing to judge."""
     proxy = await start(filter="shadow")
-    traces = watched(proxy)
+    traces = proxy.traces()
     answers = itertools.repeat(web.json_response)
     proxy.upstream.answer = lambda body: next(answers)({}, status=500)
     await proxy.error({"model": "bot", "messages": dialogue("Hi")})

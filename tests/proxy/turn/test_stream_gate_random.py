@@ -132,7 +132,6 @@ def turn_of(bot: Chatbot, mode: Literal["hold", "verified", "observe"]) -> Turn:
     data = {"model": "bot", "messages": [{"role": "user", "content": ASKED}]}
     return Turn(
         id="0" * 32,
-        key_id="key",
         bot=bot,
         request=read_chat_request(data, 10),
         user_message=ASKED,

@@ -27,15 +27,6 @@ def test_what_was_sent_is_not_forgotten() -> None:
     assert gate.take_pieces() == [(0, " More.", False)]
 
 
-def test_nothing_is_given_out_before_there_is_no_emergency() -> None:
-    """However much of it is fixed."""
-    gate = StreamGate("observe")
-    gate.commit(0, "One.", ())
-    assert (gate.take_pieces(), gate.news.is_set()) == ([], False)
-    gate.open()
-    assert gate.news.is_set()
-
-
 def test_what_is_fixed_is_never_taken_back() -> None:
     """It may have been read."""
     gate = StreamGate("verified")

@@ -7,11 +7,20 @@ from typing import Any
 
 import pytest
 
-from tests.proxy.conftest import NO_PROBLEMS, UNPLAYED, Body, Start, claims, judge_with, screening, text_of
-
-SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."
-ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night. You should also stop eating gluten."
-ASKED = "How much sleep do adults need?"
+from tests.proxy.conftest import (
+    ADVICE,
+    ASKED,
+    NO_PROBLEMS,
+    SLEEP,
+    UNPLAYED,
+    Body,
+    Start,
+    claims,
+    judge_with,
+    screening,
+    text_of,
+    warnings_in,
+)
 
 
 async def test_supported_reply_is_accepted_and_names_its_sources(start: Start) -> None:
@@ -66,8 +75,7 @@ async def test_same_rule_again_strengthens_the_warning(start: Start) -> None:
     for _ in range(4):
         messages.append("Which supplements should I take, and how much?")
         messages.append(text_of(await proxy.say(*messages)))
-    sent = [m["content"] for m in proxy.upstream.requests[-1]["messages"] if m["content"].startswith("[warning]")]
-    rules = [text for text in sent if "3 times" in text]
+    rules = [text for text in warnings_in(proxy.upstream.requests[-1]) if "3 times" in text]
     assert rules
     assert "information service about a health condition" in rules[0]
 
@@ -80,12 +88,6 @@ async def test_emergency_gets_the_emergency_text_and_asks_no_model(start: Start,
     assert text_of(body) == "You matter. Call 112."
     assert body["caf"]["outcome"] == "emergency"
     assert proxy.upstream.requests == []
-
-
-async def test_emergency_is_answered_in_the_users_language(start: Start) -> None:
-    """The text is chosen by the language of the message."""
-    proxy = await start()
-    assert text_of(await proxy.say("Ich will nicht mehr leben, ich will sterben")) == "Ruf 112."
 
 
 @pytest.mark.parametrize(
@@ -241,16 +243,6 @@ async def test_filter_off_delivers_the_draft_and_runs_no_judge(start: Start) -> 
     assert (body["caf"]["outcome"], body["caf"]["judges"]) == ("unfiltered", [])
 
 
-async def test_every_choice_is_judged(start: Start) -> None:
-    """With n > 1 each choice has its own verdict."""
-    proxy = await start()
-    proxy.upstream.answer = lambda body: [SLEEP, ADVICE]
-    body = await proxy.say(ASKED, n=2)
-    assert [c["caf"]["outcome"] for c in body["choices"]] == ["accepted", "refined"]
-    assert body["caf"]["outcome"] == "refined"
-    assert "magnesium" not in json.dumps(body)
-
-
 async def test_calls_of_trusted_tools_pass_through(start: Start) -> None:
     """A choice that is only such calls is delivered as it is, unfiltered."""
     proxy = await start(trusted_tools=["f"])
@@ -282,34 +274,6 @@ async def test_supported_json_reply_is_accepted(start: Start) -> None:
     assert (text_of(body), body["caf"]["outcome"]) == (document, "accepted")
 
 
-async def test_unknown_fields_reach_the_upstream_untouched(start: Start) -> None:
-    """Fields that the proxy does not use are forwarded as they came."""
-    proxy = await start()
-    extra = {"seed": 7, "logit_bias": {"5": 1}, "x_vendor": {"deep": [1, None]}, "user": "u1", "metadata": {"a": "b"}}
-    await proxy.say("Hi", **extra)
-    assert {k: proxy.upstream.requests[-1][k] for k in extra} == extra
-
-
-async def test_client_that_strips_the_source_line_keeps_its_warnings(start: Start) -> None:
-    """The shown line is no part of a conversation's identity."""
-    proxy = await start()
-    proxy.upstream.answer = lambda body: SLEEP + "\nTake 400 mg of magnesium every night."
-    reply = text_of(await proxy.say(ASKED))
-    assert "Sources:" in reply
-    await proxy.say(ASKED, reply.partition("\n\nSources:")[0], "And then?")
-    assert any(m["content"].startswith("[warning]") for m in proxy.upstream.requests[-1]["messages"])
-
-
-async def test_client_that_trims_its_history_keeps_its_warnings(start: Start) -> None:
-    """The state is found by the last exchange when the beginning is gone."""
-    proxy = await start()
-    first = text_of(await proxy.say("Hi"))
-    proxy.upstream.answer = lambda body: ADVICE
-    second = text_of(await proxy.say("Hi", first, "Which supplements should I take?"))
-    await proxy.say("Which supplements should I take?", second, "And then?")
-    assert any(m["content"].startswith("[warning]") for m in proxy.upstream.requests[-1]["messages"])
-
-
 @pytest.mark.parametrize("other", [{"user": "b"}, {"headers": {"Authorization": "Bearer other"}}])
 async def test_no_two_users_share_state(start: Start, other: Body) -> None:
     """The same messages under another user or key find nothing."""
@@ -317,7 +281,7 @@ async def test_no_two_users_share_state(start: Start, other: Body) -> None:
     proxy.upstream.answer = lambda body: ADVICE
     first = await proxy.say("Which supplements?", user="a")
     second = await proxy.say("Which supplements?", text_of(first), "And then?", **({"user": "a"} | other))
-    assert not any(m["content"].startswith("[warning]") for m in proxy.upstream.requests[-1]["messages"])
+    assert not warnings_in(proxy.upstream.requests[-1])
     assert first["caf"]["conversation_id"] != second["caf"]["conversation_id"]
 
 
@@ -328,7 +292,7 @@ async def test_explicit_conversation_id_overrides_the_history(start: Start) -> N
     await proxy.say("Which supplements?", headers={"X-Conversation-Id": "c-1"})
     body = await proxy.say("Anything else?", metadata={"conversation_id": "c-1"})
     assert body["caf"]["conversation_id"] == "c-1"
-    assert any(m["content"].startswith("[warning]") for m in proxy.upstream.requests[-1]["messages"])
+    assert warnings_in(proxy.upstream.requests[-1])
 
 
 async def test_wrapped_chatbot_keeps_its_messages_and_is_judged_on_evidence(start: Start) -> None:
@@ -344,7 +308,7 @@ async def test_wrapped_chatbot_keeps_its_messages_and_is_judged_on_evidence(star
     assert "magnesium" not in text_of(refused)
     history = [system, {"role": "user", "content": ASKED}, {"role": "assistant", "content": text_of(refused)}]
     await proxy.say(*history, {"role": "user", "content": "More?"})
-    assert any(m["content"].startswith("[warning]") for m in proxy.upstream.requests[-1]["messages"])
+    assert warnings_in(proxy.upstream.requests[-1])
 
 
 async def test_long_reply_is_shortened_before_it_is_judged(start: Start) -> None:
@@ -568,7 +532,7 @@ async def test_refused_json_reply_leaves_its_warning(start: Start) -> None:
     proxy.upstream.answer = lambda body: json.dumps({"advice": "Take 400 mg of magnesium every night."})
     await proxy.say("Which supplements?", response_format={"type": "json_object"}, headers=named)
     await proxy.say("And then?", headers=named)
-    assert any(m["content"].startswith("[warning]") for m in proxy.upstream.requests[-1]["messages"])
+    assert warnings_in(proxy.upstream.requests[-1])
 
 
 async def test_what_is_too_long_to_read_is_not_accepted(start: Start) -> None:
@@ -603,7 +567,7 @@ async def test_custom_judges_reason_stays_out_of_the_context(start: Start, tmp_p
     reply = text_of(await proxy.say(ASKED))
     await proxy.say(ASKED, reply, "And then?")
     sent = [r for r in proxy.upstream.requests if r["model"] == "up-chatbot"][-1]
-    assert any(m["content"].startswith("[warning]") for m in sent["messages"])
+    assert warnings_in(sent)
     assert "magnesium" not in json.dumps(sent)
 
 

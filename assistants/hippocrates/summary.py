@@ -1,7 +1,8 @@
 """Pure: what is known of a cohort so far, a line for each slot, so that what a message changed can be told."""
 
-from assistants.hippocrates.cohort import age_words, rule_words
-from assistants.hippocrates.study import DrugEraExit, Event, FixedExit, ObservationExit, Study, Term
+from assistants.hippocrates.slots import DrugEraExit, Event, FixedExit, ObservationExit, Term
+from assistants.hippocrates.study import Study
+from assistants.hippocrates.wording import age_words, day_words, rule_words
 
 
 def lines(study: Study) -> list[str]:
@@ -11,9 +12,9 @@ def lines(study: Study) -> list[str]:
         every = study.events_per_person.value == "all"
         held.append("Every event of a person is an entry." if every else "A person enters with the earliest event.")
     if study.prior_days:
-        held.append(f"Observation before entry: at least {_days(study.prior_days.value)}.")
+        held.append(f"Observation before entry: at least {day_words(study.prior_days.value)}.")
     if study.post_days:
-        held.append(f"Observation after entry: at least {_days(study.post_days.value)}.")
+        held.append(f"Observation after entry: at least {day_words(study.post_days.value)}.")
     if study.age:
         held.append(f"{age_words(study.age.value)}.")
     if study.sex:
@@ -25,7 +26,7 @@ def lines(study: Study) -> list[str]:
         held.append(_exit(study.exit.value))
     held += [f"A person's time also ends at: {_event(event)}." for event in study.censoring]
     if study.gap:
-        held.append(f"Periods of a person that are {_days(study.gap.value)} or less apart are joined.")
+        held.append(f"Periods of a person that are {day_words(study.gap.value)} or less apart are joined.")
     defaults = {
         "prior_days": "Observation before entry: none required.",
         "rules": "No further rules.",
@@ -74,13 +75,9 @@ def _of_term(term: Term) -> list[str]:
 def _exit(leaving: FixedExit | DrugEraExit | ObservationExit) -> str:
     match leaving:
         case FixedExit(days, after):
-            return f"Persons leave {_days(days)} after the entry event {after}s."
+            return f"Persons leave {day_words(days)} after the entry event {after}s."
         case DrugEraExit(terms, gap, offset):
             drugs = " or ".join(term.words for term in terms) or "the drugs of entry"
-            later = f", plus {_days(offset)}" if offset else ""
-            return f"Persons leave when exposure to {drugs} ends{later}; gaps of up to {_days(gap)} do not end it."
+            later = f", plus {day_words(offset)}" if offset else ""
+            return f"Persons leave when exposure to {drugs} ends{later}; gaps of up to {day_words(gap)} do not end it."
     return "Persons leave when their observation ends."
-
-
-def _days(n: int) -> str:
-    return "1 day" if n == 1 else f"{n} days"

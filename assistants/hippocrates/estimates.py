@@ -1,0 +1,95 @@
+"""Pure: how many patients databases have of what is wanted, as far as counts say.
+
+Counts of several concepts (a concept and its descendants, or two that are both wanted) overlap by an unknown number of persons.
+What is said is what the counts bound; what is ranked by takes them as independent. Counts below `SMALL_CELL` are unknown here
+already.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assistants.hippocrates.catalogue import SMALL_CELL, SUPPRESSED, Catalogue, Counts
+from assistants.hippocrates.query import Wanted
+from assistants.hippocrates.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Patients:
+    """How many persons have a concept, as far as counts say."""
+
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        if self.high < SMALL_CELL:
+            return f"fewer than {SMALL_CELL}"
+        if self.low == self.high:
+            return f"{self.high:,}"
+        return f"{self.low:,} to {self.high:,}" if self.low >= SMALL_CELL else f"at most {self.high:,}"
+
+
+class Estimate(NamedTuple):
+    """For every database: how many persons have one wanted concept."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    expected: NDArray[np.float64]
+
+
+def estimate(catalogue: Catalogue, vocabulary: Vocabulary, wanted: Wanted) -> Estimate:
+    """Bound and estimate how many persons have any of the concepts."""
+    persons = sizes(catalogue)
+    low, high, free = np.zeros(len(persons)), np.zeros(len(persons)), np.ones(len(persons))
+    for root, below in roots(vocabulary, wanted):
+        root_low, root_high, root_free = np.zeros(len(persons)), np.zeros(len(persons)), np.ones(len(persons))
+        for concept_id in below:
+            if (counts := catalogue.counts(concept_id)) is not None:
+                places, cell = counts.places, _cells(counts, persons)
+                root_low[places] = np.maximum(root_low[places], cell.low)
+                root_high[places] += cell.high
+                root_free[places] *= 1 - cell.expected / persons[places]
+        if (counts := catalogue.counts(root)) is not None:
+            cell = Estimate(*(column[counts.whole] for column in _cells(counts, persons)))
+            places = counts.places[counts.whole]
+            root_low[places], root_high[places] = cell.low, cell.high
+            root_free[places] = 1 - cell.expected / persons[places]
+        low, high, free = np.maximum(low, root_low), high + root_high, free * root_free
+    return Estimate(low, np.maximum(np.minimum(high, persons), low), persons * (1 - free))
+
+
+def _cells(counts: Counts, persons: NDArray[np.float64]) -> Estimate:
+    """Return what single counts say; a suppressed one is expected to be what the concept's counts elsewhere suggest."""
+    hidden, sizes = counts.persons == SUPPRESSED, persons[counts.places]
+    share = counts.persons[~hidden].sum() / max(sizes[~hidden].sum(), 1)
+    low, high = np.where(hidden, 1, counts.persons), np.where(hidden, SMALL_CELL - 1, counts.persons)
+    expected = np.where(hidden, np.clip(share * sizes, 1, SMALL_CELL - 1), counts.persons)
+    return Estimate(low, high, np.minimum(expected, sizes))
+
+
+def roots(vocabulary: Vocabulary, wanted: Wanted) -> Iterator[tuple[int, frozenset[int]]]:
+    """Return the concepts, each with its descendants, that are not below another of them; no descendant twice."""
+    below = {match.concept.concept_id: vocabulary.descendants(match.concept.concept_id) for match in wanted.matches}
+    seen: set[int] = set()
+    for root, concepts in sorted(below.items(), key=lambda pair: (-len(pair[1]), pair[0])):
+        if root not in seen:
+            yield root, concepts - seen
+            seen |= concepts
+
+
+def together(patients: Collection[Patients | None], persons: float) -> Patients | None:
+    """Bound how many persons have all of several concepts; None if one is lacking."""
+    every = [one for one in patients if one is not None]
+    if len(every) < len(patients) or not every:
+        return None
+    high = min(one.high for one in every)
+    return Patients(int(max(0, sum(one.low for one in every) - (len(every) - 1) * persons)), high)
+
+
+def sizes(catalogue: Catalogue) -> NDArray[np.float64]:
+    """Return the size of each database; of one that does not say, so many that its counts are as good as disjoint."""
+    persons = [1e9 if one.persons is None else one.persons or SMALL_CELL - 1 for one in catalogue.databases]
+    return np.array(persons, np.float64)

@@ -1,0 +1,145 @@
+"""Pure: names of concepts as they are compared, and found.
+
+By their words: without letter case, accents, plural endings, British spelling and the tags of SNOMED (`(disorder)`).
+"""
+
+import functools
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+EXACT_NAME, EXACT_SYNONYM, SAME_WORDS = 1.0, 0.98, 0.95
+ALL_WORDS = 0.6
+"""The least score of a name that has all words of the query."""
+SIMILAR = 0.7
+"""How alike (1 - edits / length) a word must be to stand for a misspelt one: two edits in a word of seven letters."""
+COMPLETE = ALL_WORDS * SIMILAR
+"""The least score of a name that has all words of the query, some of them perhaps misspelt; those that have some score below."""
+_LEAST = 0.15
+"""What scores less shares too little with the query to be offered."""
+_STOP = frozenset("a an and as at by due for from in into nos of on or other the to unspecified with".split())
+_TAGS = re.compile(
+    r"\s*\((?:disorder|finding|procedure|morphologic abnormality|situation|event|observable entity|substance|product|"
+    r"clinical drug|regime/therapy|medicinal product|organism|person|body structure|specimen|assessment scale)\)\s*$",
+    re.IGNORECASE,
+)
+"""What SNOMED ends its full names with."""
+_WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+")
+
+
+class Name(NamedTuple):
+    concept_id: int
+    text: str
+    words: frozenset[str]
+    key: str
+    own: bool
+    """The concept's name rather than a synonym."""
+
+
+def content_words(text: str) -> list[str]:
+    """Return the words of a text as names are compared by, in order."""
+    return [_fold(word) for word in _WORD.findall(_plain(text)) if word not in _STOP]
+
+
+def read_name(concept_id: int, text: str, *, own: bool) -> Name:
+    words = _WORD.findall(_plain(_TAGS.sub("", text) if text.endswith(")") else text))
+    folded = [_fold(word) for word in words]
+    content = frozenset(fold for fold, word in zip(folded, words, strict=True) if word not in _STOP)
+    return Name(concept_id, text, content, " ".join(folded), own)
+
+
+def _plain(text: str) -> str:
+    if text.isascii():
+        return text.casefold()
+    letters = unicodedata.normalize("NFKD", text)
+    return "".join(letter for letter in letters if not unicodedata.combining(letter)).casefold()
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _fold(word: str) -> str:
+    """Write haemorrhage, oedema and tumours as hemorrhage, edema and tumor."""
+    word = word.replace("ae", "e").replace("oe", "e")
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    return f"{word[:-3]}or" if len(word) > 4 and word.endswith("our") else word
+
+
+class NameIndex:
+    """Finds names by words. They are known by their places in the list of names."""
+
+    def __init__(self, names: Sequence[Name], domains: Sequence[str]) -> None:
+        """Args: domains: of each name's concept, in small letters."""
+        self._names = names
+        self._exact: dict[str, list[int]] = defaultdict(list)
+        self._same: dict[frozenset[str], list[int]] = defaultdict(list)
+        postings: dict[str, list[int]] = defaultdict(list)
+        for place, name in enumerate(names):
+            self._exact[name.key].append(place)
+            self._same[name.words].append(place)
+            for word in name.words:
+                postings[word].append(place)
+        self._similar = functools.lru_cache(maxsize=4096)(self._find_similar)
+        self._domains, self._domain_of = np.unique(np.array(domains, str), return_inverse=True)
+        self._postings = {word: np.array(places, np.int32) for word, places in postings.items()}
+        self._rarity = {word: float(np.log1p(len(names) / len(places))) for word, places in postings.items()}
+        self._weight = np.array([sum(self._rarity[word] for word in name.words) or 1.0 for name in names], np.float32)
+
+    def look_up(self, text: str) -> dict[int, float]:
+        """Return the scores of the names that are exactly a text, or have the same words in another order."""
+        asked = read_name(0, text, own=True)
+        scores = dict.fromkeys(self._same.get(asked.words, ()), SAME_WORDS) if asked.words else {}
+        if asked.key:
+            scores |= {
+                place: EXACT_NAME if self._names[place].own else EXACT_SYNONYM
+                for place in self._exact.get(asked.key, ())
+            }
+        return scores
+
+    def search(self, text: str, domains: Collection[str], limit: int) -> dict[int, float]:
+        """Return the scores of the names that share most with a text.
+
+        A name that has all its words scores `ALL_WORDS` and more, the more the less else it says; one that has some, their share
+        of the text's weight below that. Misspelt words count by how alike they are.
+        """
+        words = read_name(0, text, own=True).words
+        if not words or not self._names:
+            return {}
+        total = 0.0
+        asked: NDArray[np.float32] = np.zeros(len(self._names), np.float32)
+        covered: NDArray[np.float32] = np.zeros(len(self._names), np.float32)
+        shared: NDArray[np.int16] = np.zeros(len(self._names), np.int16)
+        for word in words:
+            alike = {word: 1.0} if word in self._postings else self._similar(word)
+            rarity = max((self._rarity[one] for one in alike), default=float(np.log1p(len(self._names))))
+            total += rarity
+            best: NDArray[np.float32] = np.zeros(len(self._names), np.float32)
+            for one, similarity in sorted(alike.items(), key=lambda pair: pair[1]):
+                best[self._postings[one]] = similarity
+                covered[self._postings[one]] += similarity * self._rarity[one]
+            asked += rarity * best
+            shared += best > 0
+        share = asked / total
+        of_name = np.minimum(covered / self._weight, 1.0)
+        complete = shared == len(words)
+        score = np.where(complete, share * (ALL_WORDS + 0.3 * of_name), share * (0.3 + 0.1 * of_name))
+        if domains:
+            score *= np.isin(self._domain_of, np.flatnonzero(np.isin(self._domains, [*domains])))
+        places = np.flatnonzero(score >= _LEAST)
+        best_places = places[np.argsort(-score[places], kind="stable")[:limit]]
+        return {int(place): float(score[place]) for place in best_places}
+
+    def _find_similar(self, word: str) -> dict[str, float]:
+        if word.isdigit() or len(word) < 4:  # 81 is not 80, and three letters are like too many others
+            return {}
+        alike = process.extract(
+            word, self._postings.keys(), scorer=OSA.normalized_similarity, processor=None, score_cutoff=SIMILAR, limit=5
+        )
+        best = max((similarity for _, similarity, _ in alike), default=0.0)
+        return {one: similarity for one, similarity, _ in alike if similarity >= best - 0.1 and not one.isdigit()}
